@@ -1,0 +1,1 @@
+//! Millions of entries without the front door: LDIF import.

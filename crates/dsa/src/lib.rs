@@ -1,0 +1,1 @@
+//! The Directory System Agent: session, bundle, dispatch, operations, access control.

@@ -1,0 +1,1 @@
+//! Clock, memory, network, entropy and tasks: the only door to the outside world.

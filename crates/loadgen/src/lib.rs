@@ -1,0 +1,1 @@
+//! Load generator: data templates, workloads, histograms, the null responder.

@@ -1,0 +1,120 @@
+//! Change sequence numbers: when a change was made, and where. 64 bits: 42 of milliseconds since
+//! 2020-01-01T00:00:00Z (139 years), 14 of a counter inside the millisecond, 8 of the site.
+
+use std::fmt::{self, Write as _};
+
+/// Milliseconds from the Unix epoch to 2020-01-01T00:00:00Z, where CSN time begins.
+pub const EPOCH_UNIX_MS: u64 = 1_577_836_800_000;
+
+/// A change sequence number. Unique together with the shard; ordered by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Csn(pub u64);
+
+impl Csn {
+    /// The first CSN of a millisecond (Unix time; earlier than 2020 counts as 2020).
+    pub fn from_unix_ms(unix_ms: u64, site: u8) -> Csn {
+        Csn((unix_ms.saturating_sub(EPOCH_UNIX_MS) & ((1 << 42) - 1)) << 22 | site as u64)
+    }
+
+    /// Unix time of the change in milliseconds.
+    pub fn unix_ms(self) -> u64 {
+        (self.0 >> 22) + EPOCH_UNIX_MS
+    }
+
+    /// Position among the changes of the same millisecond.
+    pub fn counter(self) -> u16 {
+        (self.0 >> 8 & 0x3fff) as u16
+    }
+
+    /// The site that made the change.
+    pub fn site(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// The CSN after this one at the same site; runs into the next millisecond when the counter is full.
+    pub fn next(self) -> Csn {
+        Csn(self.0 + (1 << 8))
+    }
+
+    /// The next CSN at `unix_ms` that is greater than `self`: a hybrid clock's tick, never going back.
+    pub fn tick(self, unix_ms: u64) -> Csn {
+        Csn::from_unix_ms(unix_ms, self.site()).max(self.next())
+    }
+
+    /// Appends the generalized time of the change, `20260102030405Z`.
+    pub fn write_time(self, out: &mut Vec<u8>) {
+        write_generalized_time(self.unix_ms(), out);
+    }
+}
+
+/// The form of OpenLDAP's entryCSN: `20260102030405.123456Z#00000a#001#000000`. The last three digits of the
+/// fraction are 0, the counter is in hexadecimal.
+impl fmt::Display for Csn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (date, ms) = (civil(self.unix_ms()), self.unix_ms() % 1000);
+        let (year, month, day, hour, minute, second) = date;
+        write!(
+            f,
+            "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}.{ms:03}000Z#{:06x}#{:03x}#000000",
+            self.counter(),
+            self.site()
+        )
+    }
+}
+
+/// Appends `20260102030405Z` for a Unix time in milliseconds.
+pub fn write_generalized_time(unix_ms: u64, out: &mut Vec<u8>) {
+    let (year, month, day, hour, minute, second) = civil(unix_ms);
+    let mut text = String::with_capacity(15);
+    write!(text, "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}Z").expect("a String takes all");
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Year, month, day, hour, minute, second of a Unix time (proleptic Gregorian calendar, UTC).
+fn civil(unix_ms: u64) -> (u64, u64, u64, u64, u64, u64) {
+    let seconds = unix_ms / 1000;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Years begin in March here, so that the leap day is the last of its year.
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day, rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_and_text() {
+        let csn = Csn::from_unix_ms(1_767_323_045_123, 1);
+        assert_eq!(csn.to_string(), "20260102030405.123000Z#000000#001#000000");
+        let mut time = Vec::new();
+        csn.write_time(&mut time);
+        assert_eq!(time, b"20260102030405Z");
+        assert_eq!(csn.unix_ms(), 1_767_323_045_123);
+    }
+
+    #[test]
+    fn ticks_never_go_back() {
+        let csn = Csn::from_unix_ms(1_767_323_045_123, 3);
+        let again = csn.tick(1_767_323_045_000);
+        assert!(again > csn && again.site() == 3 && again.counter() == 1);
+        assert_eq!(csn.tick(1_767_323_045_124).counter(), 0);
+        let full = Csn(csn.0 | 0x3fff << 8);
+        assert_eq!(full.next().unix_ms(), csn.unix_ms() + 1);
+    }
+
+    #[test]
+    fn leap_days() {
+        let mut time = Vec::new();
+        write_generalized_time(1_709_164_800_000, &mut time);
+        assert_eq!(time, b"20240229000000Z");
+    }
+}

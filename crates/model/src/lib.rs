@@ -1,0 +1,21 @@
+//! RFC 4512 values that every layer speaks of: DN, attribute description, entry, filter, scope, result code,
+//! CSN, ids and limits. No IO, no async, no clock.
+
+pub mod attribute;
+pub mod csn;
+pub mod dn;
+pub mod entry;
+pub mod filter;
+pub mod ids;
+pub mod limits;
+pub mod oid;
+pub mod result_code;
+pub mod scope;
+
+pub use attribute::Description;
+pub use csn::Csn;
+pub use entry::Entry;
+pub use filter::Filter;
+pub use ids::{ClassId, EntryId, OptionsId, TypeId};
+pub use result_code::ResultCode;
+pub use scope::{DerefAliases, Scope};

@@ -1,0 +1,34 @@
+//! Every bound in one place. A bound that is exceeded is a result code or a closed connection, never a crash.
+
+/// Bytes of one LDAPMessage, tag and length included. A longer one ends the connection.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Nesting of filters: `(!(!(...)))`.
+pub const FILTER_DEPTH_MAX: usize = 64;
+/// Filter items in one request, sets included.
+pub const FILTER_ITEMS_MAX: usize = 4096;
+/// Nesting of BER elements anywhere else.
+pub const BER_DEPTH_MAX: usize = 100;
+/// RDNs in one DN.
+pub const DN_RDNS_MAX: usize = 128;
+/// Bytes of one DN in its string form.
+pub const DN_BYTES_MAX: usize = 64 << 10;
+/// Attribute value assertions in one RDN.
+pub const RDN_AVAS_MAX: usize = 16;
+/// Controls on one message.
+pub const CONTROLS_MAX: usize = 32;
+/// Attribute selectors of one search.
+pub const SELECTION_MAX: usize = 4096;
+/// Attributes in one add, changes in one modify.
+pub const ATTRIBUTES_MAX: usize = 4096;
+/// Bytes of one attribute value.
+pub const VALUE_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
+/// Searches that one session has under way at once; one more is answered busy.
+pub const SESSION_SEARCHES_MAX: usize = 64;
+/// Bytes of answers that wait for a slow client before its requests are read no further.
+pub const SESSION_OUT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of one line of LDIF after unfolding.
+pub const LDIF_LINE_BYTES_MAX: usize = 64 << 20;
+
+const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
+const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");
+const _: () = assert!(FILTER_DEPTH_MAX <= BER_DEPTH_MAX);

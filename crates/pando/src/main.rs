@@ -1,0 +1,2 @@
+//! The `pando` binary: one file per subcommand.
+fn main() {}

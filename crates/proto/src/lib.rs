@@ -1,0 +1,1 @@
+//! Every encoding: BER, LDAPMessage, operations, controls, LDIF. Sans-IO, no unsafe.

@@ -1,0 +1,1 @@
+//! Subschema: definitions, syntaxes, matching rules, stringprep, normalisation, checks.

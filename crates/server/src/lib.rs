@@ -1,0 +1,1 @@
+//! Wiring only: listeners, configuration, shutdown.
