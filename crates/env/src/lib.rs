@@ -1,1 +1,8 @@
 //! Clock, memory, network, entropy and tasks: the only door to the outside world.
+
+pub mod clock;
+pub mod entropy;
+pub mod host;
+pub mod memory;
+pub mod net;
+pub mod task;

@@ -1,0 +1,53 @@
+//! What this machine and process have: memory and descriptors.
+
+/// Raises the number of descriptors that this process may hold to what the system allows it, and returns it.
+pub fn raise_descriptor_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    current.unwrap_or(u64::MAX)
+}
+
+/// Bytes of memory of the machine, or of the control group when that is less. `None` where the system does not say.
+pub fn memory_bytes() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok();
+    let machine = meminfo.as_deref().and_then(|text| kib_field(text, "MemTotal:"));
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| text.trim().parse::<u64>().ok());
+    match (machine, group) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Bytes of memory of this process that are resident now. `None` where the system does not say.
+pub fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    kib_field(&status, "VmRSS:")
+}
+
+/// The field `name` of a /proc file, given there in KiB, in bytes.
+fn kib_field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_kib() {
+        assert_eq!(kib_field("MemTotal:       24 kB\nMemFree: 1 kB\n", "MemTotal:"), Some(24 << 10));
+        assert_eq!(kib_field("MemFree: 1 kB\n", "MemTotal:"), None);
+    }
+
+    #[test]
+    fn this_process_is_smaller_than_the_machine() {
+        assert!(resident_bytes().unwrap() < memory_bytes().unwrap());
+    }
+}
