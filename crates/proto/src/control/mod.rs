@@ -1,0 +1,108 @@
+//! Controls (RFC 4511 section 4.1.11): the envelope here, one file per control for its value.
+
+pub mod manage_dsa_it;
+pub mod paged_results;
+
+use crate::ber::{self, Reader};
+use crate::error::Error;
+use crate::tag;
+use model::limits::CONTROLS_MAX;
+
+/// Tag of the controls of a message.
+pub(crate) const CONTROLS: u8 = tag::context_constructed(0);
+
+/// One control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control<'a> {
+    /// controlType: its OID as sent.
+    pub oid: &'a [u8],
+    /// Must the operation fail if the server cannot honour it?
+    pub critical: bool,
+    /// controlValue, if there is one.
+    pub value: Option<&'a [u8]>,
+}
+
+impl<'a> Control<'a> {
+    fn decode(reader: &mut Reader<'a>) -> Result<Control<'a>, Error> {
+        let mut body = reader.enter(tag::SEQUENCE, "expected a control")?;
+        let oid = body.octets("expected the OID of a control")?;
+        let critical = match body.peek() {
+            Some(tag::BOOLEAN) => body.boolean("expected a criticality")?,
+            _ => false,
+        };
+        let value = body.optional(tag::OCTET_STRING)?;
+        body.finish()?;
+        Ok(Control { oid, critical, value })
+    }
+
+    /// Appends it.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mark = ber::begin(out, tag::SEQUENCE);
+        ber::put_octets(out, self.oid);
+        if self.critical {
+            ber::put_boolean(out, tag::BOOLEAN, true);
+        }
+        if let Some(value) = self.value {
+            ber::put_octets(out, value);
+        }
+        ber::end(out, mark);
+    }
+}
+
+/// The controls of a message, kept as they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Controls<'a>(&'a [u8]);
+
+impl<'a> Controls<'a> {
+    /// No controls.
+    pub const NONE: Controls<'static> = Controls(&[]);
+
+    /// Decodes what may follow the protocolOp.
+    #[inline(always)]
+    pub(crate) fn decode(message: &mut Reader<'a>) -> Result<Controls<'a>, Error> {
+        if message.peek() == Some(CONTROLS) { Controls::check(message) } else { Ok(Controls(&[])) }
+    }
+
+    fn check(message: &mut Reader<'a>) -> Result<Controls<'a>, Error> {
+        let mut reader = message.enter(CONTROLS, "expected controls")?;
+        let raw = reader.rest();
+        let mut count = 0;
+        while !reader.is_empty() {
+            Control::decode(&mut reader)?;
+            count += 1;
+            if count > CONTROLS_MAX {
+                return Err(Error::limit(reader.offset(), "too many controls"));
+            }
+        }
+        Ok(Controls(raw))
+    }
+
+    /// The controls in order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Control<'a>> + Clone + use<'a> {
+        let mut reader = Reader::new(self.0);
+        std::iter::from_fn(move || if reader.is_empty() { None } else { Control::decode(&mut reader).ok() })
+    }
+
+    /// The first control with this OID.
+    pub fn find(&self, oid: &[u8]) -> Option<Control<'a>> {
+        self.iter().find(|control| control.oid == oid)
+    }
+
+    /// None at all?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Appends the controls of a message; nothing if there are none.
+#[inline]
+pub fn put_controls(out: &mut Vec<u8>, controls: &[Control<'_>]) {
+    if controls.is_empty() {
+        return;
+    }
+    let mark = ber::begin(out, CONTROLS);
+    controls.iter().for_each(|control| control.encode(out));
+    ber::end(out, mark);
+}

@@ -1,0 +1,4 @@
+//! Extended operations and unsolicited notifications, one file each.
+
+pub mod notice_of_disconnection;
+pub mod who_am_i;

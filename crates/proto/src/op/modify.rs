@@ -1,0 +1,176 @@
+//! Modify (RFC 4511 section 4.6, increment RFC 4525); the response is an LDAPResult.
+
+use crate::ber::{self, Reader};
+use crate::error::Error;
+use crate::list::{self, Attribute};
+use crate::tag;
+use model::limits::ATTRIBUTES_MAX;
+
+/// ModifyRequest
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modify<'a> {
+    /// DN of the entry.
+    pub dn: &'a [u8],
+    /// What to change, in order; may be empty.
+    pub changes: Changes<'a>,
+}
+
+/// What a change does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ModifyKind {
+    /// Adds values.
+    Add = 0,
+    /// Deletes values, or all of them if none is listed.
+    Delete = 1,
+    /// Replaces all values; none listed deletes the attribute.
+    Replace = 2,
+    /// Adds one number to each value (RFC 4525).
+    Increment = 3,
+}
+
+impl ModifyKind {
+    /// The kind with this number on the wire.
+    pub fn from_number(number: i32) -> Option<ModifyKind> {
+        use ModifyKind::*;
+        [Add, Delete, Replace, Increment].get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+/// One change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// What to do.
+    pub kind: ModifyKind,
+    /// With which attribute and values.
+    pub modification: Attribute<'a>,
+}
+
+impl<'a> Modify<'a> {
+    pub(crate) fn decode(mut body: Reader<'a>) -> Result<Modify<'a>, Error> {
+        let dn = body.text("expected the DN of an entry")?;
+        let changes = Changes::check(body.enter(tag::SEQUENCE, "expected a list of changes")?)?;
+        body.finish()?;
+        Ok(Modify { dn, changes })
+    }
+
+    /// Appends the request.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let changes = self.changes.0;
+        ber::put_header(out, tag::MODIFY, ber::tlv_len(self.dn.len()) + ber::tlv_len(changes.len()));
+        ber::put_octets(out, self.dn);
+        ber::put_tlv(out, tag::SEQUENCE, changes);
+    }
+}
+
+/// The changes of a request, kept as they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes<'a>(&'a [u8]);
+
+impl<'a> Changes<'a> {
+    fn check(mut reader: Reader<'a>) -> Result<Changes<'a>, Error> {
+        let raw = reader.rest();
+        let mut count = 0;
+        while !reader.is_empty() {
+            let mut body = reader.enter(tag::SEQUENCE, "expected a change")?;
+            body.number(tag::ENUMERATED, ModifyKind::Increment as i32, "unknown kind of change")?;
+            Attribute::decode(&mut body)?;
+            body.finish()?;
+            count += 1;
+            if count > ATTRIBUTES_MAX {
+                return Err(Error::limit(reader.offset(), "too many changes"));
+            }
+        }
+        Ok(Changes(raw))
+    }
+
+    /// Takes bytes that [`change_list`] made.
+    pub fn parse(raw: &'a [u8]) -> Result<Changes<'a>, Error> {
+        Changes::check(Reader::new(raw))
+    }
+
+    /// The changes in order.
+    #[inline]
+    pub fn iter(&self) -> ChangesIter<'a> {
+        ChangesIter(self.0)
+    }
+
+    /// Number of changes; walks the list.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// No changes?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> IntoIterator for Changes<'a> {
+    type Item = Change<'a>;
+    type IntoIter = ChangesIter<'a>;
+
+    fn into_iter(self) -> ChangesIter<'a> {
+        self.iter()
+    }
+}
+
+/// Walks [`Changes`].
+#[derive(Clone, Debug)]
+pub struct ChangesIter<'a>(&'a [u8]);
+
+impl<'a> Iterator for ChangesIter<'a> {
+    type Item = Change<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Change<'a>> {
+        let (_, mut change) = ber::next_valid(&mut self.0)?;
+        let (_, kind) = ber::next_valid(&mut change)?;
+        // Longer forms of a small number end in that number.
+        let kind = ModifyKind::from_number(*kind.last()? as i32)?;
+        let (_, mut body) = ber::next_valid(&mut change)?;
+        Some(Change { kind, modification: list::attribute_of_valid(&mut body)? })
+    }
+}
+
+/// Encodes changes as the contents of a list, for [`Changes::parse`].
+pub fn change_list<'v, V>(changes: impl IntoIterator<Item = (ModifyKind, &'v [u8], V)>) -> Vec<u8>
+where
+    V: IntoIterator<Item = &'v [u8]>,
+{
+    let mut out = Vec::new();
+    for (kind, description, values) in changes {
+        let mark = ber::begin(&mut out, tag::SEQUENCE);
+        ber::put_enumerated(&mut out, kind as u32);
+        list::put_attribute(&mut out, description, values);
+        ber::end(&mut out, mark);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_come_back() {
+        use ModifyKind::*;
+        let changes = [
+            (Add, &b"cn"[..], vec![&b"a"[..], b"b"]),
+            (Delete, b"sn", vec![]),
+            (Replace, b"l", vec![&b"x"[..]]),
+            (Increment, b"n", vec![&b"1"[..]]),
+        ];
+        let raw = change_list(changes.clone());
+        let list = Changes::parse(&raw).unwrap();
+        assert_eq!(list.len(), 4);
+        for (got, (kind, description, values)) in list.iter().zip(changes) {
+            assert_eq!((got.kind, got.modification.description), (kind, description));
+            assert_eq!(got.modification.values.iter().collect::<Vec<_>>(), values);
+        }
+        let unknown = [0x30, 9, 10, 1, 4, 0x30, 4, 4, 0, 0x31, 0];
+        assert_eq!(Changes::parse(&unknown).unwrap_err().kind, crate::Kind::Value);
+        let long_number = [0x30, 10, 10, 2, 0, 2, 0x30, 4, 4, 0, 0x31, 0];
+        assert_eq!(Changes::parse(&long_number).unwrap().iter().next().unwrap().kind, Replace);
+    }
+}

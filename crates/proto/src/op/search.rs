@@ -1,0 +1,194 @@
+//! Search (RFC 4511 section 4.5): request, result entries, references and the end.
+
+use crate::ber::{self, Reader};
+use crate::control::{self, Control};
+use crate::error::Error;
+use crate::filter;
+use crate::list::{Attributes, Octets, put_attribute};
+use crate::tag;
+use model::limits::SELECTION_MAX;
+use model::{DerefAliases, Filter, Scope};
+
+/// SearchRequest
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search<'a> {
+    /// DN of the base object.
+    pub base: &'a [u8],
+    /// How far below the base.
+    pub scope: Scope,
+    /// When aliases are followed.
+    pub deref_aliases: DerefAliases,
+    /// Most entries to return, 0 for no limit.
+    pub size_limit: i32,
+    /// Most seconds to spend, 0 for no limit.
+    pub time_limit_s: i32,
+    /// Descriptions without values?
+    pub types_only: bool,
+    /// What an entry must fulfil.
+    pub filter: Filter<'a>,
+    /// Attribute descriptions to return, also `*`, `+`, `1.1`, `@class`; empty for all user attributes.
+    pub selection: Octets<'a>,
+}
+
+impl<'a> Search<'a> {
+    #[inline]
+    pub(crate) fn decode(mut body: Reader<'a>) -> Result<Search<'a>, Error> {
+        let base = body.text("expected the base of a search")?;
+        let at = body.offset();
+        let scope = body.number(tag::ENUMERATED, 255, "unknown search scope")?;
+        let scope =
+            Scope::from_number(scope as u8).ok_or_else(|| Error::value(at, "unknown search scope"))?;
+        let at = body.offset();
+        let deref = body.number(tag::ENUMERATED, 255, "unknown handling of aliases")?;
+        let deref_aliases = DerefAliases::from_number(deref as u8)
+            .ok_or_else(|| Error::value(at, "unknown handling of aliases"))?;
+        let size_limit = body.number(tag::INTEGER, i32::MAX, "expected a size limit")?;
+        let time_limit_s = body.number(tag::INTEGER, i32::MAX, "expected a time limit")?;
+        let types_only = body.boolean("expected typesOnly")?;
+        let filter = filter::read(&mut body)?;
+        let selection = body.enter(tag::SEQUENCE, "expected a list of attributes")?;
+        let selection = Octets::check(selection, SELECTION_MAX, "expected an attribute selector")?;
+        body.finish()?;
+        Ok(Search { base, scope, deref_aliases, size_limit, time_limit_s, types_only, filter, selection })
+    }
+
+    /// Appends the request.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mark = ber::begin(out, tag::SEARCH);
+        ber::put_octets(out, self.base);
+        ber::put_enumerated(out, self.scope as u32);
+        ber::put_enumerated(out, self.deref_aliases as u32);
+        ber::put_integer(out, self.size_limit as i64);
+        ber::put_integer(out, self.time_limit_s as i64);
+        ber::put_boolean(out, tag::BOOLEAN, self.types_only);
+        filter::encode(&self.filter, out);
+        ber::put_tlv(out, tag::SEQUENCE, self.selection.raw());
+        ber::end(out, mark);
+    }
+}
+
+/// SearchResultEntry
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchEntry<'a> {
+    /// Its DN.
+    pub dn: &'a [u8],
+    /// Its attributes, as far as they were asked for and may be seen.
+    pub attributes: Attributes<'a>,
+}
+
+impl<'a> SearchEntry<'a> {
+    pub(crate) fn decode(mut body: Reader<'a>) -> Result<SearchEntry<'a>, Error> {
+        let dn = body.text("expected the DN of an entry")?;
+        let attributes = body.enter(tag::SEQUENCE, "expected a list of attributes")?;
+        let attributes = Attributes::check(attributes, false)?;
+        body.finish()?;
+        Ok(SearchEntry { dn, attributes })
+    }
+
+    /// Appends the whole message.
+    pub fn encode(&self, out: &mut Vec<u8>, message_id: i32, controls: &[Control<'_>]) {
+        if controls.is_empty() {
+            let attributes = self.attributes.raw();
+            put_entry_head(out, message_id, self.dn, attributes.len());
+            out.extend_from_slice(attributes);
+            return;
+        }
+        let writer = EntryWriter::begin(out, message_id, self.dn);
+        writer.out.extend_from_slice(self.attributes.raw());
+        writer.finish(controls);
+    }
+}
+
+/// Bytes of the whole message of an entry with `dn_len` bytes of DN and `attributes_len` bytes of ready
+/// PartialAttribute elements, without controls.
+#[inline]
+pub fn entry_len(message_id: i32, dn_len: usize, attributes_len: usize) -> usize {
+    let op = ber::tlv_len(dn_len) + ber::tlv_len(attributes_len);
+    ber::tlv_len(2 + ber::integer_len(message_id as i64) + ber::tlv_len(op))
+}
+
+/// Appends the head of a message for an entry: everything up to its attributes. The caller appends exactly
+/// `attributes_len` bytes of ready PartialAttribute elements, and the message is complete. Nothing is moved.
+#[inline]
+pub fn put_entry_head(out: &mut Vec<u8>, message_id: i32, dn: &[u8], attributes_len: usize) {
+    let op = ber::tlv_len(dn.len()) + ber::tlv_len(attributes_len);
+    let message = 2 + ber::integer_len(message_id as i64) + ber::tlv_len(op);
+    out.reserve(ber::tlv_len(message));
+    ber::put_header(out, tag::SEQUENCE, message);
+    ber::put_integer(out, message_id as i64);
+    ber::put_header(out, tag::SEARCH_ENTRY, op);
+    ber::put_octets(out, dn);
+    ber::put_header(out, tag::SEQUENCE, attributes_len);
+}
+
+/// Writes the message of an entry attribute by attribute, when lengths are not known beforehand.
+#[derive(Debug)]
+pub struct EntryWriter<'o> {
+    /// Where the message grows. Ready PartialAttribute elements may be appended directly.
+    pub out: &'o mut Vec<u8>,
+    message: ber::Mark,
+    op: ber::Mark,
+    attributes: ber::Mark,
+}
+
+impl<'o> EntryWriter<'o> {
+    /// Begins the message.
+    pub fn begin(out: &'o mut Vec<u8>, message_id: i32, dn: &[u8]) -> EntryWriter<'o> {
+        let message = ber::begin(out, tag::SEQUENCE);
+        ber::put_integer(out, message_id as i64);
+        let op = ber::begin(out, tag::SEARCH_ENTRY);
+        ber::put_octets(out, dn);
+        let attributes = ber::begin(out, tag::SEQUENCE);
+        EntryWriter { out, message, op, attributes }
+    }
+
+    /// Appends an attribute.
+    pub fn attribute<'v>(&mut self, description: &[u8], values: impl IntoIterator<Item = &'v [u8]>) {
+        put_attribute(self.out, description, values);
+    }
+
+    /// Ends the message.
+    pub fn finish(self, controls: &[Control<'_>]) {
+        ber::end(self.out, self.attributes);
+        ber::end(self.out, self.op);
+        control::put_controls(self.out, controls);
+        ber::end(self.out, self.message);
+    }
+}
+
+/// Appends a SearchResultReference, the whole message.
+pub fn encode_reference<'v>(
+    out: &mut Vec<u8>,
+    message_id: i32,
+    uris: impl IntoIterator<Item = &'v [u8]>,
+    controls: &[Control<'_>],
+) {
+    let message = ber::begin(out, tag::SEQUENCE);
+    ber::put_integer(out, message_id as i64);
+    let op = ber::begin(out, tag::SEARCH_REFERENCE);
+    uris.into_iter().for_each(|uri| ber::put_octets(out, uri));
+    ber::end(out, op);
+    control::put_controls(out, controls);
+    ber::end(out, message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_and_back_patched_entries_agree() {
+        for len in [0, 1, 100, 127, 128, 200, 255, 256, 65536, 70000] {
+            let value = vec![b'x'; len];
+            let (mut exact, mut patched) = (Vec::new(), Vec::new());
+            let mut writer = EntryWriter::begin(&mut patched, 300, b"cn=a");
+            writer.attribute(b"cn", [&value[..]]);
+            writer.finish(&[]);
+            let raw = crate::list::attribute_list([(&b"cn"[..], [&value[..]])]);
+            let attributes = Attributes::parse(&raw).unwrap();
+            SearchEntry { dn: b"cn=a", attributes }.encode(&mut exact, 300, &[]);
+            assert_eq!(exact, patched);
+            assert_eq!(exact.len(), entry_len(300, 4, raw.len()));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! LDAPResult (RFC 4511 section 4.1.9), the common part of most responses.
+
+use crate::ber::{self, Reader};
+use crate::control::{self, Control};
+use crate::error::Error;
+use crate::list::Octets;
+use crate::tag;
+use model::ResultCode;
+
+const REFERRAL: u8 = tag::context_constructed(3);
+
+/// The outcome of an operation, as it travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LdapResult<'a> {
+    /// Number of the result code; servers may send ones that [`ResultCode`] does not know.
+    pub code: u32,
+    /// matchedDN
+    pub matched_dn: &'a [u8],
+    /// diagnosticMessage, UTF-8.
+    pub diagnostic: &'a [u8],
+    /// URIs of a referral; empty if there is none.
+    pub referral: Octets<'a>,
+}
+
+impl<'a> LdapResult<'a> {
+    /// A result with nothing but a code.
+    pub fn new(code: ResultCode) -> LdapResult<'static> {
+        LdapResult { code: code as u32, matched_dn: b"", diagnostic: b"", referral: Octets::EMPTY }
+    }
+
+    /// The code, if this server knows it.
+    pub fn result_code(&self) -> Option<ResultCode> {
+        ResultCode::from_number(self.code)
+    }
+
+    /// Decodes the components; the reader is left at what follows them.
+    pub(crate) fn decode(reader: &mut Reader<'a>) -> Result<LdapResult<'a>, Error> {
+        let code = reader.number(tag::ENUMERATED, i32::MAX, "expected a result code")? as u32;
+        let matched_dn = reader.text("expected matchedDN")?;
+        let diagnostic = reader.text("expected diagnosticMessage")?;
+        let mut referral = Octets::EMPTY;
+        if reader.peek() == Some(REFERRAL) {
+            let uris = reader.enter(REFERRAL, "expected a referral")?;
+            referral = Octets::check(uris, usize::MAX, "expected a URI")?;
+        }
+        Ok(LdapResult { code, matched_dn, diagnostic, referral })
+    }
+
+    /// Appends the components, without an enclosing tag.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        ber::put_enumerated(out, self.code);
+        ber::put_octets(out, self.matched_dn);
+        ber::put_octets(out, self.diagnostic);
+        if !self.referral.is_empty() {
+            ber::put_tlv(out, REFERRAL, self.referral.raw());
+        }
+    }
+}
+
+/// Appends a response that is an LDAPResult with `op_tag`, such as [`tag::SEARCH_DONE`].
+#[inline]
+pub fn encode_result(
+    out: &mut Vec<u8>,
+    message_id: i32,
+    op_tag: u8,
+    code: ResultCode,
+    matched_dn: &[u8],
+    diagnostic: &str,
+    controls: &[Control<'_>],
+) {
+    if matched_dn.is_empty() && diagnostic.is_empty() && controls.is_empty() {
+        return encode_done(out, message_id, op_tag, code);
+    }
+    let result = LdapResult {
+        code: code as u32,
+        matched_dn,
+        diagnostic: diagnostic.as_bytes(),
+        referral: Octets::EMPTY,
+    };
+    encode_response(out, message_id, op_tag, &result, |_| {}, controls);
+}
+
+/// Appends a response that is a code and nothing else: the usual end of an operation.
+#[inline]
+pub fn encode_done(out: &mut Vec<u8>, message_id: i32, op_tag: u8, code: ResultCode) {
+    debug_assert!((code as u8) < 0x80);
+    let tail = [op_tag, 7, tag::ENUMERATED, 1, code as u8, tag::OCTET_STRING, 0, tag::OCTET_STRING, 0];
+    let id_len = ber::integer_len(message_id as i64);
+    let mut bytes = [0u8; 4 + 4 + 9];
+    bytes[..4].copy_from_slice(&[tag::SEQUENCE, (2 + id_len + 9) as u8, tag::INTEGER, id_len as u8]);
+    // The id is moved to the front of its field; what it does not fill is overwritten by the tail.
+    let id = (message_id as u32) << (8 * (4 - id_len));
+    bytes[4..8].copy_from_slice(&id.to_be_bytes());
+    bytes[4 + id_len..13 + id_len].copy_from_slice(&tail);
+    out.extend_from_slice(&bytes[..13 + id_len]);
+}
+
+/// Appends a response: an LDAPResult, what `extra` appends after it, controls.
+pub fn encode_response(
+    out: &mut Vec<u8>,
+    message_id: i32,
+    op_tag: u8,
+    result: &LdapResult<'_>,
+    extra: impl FnOnce(&mut Vec<u8>),
+    controls: &[Control<'_>],
+) {
+    let message = ber::begin(out, tag::SEQUENCE);
+    ber::put_integer(out, message_id as i64);
+    let op = ber::begin(out, op_tag);
+    result.encode(out);
+    extra(out);
+    ber::end(out, op);
+    control::put_controls(out, controls);
+    ber::end(out, message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_form_is_the_long_form() {
+        for id in [1, 127, 128, 255, 256, 32767, 32768, 8388607, 8388608, i32::MAX] {
+            let (mut short, mut long) = (Vec::new(), Vec::new());
+            encode_done(&mut short, id, tag::SEARCH_DONE, ResultCode::NoSuchObject);
+            let result = LdapResult::new(ResultCode::NoSuchObject);
+            encode_response(&mut long, id, tag::SEARCH_DONE, &result, |_| {}, &[]);
+            assert_eq!(short, long);
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let mut out = Vec::new();
+        encode_result(&mut out, 1, tag::BIND_RESPONSE, ResultCode::InvalidCredentials, b"", "no", &[]);
+        assert_eq!(out, [0x30, 14, 2, 1, 1, 0x61, 9, 10, 1, 49, 4, 0, 4, 2, b'n', b'o']);
+    }
+}
