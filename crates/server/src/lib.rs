@@ -1,1 +1,10 @@
-//! Wiring only: listeners, configuration, shutdown.
+//! Wiring only: listeners, connections, configuration, shutdown.
+
+mod connection;
+pub mod engine;
+mod listener;
+mod options;
+mod thread;
+
+pub use listener::{serve, serve_until};
+pub use options::Options;

@@ -1,0 +1,289 @@
+//! One connection: a read, the session, a write. An idle one holds neither a read nor an out buffer.
+
+use crate::engine::{Feed, State, Worker};
+use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
+use env::clock::Clock;
+use env::net::Stream;
+use env::task;
+use model::limits::SESSION_OUT_BYTES_MAX;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+/// Input that is held back while earlier requests are under way is read no further than this.
+const HELD_BYTES_MAX: usize = 64 << 10;
+/// Milliseconds that a closed connection is read on, so that a reset does not overtake the last answer.
+const LINGER_MS: u64 = 500;
+
+/// How a turn ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    /// More to do, after others had theirs.
+    Yield,
+    /// All is sent: close.
+    Close,
+    /// The client is gone or takes nothing.
+    Abort,
+}
+
+/// What a look at the socket gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Input {
+    /// Nothing now; the waker is armed.
+    Nothing,
+    /// Bytes, that the session has had. `true`: as many as fit, so there may be more.
+    Some(bool),
+    /// The client sends no more.
+    End,
+}
+
+/// A connection and its session.
+pub(crate) struct Connection<W: Worker, S: Stream> {
+    shared: Rc<Shared<W>>,
+    stream: S,
+    session: W::Session,
+    member: Rc<Member>,
+    state: State,
+    /// Input not consumed: a part of a message, or messages held back.
+    held: Vec<u8>,
+    /// Bytes that the first message of `held` has in all; 0 when not known.
+    needed: usize,
+    /// Whether `held` has a message that the session put off.
+    held_back: bool,
+    /// Answers that the socket did not take yet, from `sent` on.
+    backlog: Vec<u8>,
+    sent: usize,
+    /// The client sends no more.
+    ended: bool,
+    /// The server reads no more, because it is about to close.
+    deaf: bool,
+}
+
+impl<W: Worker, S: Stream> Connection<W, S> {
+    /// A session with `peer` over `stream`.
+    pub(crate) fn new(shared: Rc<Shared<W>>, stream: S, peer: SocketAddr, member: Rc<Member>) -> Self {
+        let session = shared.scratch.borrow_mut().worker.open(peer);
+        Connection {
+            shared,
+            stream,
+            session,
+            member,
+            state: State::Idle,
+            held: Vec::new(),
+            needed: 0,
+            held_back: false,
+            backlog: Vec::new(),
+            sent: 0,
+            ended: false,
+            deaf: false,
+        }
+    }
+
+    /// Serves the connection until its end.
+    pub(crate) async fn run(mut self) {
+        loop {
+            match poll_fn(|cx| self.poll_turn(cx)).await {
+                Turn::Yield => task::yield_now().await,
+                Turn::Close => break self.linger().await,
+                Turn::Abort => break,
+            }
+        }
+        self.shared.scratch.borrow_mut().worker.close(self.session);
+    }
+
+    /// Serves what is there; `Pending` when the socket must change first.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        self.member.arm(cx.waker());
+        self.member.waiting.set(Waiting::Nothing);
+        loop {
+            if self.poll_flush(cx).is_err() {
+                return Poll::Ready(Turn::Abort);
+            }
+            if self.must_flush() {
+                self.member.waiting.set(Waiting::Write);
+                return if self.member.overdue.get() { Poll::Ready(Turn::Abort) } else { Poll::Pending };
+            }
+            if self.state == State::Close {
+                return Poll::Ready(Turn::Close);
+            }
+            let Ok(input) = self.receive(cx) else { return Poll::Ready(Turn::Abort) };
+            self.ended |= input == Input::End;
+            if !matches!(input, Input::Some(_)) && !self.go_on() {
+                return Poll::Pending;
+            }
+            if self.send(cx).is_err() {
+                return Poll::Ready(Turn::Abort);
+            }
+            if self.state == State::Busy || input == Input::Some(true) {
+                return Poll::Ready(Turn::Yield);
+            }
+        }
+    }
+
+    /// Whether nothing may be done before the client took some of its answers.
+    fn must_flush(&self) -> bool {
+        let waiting = self.backlog.len() - self.sent;
+        waiting != 0 && (self.state != State::Idle || waiting >= SESSION_OUT_BYTES_MAX || self.leaving())
+    }
+
+    /// Whether the server wants the connection to end.
+    fn leaving(&self) -> bool {
+        self.shared.draining.get() || self.member.overdue.get()
+    }
+
+    /// Goes on without input. `false` when there is nothing to go on with.
+    fn go_on(&mut self) -> bool {
+        let shared = self.shared.clone();
+        let scratch = &mut *shared.scratch.borrow_mut();
+        scratch.reset_out();
+        if self.state == State::Busy {
+            scratch.worker.tick(shared.clock.now());
+            self.state = scratch.worker.step(&mut self.session, &mut scratch.out);
+            if self.held_back && self.state != State::Close {
+                self.feed_held(scratch);
+            }
+        } else if self.held_back && self.sent == self.backlog.len() {
+            scratch.worker.tick(shared.clock.now());
+            self.feed_held(scratch);
+        } else if self.leaving() {
+            scratch.worker.shutdown(&mut self.session, &mut scratch.out);
+            self.state = State::Close;
+        } else if self.ended {
+            self.state = State::Close;
+        } else {
+            let idle = self.sent == self.backlog.len();
+            self.member.waiting.set(if idle { Waiting::Read } else { Waiting::Write });
+            return false;
+        }
+        true
+    }
+
+    /// Reads once, behind what is held, and gives the session what is complete.
+    fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<Input> {
+        if self.ended || self.deaf || (self.held_back && self.held.len() >= HELD_BYTES_MAX) {
+            return Ok(Input::Nothing);
+        }
+        // What has arrived before the end is still served; a client that never pauses must not put the end off.
+        self.deaf = self.leaving();
+        let shared = self.shared.clone();
+        let scratch = &mut *shared.scratch.borrow_mut();
+        // Empty already, unless a session panicked: no client may get another's answers.
+        scratch.reset_out();
+        // A message that fits in the shared buffer is put together there; a larger one grows its own.
+        let held = self.held.len();
+        let start = if held.max(self.needed) <= READ_BYTES / 2 { held } else { 0 };
+        let read = match self.stream.poll_read(cx, &mut scratch.read[start..]) {
+            Poll::Pending => return Ok(Input::Nothing),
+            Poll::Ready(read) => read?,
+        };
+        if read == 0 {
+            return Ok(Input::End);
+        }
+        self.member.since.set(shared.sweeps.get());
+        let filled = start + read == READ_BYTES;
+        if start == held {
+            scratch.read[..held].copy_from_slice(&self.held);
+            self.held.clear();
+            self.feed_read(scratch, held + read, shared.clock.now());
+        } else {
+            self.held.extend_from_slice(&scratch.read[..read]);
+            if self.held.len() >= self.needed {
+                scratch.worker.tick(shared.clock.now());
+                self.feed_held(scratch);
+            }
+        }
+        Ok(Input::Some(filled))
+    }
+
+    /// Feeds the first `len` bytes of the shared buffer and keeps what is left.
+    fn feed_read(&mut self, scratch: &mut Scratch<W>, len: usize, now: env::clock::Now) {
+        scratch.worker.tick(now);
+        let input = &scratch.read[..len];
+        let feed = scratch.worker.feed(&mut self.session, input, &mut scratch.out);
+        self.held.extend_from_slice(&input[feed.consumed..]);
+        self.on_fed(feed);
+    }
+
+    /// Feeds what is held.
+    fn feed_held(&mut self, scratch: &mut Scratch<W>) {
+        let feed = scratch.worker.feed(&mut self.session, &self.held, &mut scratch.out);
+        self.held.drain(..feed.consumed);
+        self.on_fed(feed);
+        // A session that neither takes the rest nor has anything under way waits for more input, whatever it says.
+        self.held_back &= feed.consumed != 0 || self.state == State::Busy;
+    }
+
+    fn on_fed(&mut self, feed: Feed) {
+        self.state = feed.state;
+        self.needed = feed.needed;
+        self.held_back = !self.held.is_empty() && feed.needed != 0 && feed.needed <= self.held.len();
+        if self.held.is_empty() && self.held.capacity() > HELD_BYTES_MAX {
+            self.held = Vec::new();
+        }
+    }
+
+    /// Writes the shared out buffer and keeps what the socket does not take.
+    fn send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        let shared = self.shared.clone();
+        let out = &shared.scratch.borrow().out;
+        let mut sent = 0;
+        while sent < out.len() && self.backlog.is_empty() {
+            match write_some(&mut self.stream, cx, &out[sent..]) {
+                Poll::Pending => break,
+                Poll::Ready(n) => sent += n?,
+            }
+        }
+        if sent < out.len() {
+            self.backlog.extend_from_slice(&out[sent..]);
+            self.member.since.set(shared.sweeps.get());
+        }
+        Ok(())
+    }
+
+    /// Writes what earlier turns left over, as far as the socket takes it.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if self.backlog.is_empty() {
+            return Ok(());
+        }
+        while self.sent < self.backlog.len() {
+            match write_some(&mut self.stream, cx, &self.backlog[self.sent..]) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(n) => self.sent += n?,
+            }
+            self.member.since.set(self.shared.sweeps.get());
+        }
+        self.backlog = Vec::new();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// Ends the sending side and reads on for a moment: closing with input unread would reset the connection, and the
+    /// client could lose the last answer.
+    async fn linger(&mut self) {
+        if self.ended {
+            return;
+        }
+        let shared = self.shared.clone();
+        let rest = poll_fn(|cx| {
+            ready!(self.stream.poll_finish(cx))?;
+            loop {
+                let read = &mut shared.scratch.borrow_mut().read;
+                if ready!(self.stream.poll_read(cx, read))? == 0 {
+                    return Poll::Ready(io::Result::Ok(()));
+                }
+            }
+        });
+        // Late or failed, the connection is closed all the same.
+        let _ = task::timeout_ms(LINGER_MS, rest).await;
+    }
+}
+
+/// One write. A socket that takes nothing of something is an error, or its writer would never end.
+fn write_some<S: Stream>(stream: &mut S, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    match ready!(stream.poll_write(cx, bytes)) {
+        Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+        written => Poll::Ready(written),
+    }
+}

@@ -1,0 +1,63 @@
+//! What the server needs of the layer that speaks LDAP: bytes in, bytes out, no sockets.
+
+use env::clock::Now;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What a session wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Input.
+    Idle,
+    /// To go on with what it has: call `step`, even without input.
+    Busy,
+    /// The end: what it wrote is to be sent, then the connection closed.
+    Close,
+}
+
+/// What became of the input offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feed {
+    /// Bytes done with. The rest is offered again, with what follows.
+    pub consumed: usize,
+    /// What the session wants next.
+    pub state: State,
+    /// Bytes that the first message of the rest has in all; 0 when not known yet. No more than the rest has when the
+    /// rest is held back because too much is unanswered.
+    pub needed: usize,
+}
+
+/// The directory, shared by all threads.
+pub trait Engine: Send + Sync + 'static {
+    /// One thread's part.
+    type Worker: Worker;
+
+    /// Makes the part of one thread, on that thread.
+    fn worker(self: &Arc<Self>) -> Self::Worker;
+}
+
+/// One thread's part of the directory: scratch memory and caches. Serves all sessions of its thread, one at a time.
+pub trait Worker: 'static {
+    /// What is kept of one connection.
+    type Session: 'static;
+
+    /// Takes the time; called before each bundle.
+    fn tick(&mut self, now: Now);
+
+    /// Starts a session with a client.
+    fn open(&mut self, peer: SocketAddr) -> Self::Session;
+
+    /// Takes complete messages from `input` and appends answers to `out`.
+    fn feed(&mut self, session: &mut Self::Session, input: &[u8], out: &mut Vec<u8>) -> Feed;
+
+    /// Goes on with what is under way; returns when `out` has enough for one write.
+    fn step(&mut self, session: &mut Self::Session, out: &mut Vec<u8>) -> State;
+
+    /// Appends a Notice of Disconnection (RFC 4511 section 4.4.1): the server ends the session on its own account.
+    fn shutdown(&mut self, session: &mut Self::Session, out: &mut Vec<u8>);
+
+    /// Ends a session whose connection is gone.
+    fn close(&mut self, session: Self::Session) {
+        drop(session);
+    }
+}

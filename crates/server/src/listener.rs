@@ -1,0 +1,106 @@
+//! Accepts connections and gives each to the IO thread that has the fewest.
+
+use crate::engine::Engine;
+use crate::options::Options;
+use crate::thread::IoThread;
+use env::net::{Listener, Pending, TcpBound, TcpListener, TcpPending};
+use env::task;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+/// Milliseconds to wait after a failed accept. With no descriptors left the next one would fail at once too.
+const ACCEPT_PAUSE_MS: u64 = 50;
+
+/// Serves `engine` on the `bound` addresses until SIGTERM or SIGINT, then finishes what is in flight and returns.
+/// `on_ready` is told each address once connections to it are answered.
+pub fn serve<E: Engine>(
+    engine: Arc<E>,
+    bound: Vec<TcpBound>,
+    options: Options,
+    on_ready: impl FnMut(SocketAddr),
+) -> io::Result<()> {
+    task::block_on(async {
+        let mut termination = task::Termination::catch()?;
+        serve_until(engine, bound, options, on_ready, termination.wait()).await
+    })?
+}
+
+/// As [`serve`], until `stop` is done. Must run inside an event loop.
+pub async fn serve_until<E: Engine>(
+    engine: Arc<E>,
+    bound: Vec<TcpBound>,
+    options: Options,
+    mut on_ready: impl FnMut(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    assert!(options.threads > 0, "somebody must serve");
+    let threads: io::Result<Vec<IoThread<TcpPending>>> =
+        (0..options.threads).map(|n| IoThread::start(n, engine.clone(), options)).collect();
+    let threads = Rc::new(threads?);
+    let (stopping, stopped) = watch::channel(false);
+    let mut addresses = Vec::new();
+    for bound in bound {
+        let listener = bound.listen(BACKLOG)?;
+        addresses.push(listener.local_addr()?);
+        task::spawn_local(accept(listener, threads.clone(), stopped.clone()));
+    }
+    drop(stopped);
+    addresses.into_iter().for_each(&mut on_ready);
+    stop.await;
+    tracing::info!("stopping");
+    let _ = stopping.send(true);
+    // Each listener's task drops its receiver when it has ended, its socket with it.
+    stopping.closed().await;
+    finish(threads)
+}
+
+fn finish<P: Pending>(threads: Rc<Vec<IoThread<P>>>) -> io::Result<()> {
+    threads.iter().for_each(IoThread::drain);
+    let threads = Rc::into_inner(threads).expect("the listeners have ended");
+    threads.into_iter().try_for_each(IoThread::join)
+}
+
+/// Accepts until told to stop.
+async fn accept(
+    listener: TcpListener,
+    threads: Rc<Vec<IoThread<TcpPending>>>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopped.changed() => break,
+        };
+        match accepted {
+            Ok((pending, peer)) => assign(&threads, pending, peer),
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                task::sleep_ms(ACCEPT_PAUSE_MS).await;
+            }
+        }
+    }
+    // In this order: `serve_until` takes the threads back once the last receiver is gone.
+    drop(threads);
+    drop(listener);
+    drop(stopped);
+}
+
+/// Hands the connection to the thread with the fewest. One that has ended is passed over: it gives the connection back.
+fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: SocketAddr) {
+    let mut order: Vec<&IoThread<P>> = threads.iter().collect();
+    order.sort_by_key(|thread| thread.load());
+    let mut waiting = Some((pending, peer));
+    for thread in order {
+        let Some((pending, peer)) = waiting.take() else { return };
+        waiting = thread.serve(pending, peer).err();
+    }
+    if waiting.is_some() {
+        tracing::error!(%peer, "no thread is left to serve a connection");
+    }
+}

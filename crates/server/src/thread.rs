@@ -1,0 +1,262 @@
+//! One IO thread: an event loop that serves its connections with one read buffer, one out buffer and one worker.
+
+use crate::connection::Connection;
+use crate::engine::{Engine, Worker};
+use crate::options::Options;
+use env::clock::SystemClock;
+use env::net::{Pending, Stream};
+use env::task;
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Bytes of the read buffer that all connections of a thread share: a bundle is at most what fits in it.
+pub(crate) const READ_BYTES: usize = 256 << 10;
+/// A larger out buffer is given back to the allocator after use.
+const OUT_KEEP_BYTES: usize = 4 << 20;
+/// How often the thread looks for connections that overstayed, in milliseconds.
+const SWEEP_MS: u64 = 1000;
+
+/// What the accepting thread tells an IO thread.
+pub(crate) enum Command<P> {
+    /// Serve this connection.
+    Serve(P, SocketAddr),
+    /// Finish what is in flight, take leave of all clients, end.
+    Drain,
+}
+
+/// The accepting thread's view of an IO thread.
+pub(crate) struct IoThread<P> {
+    commands: UnboundedSender<Command<P>>,
+    connections: Arc<AtomicUsize>,
+    thread: task::Thread,
+}
+
+impl<P: Pending> IoThread<P> {
+    /// Starts the thread.
+    pub(crate) fn start<E: Engine>(number: usize, engine: Arc<E>, options: Options) -> std::io::Result<Self> {
+        let (commands, receiver) = unbounded_channel();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = connections.clone();
+        let thread = task::Thread::spawn(&format!("io-{number}"), move || async move {
+            let shared = Rc::new(Shared::new(engine.worker(), options, count));
+            run(shared, receiver).await;
+        })?;
+        Ok(IoThread { commands, connections, thread })
+    }
+
+    /// Connections that it serves or is about to.
+    pub(crate) fn load(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Hands a connection over; gives it back when the thread has ended.
+    pub(crate) fn serve(&self, pending: P, peer: SocketAddr) -> Result<(), (P, SocketAddr)> {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.commands.send(Command::Serve(pending, peer)).map_err(|returned| match returned.0 {
+            Command::Serve(pending, peer) => (pending, peer),
+            Command::Drain => unreachable!("a refused command comes back as it was sent"),
+        })
+    }
+
+    /// Asks it to finish. A thread that has ended needs no telling.
+    pub(crate) fn drain(&self) {
+        let _ = self.commands.send(Command::Drain);
+    }
+
+    /// Waits for its end.
+    pub(crate) fn join(self) -> std::io::Result<()> {
+        self.thread.join()
+    }
+}
+
+/// What the connections of one thread share.
+pub(crate) struct Shared<W: Worker> {
+    pub(crate) scratch: RefCell<Scratch<W>>,
+    pub(crate) clock: SystemClock,
+    pub(crate) options: Options,
+    /// Sweeps since the thread began: time enough for timeouts of seconds, at the price of a load.
+    pub(crate) sweeps: Cell<u64>,
+    pub(crate) draining: Cell<bool>,
+    members: RefCell<Vec<Rc<Member>>>,
+    empty: Notify,
+    count: Arc<AtomicUsize>,
+}
+
+/// The buffers and the worker: borrowed for the length of one bundle, never across a wait.
+pub(crate) struct Scratch<W> {
+    pub(crate) worker: W,
+    pub(crate) read: Vec<u8>,
+    pub(crate) out: Vec<u8>,
+}
+
+impl<W> Scratch<W> {
+    /// Empties the out buffer and gives an outgrown one back.
+    pub(crate) fn reset_out(&mut self) {
+        self.out.clear();
+        if self.out.capacity() > OUT_KEEP_BYTES {
+            self.out = Vec::new();
+        }
+    }
+}
+
+/// What a connection waits for; the sweep times it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// For its turn.
+    Nothing,
+    /// For a request.
+    Read,
+    /// For the client to take its answers.
+    Write,
+}
+
+/// One connection as its thread sees it.
+pub(crate) struct Member {
+    /// Place in the thread's list.
+    place: Cell<usize>,
+    /// Sweep at which it last made progress.
+    pub(crate) since: Cell<u64>,
+    pub(crate) waiting: Cell<Waiting>,
+    /// Set by the sweep: it waited too long.
+    pub(crate) overdue: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Member {
+    /// Lets the thread wake the connection's task. A task keeps its waker, so this is done once.
+    pub(crate) fn arm(&self, waker: &Waker) {
+        let mut slot = self.waker.borrow_mut();
+        if slot.is_none() {
+            *slot = Some(waker.clone());
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+impl<W: Worker> Shared<W> {
+    fn new(worker: W, options: Options, count: Arc<AtomicUsize>) -> Self {
+        Shared {
+            scratch: RefCell::new(Scratch { worker, read: vec![0; READ_BYTES], out: Vec::new() }),
+            clock: SystemClock::start(),
+            options,
+            sweeps: Cell::new(0),
+            draining: Cell::new(false),
+            members: RefCell::new(Vec::new()),
+            empty: Notify::new(),
+            count,
+        }
+    }
+
+    /// Puts a new connection on the list.
+    fn join(&self) -> Rc<Member> {
+        let mut members = self.members.borrow_mut();
+        let member = Rc::new(Member {
+            place: Cell::new(members.len()),
+            since: Cell::new(self.sweeps.get()),
+            waiting: Cell::new(Waiting::Read),
+            overdue: Cell::new(false),
+            waker: RefCell::new(None),
+        });
+        members.push(member.clone());
+        member
+    }
+
+    /// Takes a connection off the list.
+    fn leave(&self, member: &Member) {
+        let mut members = self.members.borrow_mut();
+        members.swap_remove(member.place.get());
+        if let Some(moved) = members.get(member.place.get()) {
+            moved.place.set(member.place.get());
+        }
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        if members.is_empty() {
+            self.empty.notify_one();
+        }
+    }
+
+    /// Ends the connections that waited longer than allowed.
+    fn sweep(&self) {
+        let now = self.sweeps.get() + 1;
+        self.sweeps.set(now);
+        for member in &*self.members.borrow() {
+            let allowed = match member.waiting.get() {
+                Waiting::Nothing => 0,
+                Waiting::Read => self.options.idle_timeout_s,
+                Waiting::Write => self.options.write_timeout_s,
+            };
+            // One sweep more, because the first second may have been a short one.
+            if allowed != 0 && now - member.since.get() > allowed {
+                member.overdue.set(true);
+                member.wake();
+            }
+        }
+    }
+
+    fn drain(&self) {
+        self.draining.set(true);
+        for member in &*self.members.borrow() {
+            member.wake();
+        }
+    }
+
+    async fn wait_until_empty(&self) {
+        while !self.members.borrow().is_empty() {
+            self.empty.notified().await;
+        }
+    }
+}
+
+/// Takes its member off the list even when the connection's task panics.
+struct Leave<W: Worker>(Rc<Shared<W>>, Rc<Member>);
+
+impl<W: Worker> Drop for Leave<W> {
+    fn drop(&mut self) {
+        self.0.leave(&self.1);
+    }
+}
+
+/// The thread's life: serve what comes until told to drain.
+async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: UnboundedReceiver<Command<P>>) {
+    let sweeper = shared.clone();
+    task::spawn_local(async move {
+        loop {
+            task::sleep_ms(SWEEP_MS).await;
+            sweeper.sweep();
+        }
+    });
+    while let Some(Command::Serve(pending, peer)) = commands.recv().await {
+        let member = shared.join();
+        let leave = Leave(shared.clone(), member.clone());
+        match pending.open() {
+            Ok(stream) => task::spawn_local(serve(shared.clone(), stream, peer, member, leave)),
+            Err(error) => tracing::warn!(%peer, %error, "connection lost before it was served"),
+        }
+    }
+    shared.drain();
+    let grace_ms = shared.options.shutdown_timeout_s * 1000;
+    if task::timeout_ms(grace_ms, shared.wait_until_empty()).await.is_none() {
+        tracing::warn!(connections = shared.members.borrow().len(), "closed before they had finished");
+    }
+}
+
+async fn serve<W: Worker, S: Stream>(
+    shared: Rc<Shared<W>>,
+    stream: S,
+    peer: SocketAddr,
+    member: Rc<Member>,
+    leave: Leave<W>,
+) {
+    Connection::new(shared, stream, peer, member).run().await;
+    drop(leave);
+}

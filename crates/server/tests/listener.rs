@@ -1,0 +1,255 @@
+//! Connections against a toy engine. A message is 4 bytes of length (itself included, big-endian), a letter and a
+//! body: `e` is echoed, `w` answers as many KiB as its body says, piece by piece, `x` ends the session, `p` panics.
+
+use env::clock::Now;
+use env::net::TcpBound;
+use server::Options;
+use server::engine::{Engine, Feed, State, Worker};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc;
+
+struct Toy;
+struct ToyWorker;
+#[derive(Default)]
+struct ToySession {
+    kib_left: u32,
+}
+
+impl Engine for Toy {
+    type Worker = ToyWorker;
+    fn worker(self: &Arc<Self>) -> ToyWorker {
+        ToyWorker
+    }
+}
+
+fn message(letter: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = (body.len() as u32 + 5).to_be_bytes().to_vec();
+    message.push(letter);
+    message.extend_from_slice(body);
+    message
+}
+
+impl Worker for ToyWorker {
+    type Session = ToySession;
+
+    fn tick(&mut self, now: Now) {
+        assert!(now.wall_ms > 0);
+    }
+
+    fn open(&mut self, _peer: SocketAddr) -> ToySession {
+        ToySession::default()
+    }
+
+    fn feed(&mut self, session: &mut ToySession, input: &[u8], out: &mut Vec<u8>) -> Feed {
+        let mut consumed = 0;
+        loop {
+            let state = if session.kib_left > 0 { State::Busy } else { State::Idle };
+            let rest = &input[consumed..];
+            let Some(length) = rest.first_chunk().map(|b| u32::from_be_bytes(*b) as usize) else {
+                return Feed { consumed, state, needed: 0 };
+            };
+            if rest.len() < length || state == State::Busy {
+                return Feed { consumed, state, needed: length };
+            }
+            match rest[4] {
+                b'e' => out.extend_from_slice(&rest[..length]),
+                b'w' => session.kib_left = u32::from_be_bytes(rest[5..9].try_into().unwrap()),
+                b'x' => return Feed { consumed: consumed + length, state: State::Close, needed: 0 },
+                _ => panic!("a panic that was asked for"),
+            }
+            consumed += length;
+        }
+    }
+
+    fn step(&mut self, session: &mut ToySession, out: &mut Vec<u8>) -> State {
+        let kib = session.kib_left.min(256);
+        out.resize(out.len() + kib as usize * 1024, b'w');
+        session.kib_left -= kib;
+        if session.kib_left > 0 { State::Busy } else { State::Idle }
+    }
+
+    fn shutdown(&mut self, _session: &mut ToySession, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"bye");
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    stop: tokio::sync::oneshot::Sender<()>,
+    thread: std::thread::JoinHandle<std::io::Result<()>>,
+}
+
+impl Server {
+    fn start(options: Options) -> Server {
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (ready, is_ready) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap())?;
+            let on_ready = move |address| ready.send(address).unwrap();
+            let stopped = async { drop(stopped.await) };
+            env::task::block_on(server::serve_until(Arc::new(Toy), vec![bound], options, on_ready, stopped))?
+        });
+        Server { address: is_ready.recv().unwrap(), stop, thread }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.thread.join().unwrap().unwrap();
+    }
+}
+
+fn two_threads() -> Options {
+    Options { threads: 2, ..Options::default() }
+}
+
+fn expect(stream: &mut TcpStream, bytes: &[u8]) {
+    let mut got = vec![0; bytes.len()];
+    stream.read_exact(&mut got).unwrap();
+    assert!(got == bytes, "got {:?}", &got[..got.len().min(40)]);
+}
+
+#[test]
+fn messages_are_answered_whole_split_and_many_at_once() {
+    let server = Server::start(two_threads());
+    let mut stream = server.connect();
+    let hello = message(b'e', b"hello");
+    stream.write_all(&hello).unwrap();
+    expect(&mut stream, &hello);
+    for byte in &hello {
+        stream.write_all(&[*byte]).unwrap();
+    }
+    expect(&mut stream, &hello);
+    let many = hello.repeat(100_000);
+    let mut writer = stream.try_clone().unwrap();
+    let sent = many.clone();
+    let writing = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+    expect(&mut stream, &many);
+    writing.join().unwrap();
+    server.stop();
+}
+
+#[test]
+fn a_message_larger_than_the_read_buffer_arrives() {
+    let server = Server::start(two_threads());
+    let mut stream = server.connect();
+    let large =
+        [message(b'e', b"first"), message(b'e', &vec![b'l'; 5 << 20]), message(b'e', b"last")].concat();
+    let mut writer = stream.try_clone().unwrap();
+    let sent = large.clone();
+    let writing = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+    expect(&mut stream, &large);
+    writing.join().unwrap();
+    server.stop();
+}
+
+#[test]
+fn a_long_answer_to_a_slow_client_is_bounded_and_complete() {
+    let server = Server::start(two_threads());
+    let mut slow = server.connect();
+    let requests = [message(b'w', &20_000u32.to_be_bytes()), message(b'e', b"after")].concat();
+    slow.write_all(&requests).unwrap();
+    // Another client is served meanwhile, though it may share the thread.
+    for _ in 0..4 {
+        let mut other = server.connect();
+        other.write_all(&message(b'e', b"other")).unwrap();
+        expect(&mut other, &message(b'e', b"other"));
+    }
+    let before = env::host::resident_bytes().unwrap();
+    assert!(before < 300 << 20, "{before} bytes are resident");
+    expect(&mut slow, &vec![b'w'; 20_000 << 10]);
+    expect(&mut slow, &message(b'e', b"after"));
+    server.stop();
+}
+
+#[test]
+fn a_session_that_ends_closes_its_connection_after_the_answer() {
+    let server = Server::start(two_threads());
+    let mut stream = server.connect();
+    let bytes = [message(b'e', b"1"), message(b'x', b""), message(b'e', b"2")].concat();
+    stream.write_all(&bytes).unwrap();
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).unwrap();
+    assert_eq!(got, message(b'e', b"1"));
+    server.stop();
+}
+
+#[test]
+fn a_client_that_stops_sending_still_gets_its_answers() {
+    let server = Server::start(two_threads());
+    let mut stream = server.connect();
+    stream.write_all(&message(b'w', &3000u32.to_be_bytes())).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).unwrap();
+    assert_eq!(got.len(), 3000 << 10);
+    server.stop();
+}
+
+#[test]
+fn a_panic_ends_one_connection_only() {
+    let server = Server::start(Options { threads: 1, ..Options::default() });
+    let mut good = server.connect();
+    good.write_all(&message(b'e', b"1")).unwrap();
+    expect(&mut good, &message(b'e', b"1"));
+    let mut bad = server.connect();
+    bad.write_all(&[message(b'e', b"secret"), message(b'p', b"")].concat()).unwrap();
+    let mut got = Vec::new();
+    assert!(bad.read_to_end(&mut got).is_err() || got.is_empty());
+    good.write_all(&message(b'e', b"2")).unwrap();
+    expect(&mut good, &message(b'e', b"2"));
+    server.stop();
+}
+
+#[test]
+fn stopping_finishes_what_is_in_flight_and_says_goodbye() {
+    let server = Server::start(two_threads());
+    let mut idle = server.connect();
+    idle.write_all(&message(b'e', b"1")).unwrap();
+    expect(&mut idle, &message(b'e', b"1"));
+    let mut busy = server.connect();
+    busy.write_all(&message(b'w', &8000u32.to_be_bytes())).unwrap();
+    expect(&mut busy, &[b'w'; 1024]);
+    let reading = std::thread::spawn(move || {
+        let mut got = Vec::new();
+        busy.read_to_end(&mut got).unwrap();
+        got
+    });
+    server.stop();
+    let got = reading.join().unwrap();
+    assert_eq!((got.len(), &got[got.len() - 3..]), ((7999 << 10) + 3, &b"bye"[..]));
+    let mut got = Vec::new();
+    idle.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"bye");
+}
+
+#[test]
+fn an_idle_connection_is_sent_away() {
+    let server = Server::start(Options { idle_timeout_s: 1, ..two_threads() });
+    let mut stream = server.connect();
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"bye");
+    server.stop();
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_cut_off() {
+    let server = Server::start(Options { write_timeout_s: 1, ..two_threads() });
+    let mut stream = server.connect();
+    stream.write_all(&message(b'w', &50_000u32.to_be_bytes())).unwrap();
+    // Input beyond what the server takes makes the cut visible without reading.
+    let cut = (0..10_000).find(|_| {
+        std::thread::yield_now();
+        stream.write_all(&[0; 4096]).is_err()
+    });
+    assert!(cut.is_some());
+    server.stop();
+}
