@@ -1,5 +1,6 @@
 //! Wiring only: listeners, connections, configuration, shutdown.
 
+pub mod config;
 mod connection;
 pub mod engine;
 mod listener;

@@ -1,1 +1,91 @@
-//! Configuration.
+//! Configuration: what may be set, where it comes from (a TOML file, then flags) and whether it makes sense.
+
+mod check;
+mod doc;
+mod file;
+mod keys;
+mod value;
+
+pub use check::Problem;
+pub use doc::{markdown, template};
+pub use file::{Fault, read, read_file};
+pub use keys::{KEYS, Key};
+pub use value::{Anonymous, Index, Listen};
+
+use crate::Options;
+use std::path::PathBuf;
+
+/// Everything that can be configured. `Default` is what an empty file means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Naming contexts, in the order given.
+    pub suffixes: Vec<String>,
+    /// Addresses to listen on.
+    pub listen: Vec<Listen>,
+    /// DN that is allowed everything.
+    pub root_dn: Option<String>,
+    /// File whose first line is the password of `root_dn`.
+    pub root_password_file: Option<PathBuf>,
+    /// What a client that has not bound may see.
+    pub anonymous: Anonymous,
+    /// Schema files, or names of built-in ones, beyond the standard schema.
+    pub schema: Vec<String>,
+    /// Whether writes are held to the schema.
+    pub schema_check: bool,
+    /// Whether entryUUID, times and names are kept.
+    pub operational_attributes: bool,
+    /// Attribute indexes.
+    pub indexes: Vec<Index>,
+    /// Bytes that the directory may occupy; `None`: 80 % of the machine's memory.
+    pub memory_bytes_max: Option<u64>,
+    /// LDIF file loaded before the first client is served.
+    pub import: Option<PathBuf>,
+    /// Entries that one search may return; 0: any number.
+    pub size_limit: u32,
+    /// Seconds that one search may take; 0: any time.
+    pub time_limit_s: u32,
+    /// Threads and patience.
+    pub options: Options,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            suffixes: Vec::new(),
+            listen: vec![Listen::default()],
+            root_dn: None,
+            root_password_file: None,
+            anonymous: Anonymous::None,
+            schema: Vec::new(),
+            schema_check: true,
+            operational_attributes: true,
+            indexes: Vec::new(),
+            memory_bytes_max: None,
+            import: None,
+            size_limit: 0,
+            time_limit_s: 0,
+            options: Options::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Sets the key called `name` from text, replacing what it had. For flags, which override the file.
+    pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), String> {
+        let key = keys::find(name).ok_or_else(|| keys::unknown(name))?;
+        key.set(self, values).map_err(|(_, reason)| reason)
+    }
+
+    /// Bytes that the directory may occupy, with the default worked out for this machine.
+    pub fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max.unwrap_or_else(|| env::host::memory_bytes().unwrap_or(u64::MAX) / 5 * 4)
+    }
+
+    /// The root password: the first line of its file.
+    pub fn root_password(&self) -> std::io::Result<Option<Vec<u8>>> {
+        let Some(path) = &self.root_password_file else { return Ok(None) };
+        let text = std::fs::read(path)?;
+        let line = text.split(|&b| b == b'\n').next().unwrap_or_default();
+        Ok(Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
+    }
+}

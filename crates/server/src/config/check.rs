@@ -1,0 +1,146 @@
+//! Whether a configuration makes sense as a whole.
+
+use super::Config;
+use std::path::Path;
+
+/// Something wrong with a configuration that no single value shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The key to look at.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Less than this holds no directory: the schema and the first segments alone take most of it.
+const MEMORY_BYTES_MIN: u64 = 32 << 20;
+
+impl Config {
+    /// Everything wrong with it; empty when it can be served.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut problem = |key, message: String| problems.push(Problem { key, message });
+        if self.suffixes.is_empty() {
+            problem(
+                "suffix",
+                "no suffix is set: there is nothing to serve (`suffix = \"dc=example,dc=com\"`)".into(),
+            );
+        }
+        for (at, suffix) in self.suffixes.iter().enumerate() {
+            if let Some(other) = self.suffixes[..at].iter().find(|other| overlap(other, suffix)) {
+                problem("suffix", format!("`{suffix}` and `{other}` overlap; the upper one holds both"));
+            }
+        }
+        if self.listen.is_empty() {
+            problem("listen", "no address to listen on".into());
+        }
+        for (at, listen) in self.listen.iter().enumerate() {
+            if listen.port != 0 && self.listen[..at].contains(listen) {
+                problem("listen", format!("`{listen}` is listed twice"));
+            }
+        }
+        match (&self.root_dn, &self.root_password_file) {
+            (Some(_), None) => {
+                problem("root-dn", "a root DN without `root-password-file` can never bind".into())
+            }
+            (None, Some(_)) => {
+                problem("root-password-file", "there is no `root-dn` that this could be of".into())
+            }
+            _ => {}
+        }
+        match self.root_password() {
+            Ok(Some(password)) if password.is_empty() => {
+                problem(
+                    "root-password-file",
+                    "its first line is empty; an empty password never binds".into(),
+                );
+            }
+            Ok(_) => {}
+            Err(error) => problem("root-password-file", format!("cannot be read: {error}")),
+        }
+        for (at, index) in self.indexes.iter().enumerate() {
+            if self.indexes[..at].iter().any(|other| other.attribute.eq_ignore_ascii_case(&index.attribute)) {
+                problem(
+                    "index",
+                    format!("`{}` is listed twice; join its kinds with commas", index.attribute),
+                );
+            }
+        }
+        for schema in self.schema.iter().filter(|schema| !is_builtin(schema)) {
+            if let Err(reason) = readable(Path::new(schema)) {
+                problem("schema", format!("`{schema}`: {reason}"));
+            }
+        }
+        if let Some(import) = &self.import
+            && let Err(reason) = readable(import)
+        {
+            problem("import", format!("`{}`: {reason}", import.display()));
+        }
+        if self.memory_bytes_max() < MEMORY_BYTES_MIN {
+            problem("memory-max", format!("at least {} MiB are needed", MEMORY_BYTES_MIN >> 20));
+        }
+        problems
+    }
+}
+
+/// Whether a schema is named, not given as a file: a word without dot or slash.
+fn is_builtin(schema: &str) -> bool {
+    !schema.contains(['.', '/'])
+}
+
+/// Whether one of two DNs, both valid, is the other or above it. Names are compared as ASCII without case, which is
+/// how the attribute types used in suffixes compare; the store decides in the end.
+fn overlap(a: &str, b: &str) -> bool {
+    let parse = |dn: &str| {
+        let mut rdns: Vec<Vec<(Vec<u8>, Vec<u8>)>> = Vec::new();
+        let _ = model::dn::parse_each(dn.as_bytes(), |rdn| {
+            let lower = |ava: &model::dn::Ava<'_>| {
+                (ava.attribute_type.to_ascii_lowercase(), ava.value.to_ascii_lowercase())
+            };
+            rdns.push(rdn.iter().map(lower).collect());
+        });
+        rdns
+    };
+    let (a, b) = (parse(a), parse(b));
+    a.ends_with(&b) || b.ends_with(&a)
+}
+
+fn readable(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(about) if about.is_dir() => Err("is a directory".to_owned()),
+        Ok(_) => std::fs::File::open(path).map(drop).map_err(|error| format!("cannot be read: {error}")),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(set: &[(&str, &[&str])]) -> Vec<String> {
+        let mut config = Config::default();
+        config.set("suffix", &["dc=com".to_owned()]).unwrap();
+        for (name, values) in set {
+            config.set(name, &values.iter().map(|v| v.to_string()).collect::<Vec<_>>()).unwrap();
+        }
+        config.problems().into_iter().map(|p| format!("{}: {}", p.key, p.message)).collect()
+    }
+
+    #[test]
+    fn a_suffix_is_enough() {
+        assert!(problems(&[]).is_empty());
+        assert_eq!(Config::default().problems()[0].key, "suffix");
+    }
+
+    #[test]
+    fn what_does_not_fit_together() {
+        assert!(problems(&[("suffix", &["dc=com", "DC=example, dc=COM"])])[0].contains("overlap"));
+        assert!(problems(&[("suffix", &["dc=com", "dc=org"])]).is_empty());
+        assert!(problems(&[("root-dn", &["cn=admin"])])[0].contains("never bind"));
+        assert!(problems(&[("index", &["uid:eq", "UID:sub"])])[0].contains("twice"));
+        assert!(problems(&[("schema", &["nowhere/x.schema"])])[0].contains("cannot be read"));
+        assert!(problems(&[("schema", &["dvtds"])]).is_empty());
+        assert!(problems(&[("import", &["/"])])[0].contains("is a directory"));
+        assert!(problems(&[("memory-max", &["1MiB"])])[0].contains("32 MiB"));
+    }
+}

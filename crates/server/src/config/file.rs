@@ -1,0 +1,224 @@
+//! The configuration file: TOML in, a [`Config`] or every fault of it out, with line and column.
+
+use super::check::Problem;
+use super::{Config, keys};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Something wrong in a configuration, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// File as given; `None` when no file is to blame.
+    pub file: Option<String>,
+    /// Line and column, from 1; `None` when something is absent.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong, and what to do about it where that is known.
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.place) {
+            (Some(file), Some((line, column))) => write!(f, "{file}:{line}:{column}: {}", self.message),
+            (Some(file), None) => write!(f, "{file}: {}", self.message),
+            (None, _) => f.write_str(&self.message),
+        }
+    }
+}
+
+/// What was read: the configuration as far as it could be, where each key stood, and all faults.
+pub struct Read {
+    /// What the file says; keys with faults have their defaults.
+    pub config: Config,
+    /// Everything wrong with it, in the order of the file.
+    pub faults: Vec<Fault>,
+    file: String,
+    places: BTreeMap<&'static str, (usize, usize)>,
+}
+
+impl Read {
+    /// A problem of the whole, as a fault at the key that has it.
+    pub fn locate(&self, problem: &Problem) -> Fault {
+        let place = self.places.get(problem.key).copied();
+        Fault { file: Some(self.file.clone()), place, message: problem.message.clone() }
+    }
+}
+
+/// Reads the file at `path`.
+pub fn read_file(path: &Path) -> Result<Read, Fault> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(read(&file, &text)),
+        Err(error) => {
+            Err(Fault { file: Some(file), place: None, message: format!("cannot be read: {error}") })
+        }
+    }
+}
+
+/// Reads `text`, called `file` in faults.
+pub fn read(file: &str, text: &str) -> Read {
+    let mut reader = Reader {
+        text,
+        read: Read {
+            config: Config::default(),
+            faults: Vec::new(),
+            file: file.to_owned(),
+            places: BTreeMap::new(),
+        },
+    };
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        reader.fault(error.span(), format!("not TOML: {} (text stands in quotes)", error.message()));
+    }
+    reader.table("", table.get_ref());
+    // A line that is not TOML is one fault: what was guessed of its value is none.
+    reader.read.faults.sort_by_key(|fault| fault.place.map(|(line, _)| line));
+    reader.read.faults.dedup_by_key(|fault| fault.place.map(|(line, _)| line));
+    reader.read
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    read: Read,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let name = format!("{prefix}{}", key.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) if keys::KEYS.iter().any(|k| is_in(k.name, &name)) => {
+                    self.table(&format!("{name}."), inner);
+                }
+                _ => self.key(&name, key.span(), value),
+            }
+        }
+    }
+
+    fn key(&mut self, name: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let Some(key) = keys::find(name) else {
+            return self.fault(Some(at), keys::unknown(name));
+        };
+        self.read.places.insert(key.name, place(self.text, at.start));
+        let items = match value.get_ref() {
+            DeValue::Array(items) if key.many => items.iter().collect(),
+            _ => vec![value],
+        };
+        let mut texts = Vec::new();
+        for item in &items {
+            match scalar(item.get_ref()) {
+                Some(text) => texts.push(text),
+                None => {
+                    let message = format!(
+                        "`{name}` takes {} ({}), not {}",
+                        if key.many { "one value or an array of them" } else { "one value" },
+                        key.form,
+                        item.get_ref().type_str(),
+                    );
+                    return self.fault(Some(item.span()), message);
+                }
+            }
+        }
+        if let Err((bad, reason)) = key.set(&mut self.read.config, &texts) {
+            let span = items.get(bad).map_or(at, |item| item.span());
+            self.fault(Some(span), format!("`{name}`: {reason}"));
+        }
+    }
+
+    fn fault(&mut self, span: Option<Range<usize>>, message: String) {
+        let place = span.map(|span| place(self.text, span.start));
+        self.read.faults.push(Fault { file: Some(self.read.file.clone()), place, message });
+    }
+}
+
+/// Whether `key` lies in `section`.
+fn is_in(key: &str, section: &str) -> bool {
+    key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The text of a value that is not made of values. Numbers in their decimal form, whatever they were written in.
+fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Boolean(on) => Some(if *on { "on" } else { "off" }.to_owned()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map(|number| number.to_string())
+            .or_else(|_| Ok::<_, ()>(number.as_str().to_owned()))
+            .ok(),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// Line and column of a byte, from 1.
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Anonymous;
+
+    fn faults(text: &str) -> Vec<String> {
+        read("p.toml", text).faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_full_file() {
+        let read = read(
+            "p.toml",
+            r#"
+            suffix = "dc=example,dc=com"
+            listen = ["ldap://127.0.0.1:0", "ldap://[::1]:0"]
+            root-dn = "cn=admin"
+            anonymous = "read"
+            schema-check = false
+            index = ["uid:eq", "cn:eq,sub"]
+            memory-max = "8GiB"
+            threads = 0x2
+            [limits]
+            size = 1_000
+            idle-timeout = 30
+            "#,
+        );
+        assert_eq!(read.faults, []);
+        let config = read.config;
+        assert_eq!(config.suffixes, ["dc=example,dc=com"]);
+        assert_eq!(config.listen.len(), 2);
+        assert_eq!((config.anonymous, config.schema_check), (Anonymous::Read, false));
+        assert_eq!((config.memory_bytes_max, config.options.threads), (Some(8 << 30), 2));
+        assert_eq!((config.size_limit, config.options.idle_timeout_s), (1000, 30));
+        assert!(config.indexes[1].substring);
+    }
+
+    #[test]
+    fn all_faults_at_once_each_with_its_place() {
+        assert_eq!(
+            faults(
+                "sufix = \"dc=com\"\nthreads = 0\nindex = [\n  \"uid:eq\",\n  \"cn:huh\",\n]\n[limits]\nsiez = 1\n"
+            ),
+            [
+                "p.toml:1:1: unknown key `sufix`; did you mean `suffix`?",
+                "p.toml:2:11: `threads`: `0` is not a number from 1 to 1024",
+                "p.toml:5:3: `index`: `huh` is not a kind of index: eq, pres, sub or ord",
+                "p.toml:8:1: unknown key `limits.siez`; did you mean `limits.size`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_types_and_wrong_toml() {
+        assert_eq!(faults("threads = [1, 2]\n"), ["p.toml:1:11: `threads` takes one value (N), not array"]);
+        assert_eq!(faults("memory = off\nthreads = 2\n").len(), 1);
+        assert!(faults("threads = \n")[0].starts_with("p.toml:1:"));
+        assert_eq!(faults("limits = 3\n"), ["p.toml:1:1: unknown key `limits`"]);
+    }
+}

@@ -1,0 +1,288 @@
+//! The table of keys: one place for name, form, default, meaning and how it is set. The documentation and the file
+//! reader come from it; the flags of `pando serve` are held to it by a test.
+
+use super::value::{Listen, bytes, switch};
+use super::{Config, Index};
+use std::str::FromStr;
+
+/// Sets a key from its values; on failure, which value is bad and why.
+type Set = fn(&mut Config, &[String]) -> Result<(), (usize, String)>;
+
+/// One configuration key.
+pub struct Key {
+    /// Name in the file; those of a section as `section.name`.
+    pub name: &'static str,
+    /// Form of a value, as in `--help`.
+    pub form: &'static str,
+    /// Whether it may have several values: an array in the file, a repeated flag.
+    pub many: bool,
+    /// What holds when it is absent, in words.
+    pub default: &'static str,
+    /// What it does.
+    pub text: &'static str,
+    set: Set,
+}
+
+impl Key {
+    /// Sets it from text.
+    pub(super) fn set(&self, config: &mut Config, values: &[String]) -> Result<(), (usize, String)> {
+        if !self.many && values.len() != 1 {
+            return Err((0, format!("`{}` takes one value", self.name)));
+        }
+        (self.set)(config, values)
+    }
+}
+
+/// Every key, in the order of the documentation.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "memory",
+        form: "on",
+        many: false,
+        default: "on",
+        text: "Keep the directory in memory. The only storage for now: what was written is gone when the server ends.",
+        set: |_, v| match switch(&v[0]) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err((0, "memory is the only storage for now".to_owned())),
+            Err(reason) => Err((0, reason)),
+        },
+    },
+    Key {
+        name: "suffix",
+        form: "DN",
+        many: true,
+        default: "none: at least one is needed",
+        text: "A naming context to hold. The entry itself comes by import or add.",
+        set: |c, v| put(&mut c.suffixes, each(v, dn)),
+    },
+    Key {
+        name: "listen",
+        form: "ldap://HOST:PORT",
+        many: true,
+        default: "ldap://127.0.0.1:389",
+        text: "An address to serve. Port 0 lets the system pick one; the ready line tells which.",
+        set: |c, v| put(&mut c.listen, each(v, parse::<Listen>)),
+    },
+    Key {
+        name: "root-dn",
+        form: "DN",
+        many: false,
+        default: "none",
+        text: "A name that is allowed everything. It needs no entry; its password is in `root-password-file`.",
+        set: |c, v| put(&mut c.root_dn, one(v, dn).map(Some)),
+    },
+    Key {
+        name: "root-password-file",
+        form: "FILE",
+        many: false,
+        default: "none",
+        text: "A file whose first line is the password of `root-dn`.",
+        set: |c, v| put(&mut c.root_password_file, one(v, path).map(Some)),
+    },
+    Key {
+        name: "anonymous",
+        form: "none|read",
+        many: false,
+        default: "none",
+        text: "What clients may see that have not bound: the root DSE and the subschema only, or what users may read.",
+        set: |c, v| put(&mut c.anonymous, one(v, parse)),
+    },
+    Key {
+        name: "schema",
+        form: "FILE",
+        many: true,
+        default: "none beyond the standard schema",
+        text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order. The name of a \
+               built-in schema without a path, such as `dvtds`, is taken from the binary.",
+        set: |c, v| put(&mut c.schema, each(v, non_empty)),
+    },
+    Key {
+        name: "schema-check",
+        form: "on|off",
+        many: false,
+        default: "on",
+        text: "Whether every write is held to the schema.",
+        set: |c, v| put(&mut c.schema_check, one(v, switch)),
+    },
+    Key {
+        name: "operational-attributes",
+        form: "on|off",
+        many: false,
+        default: "on",
+        text: "Whether entries have entryUUID, entryCSN and the times and names of their making and last change. Fixed \
+               when the directory is created. When off, structuralObjectClass, subschemaSubentry and hasSubordinates \
+               are still answered when asked for by name.",
+        set: |c, v| put(&mut c.operational_attributes, one(v, switch)),
+    },
+    Key {
+        name: "index",
+        form: "ATTR:eq[,pres,sub,ord]",
+        many: true,
+        default: "none",
+        text: "Indexes of an attribute: equality, presence, substrings, ordering.",
+        set: |c, v| put(&mut c.indexes, each(v, parse::<Index>)),
+    },
+    Key {
+        name: "memory-max",
+        form: "BYTES",
+        many: false,
+        default: "80 % of the machine's memory",
+        text: "Bytes that the directory may occupy; units KiB, MiB, GiB and TiB. Beyond it adds are refused with \
+               adminLimitExceeded.",
+        set: |c, v| put(&mut c.memory_bytes_max, one(v, bytes).map(Some)),
+    },
+    Key {
+        name: "import",
+        form: "FILE.ldif",
+        many: false,
+        default: "none",
+        text: "An LDIF file to load before the first client is served.",
+        set: |c, v| put(&mut c.import, one(v, path).map(Some)),
+    },
+    Key {
+        name: "threads",
+        form: "N",
+        many: false,
+        default: "one for each core",
+        text: "IO threads. A connection stays on the one that it is given.",
+        set: |c, v| put(&mut c.options.threads, one(v, |t| number(t, 1, 1024))),
+    },
+    Key {
+        name: "limits.size",
+        form: "N",
+        many: false,
+        default: "0: no limit",
+        text: "Entries that one search may return, for everybody but the root DN.",
+        set: |c, v| put(&mut c.size_limit, one(v, |t| number(t, 0, i32::MAX as u64))),
+    },
+    Key {
+        name: "limits.time",
+        form: "SECONDS",
+        many: false,
+        default: "0: no limit",
+        text: "Seconds that one search may take, for everybody but the root DN.",
+        set: |c, v| put(&mut c.time_limit_s, one(v, |t| number(t, 0, i32::MAX as u64))),
+    },
+    Key {
+        name: "limits.idle-timeout",
+        form: "SECONDS",
+        many: false,
+        default: "0: for ever",
+        text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection.",
+        set: |c, v| put(&mut c.options.idle_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+    },
+    Key {
+        name: "limits.write-timeout",
+        form: "SECONDS",
+        many: false,
+        default: "60",
+        text: "Seconds that a client may leave its answers untaken before it is cut off; 0: for ever.",
+        set: |c, v| put(&mut c.options.write_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+    },
+    Key {
+        name: "limits.shutdown-timeout",
+        form: "SECONDS",
+        many: false,
+        default: "10",
+        text: "Seconds that connections have to finish what is in flight when the server ends.",
+        set: |c, v| put(&mut c.options.shutdown_timeout_s, one(v, |t| number(t, 0, 3600))),
+    },
+];
+
+/// The key called `name`.
+pub(super) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// What to say of a key that does not exist.
+pub(super) fn unknown(name: &str) -> String {
+    let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+    let near = KEYS
+        .iter()
+        .map(|key| (distance(name, key.name).min(distance(name, last(key.name)) + 1), key.name))
+        .min()
+        .filter(|(distance, _)| *distance <= 1 + name.len() / 3);
+    match near {
+        Some((_, near)) if near.contains('.') && !name.contains('.') => {
+            let (section, key) = near.split_once('.').unwrap_or(("", near));
+            format!("unknown key `{name}`; did you mean `{key}` in section `[{section}]`?")
+        }
+        Some((_, near)) => format!("unknown key `{name}`; did you mean `{near}`?"),
+        None => format!("unknown key `{name}`"),
+    }
+}
+
+/// Edit distance: insertions, deletions and replacements that make one of the other, `_` counting as `-`.
+fn distance(a: &str, b: &str) -> usize {
+    let same = |x: u8, y: u8| x == y || (x == b'_' && y == b'-');
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(!same(x, y));
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn put<T>(place: &mut T, value: Result<T, (usize, String)>) -> Result<(), (usize, String)> {
+    *place = value?;
+    Ok(())
+}
+
+fn each<T>(values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, (usize, String)> {
+    values.iter().enumerate().map(|(at, text)| parse(text).map_err(|reason| (at, reason))).collect()
+}
+
+fn one<T>(values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<T, (usize, String)> {
+    parse(&values[0]).map_err(|reason| (0, reason))
+}
+
+fn parse<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {
+    text.parse()
+}
+
+fn dn(text: &str) -> Result<String, String> {
+    match model::dn::parse(text.as_bytes()) {
+        Ok(rdns) if rdns.is_empty() => Err("the empty DN is the root DSE; name an entry".to_owned()),
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("`{text}` is not a DN: {error}")),
+    }
+}
+
+fn non_empty(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("a file name is expected".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+fn path(text: &str) -> Result<std::path::PathBuf, String> {
+    non_empty(text).map(Into::into)
+}
+
+fn number<T: TryFrom<u64>>(text: &str, min: u64, max: u64) -> Result<T, String> {
+    let number = text.parse::<u64>().ok().filter(|n| (min..=max).contains(n));
+    let number = number.and_then(|n| T::try_from(n).ok());
+    number.ok_or_else(|| format!("`{text}` is not a number from {min} to {max}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_texts_are_sentences() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(KEYS[..at].iter().all(|other| other.name != key.name), "{} is there twice", key.name);
+            assert!(key.text.ends_with('.'), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_gets_a_suggestion() {
+        assert!(unknown("sufix").contains("did you mean `suffix`"));
+        assert!(unknown("root_dn").contains("did you mean `root-dn`"));
+        assert!(unknown("idle-timeout").contains("`idle-timeout` in section `[limits]`"));
+        assert_eq!(unknown("colour-of-the-logo"), "unknown key `colour-of-the-logo`");
+    }
+}

@@ -1,0 +1,175 @@
+//! Values of configuration keys, from text and back.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a client that has not bound may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anonymous {
+    /// The root DSE and the subschema.
+    None,
+    /// What a bound user may see.
+    Read,
+}
+
+impl FromStr for Anonymous {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Anonymous::None),
+            "read" => Ok(Anonymous::Read),
+            _ => Err(format!("`{text}` is neither `none` nor `read`")),
+        }
+    }
+}
+
+/// An address to listen on, `ldap://HOST:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// Name or address; IPv6 without brackets.
+    pub host: String,
+    /// Port; 0 lets the system pick one.
+    pub port: u16,
+}
+
+impl Default for Listen {
+    fn default() -> Listen {
+        Listen { host: "127.0.0.1".to_owned(), port: 389 }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Listen { host, port } = self;
+        if host.contains(':') {
+            write!(f, "ldap://[{host}]:{port}")
+        } else {
+            write!(f, "ldap://{host}:{port}")
+        }
+    }
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(rest) = text.strip_prefix("ldap://") else {
+            return Err(match text.split_once("://") {
+                Some(("ldaps" | "ldapi", _)) => format!("`{text}`: only ldap:// is served for now"),
+                _ => format!("`{text}` is not of the form ldap://HOST:PORT"),
+            });
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = match rest.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port),
+            _ => (rest, "389"),
+        };
+        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+        if host.is_empty() || host.contains('/') {
+            return Err(format!("`{text}` names no host; `ldap://0.0.0.0:389` listens on all"));
+        }
+        let port = port.parse().map_err(|_| format!("`{port}` is not a port (0 to 65535)"))?;
+        Ok(Listen { host: host.to_owned(), port })
+    }
+}
+
+/// Which indexes an attribute has, `ATTR:eq[,pres,sub,ord]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    /// Attribute description, as written.
+    pub attribute: String,
+    /// For `(a=v)`.
+    pub equality: bool,
+    /// For `(a=*)`.
+    pub presence: bool,
+    /// For `(a=*v*)`.
+    pub substring: bool,
+    /// For `(a>=v)` and `(a<=v)`.
+    pub ordering: bool,
+}
+
+impl FromStr for Index {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (attribute, kinds) = text.split_once(':').unwrap_or((text, "eq"));
+        if !model::oid::is_descriptor(attribute.as_bytes()) && !model::oid::is_numeric(attribute.as_bytes()) {
+            return Err(format!("`{attribute}` is not the name of an attribute"));
+        }
+        let mut index = Index { attribute: attribute.to_owned(), ..Index::default() };
+        for kind in kinds.split(',') {
+            match kind.trim() {
+                "eq" => index.equality = true,
+                "pres" => index.presence = true,
+                "sub" => index.substring = true,
+                "ord" => index.ordering = true,
+                other => return Err(format!("`{other}` is not a kind of index: eq, pres, sub or ord")),
+            }
+        }
+        Ok(index)
+    }
+}
+
+/// `on`, `off` and what people write instead.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" | "yes" => Ok(true),
+        "off" | "false" | "no" => Ok(false),
+        _ => Err(format!("`{text}` is neither `on` nor `off`")),
+    }
+}
+
+/// A number of bytes: `1073741824`, `512MiB`, `8GiB`, `2G`. Units are powers of 1024.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let shift = match text[digits..].trim() {
+        "" | "B" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        "T" | "TiB" => 40,
+        unit => return Err(format!("`{unit}` is not a unit of bytes: KiB, MiB, GiB or TiB")),
+    };
+    let number: u64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a number of bytes"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is more than can be counted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listen_urls() {
+        let parse = |text: &str| text.parse::<Listen>();
+        for (text, shown) in [
+            ("ldap://127.0.0.1:0", "ldap://127.0.0.1:0"),
+            ("ldap://localhost/", "ldap://localhost:389"),
+            ("ldap://[::1]:3389", "ldap://[::1]:3389"),
+            ("ldap://[::1]", "ldap://[::1]:389"),
+        ] {
+            assert_eq!(parse(text).unwrap().to_string(), shown);
+        }
+        assert!(parse("ldaps://localhost").unwrap_err().contains("only ldap://"));
+        assert!(parse("localhost:389").unwrap_err().contains("ldap://HOST:PORT"));
+        assert!(parse("ldap://:389").unwrap_err().contains("no host"));
+        assert!(parse("ldap://h:70000").unwrap_err().contains("not a port"));
+    }
+
+    #[test]
+    fn indexes() {
+        let index: Index = "uid:eq,ord".parse().unwrap();
+        assert!(index.equality && index.ordering && !index.presence && !index.substring);
+        assert!("uid".parse::<Index>().unwrap().equality);
+        assert!("uid:eq,fuzzy".parse::<Index>().unwrap_err().contains("fuzzy"));
+        assert!("u id:eq".parse::<Index>().is_err());
+    }
+
+    #[test]
+    fn byte_counts() {
+        assert_eq!(bytes("8GiB"), Ok(8 << 30));
+        assert_eq!(bytes("512 MiB"), Ok(512 << 20));
+        assert_eq!(bytes("17"), Ok(17));
+        assert!(bytes("GiB").is_err() && bytes("8 apples").is_err() && bytes("99999999999TiB").is_err());
+    }
+}
