@@ -1,0 +1,254 @@
+//! From a template to bytes: the walk over branches, templates and groups, in constant memory.
+
+use crate::ber::{AddWriter, MessageTooLong};
+use crate::entry::Entry;
+use crate::group::Groups;
+use crate::ldif;
+use crate::order::Order;
+use crate::template::{Place, Template};
+use std::fmt;
+use std::io::{self, Write};
+
+/// What the bytes look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// LDIF content records (RFC 2849), folded at so many columns; 0: never.
+    Ldif {
+        /// Columns.
+        wrap: usize,
+    },
+    /// LDAPMessages with AddRequests, one after the other, ids counting from 1.
+    Ber,
+}
+
+/// What to make.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The template.
+    pub template: &'a Template,
+    /// Decides about every random value and order.
+    pub seed: u64,
+    /// The order of entries below each parent.
+    pub order: Order,
+    /// The form of the output.
+    pub format: Format,
+    /// Whether the branches themselves (suffix and the like) are written.
+    pub branches: bool,
+    /// Number of groups; their parent `ou=Groups` comes with them.
+    pub groups: u64,
+    /// Members of each group.
+    pub members: u64,
+    /// Below which entry the groups' parent stands.
+    pub suffix: &'a [u8],
+}
+
+/// What was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Entries, branches and groups included.
+    pub entries: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Why it was not.
+#[derive(Debug)]
+pub enum GenerateError {
+    /// The output failed.
+    Io(io::Error),
+    /// An entry does not fit in an LDAPMessage.
+    TooLong(MessageTooLong),
+    /// Groups were asked for, but not exactly one template makes all entries with DNs that follow from their number.
+    GroupsNeedNumbers,
+    /// A group needs a member, and has each entry at most once.
+    GroupSize,
+}
+
+impl fmt::Display for GenerateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GenerateError::Io(error) => error.fmt(f),
+            GenerateError::TooLong(error) => write!(f, "an entry of {} bytes does not fit in a message", error.bytes),
+            GenerateError::GroupsNeedNumbers => f.write_str(
+                "groups need a template with one subordinateTemplate whose RDN is made of text and <sequential> only",
+            ),
+            GenerateError::GroupSize => f.write_str("a group has at least one member and at most all entries"),
+        }
+    }
+}
+
+impl std::error::Error for GenerateError {}
+
+impl From<io::Error> for GenerateError {
+    fn from(error: io::Error) -> GenerateError {
+        GenerateError::Io(error)
+    }
+}
+
+impl From<MessageTooLong> for GenerateError {
+    fn from(error: MessageTooLong) -> GenerateError {
+        GenerateError::TooLong(error)
+    }
+}
+
+/// Output is handed on in pieces of this size.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// The message id after this one: 1 to 2^31 - 1, around.
+pub(crate) fn following_id(id: u32) -> u32 {
+    if id == i32::MAX as u32 { 1 } else { id + 1 }
+}
+
+/// Makes it all and writes it to `out` in pieces of 256 KiB. `on_piece` hears after each what is done so far.
+///
+/// # Errors
+/// [`GenerateError`]; the output then ends at an arbitrary place.
+pub fn run(
+    job: &Job<'_>,
+    out: &mut impl Write,
+    on_piece: &mut dyn FnMut(Made),
+) -> Result<Made, GenerateError> {
+    let groups = groups_of(job)?;
+    let mut writer = Writer {
+        job,
+        out,
+        on_piece,
+        piece: Vec::with_capacity(PIECE_BYTES + (64 << 10)),
+        made: Made::default(),
+        add: AddWriter::default(),
+        id: 1,
+    };
+    if let Format::Ldif { .. } = job.format {
+        writer.piece.extend_from_slice(ldif::HEADER);
+    }
+    let mut entry = Entry::default();
+    let mut serials = vec![0; job.template.templates()];
+    for (index, branch) in job.template.branches().iter().enumerate() {
+        if job.branches {
+            job.template.branch_entry(index, job.seed, &mut entry);
+            writer.write(&entry)?;
+        }
+        writer.below(&branch.dn, &branch.subordinates, &mut serials)?;
+    }
+    if let Some(groups) = groups {
+        writer.groups(&groups)?;
+    }
+    writer.flush()?;
+    writer.out.flush()?;
+    Ok(writer.made)
+}
+
+fn groups_of<'a>(job: &Job<'a>) -> Result<Option<Groups<'a>>, GenerateError> {
+    if job.groups == 0 {
+        return Ok(None);
+    }
+    let (template, branch, count) = job.template.numbered().ok_or(GenerateError::GroupsNeedNumbers)?;
+    if job.members == 0 || job.members > count {
+        return Err(GenerateError::GroupSize);
+    }
+    let parent = &job.template.branches()[branch].dn;
+    let members_of = (template, parent.as_slice(), count);
+    Ok(Some(Groups { template: job.template, suffix: job.suffix, members_of, members: job.members }))
+}
+
+struct Writer<'a, 'b, W> {
+    job: &'a Job<'a>,
+    out: &'b mut W,
+    on_piece: &'b mut dyn FnMut(Made),
+    piece: Vec<u8>,
+    made: Made,
+    add: AddWriter,
+    id: u32,
+}
+
+impl<W: Write> Writer<'_, '_, W> {
+    /// Makes everything below one entry. The depth is bounded by the template's check.
+    fn below(
+        &mut self,
+        parent: &[u8],
+        subordinates: &[(usize, u64)],
+        serials: &mut [u64],
+    ) -> Result<(), GenerateError> {
+        let job = self.job;
+        let mut entry = Entry::default();
+        for &(template, count) in subordinates {
+            let first = serials[template];
+            serials[template] += count;
+            let inner = job.template.subordinates(template);
+            for number in job.order.numbers(count, job.seed) {
+                let place = Place { template, number, serial: first + number, parent };
+                job.template.entry(place, job.seed, &mut entry);
+                self.write(&entry)?;
+                if !inner.is_empty() {
+                    let dn = std::mem::take(&mut entry.dn);
+                    self.below(&dn, inner, serials)?;
+                    entry.dn = dn;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, entry: &Entry) -> Result<(), GenerateError> {
+        self.write_named(entry, self.job.template.names())
+    }
+
+    fn write_named(&mut self, entry: &Entry, names: &[Vec<u8>]) -> Result<(), GenerateError> {
+        match self.job.format {
+            Format::Ldif { wrap } => {
+                ldif::attribute(b"dn", &entry.dn, wrap, &mut self.piece);
+                for (name, value) in entry.values() {
+                    ldif::attribute(&names[name.0 as usize], value, wrap, &mut self.piece);
+                }
+                self.piece.push(b'\n');
+            }
+            Format::Ber => {
+                self.add.write(self.id, entry, names, &mut self.piece)?;
+                self.id = following_id(self.id);
+            }
+        }
+        self.made.entries += 1;
+        if self.piece.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), GenerateError> {
+        if self.job.branches {
+            self.groups_parent(groups)?;
+        }
+        self.flush()?;
+        for group in 0..self.job.groups {
+            self.made.bytes += match self.job.format {
+                Format::Ldif { wrap } => groups.write_ldif(group, wrap, self.out)?,
+                Format::Ber => groups.write_ber(group, &mut self.id, self.out)?,
+            };
+            self.made.entries += 1;
+            (self.on_piece)(self.made);
+        }
+        Ok(())
+    }
+
+    /// Writes `ou=Groups`, unless the template has it as a branch.
+    fn groups_parent(&mut self, groups: &Groups<'_>) -> Result<(), GenerateError> {
+        let dn = groups.parent_dn();
+        if self.job.template.branches().iter().any(|branch| branch.dn.eq_ignore_ascii_case(&dn)) {
+            return Ok(());
+        }
+        let text = format!("branch: {}", String::from_utf8_lossy(&dn).replace(['[', '<', '{', '\\'], ""));
+        let options =
+            crate::template::Options { defines: &[], load: &|_| Err(io::ErrorKind::NotFound.into()) };
+        let Ok(parent) = Template::parse(&text, &options) else {
+            return Err(GenerateError::GroupsNeedNumbers);
+        };
+        let mut entry = Entry::default();
+        parent.branch_entry(0, 0, &mut entry);
+        self.write_named(&entry, parent.names())
+    }
+
+    fn flush(&mut self) -> Result<(), GenerateError> {
+        self.out.write_all(&self.piece)?;
+        self.made.bytes += self.piece.len() as u64;
+        self.piece.clear();
+        (self.on_piece)(self.made);
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! `pando gen`: makes a directory's data.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use loadgen::generate::{self, Format, Job, Made};
+use loadgen::order::Order;
+use loadgen::template::{BuiltIn, Options, Template};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Make the data of a directory from a template, as LDIF or as a stream of AddRequests.
+///
+/// The output depends on the arguments only: the same seed gives the same bytes on every machine. Memory use is
+/// constant, whatever the count, so billions of entries can be piped into a server or through a FIFO.
+///
+/// TEMPLATES
+///
+/// dvtds: `uid=0,dc=com`, `uid=1,dc=com`, ...; object class inetOrgPerson, attributes uid and carLicense, the latter
+/// with the same eight bytes in every entry. These entries have neither cn nor sn, although RFC 2798 asks for them:
+/// load them into a server that was started with `--schema dvtds`, whose inetOrgPerson does not.
+///
+/// mvault: `cn=user000000000000,dc=example,dc=com`, ...; classes top, person, organizationalPerson, inetOrgPerson,
+/// values of 16, 8, 26 and 46 bytes for cn, sn, mail and userPassword ({SSHA} of "password").
+///
+/// slamd: `uid=user.0,ou=People,dc=us,dc=oracle,dc=com`, ...; 26 attributes, 3 kB with a binary photo of 1.5 kB;
+/// the password is "password".
+///
+/// FILE: a template file in makeLDIF's language: `define`, `include`, `branch:`, `template:`, `extends:`, `rdnAttr:`,
+/// `subordinateTemplate: NAME:COUNT`, `[definition]`, `{attribute}`, and the tags first, last, sequential, padded,
+/// random, guid, list, file, dn, _dn, parentdn, rdn, presence, ifpresent, ifabsent, static, text, ssha, jpeg. A fault is
+/// reported with its line. --count and --suffix replace its definitions `count` and `suffix`.
+#[derive(ClapArgs, Debug)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "EXAMPLES\n  \
+    pando gen --template slamd --count 100000 --groups 10 --members 10000 -o demo.ldif\n  \
+    pando gen --template dvtds --count 1000000 --order subdivided --format ber -o - | ...")]
+pub struct Args {
+    /// What the entries look like: dvtds, mvault, slamd, or the path of a template file
+    #[arg(long, value_name = "NAME|FILE")]
+    template: String,
+    /// How many entries (beside the suffix and the like); without it the template decides
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Decides about every random value and about `--order random`
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// The entry at the top, written first; without it the template decides
+    #[arg(long, value_name = "DN")]
+    suffix: Option<String>,
+    /// Also make N groups cn=group.0, cn=group.1, ... (groupOfNames) below ou=Groups,SUFFIX
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "members")]
+    groups: u64,
+    /// Members of each group; as long as there are enough entries, each is in one group at most. In the form `ber`, what
+    /// does not fit in one message follows as ModifyRequests that add members
+    #[arg(long, value_name = "M", default_value_t = 0)]
+    members: u64,
+    /// The order of the entries below their parent
+    #[arg(long, value_enum, default_value_t = OrderName::Sorted)]
+    order: OrderName,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = FormatName::Ldif)]
+    format: FormatName,
+    /// Leave out the suffix and the other entries that the template has as branches: for adding to an existing tree
+    #[arg(long)]
+    no_branches: bool,
+    /// Fold LDIF lines at this column; 0: never
+    #[arg(long, value_name = "COLUMNS", default_value_t = 0)]
+    wrap: usize,
+    /// Where to: a file, a FIFO, or - for standard output
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    output: PathBuf,
+    /// Do not say at the end how much was made
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OrderName {
+    /// 0, 1, 2, ...
+    Sorted,
+    /// A permutation that depends on the seed
+    Random,
+    /// The middle, then the middles of the halves, and so on: fills a tree index without rebalancing
+    Subdivided,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// LDIF (RFC 2849)
+    Ldif,
+    /// LDAPMessages with AddRequests, one after the other, as they would go over a connection
+    Ber,
+}
+
+/// Runs the subcommand: 0, or 1 after a message on standard error.
+pub fn run(args: Args) -> ExitCode {
+    match make(&args) {
+        Ok(made) => {
+            if !args.quiet {
+                eprintln!("{} entries, {} bytes", made.entries, made.bytes);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("pando gen: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn make(args: &Args) -> Result<Made, String> {
+    let template = template(args)?;
+    let suffix = match &args.suffix {
+        Some(suffix) => suffix.clone().into_bytes(),
+        None => template.branches()[0].dn.clone(),
+    };
+    let job = Job {
+        template: &template,
+        seed: args.seed,
+        order: match args.order {
+            OrderName::Sorted => Order::Sorted,
+            OrderName::Random => Order::Random,
+            OrderName::Subdivided => Order::Subdivided,
+        },
+        format: match args.format {
+            FormatName::Ldif => Format::Ldif { wrap: args.wrap },
+            FormatName::Ber => Format::Ber,
+        },
+        branches: !args.no_branches,
+        groups: args.groups,
+        members: args.members,
+        suffix: &suffix,
+    };
+    let path = args.output.display();
+    if args.output == Path::new("-") {
+        // Standard output of the library flushes at each line; the bytes here are binary and come in large pieces.
+        let mut out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
+        let made = generate::run(&job, &mut out, &mut |_| ()).map_err(|error| error.to_string())?;
+        out.flush().map_err(|error| error.to_string())?;
+        return Ok(made);
+    }
+    let mut out = File::create(&args.output).map_err(|error| format!("{path}: {error}"))?;
+    generate::run(&job, &mut out, &mut |_| ()).map_err(|error| format!("{path}: {error}"))
+}
+
+fn template(args: &Args) -> Result<Template, String> {
+    let count = args.count.map(|count| count.to_string());
+    let mut defines = Vec::new();
+    defines.extend(count.as_deref().map(|count| ("count", count)));
+    defines.extend(args.suffix.as_deref().map(|suffix| ("suffix", suffix)));
+    if let Some(built_in) = BuiltIn::by_name(&args.template) {
+        let load = |_: &str| Err(io::ErrorKind::NotFound.into());
+        let options = Options { defines: &defines, load: &load };
+        return Template::parse(built_in.text(), &options).map_err(|error| error.to_string());
+    }
+    let path = Path::new(&args.template);
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!("{}: {error} (the built-in templates are dvtds, mvault and slamd)", args.template)
+    })?;
+    // Files that the template names are looked for beside it.
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let load = |name: &str| std::fs::read(folder.join(name));
+    let options = Options { defines: &defines, load: &load };
+    Template::parse(&text, &options).map_err(|error| format!("{}: {error}", args.template))
+}
