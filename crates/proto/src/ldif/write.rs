@@ -1,0 +1,62 @@
+//! Writing LDIF: safe strings as they are, everything else as base64, long lines folded.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// Columns after which lines are folded unless the caller says otherwise, as OpenLDAP's tools do.
+pub const FOLD_COLUMNS: usize = 76;
+
+/// Appends `dn: ...` and the end of the line.
+pub fn write_dn(out: &mut Vec<u8>, dn: &[u8]) {
+    write_attribute(out, b"dn", dn);
+}
+
+/// Appends an attribute and one value, folded at [`FOLD_COLUMNS`].
+pub fn write_attribute(out: &mut Vec<u8>, description: &[u8], value: &[u8]) {
+    write_attribute_folded(out, description, value, FOLD_COLUMNS);
+}
+
+/// Appends an attribute and one value. `columns` is the length of a line without its end, at least 2; 0: lines
+/// are not folded.
+pub fn write_attribute_folded(out: &mut Vec<u8>, description: &[u8], value: &[u8], columns: usize) {
+    assert!(columns != 1, "a continuation line has a space and something more");
+    let start = out.len();
+    out.extend_from_slice(description);
+    if value.is_empty() {
+        out.extend_from_slice(b":\n");
+        return;
+    }
+    if is_safe(value) {
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value);
+    } else {
+        out.extend_from_slice(b":: ");
+        let from = out.len();
+        let len = base64::encoded_len(value.len(), true).expect("values are bounded");
+        out.resize(from + len, 0);
+        STANDARD.encode_slice(value, &mut out[from..]).expect("the length is exact");
+    }
+    if columns > 0 && out.len() - start > columns {
+        fold(out, start, columns);
+    }
+    out.push(b'\n');
+}
+
+/// SAFE-STRING of RFC 2849, and no space at the end.
+fn is_safe(value: &[u8]) -> bool {
+    let inside = |&b: &u8| b < 0x80 && !matches!(b, 0 | b'\n' | b'\r');
+    !matches!(value.first(), Some(b' ' | b':' | b'<'))
+        && value.last() != Some(&b' ')
+        && value.iter().all(inside)
+}
+
+/// Folds the line that begins at `start` and reaches to the end.
+fn fold(out: &mut Vec<u8>, start: usize, columns: usize) {
+    let line = out.split_off(start);
+    let (first, rest) = line.split_at(columns);
+    out.extend_from_slice(first);
+    for part in rest.chunks(columns - 1) {
+        out.extend_from_slice(b"\n ");
+        out.extend_from_slice(part);
+    }
+}
