@@ -1,2 +1,70 @@
 //! The `pando` binary: one file per subcommand.
-fn main() {}
+
+mod check_config;
+mod r#gen;
+mod serve;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Long-lived tables and many small buffers: jemalloc fragments less than the system's allocator, and it tells how
+/// much it holds.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// A transactional LDAPv3 directory server that keeps the directory in memory, and the tools that prove it.
+///
+/// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
+/// to fill it with; `pando bench` loads a server and measures it, and checks every answer.
+#[derive(Parser)]
+#[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "\
+A FIRST DIRECTORY:
+  pando gen --template slamd --count 1000 --suffix dc=example,dc=com --format ldif -o demo.ldif
+  pando serve --suffix dc=example,dc=com --listen ldap://127.0.0.1:3389 --anonymous read --import demo.ldif
+  ldapsearch -x -H ldap://127.0.0.1:3389 -b dc=example,dc=com '(uid=user.7)'
+
+`pando SUBCOMMAND --help` is the manual page of a subcommand.";
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    CheckConfig(check_config::Args),
+    Gen(r#gen::Args),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(args) => serve::run(args),
+        Command::CheckConfig(args) => check_config::run(args),
+        Command::Gen(args) => r#gen::run(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_of_every_subcommand_is_explained() {
+        fn walk(command: &clap::Command) {
+            assert!(command.get_about().is_some(), "{} says nothing of itself", command.get_name());
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
+            }
+            command.get_subcommands().for_each(walk);
+        }
+        walk(&Cli::command());
+    }
+}

@@ -1,0 +1,73 @@
+//! `pando check-config`: every fault of a configuration file, without serving it.
+
+use clap::Args as ClapArgs;
+use server::config::{self, Fault};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// List every fault of a configuration file, with file, line and column.
+///
+/// Reads FILE as `pando serve --config FILE` would and prints one line for each fault: unknown keys with the nearest
+/// known one, values that are not of their form, settings that do not fit together, files that cannot be read. Nothing
+/// is served and nothing is changed.
+#[derive(ClapArgs)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Args {
+    /// The file to check
+    #[arg(value_name = "FILE", required_unless_present = "template")]
+    file: Option<PathBuf>,
+
+    /// Print a file that explains every key, all of them commented out, and check nothing
+    #[arg(long, conflicts_with = "file")]
+    template: bool,
+}
+
+const AFTER: &str = "\
+EXAMPLES:
+  pando check-config pando.toml
+  pando check-config --template > pando.toml
+
+EXIT CODES:
+  0  the file has no fault
+  1  it has faults; they are on standard output
+  2  the command line is wrong";
+
+/// Runs it.
+pub(crate) fn run(args: Args) -> ExitCode {
+    let Some(file) = args.file else {
+        print!("{}", config::template());
+        return ExitCode::SUCCESS;
+    };
+    let faults = faults(&file);
+    for fault in &faults {
+        println!("{fault}");
+    }
+    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn faults(file: &Path) -> Vec<Fault> {
+    match config::read_file(file) {
+        Err(fault) => vec![fault],
+        Ok(read) => {
+            let problems: Vec<Fault> = read.config.problems().iter().map(|p| read.locate(p)).collect();
+            read.faults.into_iter().chain(problems).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_of_both_kinds_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("p.toml");
+        std::fs::write(&file, "suffix = \"dc=com\"\nroot-dn = \"cn=admin\"\nthread = 2\n").unwrap();
+        let found: Vec<String> = faults(&file).iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains(":3:1: unknown key `thread`; did you mean `threads`?"));
+        assert!(found[1].contains(":2:1: a root DN without"));
+        assert!(faults(Path::new("/nowhere/p.toml"))[0].message.contains("cannot be read"));
+    }
+}

@@ -1,0 +1,205 @@
+//! `pando serve`: the server.
+
+use clap::Args as ClapArgs;
+use server::config::{self, Config, Fault};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Serve a directory to LDAP clients.
+///
+/// Takes its settings from a TOML file, from flags, or from both; a flag overrides the file. Prints one line
+/// `ready ldap://HOST:PORT` on standard output for each address once requests to it are answered. Everything else that it
+/// has to say goes to standard error.
+///
+/// The directory lives in memory. What was written is gone when the server ends; load it again with --import.
+#[derive(ClapArgs, Default)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Args {
+    /// Read settings from FILE; `pando check-config --template` prints one with every key explained
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Keep the directory in memory: the only storage for now, and the default
+    #[arg(long)]
+    memory: bool,
+
+    /// A naming context to hold; may be repeated. At least one is needed, here or in the file
+    #[arg(long, value_name = "DN")]
+    suffix: Vec<String>,
+
+    /// An address to serve; may be repeated. Port 0 lets the system pick one [default: ldap://127.0.0.1:389]
+    #[arg(long, value_name = "ldap://HOST:PORT")]
+    listen: Vec<String>,
+
+    /// A name that is allowed everything; it needs no entry
+    #[arg(long, value_name = "DN")]
+    root_dn: Option<String>,
+
+    /// The file whose first line is the password of the root DN
+    #[arg(long, value_name = "FILE")]
+    root_password_file: Option<String>,
+
+    /// What clients may see that have not bound: only the root DSE and the subschema, or all that users may
+    /// [default: none]
+    #[arg(long, value_name = "none|read")]
+    anonymous: Option<String>,
+
+    /// Schema beyond the standard one: files, or names of built-in schemas such as dvtds
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    schema: Vec<String>,
+
+    /// Whether every write is held to the schema [default: on]
+    #[arg(long, value_name = "on|off")]
+    schema_check: Option<String>,
+
+    /// Whether entries have entryUUID, entryCSN and the times and names of their making and last change; fixed when the
+    /// directory is created [default: on]
+    #[arg(long, value_name = "on|off")]
+    operational_attributes: Option<String>,
+
+    /// Index an attribute for equality, presence, substrings, ordering; may be repeated
+    #[arg(long, value_name = "ATTR:eq[,pres,sub,ord]")]
+    index: Vec<String>,
+
+    /// Memory that the directory may occupy, such as 8GiB; beyond it adds are refused with adminLimitExceeded
+    /// [default: 80 % of the machine's]
+    #[arg(long, value_name = "BYTES")]
+    memory_max: Option<String>,
+
+    /// An LDIF file to load before the first client is served
+    #[arg(long, value_name = "FILE.ldif")]
+    import: Option<String>,
+
+    /// IO threads [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+}
+
+const AFTER: &str = "\
+EXAMPLES:
+  An empty directory to try things in:
+    pando serve --suffix dc=example,dc=com --listen ldap://127.0.0.1:3389 \\
+        --root-dn cn=admin,dc=example,dc=com --root-password-file root.password
+
+  A directory from a file, with indexes, for reading by anyone:
+    pando serve --suffix dc=example,dc=com --import people.ldif --index uid:eq --index cn:eq,sub --anonymous read
+
+  Settings in a file, the port chosen by the system:
+    pando serve --config pando.toml --listen ldap://127.0.0.1:0
+
+SIGNALS:
+  SIGTERM, SIGINT   take no more connections, finish what is in flight, send every client a Notice of
+                    Disconnection, exit with 0
+
+ENVIRONMENT:
+  PANDO_LOG         how much is said on standard error: error, warn, info (default), debug
+
+EXIT CODES:
+  0  ended by a signal, everything in flight was answered
+  1  it could not serve: an address is taken, the import failed
+  2  the command line or the configuration is wrong; every fault is on standard error";
+
+impl Args {
+    /// The flags that were given, by the name of their key.
+    fn given(&self) -> Vec<(&'static str, Vec<String>)> {
+        let one = |value: &Option<String>| value.iter().cloned().collect();
+        let all: [(&str, Vec<String>); 13] = [
+            ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
+            ("suffix", self.suffix.clone()),
+            ("listen", self.listen.clone()),
+            ("root-dn", one(&self.root_dn)),
+            ("root-password-file", one(&self.root_password_file)),
+            ("anonymous", one(&self.anonymous)),
+            ("schema", self.schema.clone()),
+            ("schema-check", one(&self.schema_check)),
+            ("operational-attributes", one(&self.operational_attributes)),
+            ("index", self.index.clone()),
+            ("memory-max", one(&self.memory_max)),
+            ("import", one(&self.import)),
+            ("threads", one(&self.threads)),
+        ];
+        all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
+    }
+
+    /// The settings of file and flags, or everything that is wrong with them.
+    fn settings(&self) -> Result<Config, Vec<Fault>> {
+        let read = match &self.config {
+            Some(path) => config::read_file(path).map_err(|fault| vec![fault])?,
+            None => config::read("the command line", ""),
+        };
+        let mut config = read.config.clone();
+        let mut faults = read.faults.clone();
+        for (name, values) in self.given() {
+            if let Err(message) = config.set(name, &values) {
+                faults.push(Fault { file: None, place: None, message: format!("--{name}: {message}") });
+            }
+        }
+        if faults.is_empty() {
+            faults.extend(config.problems().iter().map(|problem| read.locate(problem)));
+        }
+        if faults.is_empty() { Ok(config) } else { Err(faults) }
+    }
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args) -> ExitCode {
+    let config = match args.settings() {
+        Ok(config) => config,
+        Err(faults) => {
+            for fault in faults {
+                eprintln!("pando serve: {fault}");
+            }
+            return ExitCode::from(2);
+        }
+    };
+    log_to_stderr();
+    eprintln!("pando serve: this build has no directory to hold {:?}", config.suffixes);
+    ExitCode::FAILURE
+}
+
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("PANDO_LOG").unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args as _, Command};
+
+    #[test]
+    fn every_key_outside_a_section_is_a_flag_and_every_flag_a_key() {
+        let command = Args::augment_args(Command::new("serve"));
+        let mut flags: Vec<&str> = command.get_arguments().filter_map(|a| a.get_long()).collect();
+        let mut keys: Vec<&str> = config::KEYS.iter().map(|k| k.name).filter(|n| !n.contains('.')).collect();
+        keys.push("config");
+        flags.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(flags, keys);
+    }
+
+    #[test]
+    fn a_flag_overrides_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("p.toml");
+        std::fs::write(&file, "suffix = \"dc=com\"\nthreads = 1\nlisten = \"ldap://h:1\"\n").unwrap();
+        let args = Args {
+            config: Some(file),
+            threads: Some("2".to_owned()),
+            listen: vec!["ldap://127.0.0.1:0".to_owned()],
+            ..Args::default()
+        };
+        let config = args.settings().unwrap();
+        assert_eq!(config.suffixes, ["dc=com"]);
+        assert_eq!((config.options.threads, config.listen[0].port), (2, 0));
+    }
+
+    #[test]
+    fn faults_of_flags_name_the_flag() {
+        let args =
+            Args { threads: Some("many".to_owned()), index: vec!["a b".to_owned()], ..Args::default() };
+        let faults: Vec<String> = args.settings().unwrap_err().iter().map(ToString::to_string).collect();
+        assert!(faults.iter().any(|f| f.starts_with("--threads: `many`")), "{faults:?}");
+        assert!(faults.iter().any(|f| f.starts_with("--index: ")), "{faults:?}");
+    }
+}
