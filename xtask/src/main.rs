@@ -1,1 +1,98 @@
-fn main() {}
+//! Project tasks. `cargo xtask tidy` checks what the compiler does not: layers, forbidden calls, unsafe, sizes,
+//! documentation, registrations.
+
+mod calls;
+mod docs;
+mod layers;
+mod ratchet;
+mod registered;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// One thing that is wrong: a place and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fault {
+    /// File, and line from 1 where there is one, relative to the root.
+    pub(crate) place: String,
+    /// What is wrong and how to right it.
+    pub(crate) message: String,
+}
+
+impl Fault {
+    fn new(place: impl Into<String>, message: impl Into<String>) -> Fault {
+        Fault { place: place.into(), message: message.into() }
+    }
+}
+
+const USAGE: &str = "\
+usage: cargo xtask tidy [--fix]
+
+tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, registered fuzz targets
+       --fix  lower the entries of xtask/ratchet.toml to what the files are now";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => report(tidy(&root(), false)),
+        ["tidy", "--fix"] => report(tidy(&root(), true)),
+        ["--help"] | ["help"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The workspace's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {
+    let files = source::collect(root)?;
+    let mut faults = layers::check(&layers::metadata(root)?);
+    faults.extend(calls::check(&files));
+    faults.extend(ratchet::check(root, &files, fix)?);
+    faults.extend(docs::check(root, &files));
+    faults.extend(registered::check(root, &files));
+    faults.sort();
+    Ok(faults)
+}
+
+fn report(faults: Result<Vec<Fault>, String>) -> ExitCode {
+    let faults = match faults {
+        Ok(faults) => faults,
+        Err(reason) => {
+            eprintln!("tidy: {reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    for Fault { place, message } in &faults {
+        println!("{place}: {message}");
+    }
+    match faults.len() {
+        0 => {
+            println!("tidy: all is tidy");
+            ExitCode::SUCCESS
+        }
+        n => {
+            println!("tidy: {n} faults");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_workspace_has_its_root_here() {
+        assert!(root().join("Cargo.toml").exists() && root().join("xtask").is_dir());
+    }
+}

@@ -1,0 +1,143 @@
+//! The layers of docs/architecture.md: an edge between crates goes down, and only where the table allows it.
+
+use crate::Fault;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Which crates of the project a crate may use. Tests may use anything.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("pando-model", &[]),
+    ("pando-env", &[]),
+    ("pando-proto", &["pando-model"]),
+    ("pando-schema", &["pando-model"]),
+    ("pando-store", &["pando-model", "pando-schema", "pando-env"]),
+    ("pando-dsa", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
+    ("pando-bulk", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
+    ("pando-loadgen", &["pando-model", "pando-proto", "pando-env"]),
+    (
+        "pando-server",
+        &[
+            "pando-model",
+            "pando-proto",
+            "pando-schema",
+            "pando-store",
+            "pando-env",
+            "pando-dsa",
+            "pando-bulk",
+        ],
+    ),
+    ("pando", &["pando-server", "pando-loadgen", "pando-model", "pando-env", "pando-bulk", "pando-dsa"]),
+    ("xtask", &[]),
+];
+
+/// Crates that reach the outside world; nobody else may depend on them.
+const DOORS: &[(&str, &[&str])] = &[
+    ("socket2", &["pando-env"]),
+    ("getrandom", &["pando-env"]),
+    ("rustix", &["pando-env"]),
+    ("memmap2", &["pando-env"]),
+    ("polling", &["pando-env"]),
+    ("tokio", &["pando-env", "pando-server"]),
+    ("rand", &[]),
+];
+
+/// What `cargo metadata` says of the workspace.
+pub(crate) fn metadata(root: &Path) -> Result<Value, String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// Checks every edge of the workspace.
+pub(crate) fn check(metadata: &Value) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        let place = format!("package {name}");
+        let Some((_, allowed)) = MAY_USE.iter().find(|(of, _)| *of == name) else {
+            faults.push(Fault::new(
+                place,
+                "has no layer; give it one in xtask/src/layers.rs and docs/architecture.md",
+            ));
+            continue;
+        };
+        if name.ends_with("common")
+            || name.ends_with("util")
+            || name.ends_with("utils")
+            || name.ends_with("types")
+        {
+            faults.push(Fault::new(&place, "is named for nothing; name a crate for what it does"));
+        }
+        for used in dependencies(package) {
+            faults.extend(edge(name, allowed, used).map(|message| Fault::new(&place, message)));
+        }
+    }
+    faults
+}
+
+/// Names of what a package depends on outside its tests.
+fn dependencies(package: &Value) -> impl Iterator<Item = &str> {
+    let all = package["dependencies"].as_array().into_iter().flatten();
+    all.filter(|dependency| dependency["kind"].as_str() != Some("dev")).filter_map(|d| d["name"].as_str())
+}
+
+fn edge(from: &str, allowed: &[&str], to: &str) -> Option<String> {
+    if to.starts_with("pando") && !allowed.contains(&to) {
+        return Some(format!("may not use {to}: edges go to lower layers only"));
+    }
+    let (_, users) = DOORS.iter().find(|(door, _)| *door == to)?;
+    if users.contains(&from) {
+        return None;
+    }
+    Some(format!("may not use {to}: the outside world is reached through pando-env"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn faults(name: &str, dependencies: &[(&str, Option<&str>)]) -> Vec<String> {
+        let dependencies: Vec<Value> =
+            dependencies.iter().map(|(name, kind)| json!({ "name": name, "kind": kind })).collect();
+        let metadata = json!({ "packages": [{ "name": name, "dependencies": dependencies }] });
+        check(&metadata).into_iter().map(|fault| fault.message).collect()
+    }
+
+    #[test]
+    fn edges_down_are_allowed_and_others_are_not() {
+        assert!(faults("pando-store", &[("pando-model", None), ("smallvec", None)]).is_empty());
+        assert!(faults("pando-model", &[("pando-store", None)])[0].contains("lower layers"));
+        assert!(faults("pando-proto", &[("pando-schema", None)])[0].contains("lower layers"));
+        assert!(faults("pando-proto", &[("pando-schema", Some("dev"))]).is_empty());
+    }
+
+    #[test]
+    fn doors_have_doorkeepers() {
+        assert!(faults("pando-env", &[("socket2", None)]).is_empty());
+        assert!(faults("pando-dsa", &[("tokio", None)])[0].contains("pando-env"));
+    }
+
+    #[test]
+    fn a_new_crate_needs_a_layer() {
+        assert!(faults("pando-misc", &[])[0].contains("has no layer"));
+    }
+
+    #[test]
+    fn the_table_itself_goes_down_only() {
+        for (at, (name, allowed)) in MAY_USE.iter().enumerate() {
+            for used in *allowed {
+                let below = MAY_USE.iter().position(|(of, _)| of == used);
+                assert!(below.is_some_and(|below| below < at), "{name} uses {used}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists that would have to be kept in step by hand: fuzz targets and their corpora, modules that no one imports.
+
+use crate::Fault;
+use crate::source::File;
+use std::path::Path;
+
+/// Checks all registrations.
+pub(crate) fn check(root: &Path, files: &[File]) -> Vec<Fault> {
+    let mut faults = fuzz_targets(root, files);
+    faults.extend(modules(files));
+    faults
+}
+
+/// Every fuzz target is declared in the manifest, has a corpus, and is run over it by the corpus test.
+fn fuzz_targets(root: &Path, files: &[File]) -> Vec<Fault> {
+    let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
+    let manifest = text("fuzz/Cargo.toml");
+    let corpus_test = text("fuzz/tests/corpus.rs");
+    let mut faults = Vec::new();
+    for file in files {
+        let Some(name) = file.path.strip_prefix("fuzz/fuzz_targets/").and_then(|n| n.strip_suffix(".rs"))
+        else {
+            continue;
+        };
+        let mut fault = |message: String| faults.push(Fault::new(&file.path, message));
+        if !manifest.contains(&format!("\"{name}\"")) {
+            fault(format!("fuzz/Cargo.toml does not declare the target `{name}`"));
+        }
+        if !corpus_test.contains(name) {
+            fault(format!("fuzz/tests/corpus.rs does not run the target `{name}`"));
+        }
+        if !root.join("fuzz/corpus").join(name).is_dir() {
+            fault(format!("there is no corpus fuzz/corpus/{name}"));
+        }
+    }
+    faults
+}
+
+/// Every file below src/ is a module of its crate: one that no one declares compiles nowhere and rots.
+fn modules(files: &[File]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|file| file.path.starts_with("crates/") && file.path.contains("/src/")) {
+        let Some((folder, name)) = file.path.strip_suffix(".rs").and_then(|path| path.rsplit_once('/'))
+        else {
+            continue;
+        };
+        if matches!(name, "lib" | "main") || folder.contains("/bin") {
+            continue;
+        }
+        let (folder, name) =
+            if name == "mod" { folder.rsplit_once('/').unwrap_or((folder, name)) } else { (folder, name) };
+        let declared = parents(folder)
+            .iter()
+            .any(|parent| files.iter().any(|other| other.path == *parent && declares(&other.text, name)));
+        if !declared {
+            faults.push(Fault::new(&file.path, format!("no `mod {name};` declares it")));
+        }
+    }
+    faults
+}
+
+/// Files that may declare the modules of `folder`.
+fn parents(folder: &str) -> Vec<String> {
+    let mut parents = vec![format!("{folder}.rs"), format!("{folder}/mod.rs")];
+    if folder.ends_with("/src") {
+        parents.extend([format!("{folder}/lib.rs"), format!("{folder}/main.rs")]);
+    }
+    parents
+}
+
+fn declares(text: &str, name: &str) -> bool {
+    text.lines().any(|line| {
+        let words = line.trim().trim_end_matches(';');
+        let module = words.rsplit_once("mod ").map(|(_, module)| module.trim_start_matches("r#"));
+        module == Some(name) && line.trim().ends_with(';')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> File {
+        File { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_module_without_a_declaration_is_found() {
+        let mut files = vec![
+            file("crates/a/src/lib.rs", "pub mod b;\nmod r#gen;\n"),
+            file("crates/a/src/b.rs", "    mod c;\n"),
+            file("crates/a/src/b/c.rs", ""),
+            file("crates/a/src/gen.rs", ""),
+        ];
+        assert!(modules(&files).is_empty());
+        files.push(file("crates/a/src/d.rs", ""));
+        assert_eq!(modules(&files)[0].place, "crates/a/src/d.rs");
+    }
+
+    #[test]
+    fn a_fuzz_target_needs_three_things() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = vec![file("fuzz/fuzz_targets/dn.rs", "")];
+        assert_eq!(fuzz_targets(dir.path(), &files).len(), 3);
+        files.push(file("fuzz/Cargo.toml", "name = \"dn\"\n"));
+        files.push(file("fuzz/tests/corpus.rs", "run(\"dn\", fuzz::dn)"));
+        std::fs::create_dir_all(dir.path().join("fuzz/corpus/dn")).unwrap();
+        assert!(fuzz_targets(dir.path(), &files).is_empty());
+    }
+}
