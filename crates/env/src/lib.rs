@@ -5,4 +5,5 @@ pub mod entropy;
 pub mod host;
 pub mod memory;
 pub mod net;
+pub mod poll;
 pub mod task;

@@ -9,6 +9,8 @@ pub mod entry;
 pub mod generate;
 mod group;
 mod ldif;
+pub mod null;
 pub mod order;
 pub mod random;
 pub mod template;
+mod wire;

@@ -27,7 +27,7 @@ impl Random {
 
     /// The next 64 bits.
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
@@ -35,7 +35,7 @@ impl Random {
     /// A number below `bound`; 0 when `bound` is 0. The bias is below `bound` / 2^64.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from `low` to `high`, both included.
@@ -52,7 +52,7 @@ impl Random {
         let mut left = count;
         while left > 0 {
             // Six characters from one number: ten bits each, scaled; the bias is below 3 % and data only.
-            let mut bits = self.next();
+            let mut bits = self.bits();
             for _ in 0..left.min(6) {
                 out.push(alphabet[(((bits & 0x3ff) * scale) >> 10) as usize]);
                 bits >>= 10;
@@ -66,7 +66,7 @@ impl Random {
         let start = out.len();
         out.resize(start + count, 0);
         for chunk in out[start..].chunks_mut(8) {
-            let bytes = self.next().to_le_bytes();
+            let bytes = self.bits().to_le_bytes();
             let width = chunk.len();
             chunk.copy_from_slice(&bytes[..width]);
         }
@@ -85,7 +85,7 @@ mod tests {
             assert_eq!(n, b.below(10));
             assert!(n < 10);
         }
-        assert_ne!(Random::for_item(1, 2, 3).next(), Random::for_item(1, 2, 4).next());
+        assert_ne!(Random::for_item(1, 2, 3).bits(), Random::for_item(1, 2, 4).bits());
         assert!((3..=5).contains(&a.between(3, 5)));
     }
 

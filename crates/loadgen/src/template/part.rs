@@ -230,8 +230,8 @@ fn base64_text(count: usize, random: &mut Random, out: &mut Vec<u8>) {
 }
 
 fn guid(random: &mut Random, out: &mut Vec<u8>) {
-    let high = random.next() & !0xf000 | 0x4000;
-    let low = random.next() & !(0b11 << 62) | 0b10 << 62;
+    let high = random.bits() & !0xf000 | 0x4000;
+    let low = random.bits() & !(0b11 << 62) | 0b10 << 62;
     let mut hex = [0u8; 32];
     for (at, digit) in hex.iter_mut().enumerate() {
         let word = if at < 16 { high } else { low };
@@ -254,7 +254,7 @@ fn dn(dn: &[u8], underscores: bool, out: &mut Vec<u8>) {
 }
 
 fn ssha(password: &[u8], random: &mut Random, out: &mut Vec<u8>) {
-    let salt = random.next().to_le_bytes();
+    let salt = random.bits().to_le_bytes();
     let digest = Sha1::new().chain_update(password).chain_update(salt).finalize();
     let mut both = [0u8; 28];
     both[..20].copy_from_slice(&digest);
@@ -278,7 +278,7 @@ fn text(words: &Choice, bytes: usize, random: &mut Random, out: &mut Vec<u8>) {
     while out.len() < end {
         // Four words of one number.
         if bits == 0 {
-            bits = random.next() | 1 << 63;
+            bits = random.bits() | 1 << 63;
         }
         out.extend_from_slice(&words.items[((bits & 0xffff) as usize * words.items.len()) >> 16]);
         out.push(b' ');

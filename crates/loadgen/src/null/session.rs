@@ -1,0 +1,217 @@
+//! One connection of the null responder: one write for each read.
+
+use super::Canned;
+use super::request::{Asked, Request, parse};
+use super::table::{Table, VALUE_MAX};
+use crate::ber::{element_len, tag};
+use crate::wire::{Frame, Out, PAD, frame};
+use env::poll::{Connection, Event, Interest, Poller, Progress};
+
+/// Requests whose records are fetched together, so that their cache misses overlap.
+const GROUP: usize = 64;
+/// Bytes of the longest request.
+const REQUEST_MAX: usize = 4096;
+/// Bytes read at once.
+const READ_BYTES: usize = 256 << 10;
+/// Bytes of the longest answer.
+const ANSWER_MAX: usize = 1024;
+
+/// The memory that all connections of a thread share, so that it stays in the cache.
+pub(super) struct Buffers {
+    input: Vec<u8>,
+    out: Out,
+    group: Vec<Request>,
+}
+
+impl Buffers {
+    pub(super) fn new() -> Buffers {
+        let input = vec![0; READ_BYTES + REQUEST_MAX + PAD];
+        Buffers { input, out: Out::default(), group: Vec::with_capacity(GROUP) }
+    }
+}
+
+pub(super) struct Session {
+    connection: Connection,
+    token: u64,
+    /// The beginning of a request whose end has not come yet.
+    rest: Vec<u8>,
+    /// Answers that the socket had no room for.
+    pending: Vec<u8>,
+}
+
+impl Session {
+    pub(super) fn new(connection: Connection, token: u64) -> Session {
+        Session { connection, token, rest: Vec::new(), pending: Vec::new() }
+    }
+
+    /// Does what there is to do; `false` when the connection has ended.
+    pub(super) fn on_ready(
+        &mut self,
+        canned: &Canned,
+        table: &Table,
+        buffers: &mut Buffers,
+        poller: &Poller,
+        event: Event,
+    ) -> bool {
+        if !self.pending.is_empty() {
+            // Nothing more is read until the client has taken its answers.
+            return self.flush(poller);
+        }
+        if !event.readable {
+            return true;
+        }
+        let kept = self.rest.len();
+        buffers.input[..kept].copy_from_slice(&self.rest);
+        let end = match self.connection.read(&mut buffers.input[kept..kept + READ_BYTES]) {
+            Progress::Bytes(bytes) => kept + bytes,
+            Progress::Later => return true,
+            Progress::Closed => return false,
+        };
+        buffers.out.clear();
+        let Some(used) = answer_all(end, canned, table, buffers) else { return false };
+        if end - used > REQUEST_MAX {
+            return false;
+        }
+        self.rest.clear();
+        self.rest.extend_from_slice(&buffers.input[used..end]);
+        self.write(&buffers.out, poller)
+    }
+
+    fn write(&mut self, out: &Out, poller: &Poller) -> bool {
+        let bytes = out.written();
+        if bytes.is_empty() {
+            return true;
+        }
+        let sent = match self.connection.write(bytes) {
+            Progress::Bytes(sent) => sent,
+            Progress::Later => 0,
+            Progress::Closed => return false,
+        };
+        if sent == bytes.len() {
+            return true;
+        }
+        self.pending.extend_from_slice(&bytes[sent..]);
+        poller.modify(&self.connection, self.token, Interest::Write).is_ok()
+    }
+
+    fn flush(&mut self, poller: &Poller) -> bool {
+        match self.connection.write(&self.pending) {
+            Progress::Bytes(sent) => drop(self.pending.drain(..sent)),
+            Progress::Later => return true,
+            Progress::Closed => return false,
+        }
+        !self.pending.is_empty() || poller.modify(&self.connection, self.token, Interest::Read).is_ok()
+    }
+}
+
+/// Answers all whole requests before `end`; returns where the rest begins, or `None` when the connection should end.
+fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &mut Buffers) -> Option<usize> {
+    let Buffers { input, out, group } = buffers;
+    let mut at = 0;
+    loop {
+        group.clear();
+        while group.len() < GROUP {
+            match frame(input, at, end) {
+                Frame::Whole(message) => {
+                    group.push(parse(input, message, canned)?);
+                    at = message.end;
+                }
+                Frame::Partial => break,
+                Frame::Malformed => return None,
+            }
+        }
+        if group.is_empty() {
+            return Some(at);
+        }
+        if group.len() > 1 {
+            // A loop of nothing but loads: the processor has as many of them under way as it can.
+            std::hint::black_box(group.iter().fold(0, |sum, request| sum ^ table.touch(request.key)));
+        }
+        for request in &*group {
+            out.reserve(ANSWER_MAX);
+            answer(request, input, canned, table, out)?;
+        }
+    }
+}
+
+/// Success, no matchedDN, no diagnosticMessage.
+const SUCCESS: [u8; 7] = [0x0a, 1, 0, 4, 0, 4, 0];
+
+#[inline(always)]
+fn result(tag: u8, id_len: usize, request: &Request, input: &[u8], code: u8, out: &mut Out) {
+    out.bytes([tag::SEQUENCE, (id_len + 2 + SUCCESS.len()) as u8]);
+    out.padded(input, request.id.start, id_len);
+    out.bytes([tag, SUCCESS.len() as u8]);
+    let [a, b, _, c, d, e, f] = SUCCESS;
+    out.bytes([a, b, code, c, d, e, f]);
+}
+
+#[inline(always)]
+fn answer(request: &Request, input: &[u8], canned: &Canned, table: &Table, out: &mut Out) -> Option<()> {
+    const NO_SUCH_OBJECT: u8 = 32;
+    let id_len = request.id.len();
+    let found = table.has(request.key) && table.is(request.key);
+    let code = if found { 0 } else { NO_SUCH_OBJECT };
+    match request.asked {
+        Asked::Search { all } => {
+            if found {
+                entry(request, input, canned, table, all, out);
+            }
+            result(tag::SEARCH_RESULT_DONE, id_len, request, input, code, out);
+        }
+        Asked::Modify { value } => {
+            if found {
+                table.set_value(request.key, input, value.start, value.len());
+            }
+            result(tag::MODIFY_RESPONSE, id_len, request, input, code, out);
+        }
+        Asked::Bind => result(tag::BIND_RESPONSE, id_len, request, input, 0, out),
+        Asked::Abandon => {}
+        Asked::Unbind => return None,
+    }
+    Some(())
+}
+
+#[inline(always)]
+fn entry(request: &Request, input: &[u8], canned: &Canned, table: &Table, all: bool, out: &mut Out) {
+    let digits = request.digits;
+    let dn = canned.before.as_bytes().len() + digits.len() + canned.after.as_bytes().len();
+    if !all {
+        entry_head(request, input, canned, dn, 0, out);
+        return;
+    }
+    let mut value = [0; VALUE_MAX + 8];
+    let len = table.value(request.key, &mut value);
+    let rdn_values = element_len(digits.len());
+    let rdn = canned.rdn.as_bytes().len() + element_len(rdn_values);
+    let values = element_len(len);
+    let attribute = canned.attribute.as_bytes().len() + element_len(values);
+    let list = canned.object_classes.len() + element_len(rdn) + element_len(attribute);
+    entry_head(request, input, canned, dn, list, out);
+    out.slice(&canned.object_classes);
+    out.header(tag::SEQUENCE, rdn);
+    out.short(&canned.rdn);
+    out.header(tag::SET, rdn_values);
+    out.header(tag::OCTET_STRING, digits.len());
+    out.padded(input, digits.start, digits.len());
+    out.header(tag::SEQUENCE, attribute);
+    out.short(&canned.attribute);
+    out.header(tag::SET, values);
+    out.header(tag::OCTET_STRING, len);
+    out.slice(&value[..len]);
+}
+
+/// Everything of a SearchResultEntry up to its attributes, which have `list` bytes.
+#[inline(always)]
+fn entry_head(request: &Request, input: &[u8], canned: &Canned, dn: usize, list: usize, out: &mut Out) {
+    let operation = element_len(dn) + element_len(list);
+    let id_len = request.id.len();
+    out.header(tag::SEQUENCE, id_len + element_len(operation));
+    out.padded(input, request.id.start, id_len);
+    out.header(tag::SEARCH_RESULT_ENTRY, operation);
+    out.header(tag::OCTET_STRING, dn);
+    out.short(&canned.before);
+    out.padded(input, request.digits.start, request.digits.len());
+    out.short(&canned.after);
+    out.header(tag::SEQUENCE, list);
+}
