@@ -154,17 +154,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The end of a SEQUENCE. Components with tags that LDAP does not know are skipped, as RFC 4511 section 4
-    /// demands; universal types here are known and out of place.
+    /// The end of a SEQUENCE. Components with tags that are not known there are skipped, as RFC 4511 section 4
+    /// demands. `known` are the numbers of the context tags that the SEQUENCE may have; these, and universal
+    /// types, are known and out of place.
     #[inline(always)]
-    pub fn finish(&self) -> Result<(), Error> {
-        if self.is_empty() { Ok(()) } else { self.skip_extensions() }
+    pub fn finish(&self, known: &[u8]) -> Result<(), Error> {
+        if self.is_empty() { Ok(()) } else { self.skip_extensions(known) }
     }
 
     #[cold]
-    fn skip_extensions(mut self) -> Result<(), Error> {
+    fn skip_extensions(mut self, known: &[u8]) -> Result<(), Error> {
         while let Some(first) = self.peek() {
-            if first & 0xc0 == 0 {
+            let is_context = first & 0xc0 == 0x80;
+            if first & 0xc0 == 0 || is_context && known.contains(&(first & 0x1f)) {
                 return Err(Error::structure(self.pos, "unexpected element"));
             }
             if first & 0x1f == 0x1f {
@@ -370,9 +372,9 @@ mod tests {
 
     #[test]
     fn unknown_trailing_components_are_skipped() {
-        assert!(Reader::new(&[0x81, 1, 9, 0xbf, 0x81, 0x01, 2, 0, 0]).finish().is_ok());
-        for bad in [&[4, 0][..], &[0x81, 5], &[0x9f], &[0x9f, 0x81], &[0]] {
-            assert!(Reader::new(bad).finish().is_err());
+        assert!(Reader::new(&[0x81, 1, 9, 0xbf, 0x81, 0x01, 2, 0, 0]).finish(&[]).is_ok());
+        for bad in [&[4, 0][..], &[0x81, 5], &[0x9f], &[0x9f, 0x81], &[0], &[0x82, 0], &[0xa2, 0]] {
+            assert!(Reader::new(bad).finish(&[2]).is_err());
         }
     }
 
@@ -402,7 +404,7 @@ mod tests {
         fn no_input_panics(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             let mut reader = Reader::new(&bytes);
             while reader.element().is_ok() {}
-            let _ = reader.finish();
+            let _ = reader.finish(&[]);
         }
     }
 }

@@ -60,7 +60,7 @@ fn read_at<'a>(reader: &mut Reader<'a>, depth: usize, items: &mut usize) -> Resu
             body.end()?;
             Ok(Filter::Not(Box::new(inner)))
         }
-        _ if tag & 0xc0 == 0x80 && tag & 0x1f != 0x1f => Ok(UNKNOWN),
+        _ if tag & 0xc0 == 0x80 && (10..31).contains(&(tag & 0x1f)) => Ok(UNKNOWN),
         _ => Err(Error::structure(at, "expected a filter")),
     }
 }
@@ -85,7 +85,7 @@ fn set<'a>(mut body: Reader<'a>, depth: usize, items: &mut usize) -> Result<Vec<
 pub(crate) fn assertion(mut body: Reader<'_>) -> Result<Assertion<'_>, Error> {
     let attribute = body.octets("expected an attribute description")?;
     let value = body.octets("expected an assertion value")?;
-    body.finish()?;
+    body.finish(&[])?;
     Ok(Assertion { attribute, value })
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn assertion(mut body: Reader<'_>) -> Result<Assertion<'_>, Error> {
 fn substrings<'a>(mut body: Reader<'a>, items: &mut usize) -> Result<Substrings<'a>, Error> {
     let attribute = body.octets("expected an attribute description")?;
     let mut parts = body.enter(tag::SEQUENCE, "expected substrings")?;
-    body.finish()?;
+    body.finish(&[])?;
     let mut out = Substrings { attribute, ..Substrings::default() };
     if parts.is_empty() {
         return Err(Error::value(parts.offset(), "a substring filter without substrings"));
@@ -131,7 +131,7 @@ fn extensible(mut body: Reader<'_>) -> Result<Extensible<'_>, Error> {
         Some([byte]) => *byte != 0,
         Some(_) => return Err(Error::structure(at, "a BOOLEAN has one byte")),
     };
-    body.finish()?;
+    body.finish(&[1, 2, 3, 4])?;
     if rule.is_none() && attribute.is_none() {
         return Err(Error::value(at, "an extensible match needs a matching rule or an attribute"));
     }
@@ -231,6 +231,7 @@ mod tests {
         let wrong = [
             (&[][..], Kind::Structure),
             (&[4, 0], Kind::Structure),
+            (&[PRESENT | 0x20, 0], Kind::Structure),
             (&[NOT, 0], Kind::Structure),
             (&[NOT, 4, PRESENT, 0, PRESENT, 0], Kind::Structure),
             (&[EQUALITY, 2, 4, 0], Kind::Structure),

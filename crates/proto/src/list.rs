@@ -104,7 +104,7 @@ impl<'a> Attribute<'a> {
         let description = body.octets("expected an attribute description")?;
         let values = body.enter(tag::SET, "expected a set of values")?;
         let values = Octets::check(values, usize::MAX, "expected an attribute value")?;
-        body.finish()?;
+        body.finish(&[])?;
         Ok(Attribute { description, values })
     }
 

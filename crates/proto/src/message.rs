@@ -127,7 +127,7 @@ impl<'a> Message<'a> {
                 return Err(Error::structure(2, "messageID 0 is not for requests"));
             }
             let controls = Controls::decode(&mut rest)?;
-            rest.finish()?;
+            rest.finish(&[0])?;
             Ok((request, controls))
         });
         match parts {
@@ -236,7 +236,7 @@ impl<'a> Reply<'a> {
         let (id, op_tag, body, mut rest) = open(bytes)?;
         let parts = Response::decode(op_tag, body).and_then(|response| {
             let controls = Controls::decode(&mut rest)?;
-            rest.finish()?;
+            rest.finish(&[0])?;
             Ok((response, controls))
         });
         match parts {
@@ -268,7 +268,7 @@ impl<'a> Response<'a> {
             | tag::MODIFY_DN_RESPONSE
             | tag::COMPARE_RESPONSE => {
                 let result = LdapResult::decode(&mut body)?;
-                body.finish()?;
+                body.finish(&[3])?;
                 Response::Done(op_tag, result)
             }
             tag::BIND_RESPONSE => Response::Bind(BindResponse::decode(body)?),

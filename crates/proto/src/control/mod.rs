@@ -31,7 +31,7 @@ impl<'a> Control<'a> {
             _ => false,
         };
         let value = body.optional(tag::OCTET_STRING)?;
-        body.finish()?;
+        body.finish(&[])?;
         Ok(Control { oid, critical, value })
     }
 

@@ -23,7 +23,7 @@ impl<'a> PagedResults<'a> {
         let mut body = outer.enter(tag::SEQUENCE, "expected the value of paged results")?;
         let size = body.number(tag::INTEGER, i32::MAX, "expected a page size")?;
         let cookie = body.octets("expected a cookie")?;
-        body.finish()?;
+        body.finish(&[])?;
         outer.end()?;
         Ok(PagedResults { size, cookie })
     }

@@ -19,7 +19,7 @@ impl<'a> Add<'a> {
         let dn = body.text("expected the DN of an entry")?;
         let attributes = body.enter(tag::SEQUENCE, "expected a list of attributes")?;
         let attributes = Attributes::check(attributes, true)?;
-        body.finish()?;
+        body.finish(&[])?;
         Ok(Add { dn, attributes })
     }
 

@@ -65,7 +65,7 @@ impl<'a> Bind<'a> {
             Some(tag) if tag & 0xc0 == 0x80 => Authentication::Unknown(body.element()?.0),
             _ => return Err(Error::structure(at, "expected an authentication choice")),
         };
-        body.finish()?;
+        body.finish(&[0, 3])?;
         Ok(Bind { version, name, authentication })
     }
 
@@ -91,7 +91,7 @@ impl<'a> Bind<'a> {
 fn sasl(mut body: Reader<'_>) -> Result<Authentication<'_>, Error> {
     let mechanism = body.text("expected a SASL mechanism")?;
     let credentials = body.optional(tag::OCTET_STRING)?;
-    body.finish()?;
+    body.finish(&[])?;
     Ok(Authentication::Sasl { mechanism, credentials })
 }
 
@@ -108,7 +108,7 @@ impl<'a> BindResponse<'a> {
     pub(crate) fn decode(mut body: Reader<'a>) -> Result<BindResponse<'a>, Error> {
         let result = LdapResult::decode(&mut body)?;
         let server_sasl_credentials = body.optional(SERVER_SASL_CREDENTIALS)?;
-        body.finish()?;
+        body.finish(&[3, 7])?;
         Ok(BindResponse { result, server_sasl_credentials })
     }
 

@@ -19,7 +19,7 @@ impl<'a> Compare<'a> {
     pub(crate) fn decode(mut body: Reader<'a>) -> Result<Compare<'a>, Error> {
         let dn = body.text("expected the DN of an entry")?;
         let assertion = filter::assertion(body.enter(tag::SEQUENCE, "expected an assertion")?)?;
-        body.finish()?;
+        body.finish(&[])?;
         Ok(Compare { dn, assertion })
     }
 

@@ -19,7 +19,7 @@ impl<'a> Extended<'a> {
     pub(crate) fn decode(mut body: Reader<'a>) -> Result<Extended<'a>, Error> {
         let oid = body.expect(context(0), "expected the OID of an extended operation")?;
         let value = body.optional(context(1))?;
-        body.finish()?;
+        body.finish(&[0, 1])?;
         Ok(Extended { oid, value })
     }
 
@@ -48,7 +48,7 @@ impl<'a> ExtendedResponse<'a> {
         let result = LdapResult::decode(&mut body)?;
         let oid = body.optional(context(10))?;
         let value = body.optional(context(11))?;
-        body.finish()?;
+        body.finish(&[3, 10, 11])?;
         Ok(ExtendedResponse { result, oid, value })
     }
 

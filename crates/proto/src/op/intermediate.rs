@@ -17,7 +17,7 @@ impl<'a> Intermediate<'a> {
     pub(crate) fn decode(mut body: Reader<'a>) -> Result<Intermediate<'a>, Error> {
         let oid = body.optional(context(0))?;
         let value = body.optional(context(1))?;
-        body.finish()?;
+        body.finish(&[0, 1])?;
         Ok(Intermediate { oid, value })
     }
 

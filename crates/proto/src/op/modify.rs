@@ -50,7 +50,7 @@ impl<'a> Modify<'a> {
     pub(crate) fn decode(mut body: Reader<'a>) -> Result<Modify<'a>, Error> {
         let dn = body.text("expected the DN of an entry")?;
         let changes = Changes::check(body.enter(tag::SEQUENCE, "expected a list of changes")?)?;
-        body.finish()?;
+        body.finish(&[])?;
         Ok(Modify { dn, changes })
     }
 
@@ -75,7 +75,7 @@ impl<'a> Changes<'a> {
             let mut body = reader.enter(tag::SEQUENCE, "expected a change")?;
             body.number(tag::ENUMERATED, ModifyKind::Increment as i32, "unknown kind of change")?;
             Attribute::decode(&mut body)?;
-            body.finish()?;
+            body.finish(&[])?;
             count += 1;
             if count > ATTRIBUTES_MAX {
                 return Err(Error::limit(reader.offset(), "too many changes"));

@@ -27,7 +27,7 @@ impl<'a> ModifyDn<'a> {
         let at = body.offset();
         let new_superior = body.optional(NEW_SUPERIOR)?;
         ber::check_utf8(new_superior.unwrap_or_default(), at)?;
-        body.finish()?;
+        body.finish(&[0])?;
         Ok(ModifyDn { dn, new_rdn, delete_old_rdn, new_superior })
     }
 

@@ -48,7 +48,7 @@ impl<'a> Search<'a> {
         let filter = filter::read(&mut body)?;
         let selection = body.enter(tag::SEQUENCE, "expected a list of attributes")?;
         let selection = Octets::check(selection, SELECTION_MAX, "expected an attribute selector")?;
-        body.finish()?;
+        body.finish(&[])?;
         Ok(Search { base, scope, deref_aliases, size_limit, time_limit_s, types_only, filter, selection })
     }
 
@@ -81,7 +81,7 @@ impl<'a> SearchEntry<'a> {
         let dn = body.text("expected the DN of an entry")?;
         let attributes = body.enter(tag::SEQUENCE, "expected a list of attributes")?;
         let attributes = Attributes::check(attributes, false)?;
-        body.finish()?;
+        body.finish(&[])?;
         Ok(SearchEntry { dn, attributes })
     }
 

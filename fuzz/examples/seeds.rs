@@ -1,0 +1,180 @@
+//! Writes the seed corpus: `cargo run --example seeds`. Files that fuzzing found are left alone.
+
+use model::filter::Assertion;
+use model::{DerefAliases, ResultCode, Scope};
+use proto::control::paged_results::{self, PagedResults};
+use proto::control::{Control, manage_dsa_it};
+use proto::list::{Attributes, Octets, attribute_list, octet_list};
+use proto::op::modify::change_list;
+use proto::op::search::{EntryWriter, encode_reference};
+use proto::op::{
+    Add, Authentication, Bind, BindResponse, Changes, Compare, Extended, ExtendedResponse, Intermediate,
+    Modify, ModifyDn, ModifyKind, Search,
+};
+use proto::{LdapResult, Request, ext, filter_string, ldif, result, tag};
+use std::fs;
+use std::path::Path;
+
+fn save(target: &str, name: &str, bytes: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    fs::write(folder.join(format!("seed-{name}")), bytes).expect("the file can be written");
+}
+
+fn request(name: &str, request: Request<'_>, controls: &[Control<'_>]) {
+    let mut out = Vec::new();
+    request.encode(&mut out, 5, controls);
+    save("message", name, &out);
+}
+
+fn response(name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    let mut out = Vec::new();
+    write(&mut out);
+    save("message", name, &out);
+}
+
+const DN: &[u8] = b"uid=user.1,ou=People,dc=example,dc=com";
+
+fn main() {
+    dns();
+    filters();
+    files();
+    requests();
+    responses();
+}
+
+fn dns() {
+    let dns = [
+        "",
+        "dc=com",
+        "UID=jsmith,DC=example,DC=net",
+        "OU=Sales+CN=J.  Smith,DC=example,DC=net",
+        "CN=James \\\"Jim\\\" Smith\\, III,DC=example",
+        "CN=Before\\0dAfter,DC=example",
+        "1.3.6.1.4.1.1466.0=#04024869",
+        "CN=Lu\\C4\\8Di\\C4\\87",
+        "cn=\"a, b\";dc=c",
+        "OID.2.5.4.3 = a , dc=b",
+        "cn=\\ a\\ ,dc=x",
+        "cn=a\\#b,o=\\#c",
+        "cn=,dc=x",
+    ];
+    dns.iter().enumerate().for_each(|(n, dn)| save("dn", &n.to_string(), dn.as_bytes()));
+}
+
+fn filters() {
+    let filters = [
+        "(objectClass=*)",
+        "(cn=Babs Jensen)",
+        "(!(cn=Tim Howes))",
+        "(&(objectClass=Person)(|(sn=Jensen)(cn=Babs J*)))",
+        "(o=univ*of*mich*)",
+        "(seeAlso=)",
+        "(cn:caseExactMatch:=Fred)",
+        "(sn:dn:2.4.6.8.10:=Barney)",
+        "(o:dn:=Ace)",
+        "(:1.2.3:=Wilma)",
+        "(o=Parens \\28for all\\29)",
+        "(cn=*\\2a*)",
+        "(bin=\\00\\00\\00\\04)",
+        "(&)",
+        "(|)",
+        "(n>=5)",
+        "(n<=5)",
+        "(n~=5)",
+        "cn=a",
+        " ( & (a=b) (c=d) ) ",
+    ];
+    for (n, text) in filters.iter().enumerate() {
+        save("filter_string", &n.to_string(), text.as_bytes());
+        let filter = filter_string::parse(text.as_bytes()).expect("a seed parses");
+        save("filter_ber", &n.to_string(), filter.ber());
+    }
+}
+
+fn files() {
+    let mut content = b"\x10version: 1\n# a comment\n".to_vec();
+    ldif::write_dn(&mut content, DN);
+    for value in [&b"inetOrgPerson"[..], b" leading", b"", &[0xff; 70], &[b'x'; 100]] {
+        ldif::write_attribute(&mut content, b"cn;x-a", value);
+    }
+    content.extend_from_slice(b"jpegPhoto:< file:///photo.jpg\n# folded\n  comment\n\n\ndn:: Y249YQ\ncn: a");
+    save("ldif", "content", &content);
+    let dos: Vec<u8> = String::from_utf8(content).expect("ASCII").replace('\n', "\r\n").into_bytes();
+    save("ldif", "content-crlf", &dos);
+    let changes = "\x03dn: cn=a\ncontrol: 1.2.840.113556.1.4.805 true\ncontrol: 1.3 false: x\ncontrol: 1.4:: QQ==\n\
+        changetype: delete\n\ndn: cn=a\nchangetype: add\ncn: a\n\ndn: cn=a\nchangetype: modify\nadd: mail\nmail: a\n\
+        mail: b\n-\nreplace: l\n-\ndelete: sn\n-\nincrement: n\nn: 1\n\ndn: cn=a\nchangetype: modrdn\nnewrdn: cn=b\n\
+        deleteoldrdn: 0\n\ndn: cn=a\nchangetype: moddn\nnewrdn: cn=b\ndeleteoldrdn: 1\nnewsuperior: ou=x\n";
+    save("ldif", "changes", changes.as_bytes());
+    save("ldif", "errors", b"\x07dn: a=b\nbad\ncn: x\n\n continued\n\nversion: 2\n\ndn: c=d\ncn: y\n-\n");
+}
+
+fn requests() {
+    let filter = filter_string::parse(b"(&(objectClass=person)(|(uid=user.1)(!(cn~=a*))(mail=*)))");
+    let filter =
+        filter.or_else(|_| filter_string::parse(b"(&(objectClass=person)(|(uid=user.1)(!(cn~=a))(mail=*)))"));
+    let filter = filter.expect("a seed parses");
+    let selection = octet_list([&b"cn"[..], b"*", b"+"]);
+    let search = Search {
+        base: DN,
+        scope: Scope::Subtree,
+        deref_aliases: DerefAliases::Always,
+        size_limit: 1000,
+        time_limit_s: 70000,
+        types_only: true,
+        filter: filter.filter(),
+        selection: Octets::parse(&selection).expect("a list"),
+    };
+    let mut page = Vec::new();
+    PagedResults { size: 1000, cookie: b"xy" }.encode(&mut page);
+    let paged = Control { oid: paged_results::OID, critical: false, value: Some(&page) };
+    request("search", Request::Search(search), &[manage_dsa_it::control(true), paged]);
+    let bind = |authentication| Request::Bind(Bind { version: 3, name: DN, authentication });
+    request("bind-simple", bind(Authentication::Simple(b"secret")), &[]);
+    request(
+        "bind-sasl",
+        bind(Authentication::Sasl { mechanism: b"PLAIN", credentials: Some(b"\0a\0b") }),
+        &[],
+    );
+    request("unbind", Request::Unbind, &[]);
+    let attributes = attribute_list([(&b"cn"[..], vec![&b"a"[..], b"b"]), (b"sn", vec![&b"c"[..]])]);
+    let attributes = Attributes::parse(&attributes).expect("a list");
+    request("add", Request::Add(Add { dn: DN, attributes }), &[]);
+    let changes = change_list([
+        (ModifyKind::Add, &b"mail"[..], vec![&b"a"[..], b"b"]),
+        (ModifyKind::Delete, b"sn", vec![]),
+        (ModifyKind::Replace, b"description", vec![&[b'x'; 200][..]]),
+    ]);
+    let changes = Changes::parse(&changes).expect("changes");
+    request("modify", Request::Modify(Modify { dn: DN, changes }), &[]);
+    request("delete", Request::Delete(DN), &[manage_dsa_it::control(false)]);
+    let modify_dn =
+        ModifyDn { dn: DN, new_rdn: b"uid=b", delete_old_rdn: true, new_superior: Some(b"dc=com") };
+    request("modify-dn", Request::ModifyDn(modify_dn), &[]);
+    let assertion = Assertion { attribute: b"cn", value: b"a" };
+    request("compare", Request::Compare(Compare { dn: DN, assertion }), &[]);
+    request("abandon", Request::Abandon(4), &[]);
+    request("who-am-i", Request::Extended(Extended { oid: ext::who_am_i::OID, value: None }), &[]);
+}
+
+fn responses() {
+    let uris = octet_list([&b"ldap://example.com/"[..]]);
+    let referral = Octets::parse(&uris).expect("a list");
+    let refers = LdapResult { referral, matched_dn: b"dc=com", ..LdapResult::new(ResultCode::Referral) };
+    let bind = BindResponse { result: refers, server_sasl_credentials: Some(b"x") };
+    response("bind-response", |out| bind.encode(out, 5, &[]));
+    response("done", |out| result::encode_done(out, 5, tag::SEARCH_DONE, ResultCode::Success));
+    response("reference", |out| encode_reference(out, 5, referral, &[]));
+    response("notice", |out| ext::notice_of_disconnection::encode(out, ResultCode::Unavailable, "bye"));
+    let extended = ExtendedResponse { result: refers, oid: Some(b"1.2"), value: Some(b"dn:") };
+    response("extended", |out| extended.encode(out, 5, &[]));
+    let intermediate = Intermediate { oid: Some(b"1.2"), value: None };
+    response("intermediate", |out| proto::message::encode(out, 5, &[], |out| intermediate.encode(out)));
+    response("entry", |out| {
+        let mut writer = EntryWriter::begin(out, 5, DN);
+        writer.attribute(b"cn", [&b"a"[..], b"b"]);
+        writer.attribute(b"sn", []);
+        writer.finish(&[manage_dsa_it::control(false)]);
+    });
+}

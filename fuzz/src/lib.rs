@@ -1,0 +1,20 @@
+//! Fuzz targets as plain functions: each takes any bytes and panics when a promise is broken. The binaries under
+//! `fuzz_targets/` hand libFuzzer's bytes to them, `tests/corpus.rs` the committed corpus on stable Rust.
+
+pub mod dn;
+pub mod filter;
+pub mod ldif;
+pub mod message;
+pub mod oracle;
+
+/// A target: its name, which is also that of its corpus folder and its binary, and its body.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
+pub const TARGETS: [Target; 5] = [
+    ("dn", dn::check),
+    ("filter_ber", filter::check_ber),
+    ("filter_string", filter::check_string),
+    ("ldif", ldif::check),
+    ("message", message::check),
+];
