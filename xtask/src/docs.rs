@@ -27,7 +27,8 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Vec<Fault> {
                 }
             }
             for path in code_marks(line).filter(|path| is_own(path)) {
-                if !root.join(path.trim_end_matches('/')).exists() {
+                let path_here = root.join(folder).join(path);
+                if !root.join(path).exists() && !path_here.exists() {
                     fault(format!("names `{path}`, which does not exist"));
                 }
             }
