@@ -147,6 +147,15 @@ pub fn rasn(data: &[u8]) -> Option<Seen> {
     Some(Seen { id: message.message_id.into(), op, fields: f })
 }
 
+/// Are these bytes a request that rasn-ldap reads and would itself write?
+pub fn rasn_writes(data: &[u8]) -> bool {
+    if rasn(data).is_none() {
+        return false;
+    }
+    let message: Result<rasn_ldap::LdapMessage, _> = rasn::ber::decode(data);
+    message.is_ok_and(|message| rasn::ber::encode(&message).is_ok_and(|bytes| bytes == data))
+}
+
 /// ldap-parser's view of a request, if it accepts these bytes as one and nothing is left over.
 pub fn ldap_parser(data: &[u8]) -> Option<Seen> {
     use ldap_parser::FromBer;

@@ -122,10 +122,12 @@ impl<'a> Message<'a> {
     /// Decodes one whole message, as [`frame`] delimits it.
     pub fn decode(bytes: &'a [u8]) -> Result<Message<'a>, DecodeError> {
         let (id, op_tag, body, mut rest) = open(bytes)?;
+        if id == 0 {
+            // Nothing can be answered to the id of unsolicited notifications.
+            let error = Error::structure(2, "messageID 0 is not for requests");
+            return Err(DecodeError::new(error, Some(id), Some(op_tag)));
+        }
         let parts = Request::decode(op_tag, body).and_then(|request| {
-            if id == 0 {
-                return Err(Error::structure(2, "messageID 0 is not for requests"));
-            }
             let controls = Controls::decode(&mut rest)?;
             rest.finish(&[0])?;
             Ok((request, controls))

@@ -98,7 +98,14 @@ fn errors_tell_how_to_react() {
     let error = kind("3006 020101 4a01ff");
     assert_eq!((error.kind, error.answerable()), (Kind::Value, Some((1, Some(tag::DELETE_RESPONSE)))));
     // No id, a bad id, id 0.
-    for text in ["3000", "3003 040101", "3007 0202ffff 420000", "3005 0201ff 4200", "3005 020100 4200"] {
+    for text in [
+        "3000",
+        "3003 040101",
+        "3007 0202ffff 420000",
+        "3005 0201ff 4200",
+        "3005 020100 4200",
+        "3006 020100 4a01ff",
+    ] {
         assert_eq!(kind(text).answerable(), None, "{text}");
     }
     // Bytes after the message, and inside.
