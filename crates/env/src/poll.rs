@@ -99,6 +99,14 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token), interest.flags())?)
     }
 
+    /// Takes a source out of the set.
+    ///
+    /// # Errors
+    /// What epoll says, among it that the source is not in the set.
+    pub fn remove(&self, source: &impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, source)?)
+    }
+
     /// Waits until a source is ready, or for so long. A signal ends the wait with no event.
     ///
     /// # Errors

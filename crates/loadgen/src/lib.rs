@@ -4,6 +4,7 @@
 //! and written as LDIF or as a stream of AddRequests. [`bench`] sends operations as fast as one machine can and
 //! checks every answer, with [`null`] as the limit of kernel and machine: a responder that does almost nothing.
 
+pub mod bench;
 pub mod ber;
 pub mod entry;
 pub mod generate;

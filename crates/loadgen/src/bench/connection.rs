@@ -1,0 +1,195 @@
+//! One connection: its queue of requests under way and the check of their answers.
+
+use super::answer::{Answer, Expected, Fault, parse};
+use super::report::{Faults, Recorder};
+use super::request::{ID_FIRST, IDS, Operation, Templates};
+use crate::random::Random;
+use crate::wire::{Frame, Out, frame};
+use env::poll::{Connection, Interest, Poller, Progress};
+
+/// Bytes of the longest answer that is understood.
+pub(super) const ANSWER_MAX: usize = 1 << 20;
+
+/// A place in the queue.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    key: u64,
+    sent_ns: u64,
+    id: u32,
+    operation: Operation,
+    under_way: bool,
+    entry_seen: bool,
+}
+
+const FREE: Slot = Slot { key: 0, sent_ns: 0, id: 0, operation: Operation::Search, under_way: false, entry_seen: false };
+
+/// A connection with its queue.
+pub(super) struct Client {
+    pub(super) connection: Connection,
+    token: u64,
+    slots: Vec<Slot>,
+    /// Slots answered since requests were last written.
+    free: Vec<u32>,
+    mask: u32,
+    /// Counts requests of all slots; with the slot it makes the message id.
+    round: u32,
+    pub(super) under_way: usize,
+    /// When the next burst is due, with a rate.
+    pub(super) due_ns: u64,
+    /// The beginning of an answer whose end has not come yet.
+    pub(super) rest: Vec<u8>,
+    /// Requests that the socket had no room for.
+    pending: Vec<u8>,
+    pub(super) closed: bool,
+}
+
+impl Client {
+    pub(super) fn new(connection: Connection, token: u64, queue: usize) -> Client {
+        let mask = queue.next_power_of_two() as u32 - 1;
+        let free = (0..queue as u32).collect();
+        let slots = vec![FREE; queue];
+        Client {
+            connection,
+            token,
+            slots,
+            free,
+            mask,
+            round: 0,
+            under_way: 0,
+            due_ns: 0,
+            rest: Vec::new(),
+            pending: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// Fills up to `limit` free places with requests and writes them with one call. Returns how many.
+    pub(super) fn send(
+        &mut self,
+        templates: &Templates,
+        random: &mut Random,
+        sent_ns: u64,
+        limit: u64,
+        out: &mut Out,
+        poller: &Poller,
+    ) -> u64 {
+        let count = (self.free.len() as u64).min(limit);
+        if count == 0 || self.closed {
+            return 0;
+        }
+        out.clear();
+        let rounds = IDS / (self.mask + 1);
+        for slot in self.free.drain(self.free.len() - count as usize..) {
+            self.round = if self.round + 1 < rounds { self.round + 1 } else { 0 };
+            let id = ID_FIRST + self.round * (self.mask + 1) + slot;
+            let (operation, key) = templates.write(id, random, out);
+            self.slots[slot as usize] = Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
+        }
+        self.under_way += count as usize;
+        self.write(out.written(), poller);
+        count
+    }
+
+    fn write(&mut self, bytes: &[u8], poller: &Poller) {
+        if !self.pending.is_empty() {
+            self.pending.extend_from_slice(bytes);
+            return;
+        }
+        let sent = match self.connection.write(bytes) {
+            Progress::Bytes(sent) => sent,
+            Progress::Later => 0,
+            Progress::Closed => bytes.len(), // the read tells
+        };
+        if sent < bytes.len() {
+            self.pending.extend_from_slice(&bytes[sent..]);
+            let _ = poller.modify(&self.connection, self.token, Interest::ReadWrite);
+        }
+    }
+
+    /// Writes on when there is room again.
+    pub(super) fn flush(&mut self, poller: &Poller) {
+        if self.pending.is_empty() {
+            return;
+        }
+        if let Progress::Bytes(sent) = self.connection.write(&self.pending) {
+            self.pending.drain(..sent);
+        }
+        if self.pending.is_empty() {
+            let _ = poller.modify(&self.connection, self.token, Interest::Read);
+        }
+    }
+
+    /// Checks all whole answers before `end`; returns where the rest begins.
+    ///
+    /// # Errors
+    /// When the bytes are no answers: nothing behind them can be understood.
+    pub(super) fn receive(
+        &mut self,
+        buffer: &[u8],
+        end: usize,
+        expected: &Expected,
+        now_ns: u64,
+        recorder: &mut Recorder,
+    ) -> Result<usize, Fault> {
+        let mut at = 0;
+        // Answers that were sent together are recorded together.
+        let (mut sent_ns, mut count) = (0, 0);
+        let end_at = loop {
+            let message = match frame(buffer, at, end) {
+                Frame::Whole(message) => message,
+                Frame::Partial => break Ok(at),
+                Frame::Malformed => break Err(Fault::Malformed),
+            };
+            at = message.end;
+            let Some((id, answer)) = parse(buffer, message) else { break Err(Fault::Malformed) };
+            let place = id.wrapping_sub(ID_FIRST) & self.mask;
+            let slot = match self.slots.get_mut(place as usize) {
+                Some(slot) if slot.id == id && slot.under_way => slot,
+                _ => {
+                    recorder.faults.add(Fault::UnknownId);
+                    continue;
+                }
+            };
+            match answer {
+                Answer::Entry(entry) => check_entry(slot, buffer, entry, expected, &mut recorder.faults),
+                Answer::Other => {}
+                Answer::Done(operation, code) => {
+                    check_result(slot, operation, code, &mut recorder.faults);
+                    slot.under_way = false;
+                    self.free.push(place);
+                    self.under_way -= 1;
+                    if slot.sent_ns != sent_ns {
+                        recorder.latency(now_ns.saturating_sub(sent_ns), count);
+                        (sent_ns, count) = (slot.sent_ns, 0);
+                    }
+                    count += 1;
+                }
+            }
+        };
+        recorder.latency(now_ns.saturating_sub(sent_ns), count);
+        end_at
+    }
+}
+
+#[inline(always)]
+fn check_entry(slot: &mut Slot, buffer: &[u8], entry: crate::wire::Span, expected: &Expected, faults: &mut Faults) {
+    if slot.operation != Operation::Search {
+        faults.add(Fault::WrongOperation);
+    } else if slot.entry_seen {
+        faults.add(Fault::SecondEntry);
+    } else if let Err(fault) = expected.check(buffer, entry, slot.key) {
+        faults.add(fault);
+    }
+    slot.entry_seen = true;
+}
+
+#[inline(always)]
+fn check_result(slot: &Slot, operation: Operation, code: u32, faults: &mut Faults) {
+    if slot.operation != operation {
+        faults.add(Fault::WrongOperation);
+    } else if code != 0 {
+        faults.add(Fault::Code(code));
+    } else if operation == Operation::Search && !slot.entry_seen {
+        faults.add(Fault::NoEntry);
+    }
+}

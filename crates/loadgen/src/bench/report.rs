@@ -1,0 +1,150 @@
+//! What a run found out: figures that can be compared, and every fault.
+
+use super::answer::Fault;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
+/// The longest latency that is told apart from longer ones: 100 s.
+const LATENCY_NS_MAX: u64 = 100_000_000_000;
+
+/// Faults by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults(BTreeMap<Fault, u64>);
+
+impl Faults {
+    #[cold]
+    pub(super) fn add(&mut self, fault: Fault) {
+        self.add_many(fault, 1);
+    }
+
+    pub(super) fn add_many(&mut self, fault: Fault, count: u64) {
+        if count > 0 {
+            *self.0.entry(fault).or_default() += count;
+        }
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// How many of each kind.
+    pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> {
+        self.0.iter().map(|(&fault, &count)| (fault, count))
+    }
+}
+
+/// What one thread writes down while it works.
+pub(super) struct Recorder {
+    histogram: Histogram<u64>,
+    operations: u64,
+    /// Faults of the whole run, warm-up included.
+    pub(super) faults: Faults,
+    /// Whether the measured time is on.
+    pub(super) measuring: bool,
+}
+
+impl Recorder {
+    pub(super) fn new() -> Recorder {
+        let histogram = Histogram::new_with_bounds(100, LATENCY_NS_MAX, 3).expect("the bounds are in order");
+        Recorder { histogram, operations: 0, faults: Faults::default(), measuring: false }
+    }
+
+    /// So many operations were answered after so long.
+    #[inline(always)]
+    pub(super) fn latency(&mut self, ns: u64, count: u64) {
+        if count > 0 && self.measuring {
+            self.histogram.saturating_record_n(ns, count);
+            self.operations += count;
+        }
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.operations
+    }
+}
+
+/// What one thread found out.
+pub(super) struct Part {
+    pub(super) recorder: Recorder,
+    pub(super) seconds: f64,
+    pub(super) client_cpu_ns: u64,
+    pub(super) server_cpu_ns: Option<u64>,
+}
+
+/// The figures of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Operations answered in the measured time.
+    pub operations: u64,
+    /// The measured time; the mean over the threads.
+    pub seconds: f64,
+    /// Operations per second.
+    pub rate: f64,
+    /// Latencies in nanoseconds.
+    pub latency: Histogram<u64>,
+    /// CPU time of the client per operation.
+    pub client_cpu_ns: f64,
+    /// CPU time of the server per operation, if its process was named and could be read.
+    pub server_cpu_ns: Option<f64>,
+    /// What went wrong, warm-up included.
+    pub faults: Faults,
+}
+
+impl Outcome {
+    /// Adds the threads up; `None` when nothing was measured.
+    pub(super) fn of(parts: Vec<Part>) -> Option<Outcome> {
+        let mut parts = parts.into_iter();
+        let threads = parts.len() as f64;
+        let first = parts.next()?;
+        let rate_of = |part: &Part| part.recorder.operations as f64 / part.seconds.max(1e-9);
+        let mut outcome = Outcome {
+            operations: first.recorder.operations,
+            seconds: first.seconds / threads,
+            rate: rate_of(&first),
+            client_cpu_ns: first.client_cpu_ns as f64,
+            server_cpu_ns: first.server_cpu_ns.map(|ns| ns as f64),
+            latency: first.recorder.histogram,
+            faults: first.recorder.faults,
+        };
+        for part in parts {
+            outcome.operations += part.recorder.operations;
+            outcome.seconds += part.seconds / threads;
+            outcome.rate += rate_of(&part);
+            outcome.client_cpu_ns += part.client_cpu_ns as f64;
+            outcome.latency.add(&part.recorder.histogram).expect("the same bounds");
+            part.recorder.faults.iter().for_each(|(fault, count)| outcome.faults.add_many(fault, count));
+        }
+        if outcome.operations == 0 && outcome.faults.total() == 0 {
+            return None;
+        }
+        let operations = outcome.operations.max(1) as f64;
+        outcome.client_cpu_ns /= operations;
+        outcome.server_cpu_ns = outcome.server_cpu_ns.map(|ns| ns / operations);
+        Some(outcome)
+    }
+
+    /// A percentile of the latency in microseconds.
+    pub fn latency_us(&self, percentile: f64) -> f64 {
+        self.latency.value_at_percentile(percentile) as f64 / 1000.0
+    }
+
+    /// The figures as one JSON object, `settings` included.
+    pub fn json(&self, settings: serde_json::Value) -> serde_json::Value {
+        let faults: BTreeMap<String, u64> = self.faults.iter().map(|(fault, n)| (fault.to_string(), n)).collect();
+        serde_json::json!({
+            "settings": settings,
+            "operations": self.operations,
+            "seconds": self.seconds,
+            "rate": self.rate,
+            "latency_us": {
+                "p50": self.latency_us(50.0), "p90": self.latency_us(90.0), "p99": self.latency_us(99.0),
+                "p99.9": self.latency_us(99.9), "max": self.latency.max() as f64 / 1000.0,
+            },
+            "client_cpu_ns_per_operation": self.client_cpu_ns,
+            "server_cpu_ns_per_operation": self.server_cpu_ns,
+            "errors": self.faults.total(),
+            "faults": faults,
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! Requests ready to be copied: for each number of digits one template, in which message id, key and value are
+//! patched in place.
+
+use super::{Selection, Settings, Workload};
+use crate::ber::{element, integer, nested, tag};
+use crate::random::Random;
+use crate::wire::Out;
+
+/// How a key becomes text: `user.{}` or, with leading zeros, `user{:012}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyFormat {
+    /// What stands before the digits.
+    pub before: String,
+    /// What stands behind them.
+    pub after: String,
+    /// Their least number.
+    pub width: usize,
+}
+
+impl KeyFormat {
+    /// Understands the text form; `None` unless it has `{}` or `{:0WIDTH}` exactly once.
+    pub fn parse(text: &str) -> Option<KeyFormat> {
+        let (before, rest) = text.split_once('{')?;
+        let (format, after) = rest.split_once('}')?;
+        let width = match format {
+            "" => 0,
+            _ => format.strip_prefix(":0")?.parse().ok().filter(|width| (1..=10).contains(width))?,
+        };
+        let plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@'));
+        (plain(before) && plain(after)).then(|| KeyFormat { before: before.to_owned(), after: after.to_owned(), width })
+    }
+
+    pub(super) fn digits(&self, key: u64) -> usize {
+        (key.checked_ilog10().unwrap_or(0) as usize + 1).max(self.width)
+    }
+}
+
+/// An operation as a slot remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Search,
+    Modify,
+    Bind,
+}
+
+/// The first message id. Ids have three bytes, so that all requests of a template have the same length.
+pub(super) const ID_FIRST: u32 = 0x01_0000;
+/// How many ids of three bytes there are.
+pub(super) const IDS: u32 = 0x80_0000 - ID_FIRST;
+
+#[derive(Clone, Debug)]
+struct Template {
+    bytes: Vec<u8>,
+    id_at: usize,
+    key_at: usize,
+    value_at: usize,
+}
+
+/// Random letters that values are cut from.
+const POOL_BYTES: usize = 64 << 10;
+/// Digits of the largest key.
+const DIGITS_MAX: usize = 10;
+
+/// All templates of a run, shared by its threads.
+pub(super) struct Templates {
+    workload: Workload,
+    key: KeyFormat,
+    /// By number of digits.
+    plain: Vec<Template>,
+    /// By length of the value less the least one, then by number of digits.
+    modify: Vec<Template>,
+    value_bytes: (usize, usize),
+    pool: Vec<u8>,
+    entries: u64,
+}
+
+impl Templates {
+    pub(super) fn new(settings: &Settings) -> Templates {
+        let all_digits = 0..=DIGITS_MAX;
+        let mut templates = Templates {
+            workload: settings.workload,
+            key: settings.key.clone(),
+            plain: Vec::new(),
+            modify: Vec::new(),
+            value_bytes: settings.value_bytes,
+            pool: Vec::new(),
+            entries: settings.entries,
+        };
+        if settings.workload != Workload::Modify {
+            templates.plain = all_digits.clone().map(|digits| Template::new(settings, digits, None)).collect();
+        }
+        if matches!(settings.workload, Workload::Modify | Workload::Mixed { .. }) {
+            for len in settings.value_bytes.0..=settings.value_bytes.1 {
+                templates.modify.extend(all_digits.clone().map(|digits| Template::new(settings, digits, Some(len))));
+            }
+            let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+            Random::new(settings.seed).characters(alphabet, POOL_BYTES, &mut templates.pool);
+        }
+        templates
+    }
+
+    /// Appends a random request with this id; returns what it asks for.
+    #[inline(always)]
+    pub(super) fn write(&self, id: u32, random: &mut Random, out: &mut Out) -> (Operation, u64) {
+        let key = random.below(self.entries);
+        let digits = self.key.digits(key);
+        let modify = match self.workload {
+            Workload::Modify => true,
+            Workload::Mixed { modify_share } => random.below(100) < u64::from(modify_share),
+            _ => false,
+        };
+        if !modify {
+            self.plain[digits].write(id, key, digits, out);
+            let bind = self.workload == Workload::Bind;
+            return (if bind { Operation::Bind } else { Operation::Search }, key);
+        }
+        let (min, max) = self.value_bytes;
+        let bits = random.bits();
+        let len = min + (((bits & 0xffff) as usize * (max - min + 1)) >> 16);
+        let from = (bits >> 16) as usize % (POOL_BYTES - len);
+        let template = &self.modify[(len - min) * (DIGITS_MAX + 1) + digits];
+        let written = template.write(id, key, digits, out);
+        written[template.value_at..template.value_at + len].copy_from_slice(&self.pool[from..from + len]);
+        (Operation::Modify, key)
+    }
+}
+
+impl Template {
+    /// Builds the message several times and sees which bytes depend on what.
+    fn new(settings: &Settings, digits: usize, value: Option<usize>) -> Template {
+        let bytes = build(settings, digits, value, ID_FIRST, b'0', b'a');
+        let differs = |other: Vec<u8>| bytes.iter().zip(other).position(|(a, b)| *a != b).unwrap_or(0);
+        Template {
+            id_at: differs(build(settings, digits, value, ID_FIRST | 0x7e_0000, b'0', b'a')),
+            key_at: differs(build(settings, digits, value, ID_FIRST, b'1', b'a')),
+            value_at: differs(build(settings, digits, value, ID_FIRST, b'0', b'b')),
+            bytes,
+        }
+    }
+
+    #[inline(always)]
+    fn write<'a>(&self, id: u32, key: u64, digits: usize, out: &'a mut Out) -> &'a mut [u8] {
+        out.reserve(self.bytes.len());
+        let start = out.position();
+        out.slice(&self.bytes);
+        let written = out.since(start);
+        let [_, a, b, c] = id.to_be_bytes();
+        written[self.id_at..self.id_at + 3].copy_from_slice(&[a, b, c]);
+        let mut rest = key;
+        for byte in written[self.key_at..self.key_at + digits].iter_mut().rev() {
+            *byte = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        written
+    }
+}
+
+/// A message with zeros for digits and one letter for the value.
+fn build(settings: &Settings, digits: usize, value: Option<usize>, id: u32, digit: u8, letter: u8) -> Vec<u8> {
+    let KeyFormat { before, after, .. } = &settings.key;
+    let key = [before.as_bytes(), &vec![digit; digits], after.as_bytes()].concat();
+    let parent = if settings.base.is_empty() { String::new() } else { format!(",{}", settings.base) };
+    let dn = [settings.rdn.as_bytes(), b"=", &key, parent.as_bytes()].concat();
+    let mut out = Vec::new();
+    nested(tag::SEQUENCE, &mut out, |out| {
+        integer(tag::INTEGER, id, out);
+        match (settings.workload, value) {
+            (_, Some(len)) => modify(settings, &dn, &vec![letter; len], out),
+            (Workload::Bind, None) => bind_operation(&dn, settings.user_password.as_bytes(), out),
+            (Workload::SearchEquality, None) => search(settings, settings.base.as_bytes(), Some(&key), out),
+            (_, None) => search(settings, &dn, None, out),
+        }
+    });
+    out
+}
+
+/// A whole BindRequest message (RFC 4511 section 4.2).
+pub(super) fn bind(id: u32, name: &[u8], password: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    nested(tag::SEQUENCE, &mut out, |out| {
+        integer(tag::INTEGER, id, out);
+        bind_operation(name, password, out);
+    });
+    out
+}
+
+fn bind_operation(name: &[u8], password: &[u8], out: &mut Vec<u8>) {
+    nested(tag::BIND_REQUEST, out, |out| {
+        integer(tag::INTEGER, 3, out);
+        element(tag::OCTET_STRING, name, out);
+        element(tag::SIMPLE, password, out);
+    });
+}
+
+/// A SearchRequest (RFC 4511 section 4.5.1): of one object, or below the base for a value of the RDN attribute.
+fn search(settings: &Settings, base: &[u8], equal_to: Option<&[u8]>, out: &mut Vec<u8>) {
+    nested(tag::SEARCH_REQUEST, out, |out| {
+        element(tag::OCTET_STRING, base, out);
+        integer(tag::ENUMERATED, if equal_to.is_some() { 2 } else { 0 }, out);
+        integer(tag::ENUMERATED, 0, out);
+        integer(tag::INTEGER, 0, out);
+        integer(tag::INTEGER, 0, out);
+        element(tag::BOOLEAN, &[0], out);
+        match equal_to {
+            None => element(tag::PRESENT, b"objectClass", out),
+            Some(value) => nested(tag::EQUALITY, out, |out| {
+                element(tag::OCTET_STRING, settings.rdn.as_bytes(), out);
+                element(tag::OCTET_STRING, value, out);
+            }),
+        }
+        nested(tag::SEQUENCE, out, |out| match &settings.attributes {
+            Selection::None => element(tag::OCTET_STRING, b"1.1", out),
+            Selection::All => {}
+            Selection::List(names) => names.iter().for_each(|name| element(tag::OCTET_STRING, name.as_bytes(), out)),
+        });
+    });
+}
+
+/// A ModifyRequest (RFC 4511 section 4.6) that replaces the values of one attribute by one.
+fn modify(settings: &Settings, dn: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    nested(tag::MODIFY_REQUEST, out, |out| {
+        element(tag::OCTET_STRING, dn, out);
+        nested(tag::SEQUENCE, out, |out| {
+            nested(tag::SEQUENCE, out, |out| {
+                integer(tag::ENUMERATED, 2, out);
+                nested(tag::SEQUENCE, out, |out| {
+                    element(tag::OCTET_STRING, settings.modify_attribute.as_bytes(), out);
+                    nested(tag::SET, out, |out| element(tag::OCTET_STRING, value, out));
+                });
+            });
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_formats() {
+        let format = |text| KeyFormat::parse(text).map(|f| (f.before, f.after, f.width));
+        assert_eq!(format("{}"), Some((String::new(), String::new(), 0)));
+        assert_eq!(format("user{:08}x"), Some(("user".to_owned(), "x".to_owned(), 8)));
+        assert_eq!((format("user"), format("{:8}"), format("a,{}"), format("{:099}")), (None, None, None, None));
+        let format = KeyFormat { width: 3, ..KeyFormat::default() };
+        assert_eq!((format.digits(0), format.digits(999), format.digits(1000)), (3, 3, 4));
+    }
+
+    #[test]
+    fn a_base_search_to_the_byte() {
+        let settings = Settings { entries: 1, ..Settings::default() };
+        let mut out = Out::default();
+        let asked = Templates::new(&settings).write(0x010203, &mut Random::new(1), &mut out);
+        assert_eq!(asked, (Operation::Search, 0));
+        let expected = b"\x30\x35\x02\x03\x01\x02\x03\x63\x2e\x04\x0cuid=0,dc=com\x0a\x01\0\x0a\x01\0\x02\x01\0\x02\x01\0\
+            \x01\x01\0\x87\x0bobjectClass\x30\x05\x04\x031.1";
+        let mut expected = expected.to_vec();
+        expected[1] = (expected.len() - 2) as u8;
+        expected[8] = (expected.len() - 9) as u8;
+        assert_eq!(out.written(), expected);
+    }
+
+    #[test]
+    fn a_modify_has_its_value() {
+        let settings = Settings {
+            workload: Workload::Modify,
+            entries: 123_456,
+            value_bytes: (100, 120),
+            key: KeyFormat { before: "user.".to_owned(), ..KeyFormat::default() },
+            ..Settings::default()
+        };
+        let templates = Templates::new(&settings);
+        let mut random = Random::new(3);
+        for _ in 0..100 {
+            let mut out = Out::default();
+            let (operation, key) = templates.write(0x7fffff, &mut random, &mut out);
+            assert_eq!(operation, Operation::Modify);
+            let bytes = out.written();
+            let len = bytes.len() - bytes.iter().rposition(|b| !b.is_ascii_alphanumeric()).unwrap() - 1;
+            assert!(bytes[1] == 0x81 && usize::from(bytes[2]) == bytes.len() - 3 && len >= 99);
+            let dn = format!("uid=user.{key},dc=com");
+            assert!(bytes.windows(dn.len()).any(|window| window == dn.as_bytes()));
+        }
+    }
+}

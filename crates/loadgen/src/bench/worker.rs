@@ -1,0 +1,341 @@
+//! One thread of a run: connect, bind, warm up, measure, wait for the last answers.
+
+use super::answer::{Expected, Fault, parse};
+use super::connection::{ANSWER_MAX, Client};
+use super::report::{Part, Recorder};
+use super::request::{Templates, bind};
+use super::{BenchError, Length, Settings, Window};
+use crate::random::Random;
+use crate::wire::{Frame, Out, PAD, frame};
+use env::clock::{Clock, SystemClock};
+use env::poll::{Connection, Events, Interest, Poller, Progress, process_cpu, thread_cpu};
+use std::sync::Barrier;
+use std::time::Duration;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 256 << 10;
+/// A run ends when nothing was answered for so long.
+const SILENCE_NS_MAX: u64 = 30_000_000_000;
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    WarmUp,
+    Measure,
+    /// Nothing more is sent; the requests under way are awaited.
+    Drain,
+}
+
+struct Worker<'a> {
+    settings: &'a Settings,
+    templates: &'a Templates,
+    expected: Expected,
+    clock: SystemClock,
+    poller: Poller,
+    clients: Vec<Client>,
+    random: Random,
+    recorder: Recorder,
+    stage: Stage,
+    /// Operations that may still be sent while measuring.
+    budget: u64,
+    out: Out,
+    input: Vec<u8>,
+    /// When the stage began.
+    since_ns: u64,
+    cpu: Figures,
+    /// Nanoseconds between two bursts of a connection, with a rate.
+    interval_ns: Option<u64>,
+    spent: Option<(f64, Figures)>,
+}
+
+/// Readings at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    client_ns: u64,
+    server_ns: Option<u64>,
+}
+
+impl Figures {
+    /// The first thread also reads the server's figure.
+    fn read(server_pid: Option<u32>) -> Figures {
+        let server = server_pid.and_then(|pid| process_cpu(pid).ok());
+        Figures { client_ns: thread_cpu().as_nanos() as u64, server_ns: server.map(|time| time.as_nanos() as u64) }
+    }
+
+    fn since(self, earlier: Figures) -> Figures {
+        let server_ns = self.server_ns.zip(earlier.server_ns).map(|(now, then)| now.saturating_sub(then));
+        Figures { client_ns: self.client_ns.saturating_sub(earlier.client_ns), server_ns }
+    }
+}
+
+/// What of `total` falls to thread `index` of `count`.
+fn share(total: u64, index: usize, count: usize) -> u64 {
+    total / count as u64 + u64::from((index as u64) < total % count as u64)
+}
+
+pub(super) fn run(
+    settings: &Settings,
+    templates: &Templates,
+    index: usize,
+    threads: usize,
+    barrier: &Barrier,
+    clock: SystemClock,
+) -> Result<Part, BenchError> {
+    let started = Worker::start(settings, templates, index, threads, clock);
+    // Also after a failure, so that the others do not wait for ever.
+    barrier.wait();
+    let mut worker = started?;
+    worker.work(if index == 0 { settings.server_pid } else { None })?;
+    Ok(worker.finish())
+}
+
+impl<'a> Worker<'a> {
+    fn start(
+        settings: &'a Settings,
+        templates: &'a Templates,
+        index: usize,
+        threads: usize,
+        clock: SystemClock,
+    ) -> Result<Worker<'a>, BenchError> {
+        let poller = Poller::new()?;
+        let mut clients = Vec::new();
+        for token in 0..share(settings.connections as u64, index, threads) {
+            let mut connection = Connection::connect(&settings.host, settings.port)?;
+            if let Some((name, password)) = &settings.credentials {
+                log_in(&mut connection, name, password)?;
+            }
+            poller.add(&connection, token, Interest::Read)?;
+            clients.push(Client::new(connection, token, settings.queue));
+        }
+        let budget = match settings.length {
+            Length::Time(_) => u64::MAX,
+            Length::Operations(total) => share(total, index, threads),
+        };
+        let per_burst = (settings.queue * settings.connections) as f64 * 1e9;
+        let expected = Expected::new(settings);
+        Ok(Worker {
+            settings,
+            templates,
+            expected: expected.ok_or(BenchError::Setting("the base or the key's format is too long"))?,
+            clock,
+            poller,
+            clients,
+            random: Random::for_item(settings.seed, 0xbe9c, index as u64),
+            recorder: Recorder::new(),
+            stage: Stage::WarmUp,
+            budget,
+            out: Out::default(),
+            input: vec![0; READ_BYTES + ANSWER_MAX + PAD],
+            since_ns: 0,
+            cpu: Figures::default(),
+            interval_ns: settings.rate.map(|rate| (per_burst / rate) as u64),
+            spent: None,
+        })
+    }
+
+    fn work(&mut self, server_pid: Option<u32>) -> Result<(), BenchError> {
+        let mut events = Events::with_capacity(self.clients.len().clamp(1, 1024));
+        let mut now = self.clock.monotonic_ns();
+        let mut last_answer = now;
+        self.since_ns = now;
+        self.first_bursts(now, server_pid);
+        while !(self.stage == Stage::Drain && self.clients.iter().all(|c| c.closed || c.under_way == 0)) {
+            let timeout = self.pause_before_next(now);
+            self.poller.wait(&mut events, Some(timeout))?;
+            let mut any = false;
+            for event in events.iter() {
+                let index = event.token as usize;
+                if event.writable {
+                    self.clients[index].flush(&self.poller);
+                }
+                if event.readable && !self.clients[index].closed {
+                    any = true;
+                    now = self.read(index);
+                    self.next_stage(now, server_pid);
+                    self.refill(index, now);
+                }
+            }
+            if !any {
+                now = self.clock.monotonic_ns();
+                self.next_stage(now, server_pid);
+            } else {
+                last_answer = now;
+            }
+            self.due_bursts(now);
+            if now - last_answer > SILENCE_NS_MAX && self.clients.iter().any(|c| c.under_way > 0)
+                || self.clients.iter().all(|client| client.closed)
+            {
+                self.end(now, server_pid);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn first_bursts(&mut self, now: u64, server_pid: Option<u32>) {
+        self.next_stage(now, server_pid);
+        let count = self.clients.len() as u64;
+        for index in 0..self.clients.len() {
+            match self.interval_ns {
+                // Spread over the first interval.
+                Some(interval) => self.clients[index].due_ns = now + interval * index as u64 / count,
+                None => self.refill(index, now),
+            }
+        }
+    }
+
+    /// Moves on from warm-up to measurement to the end when it is time.
+    fn next_stage(&mut self, now: u64, server_pid: Option<u32>) {
+        let passed = Duration::from_nanos(now - self.since_ns);
+        if self.stage == Stage::WarmUp && passed >= self.settings.warmup {
+            self.stage = Stage::Measure;
+            self.since_ns = now;
+            self.recorder.measuring = true;
+            self.cpu = Figures::read(server_pid);
+        } else if self.stage == Stage::Measure {
+            let over = match self.settings.length {
+                Length::Time(time) => passed >= time,
+                Length::Operations(_) => self.budget == 0 && self.clients.iter().all(|c| c.closed || c.under_way == 0),
+            };
+            if over {
+                self.end(now, server_pid);
+            }
+        }
+    }
+
+    fn end(&mut self, now: u64, server_pid: Option<u32>) {
+        if self.stage == Stage::Measure {
+            let spent = Figures::read(server_pid).since(self.cpu);
+            self.spent = Some(((now - self.since_ns) as f64 / 1e9, spent));
+        }
+        self.recorder.measuring = false;
+        self.stage = Stage::Drain;
+    }
+
+    /// How long to wait for answers before there is something else to do.
+    fn pause_before_next(&self, now: u64) -> Duration {
+        const LOOK_AROUND: u64 = 50_000_000;
+        let Some(_) = self.interval_ns else { return Duration::from_nanos(LOOK_AROUND) };
+        let idle = self.clients.iter().filter(|client| client.under_way == 0 && !client.closed);
+        let due = idle.map(|client| client.due_ns.saturating_sub(now)).min().unwrap_or(LOOK_AROUND);
+        // The kernel's waits have milliseconds: below one, look again at once.
+        Duration::from_millis(due.min(LOOK_AROUND) / 1_000_000)
+    }
+
+    /// Reads once and checks what came. Returns the time of the read.
+    fn read(&mut self, index: usize) -> u64 {
+        let client = &mut self.clients[index];
+        let kept = client.rest.len();
+        self.input[..kept].copy_from_slice(&client.rest);
+        let result = client.connection.read(&mut self.input[kept..kept + READ_BYTES]);
+        let now = self.clock.monotonic_ns();
+        let fault = match result {
+            Progress::Later => return now,
+            Progress::Closed => Some(Fault::Closed),
+            Progress::Bytes(bytes) => {
+                let end = kept + bytes;
+                match client.receive(&self.input, end, &self.expected, now, &mut self.recorder) {
+                    Err(fault) => Some(fault),
+                    Ok(used) if end - used > ANSWER_MAX => Some(Fault::Malformed),
+                    Ok(used) => {
+                        client.rest.clear();
+                        client.rest.extend_from_slice(&self.input[used..end]);
+                        None
+                    }
+                }
+            }
+        };
+        if let Some(fault) = fault {
+            self.recorder.faults.add(fault);
+            client.closed = true;
+            // A closed socket would be reported for ever.
+            let _ = self.poller.remove(&client.connection);
+        }
+        now
+    }
+
+    /// Sends what the window allows.
+    fn refill(&mut self, index: usize, now: u64) {
+        let client = &self.clients[index];
+        let waits = self.settings.window == Window::Burst && client.under_way > 0;
+        if self.stage == Stage::Drain || waits {
+            return;
+        }
+        match self.interval_ns {
+            None => self.send(index, now),
+            Some(_) => self.due_burst(index, now),
+        }
+    }
+
+    fn due_bursts(&mut self, now: u64) {
+        if self.interval_ns.is_some() && self.stage != Stage::Drain {
+            for index in 0..self.clients.len() {
+                if self.clients[index].under_way == 0 {
+                    self.due_burst(index, now);
+                }
+            }
+        }
+    }
+
+    fn due_burst(&mut self, index: usize, now: u64) {
+        let due = self.clients[index].due_ns;
+        if due <= now {
+            self.clients[index].due_ns = due + self.interval_ns.unwrap_or(0);
+            self.send(index, due);
+        }
+    }
+
+    fn send(&mut self, index: usize, sent_ns: u64) {
+        let limit = if self.stage == Stage::Measure { self.budget } else { u64::MAX };
+        let client = &mut self.clients[index];
+        let sent = client.send(self.templates, &mut self.random, sent_ns, limit, &mut self.out, &self.poller);
+        if self.stage == Stage::Measure {
+            self.budget = self.budget.saturating_sub(sent);
+        }
+    }
+
+    fn finish(mut self) -> Part {
+        let lost: usize = self.clients.iter().map(|client| client.under_way).sum();
+        self.recorder.faults.add_many(Fault::Lost, lost as u64);
+        let (seconds, spent) = self.spent.unwrap_or_default();
+        debug_assert!(seconds > 0.0 || self.recorder.operations() == 0);
+        Part { recorder: self.recorder, seconds, client_cpu_ns: spent.client_ns, server_cpu_ns: spent.server_ns }
+    }
+}
+
+/// The first bind of a connection.
+fn log_in(connection: &mut Connection, name: &str, password: &str) -> Result<(), BenchError> {
+    let poller = Poller::new()?;
+    let mut events = Events::with_capacity(1);
+    poller.add(connection, 0, Interest::Read)?;
+    let request = bind(1, name.as_bytes(), password.as_bytes());
+    if connection.write(&request) != Progress::Bytes(request.len()) {
+        return Err(BenchError::Bind(None));
+    }
+    let mut buffer = vec![0; 4096 + PAD];
+    let mut end = 0;
+    loop {
+        poller.wait(&mut events, Some(Duration::from_secs(10)))?;
+        if events.iter().next().is_none() {
+            return Err(BenchError::Bind(None));
+        }
+        match connection.read(&mut buffer[end..4096]) {
+            Progress::Bytes(bytes) => end += bytes,
+            Progress::Later => continue,
+            Progress::Closed => return Err(BenchError::Bind(None)),
+        }
+        match frame(&buffer, 0, end) {
+            Frame::Partial => continue,
+            Frame::Malformed => return Err(BenchError::Bind(None)),
+            Frame::Whole(message) => {
+                use super::answer::Answer::Done;
+                use super::request::Operation::Bind;
+                return match parse(&buffer, message) {
+                    Some((1, Done(Bind, 0))) => Ok(()),
+                    Some((1, Done(Bind, code))) => Err(BenchError::Bind(u8::try_from(code).ok())),
+                    _ => Err(BenchError::Bind(None)),
+                };
+            }
+        }
+    }
+}
