@@ -1,1 +1,41 @@
-//! Subschema: definitions, syntaxes, matching rules, stringprep, normalisation, checks.
+//! The subschema (RFC 4512): definitions, syntaxes and matching rules (RFC 4517), string preparation
+//! (RFC 4518), normal forms of values and DNs, and the checks that make an `Entry<Raw>` an `Entry<Checked>`.
+//!
+//! A [`Schema`] is built once from files ([`Builder`]) and read by all threads without locks; only sets of
+//! attribute options and of object classes that were never seen before are interned behind one.
+
+mod builder;
+mod builtin;
+mod check;
+mod class_set;
+pub mod definition;
+mod dn;
+mod element;
+mod form;
+mod invalid;
+mod names;
+mod options;
+mod prep;
+mod rule;
+mod schema;
+mod scratch;
+mod source;
+mod subschema;
+mod syntax;
+mod time;
+mod well_known;
+
+pub use builder::{BuildErrors, Builder, Fault, UnknownBuiltin};
+pub use builtin::BUILTIN_NAMES;
+pub use check::{Changed, CheckOptions, Checked, Violation};
+pub use class_set::ClassSet;
+pub use definition::{ClassKind, Usage};
+pub use element::{AttributeType, ObjectClass};
+pub use invalid::Invalid;
+pub use options::{DescriptionError, OPTION_SETS_MAX};
+pub use prep::Part;
+pub use rule::{Rule, RuleKind};
+pub use schema::Schema;
+pub use subschema::DefinitionKind;
+pub use syntax::Syntax;
+pub use well_known::WellKnown;

@@ -1,0 +1,475 @@
+//! From statements to a schema: macros, replacement by OID, names, inheritance.
+
+use super::{BuildErrors, Fault};
+use crate::class_set::ClassSets;
+use crate::definition::{
+    AttributeTypeDefinition, ClassKind, DefinitionError, ObjectClassDefinition, SyntaxDefinition, Usage,
+    parse_attribute_type, parse_object_class, parse_syntax,
+};
+use crate::element::Traits;
+use crate::names::{NameTable, nearest};
+use crate::options::OptionTable;
+use crate::source::{Statement, StatementKind};
+use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
+use model::{ClassId, TypeId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Attribute types or object classes of one schema.
+const DEFINITIONS_MAX: usize = 30_000;
+/// Steps from a macro to the OID it stands for.
+const MACRO_STEPS_MAX: usize = 16;
+
+/// A definition and where it is.
+struct Placed<D> {
+    definition: D,
+    file: Arc<str>,
+    line: usize,
+}
+
+/// Definitions by OID; a later file replaces, the same file may not.
+struct Table<D> {
+    list: Vec<Placed<D>>,
+    by_oid: BTreeMap<String, usize>,
+    /// Lower case names and OIDs.
+    by_name: BTreeMap<String, usize>,
+}
+
+impl<D> Default for Table<D> {
+    fn default() -> Table<D> {
+        Table { list: Vec::new(), by_oid: BTreeMap::new(), by_name: BTreeMap::new() }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Resolver {
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
+    macros: BTreeMap<String, String>,
+    types: Table<AttributeTypeDefinition>,
+    classes: Table<ObjectClassDefinition>,
+    syntaxes: BTreeMap<String, SyntaxDefinition>,
+}
+
+impl Resolver {
+    pub(super) fn new(faults: Vec<Fault>, warnings: Vec<Fault>) -> Resolver {
+        Resolver { faults, warnings, ..Resolver::default() }
+    }
+
+    pub(super) fn build(mut self, files: &[(Arc<str>, Vec<Statement>)]) -> Result<Schema, BuildErrors> {
+        let each = || files.iter().flat_map(|(file, list)| list.iter().map(move |s| (file, s)));
+        each().filter(|(_, s)| s.kind == StatementKind::Macro).for_each(|(f, s)| self.read_macro(f, s));
+        for (file, statement) in each() {
+            self.read(file, statement);
+        }
+        self.index_names();
+        let types = self.resolve_types();
+        let classes = self.resolve_classes();
+        let schema = if self.faults.is_empty() { self.assemble(types, classes) } else { None };
+        match schema {
+            Some(mut schema) => {
+                schema.warnings = self.warnings;
+                Ok(schema)
+            }
+            None => Err(BuildErrors(self.faults)),
+        }
+    }
+
+    fn fault(&mut self, file: &Arc<str>, line: usize, message: String) {
+        self.faults.push(Fault { file: file.clone(), line, message });
+    }
+
+    fn read_macro(&mut self, file: &Arc<str>, statement: &Statement) {
+        let words: Vec<&str> = statement.text.split_whitespace().collect();
+        match words[..] {
+            [name, oid] => {
+                self.macros.insert(name.to_ascii_lowercase(), oid.trim_matches('\'').to_owned());
+            }
+            _ => self.fault(file, statement.line(), "expected 'objectidentifier name oid'".to_owned()),
+        }
+    }
+
+    /// The numeric OID that a word of a definition stands for.
+    fn expand(&self, word: &str) -> Result<String, String> {
+        let mut oid = word.to_owned();
+        for _ in 0..MACRO_STEPS_MAX {
+            if model::oid::is_numeric(oid.as_bytes()) {
+                return Ok(oid);
+            }
+            let (name, suffix) = oid.split_once(':').map_or((oid.as_str(), None), |(n, s)| (n, Some(s)));
+            match (self.macros.get(&name.to_ascii_lowercase()), suffix) {
+                (Some(value), None) => oid = value.clone(),
+                (Some(value), Some(suffix)) => oid = format!("{value}.{suffix}"),
+                // 389 Directory Server writes `name-oid` where no OID was assigned; it is kept as it is.
+                (None, None) if oid.to_ascii_lowercase().ends_with("-oid") => return Ok(oid),
+                (None, _) => return Err(format!("'{word}' is neither an OID nor a macro that 'objectidentifier' defines")),
+            }
+        }
+        Err(format!("the macro '{word}' leads back to itself"))
+    }
+
+    fn read(&mut self, file: &Arc<str>, statement: &Statement) {
+        let result = match statement.kind {
+            StatementKind::Macro => Ok(()),
+            StatementKind::AttributeType => parse_attribute_type(&statement.text).map(|d| self.add_type(file, statement, d)),
+            StatementKind::ObjectClass => parse_object_class(&statement.text).map(|d| self.add_class(file, statement, d)),
+            StatementKind::Syntax => parse_syntax(&statement.text).map(|d| self.add_syntax(file, statement, d)),
+        };
+        if let Err(DefinitionError { at, reason }) = result {
+            self.fault(file, statement.line_of(at), reason);
+        }
+    }
+
+    fn add_type(&mut self, file: &Arc<str>, statement: &Statement, mut d: AttributeTypeDefinition) {
+        let line = statement.line();
+        match self.expand(&d.oid).and_then(|oid| Ok((oid, d.syntax.as_deref().map(|s| self.expand(s)).transpose()?))) {
+            Ok((oid, syntax)) => (d.oid, d.syntax) = (oid, syntax),
+            Err(message) => return self.fault(file, line, message),
+        }
+        let oid = d.oid.clone();
+        if let Err(message) = self.types.add(oid, Placed { definition: d, file: file.clone(), line }) {
+            self.fault(file, line, message);
+        }
+    }
+
+    fn add_class(&mut self, file: &Arc<str>, statement: &Statement, mut d: ObjectClassDefinition) {
+        let line = statement.line();
+        match self.expand(&d.oid) {
+            Ok(oid) => d.oid = oid,
+            Err(message) => return self.fault(file, line, message),
+        }
+        let oid = d.oid.clone();
+        if let Err(message) = self.classes.add(oid, Placed { definition: d, file: file.clone(), line }) {
+            self.fault(file, line, message);
+        }
+    }
+
+    fn add_syntax(&mut self, file: &Arc<str>, statement: &Statement, mut d: SyntaxDefinition) {
+        match self.expand(&d.oid) {
+            Ok(oid) => d.oid = oid,
+            Err(message) => return self.fault(file, statement.line(), message),
+        }
+        if Syntax::find(&d.oid).is_none() {
+            self.syntaxes.insert(d.oid.clone(), d);
+        }
+    }
+
+    fn index_names(&mut self) {
+        let clashes = self.types.index(|d| &d.names).into_iter().chain(self.classes.index(|d| &d.names));
+        self.faults.extend(clashes);
+    }
+
+    fn resolve_types(&mut self) -> Vec<AttributeType> {
+        let table = std::mem::take(&mut self.types);
+        let sups: Vec<Option<usize>> = table.list.iter().map(|p| self.sup_of(&table, p)).collect();
+        let chains = self.chains(&table, &sups);
+        let mut built = Vec::with_capacity(table.list.len());
+        for (at, placed) in table.list.iter().enumerate() {
+            built.push(self.resolve_type(&table, placed, sups[at], &chains[at]));
+        }
+        for (at, chain) in chains.iter().enumerate() {
+            for above in chain {
+                built[*above].subtypes.push(TypeId(at as u16));
+            }
+        }
+        self.types = table;
+        built
+    }
+
+    fn sup_of(&mut self, table: &Table<AttributeTypeDefinition>, placed: &Placed<AttributeTypeDefinition>) -> Option<usize> {
+        let sup = placed.definition.sup.as_ref()?;
+        let found = table.find(sup);
+        if found.is_none() {
+            let message = undefined("attribute type", sup, table.names(|d| &d.names));
+            self.fault(&placed.file, placed.line, message);
+        }
+        found
+    }
+
+    /// For each type: itself and what it is derived from, nearest first.
+    fn chains(&mut self, table: &Table<AttributeTypeDefinition>, sups: &[Option<usize>]) -> Vec<Vec<usize>> {
+        let mut chains = Vec::with_capacity(sups.len());
+        for (at, placed) in table.list.iter().enumerate() {
+            let mut chain = vec![at];
+            while let Some(above) = sups[*chain.last().expect("begins with itself")] {
+                if chain.contains(&above) {
+                    self.fault(&placed.file, placed.line, format!("'{}' is derived from itself", name(&placed.definition.names, &placed.definition.oid)));
+                    break;
+                }
+                chain.push(above);
+            }
+            chains.push(chain);
+        }
+        chains
+    }
+
+    fn resolve_type(
+        &mut self,
+        table: &Table<AttributeTypeDefinition>,
+        placed: &Placed<AttributeTypeDefinition>,
+        sup: Option<usize>,
+        chain: &[usize],
+    ) -> AttributeType {
+        let d = &placed.definition;
+        let up = || chain.iter().map(|at| &table.list[*at].definition);
+        let syntax_oid = up().find_map(|d| d.syntax.clone());
+        if syntax_oid.is_none() {
+            self.fault(&placed.file, placed.line, "an attribute type needs SYNTAX or SUP".to_owned());
+        }
+        self.check_usage(placed, sup.map(|at| &table.list[at].definition));
+        let syntax_oid = syntax_oid.unwrap_or_else(|| Syntax::OctetString.oid().to_owned());
+        let syntax = self.syntax_of(placed, &syntax_oid);
+        let mut rule = |of: fn(&AttributeTypeDefinition) -> &Option<String>, kind| {
+            up().find_map(|d| of(d).as_deref()).and_then(|text| self.rule_of(placed, text, kind))
+        };
+        AttributeType {
+            equality: rule(|d| &d.equality, RuleKind::Equality),
+            ordering: rule(|d| &d.ordering, RuleKind::Ordering),
+            substring: rule(|d| &d.substring, RuleKind::Substring),
+            oid: d.oid.clone(),
+            names: d.names.clone(),
+            sup: sup.map(|at| TypeId(at as u16)),
+            syntax,
+            syntax_oid,
+            length_max: up().find_map(|d| d.length_max),
+            single_value: d.single_value,
+            collective: d.collective,
+            no_user_modification: d.no_user_modification,
+            usage: d.usage,
+            obsolete: d.obsolete,
+            description: d.description.clone(),
+            extensions: d.extensions.clone(),
+            subtypes: Vec::new(),
+            definition: d.clone(),
+        }
+    }
+
+    /// Rules of RFC 4512 section 4.1.2 on usage.
+    fn check_usage(&mut self, placed: &Placed<AttributeTypeDefinition>, sup: Option<&AttributeTypeDefinition>) {
+        let d = &placed.definition;
+        let user = d.usage == Usage::UserApplications;
+        let faults = [
+            (d.collective && !user, "COLLECTIVE is for user attributes"),
+            (d.collective && d.single_value, "a COLLECTIVE attribute cannot be SINGLE-VALUE"),
+            (d.no_user_modification && user, "NO-USER-MODIFICATION is for operational attributes; add USAGE"),
+            (sup.is_some_and(|s| s.usage != d.usage), "a subtype has the usage of its supertype"),
+        ];
+        for (_, message) in faults.iter().filter(|(broken, _)| *broken) {
+            self.fault(&placed.file, placed.line, (*message).to_owned());
+        }
+    }
+
+    /// Syntaxes that are not known count as octet strings, unless the file names a substitute.
+    fn syntax_of(&mut self, placed: &Placed<AttributeTypeDefinition>, oid: &str) -> Syntax {
+        if let Some(syntax) = Syntax::find(oid) {
+            return syntax;
+        }
+        let substitute = self.syntaxes.get(oid).and_then(|d| {
+            let (_, values) = d.extensions.iter().find(|(name, _)| name.eq_ignore_ascii_case("X-SUBST"))?;
+            Syntax::find(values.first()?)
+        });
+        substitute.unwrap_or_else(|| {
+            let message = format!("syntax {oid} is not known; its values are taken as octet strings");
+            self.warnings.push(Fault { file: placed.file.clone(), line: placed.line, message });
+            Syntax::OctetString
+        })
+    }
+
+    fn rule_of(&mut self, placed: &Placed<AttributeTypeDefinition>, text: &str, kind: RuleKind) -> Option<Rule> {
+        let rule = Rule::find(text.as_bytes());
+        let message = match rule {
+            Some(rule) if rule.kind() == kind => return Some(rule),
+            Some(_) => format!("matching rule '{text}' is of another kind than the keyword before it; left out"),
+            None => format!("matching rule '{text}' is not known; left out"),
+        };
+        self.warnings.push(Fault { file: placed.file.clone(), line: placed.line, message });
+        None
+    }
+
+    fn resolve_classes(&mut self) -> Vec<ObjectClass> {
+        let table = std::mem::take(&mut self.classes);
+        let mut built: Vec<ObjectClass> = table.list.iter().map(|p| self.resolve_class(&table, p)).collect();
+        for at in 0..built.len() {
+            let superiors = superiors_of(&built, at);
+            if superiors.iter().any(|c| built[c.0 as usize].sup.contains(&ClassId(at as u16))) {
+                let placed = &table.list[at];
+                self.fault(&placed.file, placed.line, format!("'{}' is derived from itself", built[at].name()));
+            }
+            self.check_kinds(&table.list[at], &built, at);
+            built[at].all_must = gather(&built, &superiors, |c| &c.must);
+            built[at].all_may = gather(&built, &superiors, |c| &c.may);
+            let required = std::mem::take(&mut built[at].all_must);
+            built[at].all_may.retain(|id| required.binary_search(id).is_err());
+            built[at].all_must = required;
+            built[at].superiors = superiors;
+        }
+        self.classes = table;
+        built
+    }
+
+    fn resolve_class(&mut self, table: &Table<ObjectClassDefinition>, placed: &Placed<ObjectClassDefinition>) -> ObjectClass {
+        let d = &placed.definition;
+        let mut sup = Vec::new();
+        for word in &d.sup {
+            match table.find(word) {
+                Some(at) => sup.push(ClassId(at as u16)),
+                None => {
+                    let message = undefined("object class", word, table.names(|d| &d.names));
+                    self.fault(&placed.file, placed.line, message);
+                }
+            }
+        }
+        ObjectClass {
+            oid: d.oid.clone(),
+            names: d.names.clone(),
+            sup,
+            kind: d.kind,
+            must: self.types_of(placed, &d.must),
+            may: self.types_of(placed, &d.may),
+            all_must: Vec::new(),
+            all_may: Vec::new(),
+            superiors: Vec::new(),
+            obsolete: d.obsolete,
+            description: d.description.clone(),
+            extensions: d.extensions.clone(),
+            definition: d.clone(),
+        }
+    }
+
+    fn types_of(&mut self, placed: &Placed<ObjectClassDefinition>, words: &[String]) -> Vec<TypeId> {
+        let mut ids = Vec::with_capacity(words.len());
+        for word in words {
+            match self.types.find(word) {
+                Some(at) => ids.push(TypeId(at as u16)),
+                None => {
+                    let message = undefined("attribute type", word, self.types.names(|d| &d.names));
+                    self.fault(&placed.file, placed.line, message);
+                }
+            }
+        }
+        ids
+    }
+
+    /// What may be derived from what (RFC 4512 section 2.4).
+    fn check_kinds(&mut self, placed: &Placed<ObjectClassDefinition>, built: &[ObjectClass], at: usize) {
+        let class = &built[at];
+        for sup in class.sup.iter().map(|c| &built[c.0 as usize]) {
+            let fits = sup.kind == ClassKind::Abstract || sup.kind == class.kind;
+            if !fits {
+                let words = |k: ClassKind| k.name().to_ascii_lowercase();
+                let message = format!("{} class '{}' cannot be derived from {} class '{}'",
+                    words(class.kind), class.name(), words(sup.kind), sup.name());
+                self.fault(&placed.file, placed.line, message);
+            }
+        }
+    }
+
+    fn assemble(&mut self, types: Vec<AttributeType>, classes: Vec<ObjectClass>) -> Option<Schema> {
+        if types.len() > DEFINITIONS_MAX || classes.len() > DEFINITIONS_MAX {
+            self.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
+            return None;
+        }
+        let type_names = NameTable::new(types.iter().enumerate().flat_map(|(at, t)| {
+            t.names.iter().chain([&t.oid]).map(move |n| (n.as_str(), at as u16))
+        }));
+        let class_names = NameTable::new(classes.iter().enumerate().flat_map(|(at, c)| {
+            c.names.iter().chain([&c.oid]).map(move |n| (n.as_str(), at as u16))
+        }));
+        let well_known = match WellKnown::find(&type_names, &class_names) {
+            Ok(well_known) => well_known,
+            Err(missing) => {
+                self.fault(&"schema".into(), 0, format!("a file takes away names that the server needs: {}", missing.join(", ")));
+                return None;
+            }
+        };
+        Some(Schema {
+            traits: types.iter().map(Traits::of).collect(),
+            types,
+            classes,
+            syntaxes: std::mem::take(&mut self.syntaxes).into_values().collect(),
+            type_names,
+            class_names,
+            options: OptionTable::new(),
+            class_sets: ClassSets::new(),
+            well_known,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+impl<D> Table<D> {
+    fn add(&mut self, oid: String, placed: Placed<D>) -> Result<(), String> {
+        match self.by_oid.get(&oid) {
+            None => {
+                self.by_oid.insert(oid, self.list.len());
+                self.list.push(placed);
+            }
+            Some(at) if self.list[*at].file == placed.file => {
+                return Err(format!("{oid} is defined twice, first at line {}", self.list[*at].line));
+            }
+            Some(at) => self.list[*at] = placed,
+        }
+        Ok(())
+    }
+
+    /// Fills the index of names; says which names have two owners.
+    fn index(&mut self, names: fn(&D) -> &Vec<String>) -> Vec<Fault> {
+        let mut clashes = Vec::new();
+        self.by_name = self.by_oid.clone();
+        for (at, placed) in self.list.iter().enumerate() {
+            for name in names(&placed.definition) {
+                match self.by_name.insert(name.to_ascii_lowercase(), at) {
+                    Some(other) if other != at => {
+                        let other = &self.list[other];
+                        let message = format!("the name '{name}' is taken at {}:{}", other.file, other.line);
+                        clashes.push(Fault { file: placed.file.clone(), line: placed.line, message });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        clashes
+    }
+
+    fn find(&self, word: &str) -> Option<usize> {
+        self.by_name.get(&word.to_ascii_lowercase()).copied()
+    }
+
+    fn names(&self, of: fn(&D) -> &Vec<String>) -> impl Iterator<Item = &str> {
+        self.list.iter().flat_map(move |p| of(&p.definition)).map(String::as_str)
+    }
+}
+
+fn name<'d>(names: &'d [String], oid: &'d str) -> &'d str {
+    names.first().map_or(oid, String::as_str)
+}
+
+fn undefined<'n>(what: &str, word: &str, names: impl Iterator<Item = &'n str>) -> String {
+    match nearest(word, names) {
+        Some(meant) => format!("{what} '{word}' is not defined; did you mean '{meant}'?"),
+        None => format!("{what} '{word}' is not defined"),
+    }
+}
+
+/// A class and all above it, in order of id; cycles end by themselves.
+fn superiors_of(built: &[ObjectClass], at: usize) -> Vec<ClassId> {
+    let mut found = vec![ClassId(at as u16)];
+    let mut next = 0;
+    while let Some(class) = found.get(next).copied() {
+        for sup in &built[class.0 as usize].sup {
+            if !found.contains(sup) {
+                found.push(*sup);
+            }
+        }
+        next += 1;
+    }
+    found.sort_unstable();
+    found
+}
+
+fn gather(built: &[ObjectClass], classes: &[ClassId], of: fn(&ObjectClass) -> &Vec<TypeId>) -> Vec<TypeId> {
+    let mut ids: Vec<TypeId> = classes.iter().flat_map(|c| of(&built[c.0 as usize])).copied().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}

@@ -1,0 +1,28 @@
+//! Schema files that are part of the server, by bare name.
+
+macro_rules! files {
+    ($($name:literal $path:literal,)*) => {
+        /// Names that [`crate::Builder::builtin`] knows.
+        pub const BUILTIN_NAMES: &[&str] = &[$($name,)*];
+
+        /// The text of a built-in file.
+        pub(crate) fn text(name: &str) -> Option<&'static str> {
+            match name { $($name => Some(include_str!(concat!("../data/", $path))),)* _ => None }
+        }
+    };
+}
+
+files! {
+    "system" "system.schema",
+    "core" "core.schema",
+    "cosine" "cosine.schema",
+    "inetorgperson" "inetorgperson.schema",
+    "nis" "nis.schema",
+    "dyngroup" "dyngroup.schema",
+    "monitor" "monitor.schema",
+    "rfc2307bis" "rfc2307bis.schema",
+    "dvtds" "dvtds.schema",
+}
+
+/// What [`crate::Builder::standard`] loads besides the system schema, which is always there.
+pub(crate) const STANDARD: &[&str] = &["core", "cosine", "inetorgperson", "nis", "dyngroup", "monitor"];

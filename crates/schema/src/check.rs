@@ -1,0 +1,245 @@
+//! The checks that every write passes: RFC 4512 sections 2.3 to 2.5 and the syntaxes of RFC 4517. Only this
+//! file makes an `Entry<Checked>`.
+
+mod recheck;
+mod violation;
+
+pub use recheck::Changed;
+pub use violation::Violation;
+
+use crate::element::Traits;
+use crate::{ClassSet, Schema, scratch};
+use model::entry::{Entry, Raw};
+use model::{ClassId, Description, TypeId};
+
+/// What a check lets pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CheckOptions {
+    /// Attributes that only the server changes may be there: for imports and for the server itself.
+    pub no_user_modification: bool,
+    /// Obsolete types and classes may be there.
+    pub obsolete: bool,
+}
+
+impl CheckOptions {
+    /// For entries that the server has completed itself or that were exported from a directory.
+    pub const COMPLETE: CheckOptions = CheckOptions { no_user_modification: true, obsolete: true };
+}
+
+/// The proof that an entry passed the subschema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    structural: Option<ClassId>,
+    alias: bool,
+    referral: bool,
+}
+
+impl Checked {
+    /// The most specific structural class; `None` only if the check was off and the entry has none.
+    pub fn structural(&self) -> Option<ClassId> {
+        self.structural
+    }
+
+    /// Is the entry an alias?
+    pub fn is_alias(&self) -> bool {
+        self.alias
+    }
+
+    /// Is the entry a referral (RFC 3296)?
+    pub fn is_referral(&self) -> bool {
+        self.referral
+    }
+}
+
+impl Schema {
+    /// Checks an entry against every rule; gives it back with the first rule that it breaks.
+    pub fn check(&self, entry: Entry<Raw>, options: CheckOptions) -> Result<Entry<Checked>, (Violation, Entry<Raw>)> {
+        match self.examine(&entry, options) {
+            Ok(proof) => Ok(entry.into_state(proof)),
+            Err(violation) => Err((violation, entry)),
+        }
+    }
+
+    /// Takes an entry as it is: for a server whose schema check is off. Unknown classes count for nothing.
+    pub fn accept(&self, entry: Entry<Raw>) -> Entry<Checked> {
+        let known = self.well_known();
+        let values = entry.values_of(Description::plain(known.object_class));
+        let classes: Vec<ClassId> = values.filter_map(|v| self.find_class(v)).collect();
+        let is = |class: ClassId| classes.iter().any(|c| self.is_subclass(*c, class));
+        let structural = self.resolve_classes(classes.iter().map(|c| self.class(*c).oid.as_bytes()));
+        let proof = Checked {
+            structural: structural.ok().map(|set| set.structural),
+            alias: is(known.alias),
+            referral: is(known.referral),
+        };
+        entry.into_state(proof)
+    }
+
+    fn examine(&self, entry: &Entry<Raw>, options: CheckOptions) -> Result<Checked, Violation> {
+        let known = self.well_known();
+        let at = entry.position(Description::plain(known.object_class)).ok_or(Violation::NoObjectClass)?;
+        self.with_classes(entry.values(at), |buffer, set| {
+            self.examine_with(entry, set, options, buffer)?;
+            Ok(Checked {
+                structural: Some(set.structural),
+                alias: set.contains(known.alias),
+                referral: set.contains(known.referral),
+            })
+        })?
+    }
+
+    fn examine_with(
+        &self,
+        entry: &Entry<Raw>,
+        set: &ClassSet,
+        options: CheckOptions,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        if let (Some(class), false) = (set.obsolete, options.obsolete) {
+            return Err(Violation::Obsolete { name: self.class(class).name().to_owned() });
+        }
+        for at in 0..entry.len() {
+            let description = entry.description(at);
+            let id = description.attribute_type;
+            if id == self.well_known.object_class {
+                continue; // its values were looked up and told apart with the set
+            }
+            if !set.allows(id) && !self.traits[id.0 as usize].has(Traits::OPERATIONAL) {
+                return Err(self.not_allowed(description, set));
+            }
+            self.examine_values(description, entry.values(at), options, buffer)?;
+        }
+        let is_there = |id: TypeId| entry.descriptions().any(|d| d.attribute_type == id);
+        match set.must.iter().find(|id| !is_there(**id)) {
+            None => Ok(()),
+            Some(id) => Err(self.missing(*id, set)),
+        }
+    }
+
+    /// Checks the values of one attribute by themselves: number, syntax, duplicates, who may change it.
+    pub fn check_attribute_values<'v>(
+        &self,
+        description: Description,
+        values: impl ExactSizeIterator<Item = &'v [u8]> + Clone,
+        options: CheckOptions,
+    ) -> Result<(), Violation> {
+        scratch::with(|buffer| self.examine_values(description, values, options, buffer))
+    }
+
+    /// Which rule of RFC 4512 section 2.4.2 forbids to turn an entry of class `from` into one of class `to`?
+    pub fn check_structural_change(&self, from: ClassId, to: ClassId) -> Result<(), Violation> {
+        if from == to {
+            return Ok(());
+        }
+        let name = |c: ClassId| self.class(c).name().to_owned();
+        Err(Violation::StructuralClassChanged { from: name(from), to: name(to) })
+    }
+
+    #[inline]
+    fn examine_values<'v>(
+        &self,
+        description: Description,
+        values: impl ExactSizeIterator<Item = &'v [u8]> + Clone,
+        options: CheckOptions,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        let traits = self.traits[description.attribute_type.0 as usize];
+        let name = || self.describe(description).into_owned();
+        let count = values.len();
+        if traits.has(Traits::NO_USER_MODIFICATION) && !options.no_user_modification {
+            return Err(Violation::NoUserModification { attribute: name() });
+        }
+        if traits.has(Traits::OBSOLETE) && !options.obsolete {
+            return Err(Violation::Obsolete { name: name() });
+        }
+        if count == 0 {
+            return Err(Violation::NoValues { attribute: name() });
+        }
+        if count > 1 && traits.has(Traits::SINGLE_VALUE) {
+            return Err(Violation::SingleValue { attribute: name(), count });
+        }
+        let invalid = |index, invalid| Violation::InvalidValue {
+            attribute: name(),
+            index,
+            syntax: traits.syntax.name(),
+            invalid,
+        };
+        for (index, value) in values.clone().enumerate() {
+            traits.syntax.check_in(value, self, buffer).map_err(|e| invalid(index, e))?;
+        }
+        if count == 1 {
+            return Ok(());
+        }
+        match self.find_duplicate(description.attribute_type, values.clone(), buffer) {
+            Ok(None) => Ok(()),
+            Ok(Some(index)) => {
+                let value = values.clone().nth(index).unwrap_or_default();
+                let value = String::from_utf8_lossy(&value[..value.len().min(256)]).into_owned();
+                Err(Violation::DuplicateValue { attribute: name(), value })
+            }
+            Err((index, e)) => Err(invalid(index, e)),
+        }
+    }
+
+    /// Position of a value that an earlier one matches.
+    fn find_duplicate<'v>(
+        &self,
+        id: TypeId,
+        values: impl ExactSizeIterator<Item = &'v [u8]>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<usize>, (usize, crate::Invalid)> {
+        buffer.clear();
+        let count = values.len();
+        if count <= SMALL {
+            let mut ends = [0; SMALL + 1];
+            for (index, value) in values.enumerate() {
+                self.append_equality(id, value, buffer).map_err(|e| (index, e))?;
+                ends[index + 1] = buffer.len();
+            }
+            let form = |index: usize| &buffer[ends[index]..ends[index + 1]];
+            return Ok((1..count).find(|later| (0..*later).any(|earlier| form(earlier) == form(*later))));
+        }
+        let mut spans = Vec::with_capacity(count);
+        for (index, value) in values.enumerate() {
+            let start = buffer.len();
+            self.append_equality(id, value, buffer).map_err(|e| (index, e))?;
+            spans.push((start, buffer.len(), index));
+        }
+        let form = |span: &(usize, usize, usize)| &buffer[span.0..span.1];
+        spans.sort_unstable_by(|a, b| form(a).cmp(form(b)).then(a.2.cmp(&b.2)));
+        Ok(spans.windows(2).find(|pair| form(&pair[0]) == form(&pair[1])).map(|pair| pair[1].2))
+    }
+
+    #[cold]
+    fn not_allowed(&self, description: Description, set: &ClassSet) -> Violation {
+        let id = description.attribute_type;
+        let would = |c: &crate::ObjectClass| {
+            c.kind == crate::ClassKind::Auxiliary && c.all_attributes().any(|a| a == id)
+                || self.is_subclass_of_structural(c, set.structural) && c.all_attributes().any(|a| a == id)
+        };
+        Violation::AttributeNotAllowed {
+            attribute: self.describe(description).into_owned(),
+            classes: self.class_names_of(&set.ids),
+            class: self.classes.iter().find(|c| would(c)).map(|c| c.name().to_owned()),
+        }
+    }
+
+    fn is_subclass_of_structural(&self, class: &crate::ObjectClass, structural: ClassId) -> bool {
+        class.kind == crate::ClassKind::Structural && class.superiors.binary_search(&structural).is_ok()
+    }
+
+    #[cold]
+    fn missing(&self, id: TypeId, set: &ClassSet) -> Violation {
+        let class = set.ids.iter().map(|c| self.class(*c)).find(|c| c.must.contains(&id));
+        Violation::MissingAttribute {
+            attribute: self.attribute_type(id).name().to_owned(),
+            class: class.map(|c| c.name().to_owned()).unwrap_or_default(),
+        }
+    }
+}
+
+/// Up to so many values are compared each with each.
+const SMALL: usize = 8;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! What a write breaks, with the result code and a message that helps to mend it.
+
+use crate::Invalid;
+use model::ResultCode;
+use std::fmt;
+
+/// The rule of the subschema that an entry breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Violation {
+    /// No `objectClass` attribute.
+    NoObjectClass,
+    /// A class that the subschema does not define, and the one perhaps meant.
+    UnknownObjectClass { class: String, meant: Option<String> },
+    /// More classes than the server takes.
+    TooManyClasses,
+    /// Only abstract and auxiliary classes.
+    NoStructuralClass { classes: String },
+    /// Two structural classes, neither derived from the other.
+    SeveralStructuralClasses { one: String, other: String },
+    /// An abstract class without a class derived from it.
+    AbstractClassAlone { class: String },
+    /// A modification would make the entry another kind of thing (RFC 4512 section 2.4.2).
+    StructuralClassChanged { from: String, to: String },
+    /// An attribute that a class requires is absent.
+    MissingAttribute { attribute: String, class: String },
+    /// An attribute that no class allows; perhaps a class that would.
+    AttributeNotAllowed { attribute: String, classes: String, class: Option<String> },
+    /// Several values of a single-valued attribute.
+    SingleValue { attribute: String, count: usize },
+    /// A value that is not of the attribute's syntax. `index` counts from 0.
+    InvalidValue { attribute: String, index: usize, syntax: &'static str, invalid: Invalid },
+    /// The same value twice.
+    DuplicateValue { attribute: String, value: String },
+    /// Only the server changes it.
+    NoUserModification { attribute: String },
+    /// Obsolete type or class.
+    Obsolete { name: String },
+    /// An attribute without values.
+    NoValues { attribute: String },
+}
+
+impl Violation {
+    /// The result code that tells a client.
+    pub fn result_code(&self) -> ResultCode {
+        use Violation::*;
+        match self {
+            NoObjectClass | UnknownObjectClass { .. } | NoStructuralClass { .. } | SeveralStructuralClasses { .. }
+            | AbstractClassAlone { .. } | MissingAttribute { .. } | AttributeNotAllowed { .. } => {
+                ResultCode::ObjectClassViolation
+            }
+            StructuralClassChanged { .. } => ResultCode::ObjectClassModsProhibited,
+            SingleValue { .. } | NoUserModification { .. } | Obsolete { .. } => ResultCode::ConstraintViolation,
+            InvalidValue { .. } | NoValues { .. } => ResultCode::InvalidAttributeSyntax,
+            DuplicateValue { .. } => ResultCode::AttributeOrValueExists,
+            TooManyClasses => ResultCode::AdminLimitExceeded,
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Violation::*;
+        match self {
+            NoObjectClass => f.write_str("the entry has no attribute 'objectClass'"),
+            UnknownObjectClass { class, meant } => {
+                write!(f, "object class '{class}' is not defined")?;
+                meant.iter().try_for_each(|m| write!(f, "; did you mean '{m}'?"))
+            }
+            TooManyClasses => f.write_str("too many object classes"),
+            NoStructuralClass { classes } => {
+                write!(f, "no structural object class: {classes} are abstract or auxiliary; name one that says what the entry is")
+            }
+            SeveralStructuralClasses { one, other } => {
+                write!(f, "object classes '{one}' and '{other}' are both structural and neither is derived from the other")
+            }
+            AbstractClassAlone { class } => {
+                write!(f, "object class '{class}' is abstract and no class of the entry is derived from it")
+            }
+            StructuralClassChanged { from, to } => {
+                write!(f, "the structural object class cannot change from '{from}' to '{to}'")
+            }
+            MissingAttribute { attribute, class } => {
+                write!(f, "object class '{class}' requires attribute '{attribute}'")
+            }
+            AttributeNotAllowed { attribute, classes, class } => {
+                write!(f, "attribute '{attribute}' is not allowed by object classes {classes}")?;
+                class.iter().try_for_each(|c| write!(f, "; '{c}' would allow it"))
+            }
+            SingleValue { attribute, count } => {
+                write!(f, "attribute '{attribute}' takes one value and was given {count}")
+            }
+            InvalidValue { attribute, index, syntax, invalid } => {
+                write!(f, "value #{index} of attribute '{attribute}' is not of syntax {syntax}: {invalid}")
+            }
+            DuplicateValue { attribute, value } => {
+                write!(f, "attribute '{attribute}' has the value '{value}' twice")
+            }
+            NoUserModification { attribute } => {
+                write!(f, "attribute '{attribute}' is maintained by the server and cannot be changed")
+            }
+            Obsolete { name } => write!(f, "'{name}' is obsolete and not to be used any more"),
+            NoValues { attribute } => write!(f, "attribute '{attribute}' has no values"),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}

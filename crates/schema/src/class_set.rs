@@ -1,0 +1,188 @@
+//! The object classes of an entry, resolved once per set of values and kept.
+
+use crate::definition::ClassKind;
+use crate::{Schema, Violation};
+use arc_swap::ArcSwap;
+use model::{ClassId, TypeId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sets that are kept; beyond it they are resolved anew each time.
+const CLASS_SETS_MAX: usize = 4096;
+/// Object class values of one entry.
+const CLASSES_MAX: usize = 256;
+
+/// What the object classes of an entry come to.
+#[derive(Debug)]
+pub struct ClassSet {
+    /// The classes named and all their superclasses, in order of id.
+    pub ids: Vec<ClassId>,
+    /// The most specific structural class.
+    pub structural: ClassId,
+    /// Attributes that must be there, in order of id; `objectClass` itself is left out.
+    pub must: Vec<TypeId>,
+    /// Does `extensibleObject` allow all user attributes?
+    pub extensible: bool,
+    /// Is one of the classes named obsolete?
+    pub obsolete: Option<ClassId>,
+    allowed: Vec<u64>,
+}
+
+impl ClassSet {
+    /// Is this class, or one derived from it, among the entry's?
+    pub fn contains(&self, class: ClassId) -> bool {
+        self.ids.binary_search(&class).is_ok()
+    }
+
+    /// Do the classes require or allow this attribute? (Operational attributes need no class.)
+    #[inline]
+    pub fn allows(&self, id: TypeId) -> bool {
+        self.allowed.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
+    }
+}
+
+/// Sets seen so far, by the bytes of their values.
+#[derive(Debug)]
+pub(crate) struct ClassSets {
+    known: ArcSwap<BTreeMap<Box<[u8]>, Arc<ClassSet>>>,
+    adding: Mutex<()>,
+}
+
+impl ClassSets {
+    pub(crate) fn new() -> ClassSets {
+        ClassSets { known: ArcSwap::default(), adding: Mutex::new(()) }
+    }
+
+    fn add(&self, key: &[u8], set: &Arc<ClassSet>) {
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.load();
+        if known.len() < CLASS_SETS_MAX && !known.contains_key(key) {
+            let mut more = BTreeMap::clone(&known);
+            more.insert(key.into(), set.clone());
+            self.known.store(Arc::new(more));
+        }
+    }
+}
+
+impl Schema {
+    /// What the values of an entry's `objectClass` come to, or the first rule of RFC 4512 that they break.
+    pub fn resolve_classes<'v>(
+        &self,
+        values: impl Iterator<Item = &'v [u8]> + Clone,
+    ) -> Result<Arc<ClassSet>, Violation> {
+        self.with_classes(values, |_, set| set.clone())
+    }
+
+    /// As [`Schema::resolve_classes`] without a reference count: `run` sees the set. The buffer it is lent is for
+    /// forms that are thrown away.
+    pub(crate) fn with_classes<'v, R>(
+        &self,
+        values: impl Iterator<Item = &'v [u8]> + Clone,
+        run: impl FnOnce(&mut Vec<u8>, &Arc<ClassSet>) -> R,
+    ) -> Result<R, Violation> {
+        crate::scratch::with(|buffer| {
+            for value in values.clone() {
+                buffer.extend_from_slice(value);
+                buffer.push(0);
+            }
+            let known = self.class_sets.known.load();
+            if let Some(set) = known.get(&buffer[..]) {
+                buffer.clear();
+                return Ok(run(buffer, set));
+            }
+            drop(known);
+            let set = Arc::new(self.resolve(values)?);
+            self.class_sets.add(buffer, &set);
+            buffer.clear();
+            Ok(run(buffer, &set))
+        })
+    }
+
+    fn resolve<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Result<ClassSet, Violation> {
+        let mut named = Vec::new();
+        for value in values {
+            let class = self.find_class(value).ok_or_else(|| self.unknown_class(value))?;
+            if named.contains(&class) {
+                return Err(Violation::DuplicateValue {
+                    attribute: self.attribute_type(self.well_known.object_class).name().to_owned(),
+                    value: self.class(class).name().to_owned(),
+                });
+            }
+            if named.len() == CLASSES_MAX {
+                return Err(Violation::TooManyClasses);
+            }
+            named.push(class);
+        }
+        if named.is_empty() {
+            return Err(Violation::NoObjectClass);
+        }
+        let structural = self.structural_of(&named)?;
+        let mut ids: Vec<ClassId> = named.iter().flat_map(|c| &self.class(*c).superiors).copied().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        self.abstract_alone(&named)?;
+        let mut must: Vec<TypeId> = ids.iter().flat_map(|c| &self.class(*c).must).copied().collect();
+        must.sort_unstable();
+        must.dedup();
+        let extensible = ids.binary_search(&self.well_known.extensible_object).is_ok();
+        let allowed = self.allowed_by(&ids, extensible);
+        must.retain(|id| *id != self.well_known.object_class);
+        let obsolete = named.iter().copied().find(|c| self.class(*c).obsolete);
+        Ok(ClassSet { ids, structural, must, extensible, obsolete, allowed })
+    }
+
+    /// The one structural class that all other structural ones are superclasses of.
+    fn structural_of(&self, named: &[ClassId]) -> Result<ClassId, Violation> {
+        let structural = || named.iter().copied().filter(|c| self.class(*c).kind == ClassKind::Structural);
+        let lowest = structural().reduce(|a, b| if self.is_subclass(b, a) { b } else { a });
+        let name = |c: ClassId| self.class(c).name().to_owned();
+        match lowest {
+            None => Err(Violation::NoStructuralClass { classes: self.class_names_of(named) }),
+            Some(lowest) => match structural().find(|c| !self.is_subclass(lowest, *c)) {
+                None => Ok(lowest),
+                Some(other) => Err(Violation::SeveralStructuralClasses { one: name(other), other: name(lowest) }),
+            },
+        }
+    }
+
+    /// An abstract class is there only as a superclass of another (RFC 4512 section 2.4.1).
+    fn abstract_alone(&self, named: &[ClassId]) -> Result<(), Violation> {
+        let is_derived_from = |a: ClassId| {
+            named.iter().any(|c| self.class(*c).kind != ClassKind::Abstract && self.is_subclass(*c, a))
+        };
+        // `top` is above everything, also where a file forgot to say so.
+        let alone = |c: &ClassId| {
+            *c != self.well_known.top && self.class(*c).kind == ClassKind::Abstract && !is_derived_from(*c)
+        };
+        match named.iter().find(|c| alone(c)) {
+            None => Ok(()),
+            Some(class) => Err(Violation::AbstractClassAlone { class: self.class(*class).name().to_owned() }),
+        }
+    }
+
+    fn allowed_by(&self, ids: &[ClassId], extensible: bool) -> Vec<u64> {
+        let mut allowed = vec![0u64; self.types.len().div_ceil(64)];
+        let mut allow = |id: TypeId| allowed[id.0 as usize / 64] |= 1 << (id.0 % 64);
+        allow(self.well_known.object_class);
+        for class in ids.iter().map(|c| self.class(*c)) {
+            class.must.iter().chain(&class.may).for_each(|id| allow(*id));
+        }
+        if extensible {
+            self.attribute_types().filter(|(_, t)| !t.is_operational()).for_each(|(id, _)| allow(id));
+        }
+        allowed
+    }
+
+    fn unknown_class(&self, value: &[u8]) -> Violation {
+        let class = String::from_utf8_lossy(&value[..value.len().min(256)]).into_owned();
+        let names = self.classes.iter().flat_map(|c| &c.names).map(String::as_str);
+        let meant = crate::names::nearest(&class, names).map(str::to_owned);
+        Violation::UnknownObjectClass { class, meant }
+    }
+
+    /// Names of classes for a message: `'person', 'top'`.
+    pub(crate) fn class_names_of(&self, classes: &[ClassId]) -> String {
+        let quoted: Vec<String> = classes.iter().map(|c| format!("'{}'", self.class(*c).name())).collect();
+        quoted.join(", ")
+    }
+}

@@ -1,0 +1,108 @@
+//! Definitions in their text form (RFC 4512 section 4.1): `( 2.5.4.3 NAME 'cn' SUP name )`.
+
+mod parse;
+mod print;
+
+pub use parse::{DefinitionError, parse_attribute_type, parse_object_class, parse_syntax};
+pub(crate) use parse::{first_component, is_description};
+
+/// What an attribute is for (RFC 4512 section 4.1.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Usage {
+    /// User attribute.
+    #[default]
+    UserApplications,
+    /// Operational, of the directory.
+    DirectoryOperation,
+    /// Operational, shared by DSAs.
+    DistributedOperation,
+    /// Operational, of one DSA.
+    DsaOperation,
+}
+
+impl Usage {
+    /// The word of the definition.
+    pub fn name(self) -> &'static str {
+        match self {
+            Usage::UserApplications => "userApplications",
+            Usage::DirectoryOperation => "directoryOperation",
+            Usage::DistributedOperation => "distributedOperation",
+            Usage::DsaOperation => "dSAOperation",
+        }
+    }
+}
+
+/// Kind of an object class (RFC 4512 section 2.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClassKind {
+    /// Only to derive from.
+    Abstract,
+    /// What an entry is.
+    #[default]
+    Structural,
+    /// What an entry is besides.
+    Auxiliary,
+}
+
+impl ClassKind {
+    /// The word of the definition.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClassKind::Abstract => "ABSTRACT",
+            ClassKind::Structural => "STRUCTURAL",
+            ClassKind::Auxiliary => "AUXILIARY",
+        }
+    }
+}
+
+/// Extensions `X-...` in the order given, each with its strings.
+pub type Extensions = Vec<(String, Vec<String>)>;
+
+/// An AttributeTypeDescription, nothing resolved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct AttributeTypeDefinition {
+    pub oid: String,
+    pub names: Vec<String>,
+    pub description: Option<String>,
+    pub obsolete: bool,
+    pub sup: Option<String>,
+    pub equality: Option<String>,
+    pub ordering: Option<String>,
+    pub substring: Option<String>,
+    pub syntax: Option<String>,
+    /// The number in braces after the syntax: a length that servers should at least take.
+    pub length_max: Option<u32>,
+    pub single_value: bool,
+    pub collective: bool,
+    pub no_user_modification: bool,
+    pub usage: Usage,
+    pub extensions: Extensions,
+}
+
+/// An ObjectClassDescription, nothing resolved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ObjectClassDefinition {
+    pub oid: String,
+    pub names: Vec<String>,
+    pub description: Option<String>,
+    pub obsolete: bool,
+    pub sup: Vec<String>,
+    pub kind: ClassKind,
+    pub must: Vec<String>,
+    pub may: Vec<String>,
+    pub extensions: Extensions,
+}
+
+/// A SyntaxDescription.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SyntaxDefinition {
+    pub oid: String,
+    pub description: Option<String>,
+    pub extensions: Extensions,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Normal form of DNs: equal bytes if and only if the DNs match (RFC 4517 section 4.2.15).
+//!
+//! ```text
+//! DN   = RDN ...                      as written, the leftmost first; the root is empty
+//! RDN  = u8 number of parts, part ... parts in order of their bytes
+//! part = u16 attribute type, u16 length, normalised value     (big-endian)
+//! ```
+
+use crate::{Invalid, Schema};
+use model::TypeId;
+use model::limits::{DN_BYTES_MAX, DN_RDNS_MAX};
+
+/// Appends the normal form of a DN.
+pub(crate) fn normalise(schema: &Schema, dn: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+    if dn.len() > DN_BYTES_MAX {
+        return Err(Invalid::new("the DN is too long"));
+    }
+    if dn.iter().all(|b| *b == b' ') {
+        return Ok(());
+    }
+    let mut rest = Some(dn);
+    let mut count = 0;
+    while let Some(text) = rest {
+        let (first, next) = model::dn::split_first(text);
+        normalise_rdn(schema, first, out)?;
+        count += 1;
+        if count > DN_RDNS_MAX {
+            return Err(Invalid::new("the DN has too many RDNs"));
+        }
+        rest = next;
+    }
+    Ok(())
+}
+
+/// Appends the normal form of one RDN.
+pub(crate) fn normalise_rdn(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+    if let Some((kind, value)) = split_plain(schema, rdn) {
+        out.push(1);
+        return append_part(schema, kind, value, out);
+    }
+    let avas = model::dn::parse_rdn(rdn).map_err(|e| Invalid::at(e.reason, e.at))?;
+    out.push(avas.len() as u8);
+    let start = out.len();
+    let mut ends = Vec::with_capacity(avas.len());
+    for ava in &avas {
+        let kind = schema.find_type(ava.attribute_type).ok_or(UNKNOWN_TYPE)?;
+        append_part(schema, kind, &ava.value, out)?;
+        ends.push(out.len());
+    }
+    if ends.len() > 1 {
+        sort_parts(out, start, &ends)?;
+    }
+    Ok(())
+}
+
+const UNKNOWN_TYPE: Invalid = Invalid::new("the DN has an unknown attribute type");
+
+/// `type=value` of ASCII characters that need no look at escapes, hexadecimal form or other parts.
+#[inline]
+fn split_plain<'r>(schema: &Schema, rdn: &'r [u8]) -> Option<(TypeId, &'r [u8])> {
+    let equals = rdn.iter().position(|b| *b == b'=')?;
+    let kind = schema.find_type(&rdn[..equals])?;
+    let value = &rdn[equals + 1..];
+    let plain = value.iter().fold(true, |plain, b| plain & PLAIN[*b as usize]);
+    (plain && value.first() != Some(&b'#')).then(|| (kind, trim_spaces(value)))
+}
+
+/// Characters that mean themselves in the value of an RDN.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = b' ';
+    while byte < 0x7f {
+        plain[byte as usize] = !matches!(byte, b'\\' | b'"' | b'+' | b',' | b';' | b'<' | b'>');
+        byte += 1;
+    }
+    plain
+};
+
+fn trim_spaces(mut value: &[u8]) -> &[u8] {
+    while let [b' ', rest @ ..] | [rest @ .., b' '] = value {
+        value = rest;
+    }
+    value
+}
+
+fn append_part(schema: &Schema, kind: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+    let head = out.len();
+    let [high, low] = kind.0.to_be_bytes();
+    out.extend_from_slice(&[high, low, 0, 0]);
+    schema.append_equality(kind, value, out)?;
+    let length = u16::try_from(out.len() - head - 4).map_err(|_| Invalid::new("a value of the DN is too long"))?;
+    out[head + 2..head + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// Puts the parts of an RDN in order; the same part twice is refused (RFC 4512 section 2.3: a set).
+fn sort_parts(out: &mut Vec<u8>, start: usize, ends: &[usize]) -> Result<(), Invalid> {
+    let parts = out.split_off(start);
+    let mut from = 0;
+    let mut slices: Vec<&[u8]> = Vec::with_capacity(ends.len());
+    for end in ends {
+        slices.push(&parts[from..end - start]);
+        from = end - start;
+    }
+    slices.sort_unstable();
+    if slices.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Invalid::new("the RDN has the same part twice"));
+    }
+    slices.iter().for_each(|slice| out.extend_from_slice(slice));
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! Attribute types and object classes as built: every name resolved, what is inherited filled in.
+
+use crate::definition::{AttributeTypeDefinition, ClassKind, Extensions, ObjectClassDefinition, Usage};
+use crate::{Rule, Syntax};
+use model::{ClassId, TypeId};
+
+/// An attribute type (RFC 4512 section 2.5.1) with what it inherits.
+#[derive(Clone, Debug)]
+pub struct AttributeType {
+    /// Its numeric OID.
+    pub oid: String,
+    /// Its names, the first is the canonical one; may be empty.
+    pub names: Vec<String>,
+    /// The type it is a subtype of.
+    pub sup: Option<TypeId>,
+    /// Equality rule. Without one, values are the same if their bytes are.
+    pub equality: Option<Rule>,
+    /// Ordering rule.
+    pub ordering: Option<Rule>,
+    /// Substring rule.
+    pub substring: Option<Rule>,
+    /// Syntax of its values.
+    pub syntax: Syntax,
+    /// OID of the syntax, as defined.
+    pub syntax_oid: String,
+    /// Length that the definition asks servers to take at least; not enforced.
+    pub length_max: Option<u32>,
+    /// One value at most.
+    pub single_value: bool,
+    /// Collective (RFC 3671).
+    pub collective: bool,
+    /// Only the server changes it.
+    pub no_user_modification: bool,
+    /// What it is for.
+    pub usage: Usage,
+    /// Not to be used in new entries.
+    pub obsolete: bool,
+    /// DESC of the definition.
+    pub description: Option<String>,
+    /// `X-...` of the definition.
+    pub extensions: Extensions,
+    /// Itself and all its subtypes, in order of id.
+    pub(crate) subtypes: Vec<TypeId>,
+    /// As defined, with macros resolved.
+    pub(crate) definition: AttributeTypeDefinition,
+}
+
+impl AttributeType {
+    /// The first name, else the OID.
+    pub fn name(&self) -> &str {
+        self.names.first().unwrap_or(&self.oid)
+    }
+
+    /// Is it returned only when asked for?
+    pub fn is_operational(&self) -> bool {
+        self.usage != Usage::UserApplications
+    }
+}
+
+/// An object class (RFC 4512 section 2.4) with what it inherits.
+#[derive(Clone, Debug)]
+pub struct ObjectClass {
+    /// Its numeric OID.
+    pub oid: String,
+    /// Its names, the first is the canonical one; may be empty.
+    pub names: Vec<String>,
+    /// Direct superclasses.
+    pub sup: Vec<ClassId>,
+    /// Abstract, structural or auxiliary.
+    pub kind: ClassKind,
+    /// Attributes that itself requires.
+    pub must: Vec<TypeId>,
+    /// Attributes that itself allows.
+    pub may: Vec<TypeId>,
+    /// Attributes that it or a superclass requires, in order of id.
+    pub all_must: Vec<TypeId>,
+    /// Attributes that it or a superclass allows, in order of id.
+    pub all_may: Vec<TypeId>,
+    /// Itself and all superclasses, in order of id.
+    pub superiors: Vec<ClassId>,
+    /// Not to be used in new entries.
+    pub obsolete: bool,
+    /// DESC of the definition.
+    pub description: Option<String>,
+    /// `X-...` of the definition.
+    pub extensions: Extensions,
+    /// As defined, with macros resolved.
+    pub(crate) definition: ObjectClassDefinition,
+}
+
+impl ObjectClass {
+    /// The first name, else the OID.
+    pub fn name(&self) -> &str {
+        self.names.first().unwrap_or(&self.oid)
+    }
+
+    /// All attributes that `@class` selects (RFC 4529): those required, then those allowed.
+    pub fn all_attributes(&self) -> impl Iterator<Item = TypeId> + '_ {
+        self.all_must.iter().chain(&self.all_may).copied()
+    }
+}
+
+/// The part of an attribute type that hot paths read, in a few bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traits {
+    pub(crate) equality: Option<Rule>,
+    pub(crate) syntax: Syntax,
+    pub(crate) flags: u8,
+}
+
+impl Traits {
+    pub(crate) const SINGLE_VALUE: u8 = 1;
+    pub(crate) const NO_USER_MODIFICATION: u8 = 2;
+    pub(crate) const OPERATIONAL: u8 = 4;
+    pub(crate) const OBSOLETE: u8 = 8;
+
+    pub(crate) fn of(kind: &AttributeType) -> Traits {
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let flags = flag(kind.single_value, Traits::SINGLE_VALUE)
+            | flag(kind.no_user_modification, Traits::NO_USER_MODIFICATION)
+            | flag(kind.is_operational(), Traits::OPERATIONAL)
+            | flag(kind.obsolete, Traits::OBSOLETE);
+        Traits { equality: kind.equality, syntax: kind.syntax, flags }
+    }
+
+    #[inline]
+    pub(crate) fn has(self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}

@@ -1,0 +1,35 @@
+//! Why a value is not what its syntax or matching rule wants.
+
+use std::fmt;
+
+/// A value that does not fit. It holds no part of the value, so it costs nothing to return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// What is wrong, as the end of a sentence: "not an integer".
+    pub reason: &'static str,
+    /// Offset of the offending byte, if one can be named.
+    pub at: Option<usize>,
+}
+
+impl Invalid {
+    /// Wrong as a whole.
+    pub const fn new(reason: &'static str) -> Invalid {
+        Invalid { reason, at: None }
+    }
+
+    /// Wrong at one byte.
+    pub const fn at(reason: &'static str, at: usize) -> Invalid {
+        Invalid { reason, at: Some(at) }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            None => f.write_str(self.reason),
+            Some(at) => write!(f, "{} at byte {at}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for Invalid {}

@@ -1,0 +1,162 @@
+//! Names and OIDs to ids: a fixed hash table, case-insensitive, without allocation.
+
+/// Maps names (any case) to small numbers. Filled once, then read only.
+#[derive(Debug)]
+pub(crate) struct NameTable {
+    slots: Vec<Slot>,
+    text: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u32,
+    start: u32,
+    len: u16,
+    id: u16,
+}
+
+const EMPTY: Slot = Slot { hash: 0, start: 0, len: 0, id: 0 };
+
+impl NameTable {
+    /// A table of these names; the first of two equal names wins. Names longer than 65,535 bytes are left out.
+    pub(crate) fn new<'n>(names: impl Iterator<Item = (&'n str, u16)> + Clone) -> NameTable {
+        let capacity = (names.clone().count() * 2 + 2).next_power_of_two();
+        let mut table = NameTable { slots: vec![EMPTY; capacity], text: Vec::new() };
+        for (name, id) in names {
+            table.insert(name.as_bytes(), id);
+        }
+        table
+    }
+
+    fn insert(&mut self, name: &[u8], id: u16) {
+        let Ok(len) = u16::try_from(name.len()) else { return };
+        if len == 0 || self.find(name).is_some() {
+            return;
+        }
+        let hash = hash(name);
+        let mut at = hash as usize & (self.slots.len() - 1);
+        while self.slots[at].len != 0 {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = Slot { hash, start: self.text.len() as u32, len, id };
+        self.text.extend(name.iter().map(u8::to_ascii_lowercase));
+    }
+
+    /// The id of a name in any case.
+    #[inline]
+    pub(crate) fn find(&self, name: &[u8]) -> Option<u16> {
+        let hash = hash(name);
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.len == 0 {
+                return None;
+            }
+            if slot.hash == hash && slot.len as usize == name.len() {
+                let start = slot.start as usize;
+                if self.text[start..start + name.len()].eq_ignore_ascii_case(name) {
+                    return Some(slot.id);
+                }
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+/// Bit 5 set makes letters lower case and leaves digits, hyphen and dot as they are; what else it confuses
+/// is told apart by the comparison after the hash.
+const FOLD: u64 = 0x2020_2020_2020_2020;
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A fixed hash that takes upper and lower case for the same.
+#[inline]
+fn hash(name: &[u8]) -> u32 {
+    let word = |at: usize| {
+        let bytes: [u8; 8] = name[at..at + 8].try_into().expect("eight bytes");
+        u64::from_le_bytes(bytes) | FOLD
+    };
+    let half = |at: usize| {
+        let bytes: [u8; 4] = name[at..at + 4].try_into().expect("four bytes");
+        u64::from(u32::from_le_bytes(bytes) | FOLD as u32)
+    };
+    let mix = |h: u64, w: u64| {
+        let product = u128::from(h ^ w) * u128::from(MULTIPLIER);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let len = name.len();
+    let mut h = len as u64 ^ 0x5eed_0f1d_a9c0_1234;
+    match len {
+        0 => {}
+        1..=3 => {
+            let three = u64::from(name[0]) | u64::from(name[len / 2]) << 8 | u64::from(name[len - 1]) << 16;
+            h = mix(h, three | FOLD);
+        }
+        4..=7 => h = mix(h, half(0) | half(len - 4) << 32),
+        _ => {
+            let mut at = 0;
+            while at + 8 < len {
+                h = mix(h, word(at));
+                at += 8;
+            }
+            h = mix(h, word(len - 8));
+        }
+    }
+    (h ^ h >> 32) as u32
+}
+
+/// The name most like `wrong`, if one is near enough to be meant.
+pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    if wrong.len() > 64 {
+        return None;
+    }
+    let allowed = if wrong.len() < 5 { 1 } else { 2 };
+    let wrong = wrong.to_ascii_lowercase();
+    names
+        .filter(|n| n.len().abs_diff(wrong.len()) <= allowed)
+        .map(|n| (distance(wrong.as_bytes(), n.to_ascii_lowercase().as_bytes()), n))
+        .filter(|(d, _)| *d <= allowed)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, n)| n)
+}
+
+/// Edit distance of two short strings.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_case_is_found_and_nothing_else() {
+        let names = ["c", "cn", "sn", "uid", "mail", "objectClass", "2.5.4.3", "userCertificate", "a-b"];
+        let table = NameTable::new(names.iter().enumerate().map(|(i, n)| (*n, i as u16)));
+        for (i, name) in names.iter().enumerate() {
+            assert_eq!(table.find(name.as_bytes()), Some(i as u16));
+            assert_eq!(table.find(name.to_ascii_uppercase().as_bytes()), Some(i as u16));
+        }
+        for other in [&b""[..], b"d", b"objectClas", b"a\rb", b"2\x0e5\x0e4\x0e3", b"cn "] {
+            assert_eq!(table.find(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_meant() {
+        let names = ["telephoneNumber", "cn", "carLicense"];
+        assert_eq!(nearest("telefoneNumber", names.into_iter()), Some("telephoneNumber"));
+        assert_eq!(nearest("carlicence", names.into_iter()), Some("carLicense"));
+        assert_eq!(nearest("zzz", names.into_iter()), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! The built subschema: look-ups and normal forms.
+
+use crate::class_set::ClassSets;
+use crate::element::Traits;
+use crate::names::NameTable;
+use crate::options::OptionTable;
+use crate::{AttributeType, DescriptionError, Fault, Invalid, ObjectClass, WellKnown, definition, dn};
+use model::attribute::split_options;
+use model::{ClassId, Description, OptionsId, TypeId};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The subschema of a server. Definitions never change once it is built.
+#[derive(Debug)]
+pub struct Schema {
+    pub(crate) types: Vec<AttributeType>,
+    pub(crate) traits: Vec<Traits>,
+    pub(crate) classes: Vec<ObjectClass>,
+    pub(crate) syntaxes: Vec<definition::SyntaxDefinition>,
+    pub(crate) type_names: NameTable,
+    pub(crate) class_names: NameTable,
+    pub(crate) options: OptionTable,
+    pub(crate) class_sets: ClassSets,
+    pub(crate) well_known: WellKnown,
+    pub(crate) warnings: Vec<Fault>,
+}
+
+impl Schema {
+    /// The attribute type with this name (any case) or numeric OID.
+    #[inline]
+    pub fn find_type(&self, name_or_oid: &[u8]) -> Option<TypeId> {
+        self.type_names.find(name_or_oid).map(TypeId)
+    }
+
+    /// The object class with this name (any case) or numeric OID.
+    #[inline]
+    pub fn find_class(&self, name_or_oid: &[u8]) -> Option<ClassId> {
+        self.class_names.find(name_or_oid).map(ClassId)
+    }
+
+    /// The attribute description `cn;lang-de`. `None` if the type is unknown, the text is malformed, or no entry
+    /// was ever given this set of options: then no entry has it.
+    #[inline]
+    pub fn find_description(&self, text: &[u8]) -> Option<Description> {
+        if let Some(kind) = self.find_type(text) {
+            return Some(Description::plain(kind));
+        }
+        let (kind, options) = split_options(text);
+        if options.is_empty() {
+            return None;
+        }
+        Some(Description { attribute_type: self.find_type(kind)?, options: self.options.find(options)? })
+    }
+
+    /// As [`Schema::find_description`], and a new set of options is interned.
+    #[inline]
+    pub fn intern_description(&self, text: &[u8]) -> Result<Description, DescriptionError> {
+        match self.find_type(text) {
+            Some(kind) => Ok(Description::plain(kind)),
+            None => self.intern_with_options(text),
+        }
+    }
+
+    #[cold]
+    fn intern_with_options(&self, text: &[u8]) -> Result<Description, DescriptionError> {
+        if !model::attribute::is_well_formed(text) {
+            return Err(DescriptionError::Malformed);
+        }
+        let (kind, options) = split_options(text);
+        let attribute_type = self.find_type(kind).ok_or(DescriptionError::UnknownType)?;
+        Ok(Description { attribute_type, options: self.options.intern(options)? })
+    }
+
+    /// Canonical text of a description: the type's first name, then options in order.
+    pub fn describe(&self, description: Description) -> Cow<'_, str> {
+        let name = self.attribute_type(description.attribute_type).name();
+        match description.options {
+            OptionsId::NONE => Cow::Borrowed(name),
+            options => Cow::Owned(format!("{name};{}", self.options.text(options))),
+        }
+    }
+
+    /// Canonical text of a set of options: `lang-de;x-a`, empty for none.
+    pub fn options_text(&self, options: OptionsId) -> Arc<str> {
+        self.options.text(options)
+    }
+
+    /// Does a description with options `have` answer for one that asks for `want` (RFC 4512 section 2.5.2.1:
+    /// all wanted options are there)? A wanted `lang-de-` is a language range (RFC 3866 section 2.2).
+    pub fn includes_options(&self, have: OptionsId, want: OptionsId) -> bool {
+        if want == OptionsId::NONE || have == want {
+            return true;
+        }
+        if have == OptionsId::NONE {
+            return false;
+        }
+        let (have, want) = (self.options.text(have), self.options.text(want));
+        let is_in_range = |option: &str, want: &str| {
+            want.starts_with("lang-") && want.ends_with('-') && (option.starts_with(want) || option == &want[..want.len() - 1])
+        };
+        want.split(';').all(|w| have.split(';').any(|h| h == w || is_in_range(h, w)))
+    }
+
+    /// An attribute type of this schema.
+    ///
+    /// # Panics
+    /// If the id is of another schema.
+    #[inline]
+    pub fn attribute_type(&self, id: TypeId) -> &AttributeType {
+        &self.types[id.0 as usize]
+    }
+
+    /// An object class of this schema.
+    ///
+    /// # Panics
+    /// If the id is of another schema.
+    #[inline]
+    pub fn class(&self, id: ClassId) -> &ObjectClass {
+        &self.classes[id.0 as usize]
+    }
+
+    /// All attribute types.
+    pub fn attribute_types(&self) -> impl ExactSizeIterator<Item = (TypeId, &AttributeType)> {
+        self.types.iter().enumerate().map(|(at, t)| (TypeId(at as u16), t))
+    }
+
+    /// All object classes.
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = (ClassId, &ObjectClass)> {
+        self.classes.iter().enumerate().map(|(at, c)| (ClassId(at as u16), c))
+    }
+
+    /// Types and classes that the server itself speaks of.
+    pub fn well_known(&self) -> &WellKnown {
+        &self.well_known
+    }
+
+    /// What was not quite right in the files, but could be read.
+    pub fn warnings(&self) -> &[Fault] {
+        &self.warnings
+    }
+
+    /// Is `sub` the type `sup` or one of its subtypes, near or far?
+    #[inline]
+    pub fn is_subtype(&self, sub: TypeId, sup: TypeId) -> bool {
+        sub == sup || self.subtypes(sup).binary_search(&sub).is_ok()
+    }
+
+    /// A type and all its subtypes, near and far, in order of id: what an assertion on it looks at.
+    #[inline]
+    pub fn subtypes(&self, id: TypeId) -> &[TypeId] {
+        &self.types[id.0 as usize].subtypes
+    }
+
+    /// Is `sub` the class `sup` or derived from it?
+    pub fn is_subclass(&self, sub: ClassId, sup: ClassId) -> bool {
+        sub == sup || self.class(sub).superiors.binary_search(&sup).is_ok()
+    }
+
+    /// Appends the normal form of a value under the type's equality rule; of a type without one, its bytes.
+    /// Nothing is appended on an error.
+    pub fn normalise_equality(&self, id: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+        restoring(out, |out| self.append_equality(id, value, out))
+    }
+
+    /// As [`Schema::normalise_equality`], for an assertion value.
+    pub fn normalise_equality_assertion(&self, id: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+        restoring(out, |out| match self.traits[id.0 as usize].equality {
+            Some(rule) => rule.normalise_assertion(self, value, out),
+            None => {
+                out.extend_from_slice(value);
+                Ok(())
+            }
+        })
+    }
+
+    /// Appends the normal form of a DN in its string form: per RDN (the leftmost first) a count of parts, per
+    /// part u16 type, u16 length and normalised value, all big-endian. Equal bytes if and only if the DNs match;
+    /// the root is empty. Nothing is appended on an error.
+    pub fn normalise_dn(&self, dn: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+        restoring(out, |out| dn::normalise(self, dn, out))
+    }
+
+    /// Appends the normal form of one RDN, as [`model::dn::split_first`] splits it off. Nothing is appended on an
+    /// error.
+    #[inline]
+    pub fn normalise_rdn(&self, rdn: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+        restoring(out, |out| dn::normalise_rdn(self, rdn, out))
+    }
+
+    #[inline]
+    pub(crate) fn append_equality(&self, id: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+        match self.traits[id.0 as usize].equality {
+            Some(rule) => rule.normalise_value(self, value, out),
+            None => {
+                out.extend_from_slice(value);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Runs `append`; after an error `out` is as it was.
+#[inline]
+fn restoring(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>) -> Result<(), Invalid>) -> Result<(), Invalid> {
+    let before = out.len();
+    let result = append(out);
+    if result.is_err() {
+        out.truncate(before);
+    }
+    result
+}

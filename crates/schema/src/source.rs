@@ -1,0 +1,215 @@
+//! Schema files: RFC text and slapd's `.schema` (`attributetype ( ... )`), cn=config LDIF
+//! (`olcAttributeTypes: {0}( ... )`) and subschema LDIF (`attributeTypes: ( ... )`).
+
+/// Kind of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatementKind {
+    AttributeType,
+    ObjectClass,
+    Syntax,
+    /// `objectidentifier name oid`
+    Macro,
+}
+
+/// One statement of a file: what follows its keyword, joined to one text.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) kind: StatementKind,
+    pub(crate) text: String,
+    /// Offset in `text` and line of each piece, in order.
+    pieces: Vec<(usize, usize)>,
+}
+
+impl Statement {
+    /// The line (from 1) that an offset of the text was read from.
+    pub(crate) fn line_of(&self, offset: usize) -> usize {
+        let after = self.pieces.partition_point(|(start, _)| *start <= offset);
+        self.pieces[after.saturating_sub(1)].1
+    }
+
+    pub(crate) fn line(&self) -> usize {
+        self.pieces[0].1
+    }
+}
+
+/// A line that could not be read, or that says something this server does not use.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Remark {
+    pub(crate) line: usize,
+    pub(crate) message: String,
+    pub(crate) is_error: bool,
+}
+
+/// Splits a file into statements.
+pub(crate) fn read(text: &str) -> (Vec<Statement>, Vec<Remark>) {
+    let first = text.lines().map(str::trim_end).find(|l| !l.is_empty() && !l.starts_with('#'));
+    if first.is_some_and(is_ldif_line) { read_ldif(text) } else { read_plain(text) }
+}
+
+fn is_ldif_line(line: &str) -> bool {
+    let Some((name, _)) = line.split_once(':') else { return false };
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b';' | b'.'))
+}
+
+/// What a keyword or an LDIF attribute begins; `Err` names what is known and not used.
+fn kind_of(keyword: &str) -> Result<Option<StatementKind>, &'static str> {
+    let bare = keyword.to_ascii_lowercase();
+    Ok(Some(match bare.strip_prefix("olc").unwrap_or(&bare) {
+        "attributetype" | "attributetypes" | "attribute" => StatementKind::AttributeType,
+        "objectclass" | "objectclasses" => StatementKind::ObjectClass,
+        "ldapsyntax" | "ldapsyntaxes" => StatementKind::Syntax,
+        "objectidentifier" => StatementKind::Macro,
+        "ditcontentrule" | "ditcontentrules" => return Err("DIT content rules are not enforced"),
+        "ditstructurerule" | "ditstructurerules" => return Err("DIT structure rules are not enforced"),
+        "nameform" | "nameforms" => return Err("name forms are not enforced"),
+        "matchingrule" | "matchingrules" | "matchingruleuse" => return Err("matching rules are built in"),
+        _ => return Ok(None),
+    }))
+}
+
+fn read_plain(text: &str) -> (Vec<Statement>, Vec<Remark>) {
+    let (mut statements, mut remarks) = (Vec::<Statement>::new(), Vec::new());
+    let mut open = Nesting::default();
+    // Lines of a statement that is left out are left out with it.
+    let mut skipping = false;
+    for (number, line) in text.lines().enumerate().map(|(at, l)| (at + 1, l.trim_end())) {
+        if line.starts_with('#') || line.is_empty() {
+            continue;
+        }
+        if (line.starts_with([' ', '\t']) || open.is_open()) && (skipping || !statements.is_empty()) {
+            open.read(line);
+            if let (false, Some(statement)) = (skipping, statements.last_mut()) {
+                statement.text.push(' ');
+                statement.pieces.push((statement.text.len(), number));
+                statement.text.push_str(line);
+            }
+            continue;
+        }
+        let trimmed = line.trim_start();
+        let end = trimmed.find(|c: char| c.is_whitespace() || c == '(').unwrap_or(trimmed.len());
+        let (keyword, rest) = trimmed.split_at(end);
+        open = Nesting::default();
+        open.read(rest);
+        skipping = true;
+        match kind_of(keyword) {
+            Ok(Some(kind)) => {
+                skipping = false;
+                statements.push(Statement { kind, text: rest.to_owned(), pieces: vec![(0, number)] });
+            }
+            Ok(None) => remarks.push(Remark {
+                line: number,
+                message: format!("'{keyword}' is not the beginning of a definition"),
+                is_error: true,
+            }),
+            Err(why) => remarks.push(Remark { line: number, message: why.to_owned(), is_error: false }),
+        }
+    }
+    (statements, remarks)
+}
+
+/// Counts parentheses outside quotes.
+#[derive(Default)]
+struct Nesting {
+    depth: i32,
+    quoted: bool,
+}
+
+impl Nesting {
+    fn read(&mut self, line: &str) {
+        for byte in line.bytes() {
+            match byte {
+                b'\'' => self.quoted = !self.quoted,
+                b'(' if !self.quoted => self.depth += 1,
+                b')' if !self.quoted => self.depth -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.depth > 0
+    }
+}
+
+fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
+    let (mut statements, mut remarks) = (Vec::new(), Vec::new());
+    let mut current: Option<Statement> = None;
+    let mut lines = text.lines().enumerate().map(|(at, l)| (at + 1, l.strip_suffix('\r').unwrap_or(l))).peekable();
+    while let Some((number, line)) = lines.next() {
+        let mut folded = line.to_owned();
+        let mut pieces = vec![(0, number)];
+        while let Some((number, more)) = lines.next_if(|(_, l)| l.starts_with(' ')) {
+            pieces.push((folded.len(), number));
+            folded.push_str(&more[1..]);
+        }
+        if folded.is_empty() || folded.starts_with('#') {
+            continue;
+        }
+        let Some((name, value)) = folded.split_once(':') else {
+            let message = "expected 'attribute: value'".to_owned();
+            remarks.push(Remark { line: number, message, is_error: true });
+            continue;
+        };
+        // The entry's own class, `objectClass: olcSchemaConfig`, is no definition.
+        let is_definition = |value: &str| value.contains('(') || value.contains(' ');
+        match kind_of(name.split(';').next().unwrap_or(name)) {
+            Ok(Some(kind)) => match decode(value) {
+                Some((text, cut)) if is_definition(&text) => {
+                    let prefix = name.len() + 1 + cut;
+                    let moved = pieces.iter().map(|(at, line)| (at.saturating_sub(prefix), *line)).collect();
+                    current.replace(Statement { kind, text, pieces: moved });
+                }
+                Some(_) => {}
+                None => {
+                    let message = "a value that is not base64 of UTF-8".to_owned();
+                    remarks.push(Remark { line: number, message, is_error: true });
+                }
+            },
+            Ok(None) => {}
+            Err(why) => remarks.push(Remark { line: number, message: why.to_owned(), is_error: false }),
+        }
+        statements.extend(current.take());
+    }
+    (statements, remarks)
+}
+
+/// The value after the colon, without `{0}`, and how many bytes of the line were cut off before it.
+fn decode(value: &str) -> Option<(String, usize)> {
+    let (text, mut cut) = match value.strip_prefix(':') {
+        Some(encoded) => (String::from_utf8(base64(encoded.trim())?).ok()?, 0),
+        None => (value.trim_start().to_owned(), value.len() - value.trim_start().len()),
+    };
+    let bare = match text.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        Some((index, rest)) if index.bytes().all(|b| b.is_ascii_digit()) => rest,
+        _ => &text,
+    };
+    cut += text.len() - bare.len();
+    Some((bare.to_owned(), cut))
+}
+
+/// Base64 (RFC 4648 section 4); schema files seldom have it.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
+    let (mut bits, mut count) = (0u32, 0);
+    for byte in digits.bytes() {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests;

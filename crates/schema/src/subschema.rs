@@ -1,0 +1,81 @@
+//! The content of the subschema subentry (RFC 4512 section 4.2): definitions in their canonical text.
+
+use crate::definition::{Extensions, SyntaxDefinition};
+use crate::{AttributeType, Rule, Schema, Syntax};
+use std::fmt::Write;
+
+/// Which attribute of the subschema subentry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefinitionKind {
+    /// `attributeTypes`
+    AttributeTypes,
+    /// `objectClasses`
+    ObjectClasses,
+    /// `ldapSyntaxes`
+    LdapSyntaxes,
+    /// `matchingRules`
+    MatchingRules,
+    /// `matchingRuleUse`
+    MatchingRuleUse,
+}
+
+impl Schema {
+    /// Hands over the values of one attribute of the subschema subentry.
+    pub fn write_definitions(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
+        match kind {
+            DefinitionKind::AttributeTypes => {
+                self.types.iter().for_each(|t| each(&t.definition.to_string()));
+            }
+            DefinitionKind::ObjectClasses => {
+                self.classes.iter().for_each(|c| each(&c.definition.to_string()));
+            }
+            DefinitionKind::LdapSyntaxes => {
+                Syntax::ALL.iter().for_each(|s| each(&builtin_syntax(*s).to_string()));
+                self.syntaxes.iter().for_each(|s| each(&s.to_string()));
+            }
+            DefinitionKind::MatchingRules => {
+                let text = |r: &Rule| format!("( {} NAME '{}' SYNTAX {} )", r.oid(), r.name(), r.assertion_syntax());
+                Rule::ALL.iter().for_each(|r| each(&text(r)));
+            }
+            DefinitionKind::MatchingRuleUse => {
+                Rule::ALL.iter().filter_map(|r| self.rule_use(*r)).for_each(|text| each(&text));
+            }
+        }
+    }
+
+    /// Does the rule suit the values of this attribute, so that an extensible match may apply it?
+    pub fn applies_to(&self, rule: Rule, kind: &AttributeType) -> bool {
+        let ends = [kind.equality, kind.ordering, kind.substring];
+        ends.contains(&Some(rule))
+            || match rule {
+                Rule::BitAnd | Rule::BitOr => kind.syntax == Syntax::Integer,
+                Rule::Word | Rule::Keyword => kind.syntax == Syntax::DirectoryString,
+                _ => rule.kind() == crate::RuleKind::Equality && rule.assertion_syntax() == kind.syntax.oid(),
+            }
+    }
+
+    /// A MatchingRuleUseDescription; `None` if the rule suits no attribute.
+    fn rule_use(&self, rule: Rule) -> Option<String> {
+        let suited: Vec<&str> =
+            self.types.iter().filter(|t| self.applies_to(rule, t)).map(AttributeType::name).collect();
+        let mut text = format!("( {} NAME '{}' APPLIES ", rule.oid(), rule.name());
+        match &suited[..] {
+            [] => return None,
+            [one] => write!(text, "{one} )").expect("a String takes all"),
+            many => write!(text, "( {} ) )", many.join(" $ ")).expect("a String takes all"),
+        }
+        Some(text)
+    }
+}
+
+fn builtin_syntax(syntax: Syntax) -> SyntaxDefinition {
+    let binary = matches!(
+        syntax,
+        Syntax::Certificate | Syntax::CertificateList | Syntax::CertificatePair | Syntax::SupportedAlgorithm
+    );
+    let extensions: Extensions = match binary {
+        true => vec![("X-BINARY-TRANSFER-REQUIRED".to_owned(), vec!["TRUE".to_owned()])],
+        false => Vec::new(),
+    };
+    SyntaxDefinition { oid: syntax.oid().to_owned(), description: Some(syntax.name().to_owned()), extensions }
+}

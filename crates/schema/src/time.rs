@@ -1,0 +1,234 @@
+//! Generalized time (RFC 4517 section 3.3.13) and UTC time (section 3.3.34), read without a clock.
+
+use crate::Invalid;
+
+/// Digits of a fraction that are kept; the rest is beyond any clock.
+const FRACTION_DIGITS_MAX: usize = 32;
+
+/// A point in time, in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GeneralizedTime {
+    /// Seconds since 1970-01-01T00:00:00Z; negative before.
+    seconds: i64,
+    fraction: [u8; FRACTION_DIGITS_MAX],
+    fraction_len: usize,
+}
+
+const INVALID: Invalid = Invalid::new("not a generalized time such as 20260102030405Z");
+
+impl GeneralizedTime {
+    /// Reads `YYYYMMDDHH[MM[SS]][.fraction](Z|+HH[MM]|-HH[MM])`.
+    pub(crate) fn parse(value: &[u8]) -> Result<GeneralizedTime, Invalid> {
+        let mut reader = Digits { rest: value };
+        let year = reader.number(4)?;
+        let date = (year, reader.number(2)?, reader.number(2)?);
+        let hour = reader.number(2)?;
+        let minute = reader.optional()?;
+        let second = if minute.is_some() { reader.optional()? } else { None };
+        let unit = match (minute, second) {
+            (None, _) => 3600,
+            (_, None) => 60,
+            _ => 1,
+        };
+        let fraction = reader.fraction()?;
+        let offset = reader.zone()?;
+        let (minute, second) = (minute.unwrap_or(0), second.unwrap_or(0));
+        // A leap second, 60, counts as the second after it.
+        if hour > 23 || minute > 59 || second > 60 {
+            return Err(Invalid::new("a time of day that does not exist"));
+        }
+        let day = days(date).ok_or(Invalid::new("a date that does not exist"))?;
+        let seconds = day * 86_400 + hour * 3600 + minute * 60 + second - offset;
+        GeneralizedTime::new(seconds, unit, fraction)
+    }
+
+    /// `unit` is what the fraction is a fraction of, in seconds.
+    fn new(seconds: i64, unit: i64, fraction: &[u8]) -> Result<GeneralizedTime, Invalid> {
+        let mut time = GeneralizedTime { seconds, fraction: [0; FRACTION_DIGITS_MAX], fraction_len: 0 };
+        let mut digits = [0u8; FRACTION_DIGITS_MAX];
+        let len = fraction.len().min(FRACTION_DIGITS_MAX);
+        digits[..len].copy_from_slice(&fraction[..len]);
+        // Multiply the decimal fraction by the unit, from its last digit on; what is carried out at the front
+        // is whole seconds.
+        let mut carry = 0;
+        for digit in digits[..len].iter_mut().rev() {
+            let product = i64::from(*digit - b'0') * unit + carry;
+            *digit = b'0' + (product % 10) as u8;
+            carry = product / 10;
+        }
+        time.seconds += carry;
+        let kept = digits[..len].iter().rposition(|d| *d != b'0').map_or(0, |at| at + 1);
+        time.fraction[..kept].copy_from_slice(&digits[..kept]);
+        time.fraction_len = kept;
+        Ok(time)
+    }
+
+    /// Appends 14 digits and the fraction's, in memory order of time. Years before 0 and after 9999, which only
+    /// an offset from UTC can lead to, are clamped.
+    pub(crate) fn write_key(&self, out: &mut Vec<u8>) {
+        let seconds = self.seconds.clamp(-62_167_219_200, 253_402_300_799);
+        let (day, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, date) = civil(day);
+        for (number, width) in
+            [(year, 4), (month, 2), (date, 2), (rest / 3600, 2), (rest / 60 % 60, 2), (rest % 60, 2)]
+        {
+            for place in (0..width).rev() {
+                out.push(b'0' + (number / 10i64.pow(place) % 10) as u8);
+            }
+        }
+        out.extend_from_slice(&self.fraction[..self.fraction_len]);
+    }
+}
+
+/// Is this a UTC time, `YYMMDDhhmm[ss](Z|+hhmm|-hhmm)?`
+pub(crate) fn check_utc_time(value: &[u8]) -> Result<(), Invalid> {
+    let invalid = Invalid::new("not a UTC time such as 2601020304Z");
+    let digits = value.iter().take_while(|b| b.is_ascii_digit()).count();
+    let number = |at: usize| i64::from(value[at] - b'0') * 10 + i64::from(value[at + 1] - b'0');
+    if digits != 10 && digits != 12 {
+        return Err(invalid);
+    }
+    // The century is not known; in a leap year every date of either century exists.
+    if days((2000 + number(0), number(2), number(4))).is_none() || number(6) > 23 || number(8) > 59 {
+        return Err(invalid);
+    }
+    if digits == 12 && number(10) > 59 {
+        return Err(invalid);
+    }
+    match &value[digits..] {
+        b"" | b"Z" => Ok(()),
+        [b'+' | b'-', offset @ ..] if offset.len() == 4 && offset.iter().all(u8::is_ascii_digit) => Ok(()),
+        _ => Err(invalid),
+    }
+}
+
+struct Digits<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Digits<'a> {
+    fn number(&mut self, width: usize) -> Result<i64, Invalid> {
+        let Some((digits, rest)) = self.rest.split_at_checked(width) else { return Err(INVALID) };
+        if !digits.iter().all(u8::is_ascii_digit) {
+            return Err(INVALID);
+        }
+        self.rest = rest;
+        Ok(digits.iter().fold(0, |n, d| n * 10 + i64::from(d - b'0')))
+    }
+
+    fn optional(&mut self) -> Result<Option<i64>, Invalid> {
+        match self.rest.first() {
+            Some(b) if b.is_ascii_digit() => self.number(2).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn fraction(&mut self) -> Result<&'a [u8], Invalid> {
+        let [b'.' | b',', rest @ ..] = self.rest else { return Ok(b"") };
+        let len = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        if len == 0 {
+            return Err(INVALID);
+        }
+        self.rest = &rest[len..];
+        Ok(&rest[..len])
+    }
+
+    /// Offset from UTC in seconds.
+    fn zone(&mut self) -> Result<i64, Invalid> {
+        let sign = match self.rest {
+            b"Z" => return Ok(0),
+            [b'+', ..] => 1,
+            [b'-', ..] => -1,
+            _ => return Err(INVALID),
+        };
+        self.rest = &self.rest[1..];
+        let (hours, minutes) = (self.number(2)?, self.optional()?.unwrap_or(0));
+        if !self.rest.is_empty() || hours > 23 || minutes > 59 {
+            return Err(INVALID);
+        }
+        Ok(sign * (hours * 3600 + minutes * 60))
+    }
+}
+
+/// Days since 1970-01-01 of a date of the Gregorian calendar, if it exists.
+fn days((year, month, day): (i64, i64, i64)) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let in_month = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(1..=in_month).contains(&day) {
+        return None;
+    }
+    // Years begin in March, so that the leap day is the last of its year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}
+
+/// The date of a day since 1970-01-01.
+fn civil(day: i64) -> (i64, i64, i64) {
+    let shifted = day + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = (year + era * 400, if month < 10 { month + 3 } else { month - 9 });
+    (year + i64::from(month <= 2), month, date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> String {
+        let mut out = Vec::new();
+        GeneralizedTime::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e}")).write_key(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn examples_of_rfc_4517_section_3_3_13() {
+        assert_eq!(key("199412161032Z"), "19941216103200");
+        assert_eq!(key("199412160532-0500"), "19941216103200");
+    }
+
+    #[test]
+    fn fractions_of_hours_minutes_and_seconds() {
+        assert_eq!(key("2026010203.5Z"), "20260102033000");
+        assert_eq!(key("202601020304,25Z"), "20260102030415");
+        assert_eq!(key("20260102030405.250Z"), "2026010203040525");
+        assert_eq!(key("20260102030405.000Z"), "20260102030405");
+    }
+
+    #[test]
+    fn offsets_run_over_the_year() {
+        assert_eq!(key("202512312330-01"), "20260101003000");
+        assert_eq!(key("20240229000000Z"), "20240229000000");
+        assert_eq!(key("19000301000000+0100"), "19000228230000");
+        assert_eq!(key("20261231235960Z"), "20270101000000");
+    }
+
+    #[test]
+    fn what_is_not_a_time() {
+        for bad in ["", "2026", "20260102030405", "20261301000000Z", "20230229000000Z", "20260102240000Z",
+            "20260102030405.Z", "20260102030405Z ", "20260102030405+2500", "2026010203040Z", "x0260102030405Z"]
+        {
+            assert!(GeneralizedTime::parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn utc_times() {
+        for good in ["9412161032Z", "941216103205Z", "9412161032-0500", "9412161032"] {
+            assert!(check_utc_time(good.as_bytes()).is_ok(), "{good}");
+        }
+        for bad in ["", "94121610Z", "9413161032Z", "9412161032X", "9412161032+05"] {
+            assert!(check_utc_time(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}
