@@ -94,7 +94,10 @@ impl Expected {
         let (before, after) = (self.before.as_bytes(), self.after.as_bytes());
         let text = dn.of(buffer);
         let wanted = self.key.digits(key);
-        if text.len() != before.len() + wanted + after.len() || !text.starts_with(before) || !text.ends_with(after) {
+        if text.len() != before.len() + wanted + after.len()
+            || !text.starts_with(before)
+            || !text.ends_with(after)
+        {
             return Err(Fault::WrongDn);
         }
         if digits(&text[before.len()..before.len() + wanted]) != Some(key) {
@@ -138,7 +141,10 @@ mod tests {
         assert_eq!(check(bytes, 42), Ok(()));
         assert_eq!(check(bytes, 43), Err(Fault::WrongDn));
         assert_eq!(check(bytes, 4), Err(Fault::WrongDn));
-        assert_eq!(check(b"\x30\x16\x02\x01\x05\x64\x11\x04\x0duid=42,dc=net\x30\x00", 42), Err(Fault::WrongDn));
+        assert_eq!(
+            check(b"\x30\x16\x02\x01\x05\x64\x11\x04\x0duid=42,dc=net\x30\x00", 42),
+            Err(Fault::WrongDn)
+        );
         let bytes = b"\x30\x18\x02\x01\x05\x64\x13\x04\x0duid=42,dc=com\x30\x02\x30\x00";
         assert_eq!(check(bytes, 42), Err(Fault::WrongAttributes));
     }

@@ -21,7 +21,8 @@ struct Slot {
     entry_seen: bool,
 }
 
-const FREE: Slot = Slot { key: 0, sent_ns: 0, id: 0, operation: Operation::Search, under_way: false, entry_seen: false };
+const FREE: Slot =
+    Slot { key: 0, sent_ns: 0, id: 0, operation: Operation::Search, under_way: false, entry_seen: false };
 
 /// A connection with its queue.
 pub(super) struct Client {
@@ -83,7 +84,8 @@ impl Client {
             self.round = if self.round + 1 < rounds { self.round + 1 } else { 0 };
             let id = ID_FIRST + self.round * (self.mask + 1) + slot;
             let (operation, key) = templates.write(id, random, out);
-            self.slots[slot as usize] = Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
+            self.slots[slot as usize] =
+                Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
         }
         self.under_way += count as usize;
         self.write(out.written(), poller);
@@ -172,7 +174,13 @@ impl Client {
 }
 
 #[inline(always)]
-fn check_entry(slot: &mut Slot, buffer: &[u8], entry: crate::wire::Span, expected: &Expected, faults: &mut Faults) {
+fn check_entry(
+    slot: &mut Slot,
+    buffer: &[u8],
+    entry: crate::wire::Span,
+    expected: &Expected,
+    faults: &mut Faults,
+) {
     if slot.operation != Operation::Search {
         faults.add(Fault::WrongOperation);
     } else if slot.entry_seen {

@@ -63,6 +63,19 @@ pub enum Window {
     Sliding,
 }
 
+impl Window {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Window::Burst => "burst",
+            Window::Sliding => "sliding",
+        }
+    }
+}
+
+/// What the client does not do, said with every result.
+pub const SWITCHED_OFF: &str = "TLS; comparing attribute values";
+
 /// When a run ends, warm-up aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
@@ -81,6 +94,17 @@ pub enum Selection {
     All,
     /// These.
     List(Vec<String>),
+}
+
+impl Selection {
+    /// As on the command line.
+    pub fn text(&self) -> String {
+        match self {
+            Selection::None => "1.1".to_owned(),
+            Selection::All => "all".to_owned(),
+            Selection::List(names) => names.join(","),
+        }
+    }
 }
 
 /// A run.
@@ -186,7 +210,8 @@ impl fmt::Display for BenchError {
             BenchError::Io(error) => error.fmt(f),
             BenchError::Bind(None) => f.write_str("the server did not answer the bind"),
             BenchError::Bind(Some(code)) => {
-                let name = model::ResultCode::from_number(u32::from(*code)).map_or("an unknown code", |code| code.name());
+                let name = model::ResultCode::from_number(u32::from(*code))
+                    .map_or("an unknown code", |code| code.name());
                 write!(f, "the server refused the bind: {name} ({code})")
             }
             BenchError::Nothing => f.write_str("no operation was finished in the measured time"),
@@ -212,7 +237,10 @@ fn check(settings: &Settings) -> Result<(), BenchError> {
         (!(1..=256).contains(&settings.threads), "the threads are from 1 to 256"),
         (!(1..=1 << 32).contains(&settings.entries), "the entries are from 1 to 2^32"),
         (min == 0 || min > max || max > VALUE_BYTES_MAX, "the value bytes are FROM..TO, from 1 to 4096"),
-        (bind && settings.queue != 1, "a session has one bind under way at a time (RFC 4511 section 4.2.1): --queue 1"),
+        (
+            bind && settings.queue != 1,
+            "a session has one bind under way at a time (RFC 4511 section 4.2.1): --queue 1",
+        ),
         (settings.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0), "the rate must be above 0"),
         (settings.rate.is_some() && settings.window == Window::Sliding, "a rate needs --window burst"),
     ];

@@ -1,6 +1,7 @@
 //! What a run found out: figures that can be compared, and every fault.
 
 use super::answer::Fault;
+use super::{SWITCHED_OFF, Settings, Workload};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -129,11 +130,12 @@ impl Outcome {
         self.latency.value_at_percentile(percentile) as f64 / 1000.0
     }
 
-    /// The figures as one JSON object, `settings` included.
-    pub fn json(&self, settings: serde_json::Value) -> serde_json::Value {
-        let faults: BTreeMap<String, u64> = self.faults.iter().map(|(fault, n)| (fault.to_string(), n)).collect();
+    /// The figures as one JSON object, with the settings they were measured with.
+    pub fn json(&self, settings: &Settings) -> serde_json::Value {
+        let faults: BTreeMap<String, u64> =
+            self.faults.iter().map(|(fault, n)| (fault.to_string(), n)).collect();
         serde_json::json!({
-            "settings": settings,
+            "settings": describe(settings),
             "operations": self.operations,
             "seconds": self.seconds,
             "rate": self.rate,
@@ -147,4 +149,31 @@ impl Outcome {
             "faults": faults,
         })
     }
+}
+
+fn describe(settings: &Settings) -> serde_json::Value {
+    let modify_share = match settings.workload {
+        Workload::Mixed { modify_share } => Some(modify_share),
+        _ => None,
+    };
+    serde_json::json!({
+        "workload": settings.workload.name(),
+        "modify_share": modify_share,
+        "host": settings.host,
+        "port": settings.port,
+        "bind_dn": settings.credentials.as_ref().map(|(name, _)| name),
+        "connections": settings.connections,
+        "queue": settings.queue,
+        "window": settings.window.name(),
+        "threads": settings.threads,
+        "warmup_seconds": settings.warmup.as_secs_f64(),
+        "entries": settings.entries,
+        "rdn": settings.rdn,
+        "base": settings.base,
+        "attributes": settings.attributes.text(),
+        "value_bytes": [settings.value_bytes.0, settings.value_bytes.1],
+        "seed": settings.seed,
+        "rate": settings.rate,
+        "switched_off": SWITCHED_OFF,
+    })
 }

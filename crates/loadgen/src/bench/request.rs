@@ -26,8 +26,14 @@ impl KeyFormat {
             "" => 0,
             _ => format.strip_prefix(":0")?.parse().ok().filter(|width| (1..=10).contains(width))?,
         };
-        let plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@'));
-        (plain(before) && plain(after)).then(|| KeyFormat { before: before.to_owned(), after: after.to_owned(), width })
+        let plain = |text: &str| {
+            text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@'))
+        };
+        (plain(before) && plain(after)).then(|| KeyFormat {
+            before: before.to_owned(),
+            after: after.to_owned(),
+            width,
+        })
     }
 
     pub(super) fn digits(&self, key: u64) -> usize {
@@ -87,11 +93,14 @@ impl Templates {
             entries: settings.entries,
         };
         if settings.workload != Workload::Modify {
-            templates.plain = all_digits.clone().map(|digits| Template::new(settings, digits, None)).collect();
+            templates.plain =
+                all_digits.clone().map(|digits| Template::new(settings, digits, None)).collect();
         }
         if matches!(settings.workload, Workload::Modify | Workload::Mixed { .. }) {
             for len in settings.value_bytes.0..=settings.value_bytes.1 {
-                templates.modify.extend(all_digits.clone().map(|digits| Template::new(settings, digits, Some(len))));
+                templates
+                    .modify
+                    .extend(all_digits.clone().map(|digits| Template::new(settings, digits, Some(len))));
             }
             let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
             Random::new(settings.seed).characters(alphabet, POOL_BYTES, &mut templates.pool);
@@ -156,7 +165,14 @@ impl Template {
 }
 
 /// A message with zeros for digits and one letter for the value.
-fn build(settings: &Settings, digits: usize, value: Option<usize>, id: u32, digit: u8, letter: u8) -> Vec<u8> {
+fn build(
+    settings: &Settings,
+    digits: usize,
+    value: Option<usize>,
+    id: u32,
+    digit: u8,
+    letter: u8,
+) -> Vec<u8> {
     let KeyFormat { before, after, .. } = &settings.key;
     let key = [before.as_bytes(), &vec![digit; digits], after.as_bytes()].concat();
     let parent = if settings.base.is_empty() { String::new() } else { format!(",{}", settings.base) };
@@ -211,7 +227,9 @@ fn search(settings: &Settings, base: &[u8], equal_to: Option<&[u8]>, out: &mut V
         nested(tag::SEQUENCE, out, |out| match &settings.attributes {
             Selection::None => element(tag::OCTET_STRING, b"1.1", out),
             Selection::All => {}
-            Selection::List(names) => names.iter().for_each(|name| element(tag::OCTET_STRING, name.as_bytes(), out)),
+            Selection::List(names) => {
+                names.iter().for_each(|name| element(tag::OCTET_STRING, name.as_bytes(), out))
+            }
         });
     });
 }
@@ -241,7 +259,10 @@ mod tests {
         let format = |text| KeyFormat::parse(text).map(|f| (f.before, f.after, f.width));
         assert_eq!(format("{}"), Some((String::new(), String::new(), 0)));
         assert_eq!(format("user{:08}x"), Some(("user".to_owned(), "x".to_owned(), 8)));
-        assert_eq!((format("user"), format("{:8}"), format("a,{}"), format("{:099}")), (None, None, None, None));
+        assert_eq!(
+            (format("user"), format("{:8}"), format("a,{}"), format("{:099}")),
+            (None, None, None, None)
+        );
         let format = KeyFormat { width: 3, ..KeyFormat::default() };
         assert_eq!((format.digits(0), format.digits(999), format.digits(1000)), (3, 3, 4));
     }

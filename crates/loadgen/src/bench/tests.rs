@@ -50,7 +50,12 @@ fn every_workload_runs_without_a_fault() {
     for (outcome, settings) in against_null(1000, &runs).into_iter().zip(&runs) {
         let outcome = outcome.unwrap();
         let Length::Operations(wanted) = settings.length else { unreachable!() };
-        assert_eq!((outcome.faults.total(), outcome.operations), (0, wanted), "{settings:?} {:?}", outcome.faults);
+        assert_eq!(
+            (outcome.faults.total(), outcome.operations),
+            (0, wanted),
+            "{settings:?} {:?}",
+            outcome.faults
+        );
         assert!(outcome.rate > 0.0 && outcome.latency.len() == wanted);
         assert_eq!(outcome.server_cpu_ns.is_some(), settings.server_pid.is_some());
     }

@@ -59,7 +59,10 @@ impl Figures {
     /// The first thread also reads the server's figure.
     fn read(server_pid: Option<u32>) -> Figures {
         let server = server_pid.and_then(|pid| process_cpu(pid).ok());
-        Figures { client_ns: thread_cpu().as_nanos() as u64, server_ns: server.map(|time| time.as_nanos() as u64) }
+        Figures {
+            client_ns: thread_cpu().as_nanos() as u64,
+            server_ns: server.map(|time| time.as_nanos() as u64),
+        }
     }
 
     fn since(self, earlier: Figures) -> Figures {
@@ -195,7 +198,9 @@ impl<'a> Worker<'a> {
         } else if self.stage == Stage::Measure {
             let over = match self.settings.length {
                 Length::Time(time) => passed >= time,
-                Length::Operations(_) => self.budget == 0 && self.clients.iter().all(|c| c.closed || c.under_way == 0),
+                Length::Operations(_) => {
+                    self.budget == 0 && self.clients.iter().all(|c| c.closed || c.under_way == 0)
+                }
             };
             if over {
                 self.end(now, server_pid);
@@ -299,7 +304,12 @@ impl<'a> Worker<'a> {
         self.recorder.faults.add_many(Fault::Lost, lost as u64);
         let (seconds, spent) = self.spent.unwrap_or_default();
         debug_assert!(seconds > 0.0 || self.recorder.operations() == 0);
-        Part { recorder: self.recorder, seconds, client_cpu_ns: spent.client_ns, server_cpu_ns: spent.server_ns }
+        Part {
+            recorder: self.recorder,
+            seconds,
+            client_cpu_ns: spent.client_ns,
+            server_cpu_ns: spent.server_ns,
+        }
     }
 }
 

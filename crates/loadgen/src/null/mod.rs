@@ -14,6 +14,7 @@ use session::Session;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use table::Table;
@@ -62,7 +63,9 @@ pub enum NullError {
 impl fmt::Display for NullError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NullError::TooLong => f.write_str("suffix, attribute or object classes are too long for the null responder"),
+            NullError::TooLong => {
+                f.write_str("suffix, attribute or object classes are too long for the null responder")
+            }
             NullError::Entries => f.write_str("the number of entries must be from 1 to 2^32"),
             NullError::Io(error) => error.fmt(f),
         }
@@ -213,6 +216,17 @@ impl Null {
             }
         }
     }
+}
+
+/// Listens on `HOST:PORT`, says where once it answers, and serves until the process ends.
+///
+/// # Errors
+/// See [`NullError`].
+pub fn run(listen: &str, settings: &Settings, on_ready: impl FnOnce(SocketAddr)) -> Result<(), NullError> {
+    let acceptor = Acceptor::listen(listen)?;
+    let null = Null::new(settings)?;
+    on_ready(acceptor.address()?);
+    null.serve(&acceptor, &Stop::new()?)
 }
 
 fn accept(acceptor: &Acceptor, workers: &[Worker], stop: &Stop) -> io::Result<()> {

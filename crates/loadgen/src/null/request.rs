@@ -10,9 +10,13 @@ use crate::wire::{Span, digits, element, tagged};
 pub(super) enum Asked {
     Bind,
     /// With all attributes or none.
-    Search { all: bool },
+    Search {
+        all: bool,
+    },
     /// The new value.
-    Modify { value: Span },
+    Modify {
+        value: Span,
+    },
     Unbind,
     Abandon,
 }
@@ -56,7 +60,8 @@ fn key(buffer: &[u8], dn: Span, canned: &Canned) -> (u64, Span) {
     let (before, after) = (canned.before.as_bytes(), canned.after.as_bytes());
     let text = dn.of(buffer);
     let middle = Span { start: dn.start + before.len(), end: (dn.end).saturating_sub(after.len()) };
-    if middle.start >= middle.end || !text.starts_with(before) || !text.ends_with(after) || middle.len() > 19 {
+    if middle.start >= middle.end || !text.starts_with(before) || !text.ends_with(after) || middle.len() > 19
+    {
         return (u64::MAX, Span { start: dn.start, end: dn.start });
     }
     (digits(middle.of(buffer)).unwrap_or(u64::MAX), middle)

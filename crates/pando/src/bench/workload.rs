@@ -1,0 +1,212 @@
+//! The workloads of `pando bench`: options in, figures out.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(ClapArgs, Debug)]
+pub(super) struct Args {
+    /// The server
+    #[arg(long, value_name = "ldap://HOST[:PORT]", default_value = "ldap://127.0.0.1:3389")]
+    url: String,
+    /// Bind every connection as this entry first; without it they stay anonymous
+    #[arg(long, value_name = "DN", requires = "credentials")]
+    bind_dn: Option<String>,
+    /// The password for --bind-dn
+    #[arg(long, value_name = "PASSWORD", group = "credentials")]
+    password: Option<String>,
+    /// A file with the password for --bind-dn; one line end at its end is not part of it
+    #[arg(long, value_name = "FILE", group = "credentials")]
+    password_file: Option<PathBuf>,
+    /// How many connections
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    connections: usize,
+    /// Requests under way on each connection; without it 100, and 1 for binds
+    #[arg(long, value_name = "Q")]
+    queue: Option<usize>,
+    /// How the queue is kept filled
+    #[arg(long, value_enum, default_value_t = WindowName::Burst)]
+    window: WindowName,
+    /// How long to measure
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    seconds: f64,
+    /// Measure so many operations instead of a time
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    requests: Option<u64>,
+    /// How long to send before measuring
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    warmup: f64,
+    /// Keys are drawn from 0 to N-1
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    entries: u64,
+    /// How a key becomes the value of the RDN: `user.{}`, or with leading zeros `user{:012}`
+    #[arg(long, value_name = "FORMAT", default_value = "{}")]
+    key: String,
+    /// The attribute of the RDN
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "uid")]
+    rdn: String,
+    /// The parent of all entries, and the base of equality searches
+    #[arg(long, value_name = "DN", default_value = "dc=com")]
+    base: String,
+    /// What searches ask for: 1.1 (no attributes), all, or names with commas between them
+    #[arg(long, value_name = "1.1|all|LIST", default_value = "1.1")]
+    attributes: String,
+    /// The attribute that modifies replace
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "carLicense")]
+    modify_attribute: String,
+    /// Bytes of a new value: each length of the range is as likely
+    #[arg(long, value_name = "FROM..TO", default_value = "8..100")]
+    value_bytes: String,
+    /// The password of the entries, for the workload bind
+    #[arg(long, value_name = "PASSWORD", default_value = "password")]
+    user_password: String,
+    /// Client threads, to which the connections are dealt; without it one for each core
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+    /// Decides about keys and values
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Send at most so many operations per second over all connections; latency then counts from when a burst was due
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// The server's process on this machine, to report its CPU time per operation
+    #[arg(long, value_name = "PID")]
+    server_pid: Option<u32>,
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WindowName {
+    /// All requests with one write, then await all answers
+    Burst,
+    /// One more request for each answer
+    Sliding,
+}
+
+pub(super) fn run(workload: Workload, args: &Args) -> ExitCode {
+    let outcome = settings(workload, args).and_then(|settings| {
+        let outcome = bench::run(&settings).map_err(|error| error.to_string())?;
+        Ok((settings, outcome))
+    });
+    match outcome {
+        Err(message) => {
+            eprintln!("pando bench {}: {message}", workload.name());
+            ExitCode::FAILURE
+        }
+        Ok((settings, outcome)) => {
+            if args.json {
+                println!("{}", outcome.json(&settings));
+            } else {
+                print(args, &settings, &outcome);
+            }
+            ExitCode::from(u8::from(outcome.faults.total() > 0))
+        }
+    }
+}
+
+fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
+    let (host, port) = address(&args.url).ok_or("--url is ldap://HOST or ldap://HOST:PORT")?;
+    let seconds = |seconds: f64, name: &str| {
+        Duration::try_from_secs_f64(seconds).map_err(|_| format!("--{name} must not be negative"))
+    };
+    Ok(Settings {
+        workload,
+        host,
+        port,
+        credentials: credentials(args)?,
+        connections: args.connections,
+        queue: args.queue.unwrap_or(if workload == Workload::Bind { 1 } else { 100 }),
+        window: match args.window {
+            WindowName::Burst => Window::Burst,
+            WindowName::Sliding => Window::Sliding,
+        },
+        length: match args.requests {
+            Some(requests) => Length::Operations(requests),
+            None => Length::Time(seconds(args.seconds, "seconds")?),
+        },
+        warmup: seconds(args.warmup, "warmup")?,
+        entries: args.entries,
+        key: KeyFormat::parse(&args.key).ok_or("--key is text with one {} or {:0WIDTH} in it")?,
+        rdn: args.rdn.clone(),
+        base: args.base.clone(),
+        attributes: match args.attributes.as_str() {
+            "1.1" => Selection::None,
+            "all" | "*" => Selection::All,
+            list => Selection::List(list.split(',').map(|name| name.trim().to_owned()).collect()),
+        },
+        modify_attribute: args.modify_attribute.clone(),
+        value_bytes: value_bytes(&args.value_bytes).ok_or("--value-bytes is FROM..TO")?,
+        user_password: args.user_password.clone(),
+        threads: args.threads.unwrap_or_else(loadgen::cores),
+        seed: args.seed,
+        rate: args.rate,
+        server_pid: args.server_pid,
+    })
+}
+
+fn address(url: &str) -> Option<(String, u16)> {
+    let rest = url.strip_prefix("ldap://")?.trim_end_matches('/');
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => (rest, 389),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    (!host.is_empty()).then(|| (host.to_owned(), port))
+}
+
+fn credentials(args: &Args) -> Result<Option<(String, String)>, String> {
+    let Some(name) = &args.bind_dn else { return Ok(None) };
+    let password = match (&args.password, &args.password_file) {
+        (Some(password), _) => password.clone(),
+        (None, Some(path)) => {
+            let text =
+                std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            text.strip_suffix('\n').map(str::to_owned).unwrap_or(text)
+        }
+        (None, None) => return Err("--bind-dn needs --password or --password-file".to_owned()),
+    };
+    Ok(Some((name.clone(), password)))
+}
+
+fn value_bytes(text: &str) -> Option<(usize, usize)> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    Some((from.parse().ok()?, to.parse().ok()?))
+}
+
+fn print(args: &Args, settings: &Settings, outcome: &Outcome) {
+    let Settings { connections, queue, threads, .. } = settings;
+    println!(
+        "{} {}: {connections} connections, queue {queue} ({}), {threads} threads, {} entries, attributes {}",
+        settings.workload.name(),
+        args.url,
+        settings.window.name(),
+        settings.entries,
+        args.attributes,
+    );
+    println!(
+        "rate          {:.0} operations/s ({} in {:.3} s)",
+        outcome.rate, outcome.operations, outcome.seconds
+    );
+    println!(
+        "latency (us)  p50 {:.1}  p90 {:.1}  p99 {:.1}  p99.9 {:.1}  max {:.1}",
+        outcome.latency_us(50.0),
+        outcome.latency_us(90.0),
+        outcome.latency_us(99.0),
+        outcome.latency_us(99.9),
+        outcome.latency.max() as f64 / 1000.0,
+    );
+    println!("client CPU    {:.0} ns/operation", outcome.client_cpu_ns);
+    match outcome.server_cpu_ns {
+        Some(ns) => println!("server CPU    {ns:.0} ns/operation"),
+        None => println!("server CPU    not measured (--server-pid)"),
+    }
+    println!("switched off  {}", bench::SWITCHED_OFF);
+    println!("errors        {}", outcome.faults.total());
+    for (fault, count) in outcome.faults.iter() {
+        println!("  {count} x {fault}");
+    }
+}
