@@ -1,1 +1,26 @@
-//! The Directory System Agent: session, bundle, dispatch, operations, access control.
+//! The Directory System Agent: what happens between the bytes that a client sent and the bytes it is answered with.
+//! No sockets, no clock, no thread of its own: bytes and the time go in, bytes come out.
+
+pub mod access;
+mod bundle;
+pub mod config;
+mod dispatch;
+mod engine;
+mod entry_writer;
+mod identity;
+pub mod monitor;
+mod op;
+mod outcome;
+mod root_dse;
+mod selection;
+mod session;
+mod subschema;
+mod system;
+mod worker;
+
+pub use access::Anonymous;
+pub use config::Config;
+pub use engine::Dsa;
+pub use identity::Identity;
+pub use session::{Feed, Session, State};
+pub use worker::Worker;

@@ -1,1 +1,33 @@
-//! One shard of the DIT: segments, slots, DN hash, indexes, search, read points, apply.
+//! One shard of the DIT: a deterministic state machine over a heap of versioned objects. Commands go in through
+//! the one [`Writer`], read points come out; nothing here knows a clock, a file or a socket.
+
+mod append;
+mod apply;
+mod cell;
+mod deferred;
+pub mod derived;
+mod hash;
+mod idset;
+mod index;
+mod postings;
+mod readers;
+pub mod record;
+mod refused;
+mod resolve;
+pub mod search;
+mod segment;
+pub mod shape;
+mod shard;
+mod suffix;
+mod sync;
+mod tree;
+mod uuid;
+mod values;
+
+pub use apply::{Add, Change, ChangeKind, Modify, ModifyDn, Stamp};
+pub use index::IndexSettings;
+pub use readers::READERS_MAX;
+pub use record::{EntryRef, Values};
+pub use refused::Refused;
+pub use resolve::{DnCache, Target, Unresolved};
+pub use shard::{LongReadPoint, MemoryUse, Pin, ReadPoint, Reader, Settings, Shard, Writer};

@@ -1,0 +1,78 @@
+//! Who may do what. The default rules: the root DN may do everything; users read everything but secrets and change
+//! nothing; anonymous clients see the root DSE and the subschema, and more only if told so.
+
+use model::TypeId;
+use schema::Schema;
+
+/// What anonymous clients may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Anonymous {
+    /// Read the root DSE and the subschema.
+    #[default]
+    None,
+    /// Read what users read.
+    Read,
+}
+
+/// The rights of a session, fixed when it binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Rights {
+    /// The root DSE and the subschema.
+    Public,
+    /// All entries but secrets.
+    Read,
+    /// Everything.
+    Root,
+}
+
+/// The access rules, evaluated per attribute.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    secrets: Vec<TypeId>,
+}
+
+/// Attributes that only the root DN reads: passwords and keys, by the names that schemas in the field give them.
+const SECRETS: [&str; 8] = [
+    "userPassword",
+    "authPassword",
+    "userPKCS12",
+    "sambaNTPassword",
+    "sambaLMPassword",
+    "krbPrincipalKey",
+    "pwdHistory",
+    "olcRootPW",
+];
+
+impl Rules {
+    /// The default rules under a schema.
+    pub fn new(schema: &Schema) -> Rules {
+        let known = SECRETS.iter().filter_map(|name| schema.find_type(name.as_bytes()));
+        let mut secrets: Vec<TypeId> = known.flat_map(|id| schema.subtypes(id).iter().copied()).collect();
+        secrets.sort_unstable();
+        secrets.dedup();
+        Rules { secrets }
+    }
+
+    /// May values of this attribute be read, searched and compared?
+    #[inline]
+    pub fn may_read(&self, rights: Rights, attribute_type: TypeId) -> bool {
+        match rights {
+            Rights::Root => true,
+            Rights::Read => !self.secrets.contains(&attribute_type),
+            Rights::Public => false,
+        }
+    }
+
+    /// May entries of the directory be looked at?
+    #[inline]
+    pub fn may_search(&self, rights: Rights) -> bool {
+        rights >= Rights::Read
+    }
+
+    /// May entries be added, changed and deleted?
+    #[inline]
+    pub fn may_write(&self, rights: Rights) -> bool {
+        rights == Rights::Root
+    }
+}

@@ -1,0 +1,32 @@
+//! What the agent is told when it is made.
+
+use crate::access::Anonymous;
+use store::Settings;
+
+/// Limits of the server's own on searches; a client can only ask for less.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchLimits {
+    /// Entries that one search returns, 0 for no limit. The root DN is not bound by it.
+    pub size_max: u32,
+    /// Seconds that one search takes, 0 for no limit. The root DN is not bound by it.
+    pub time_max_s: u32,
+}
+
+/// The agent's configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What the shard is made with.
+    pub store: Settings,
+    /// DN of the administrator, who may do everything; need not be an entry.
+    pub root_dn: Option<String>,
+    /// Password of the administrator, as a userPassword value: in clear or with a scheme.
+    pub root_password: Option<Vec<u8>>,
+    /// What those may do who did not bind.
+    pub anonymous: Anonymous,
+    /// Limits on searches.
+    pub limits: SearchLimits,
+    /// vendorVersion of the root DSE.
+    pub version: String,
+    /// Unix time in milliseconds at which the server started: when the schema became what it is.
+    pub started_ms: u64,
+}

@@ -1,0 +1,67 @@
+//! The agent itself: shared by all threads, and nothing in it is written on the way of a request but counters.
+
+use crate::access::{Anonymous, Rights, Rules};
+use crate::config::Config;
+use crate::identity::Identity;
+use crate::monitor::Monitor;
+use crate::system::System;
+use std::io;
+use std::sync::Arc;
+use store::Shard;
+
+/// A directory that can be asked.
+pub struct Dsa {
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) config: Config,
+    pub(crate) rules: Rules,
+    /// Root DSE, subschema subentry and monitor, kept as entries of a small shard of their own.
+    pub(crate) system: System,
+    pub(crate) monitor: Monitor,
+    /// Normal form of the root DN.
+    pub(crate) root_key: Option<Vec<u8>>,
+}
+
+impl Dsa {
+    /// An agent over an empty directory.
+    ///
+    /// # Errors
+    /// When memory cannot be reserved or the configuration does not fit the schema.
+    pub fn new(config: Config, schema: Arc<schema::Schema>) -> io::Result<Arc<Dsa>> {
+        let root_key = match &config.root_dn {
+            None => None,
+            Some(dn) => {
+                let mut key = Vec::new();
+                let normalised = schema.normalise_dn(dn.as_bytes(), &mut key);
+                normalised.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, format!("root DN \"{dn}\": {e}")))?;
+                Some(key)
+            }
+        };
+        let shard = Shard::create(config.store.clone(), Arc::clone(&schema))?;
+        let system = System::create(&config, &schema)?;
+        let rules = Rules::new(&schema);
+        Ok(Arc::new(Dsa { shard, rules, system, monitor: Monitor::default(), root_key, config }))
+    }
+
+    /// The shard that holds the directory.
+    pub fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Counters that every thread keeps for itself.
+    pub fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    /// What a client is before it binds.
+    pub(crate) fn anonymous(&self) -> Identity {
+        Identity::anonymous(match self.config.anonymous {
+            Anonymous::None => Rights::Public,
+            Anonymous::Read => Rights::Read,
+        })
+    }
+}

@@ -1,0 +1,55 @@
+//! Counters. Each thread has its own, on its own cache lines; they are summed when somebody looks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Kinds of operations that are counted, in the order of [`Counters::operations`].
+pub const OPERATIONS: [&str; 10] =
+    ["Bind", "Unbind", "Search", "Compare", "Modify", "Modrdn", "Add", "Delete", "Abandon", "Extended"];
+
+/// What one thread counts.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections opened.
+    pub connections_opened: AtomicU64,
+    /// Connections closed.
+    pub connections_closed: AtomicU64,
+    /// Bytes of requests.
+    pub bytes_in: AtomicU64,
+    /// Bytes of answers.
+    pub bytes_out: AtomicU64,
+    /// Entries returned by searches.
+    pub entries: AtomicU64,
+    /// Operations begun, by kind ([`OPERATIONS`]).
+    pub operations: [AtomicU64; 10],
+    /// Bundles: reads of a socket that held at least one whole request.
+    pub bundles: AtomicU64,
+}
+
+/// All threads' counters.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    threads: Mutex<Vec<Arc<Counters>>>,
+}
+
+impl Monitor {
+    /// Counters for one more thread.
+    pub(crate) fn register(&self) -> Arc<Counters> {
+        let counters = Arc::new(Counters::default());
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&counters));
+        counters
+    }
+
+    /// The sum over all threads of what `which` picks.
+    pub fn sum(&self, which: impl Fn(&Counters) -> &AtomicU64) -> u64 {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().map(|counters| which(counters).load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// Adds to a counter that only this thread writes: a load and a store, no locked instruction.
+#[inline]
+pub(crate) fn count(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+}

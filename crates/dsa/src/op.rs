@@ -1,0 +1,12 @@
+//! The operations, one file each.
+
+pub(crate) mod abandon;
+pub(crate) mod add;
+pub(crate) mod bind;
+pub(crate) mod compare;
+pub(crate) mod delete;
+pub(crate) mod extended;
+pub(crate) mod modify;
+pub(crate) mod modify_dn;
+pub(crate) mod search;
+pub(crate) mod unbind;

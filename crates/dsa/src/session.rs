@@ -1,0 +1,110 @@
+//! One client's session: its identity, what it has under way, and the bytes between. Sans-IO.
+
+use crate::bundle;
+use crate::identity::Identity;
+use crate::op::search::Underway;
+use crate::monitor::count;
+use crate::worker::Worker;
+use model::ResultCode;
+use model::limits::SESSION_OUT_BYTES_MAX;
+use proto::ext::notice_of_disconnection;
+use std::collections::VecDeque;
+
+/// What a session wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Input.
+    Idle,
+    /// To go on with what it has: call [`Session::step`], even without input.
+    Busy,
+    /// The end: what it wrote is to be sent, then the connection closed.
+    Close,
+}
+
+/// What became of the input offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feed {
+    /// Bytes done with. The rest is offered again, with what follows.
+    pub consumed: usize,
+    /// What the session wants next.
+    pub state: State,
+    /// Bytes that the first message of the rest has in all; 0 when not known yet.
+    pub needed: usize,
+}
+
+/// Bytes of answers in one go after which a session lets its connection send them.
+pub(crate) const OUT_BYTES_SOFT_MAX: usize = SESSION_OUT_BYTES_MAX / 4;
+
+/// A client's session.
+pub struct Session {
+    pub(crate) identity: Identity,
+    /// Searches that outlived their bundle, in turn.
+    pub(crate) underway: VecDeque<Underway>,
+    pub(crate) closing: bool,
+}
+
+impl Session {
+    /// Starts a session with a client that has not bound yet.
+    pub fn new(worker: &mut Worker) -> Session {
+        count(&worker.counters.connections_opened, 1);
+        Session { identity: worker.dsa.anonymous(), underway: VecDeque::new(), closing: false }
+    }
+
+    /// Takes complete messages from `input` and appends answers to `out`.
+    pub fn feed(&mut self, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> Feed {
+        let before = out.len();
+        let (consumed, needed) = bundle::run(self, worker, input, out);
+        count(&worker.counters.bytes_in, consumed as u64);
+        count(&worker.counters.bytes_out, (out.len() - before) as u64);
+        Feed { consumed, state: self.state(), needed }
+    }
+
+    /// Goes on with what is under way; returns when `out` has enough for one write.
+    pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
+        let before = out.len();
+        while out.len() < OUT_BYTES_SOFT_MAX {
+            let Some(mut search) = self.underway.pop_front() else { break };
+            match search.go_on(self, worker, out) {
+                crate::op::search::Progress::Done => {}
+                // An answer that is half written must be finished before anything else is said.
+                crate::op::search::Progress::InMessage => {
+                    self.underway.push_front(search);
+                    break;
+                }
+                crate::op::search::Progress::Paused => {
+                    self.underway.push_back(search);
+                    break;
+                }
+            }
+        }
+        count(&worker.counters.bytes_out, (out.len() - before) as u64);
+        self.state()
+    }
+
+    /// Appends a Notice of Disconnection: the server ends the session on its own account.
+    pub fn shutdown(&mut self, out: &mut Vec<u8>) {
+        if !self.closing && !self.is_in_message() {
+            notice_of_disconnection::encode(out, ResultCode::Unavailable, "the server is shutting down");
+        }
+        self.closing = true;
+        self.underway.clear();
+    }
+
+    /// Ends a session whose connection is gone.
+    pub fn close(self, worker: &mut Worker) {
+        count(&worker.counters.connections_closed, 1);
+    }
+
+    /// Is the last thing in the out buffer only the first part of a message?
+    pub(crate) fn is_in_message(&self) -> bool {
+        self.underway.front().is_some_and(Underway::is_in_message)
+    }
+
+    fn state(&self) -> State {
+        match (self.closing, self.underway.is_empty()) {
+            (true, _) => State::Close,
+            (false, true) => State::Idle,
+            (false, false) => State::Busy,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A table that only grows: readers take references by number without a lock, one writer appends.
+
+use std::sync::OnceLock;
+
+const CHUNK: usize = 1024;
+
+/// Values by number, from 0. Numbers are handed out by [`Append::push`] and stay valid.
+pub(crate) struct Append<T> {
+    chunks: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+}
+
+impl<T> Append<T> {
+    /// Room for `len_max` values, rounded up; takes memory as it is filled.
+    pub(crate) fn with_room(len_max: usize) -> Append<T> {
+        Append { chunks: (0..len_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The value with this number.
+    #[inline]
+    pub(crate) fn at(&self, number: usize) -> Option<&T> {
+        self.chunks.get(number / CHUNK)?.get()?[number % CHUNK].get()
+    }
+
+    /// Stores the value with the next number, which the writer keeps count of. `Err` when the room is used up.
+    pub(crate) fn push(&self, number: usize, value: T) -> Result<(), T> {
+        let Some(chunk) = self.chunks.get(number / CHUNK) else { return Err(value) };
+        let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+        chunk[number % CHUNK].set(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_to_its_room() {
+        let table = Append::with_room(2000);
+        for n in 0..2048 {
+            table.push(n, n * 2).unwrap();
+        }
+        assert_eq!(table.push(2048, 0), Err(0));
+        assert_eq!((table.at(0), table.at(2047), table.at(5000)), (Some(&0), Some(&4094), None));
+    }
+}

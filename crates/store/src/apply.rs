@@ -1,0 +1,56 @@
+//! Commands: what changes the shard, one file each. A command is judged against everything before it in log order
+//! and either carried out whole or refused; nothing here knows a clock or draws a random number.
+
+mod add;
+mod delete;
+mod modify;
+mod modify_dn;
+mod name;
+mod sets;
+mod write;
+
+pub use add::Add;
+pub use modify::{Change, ChangeKind, Modify};
+pub use modify_dn::ModifyDn;
+
+use crate::refused::Refused;
+use crate::resolve::Unresolved;
+use crate::shard::Writer;
+use model::{Csn, EntryId};
+
+/// When and by whom a command was given. Made before the command is logged, so that every replica sees the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Its change sequence number.
+    pub csn: Csn,
+    /// Number of the name of who asked for it ([`Writer::name`]).
+    pub actor: u32,
+}
+
+impl Writer<'_> {
+    /// The entry that a command is about.
+    fn existing(&mut self, dn: &[u8]) -> Result<EntryId, Refused> {
+        let view = self.view();
+        let state = &mut *self.state;
+        state.cache.refresh(view);
+        state.scratch.key.clear();
+        let target = match view.target(dn, &mut state.cache, &mut state.scratch.key) {
+            Ok(target) => target,
+            Err(Unresolved::Invalid(reason)) => return Err(Refused::InvalidDn(reason)),
+            Err(Unresolved::NoSuchObject(None)) => return Err(self.outside_or_missing(dn)),
+            Err(Unresolved::NoSuchObject(matched)) => return Err(Refused::NoSuchObject { matched }),
+        };
+        view.lookup(&target, &state.scratch.key, &mut state.cache)
+            .ok_or_else(|| Refused::NoSuchObject { matched: view.matched(&target) })
+    }
+
+    fn outside_or_missing(&self, dn: &[u8]) -> Refused {
+        match self.shard.holds(dn) {
+            true => Refused::NoSuchObject { matched: None },
+            false => Refused::OutsideNamingContexts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Delete: an entry without subordinates goes.
+
+use crate::deferred::Later;
+use crate::record::Values;
+use crate::refused::Refused;
+use crate::shard::Writer;
+use crate::tree::{self, From, TreeWriter};
+use model::{Description, EntryId};
+use std::sync::atomic::Ordering;
+
+impl Writer<'_> {
+    /// Deletes the entry with this DN.
+    pub fn delete(&mut self, dn: &[u8]) -> Result<EntryId, Refused> {
+        let id = self.existing(dn)?;
+        let (shard, view) = (self.shard, self.view());
+        let children = view.subordinates(id);
+        if children > 0 {
+            return Err(Refused::NotAllowedOnNonLeaf { children });
+        }
+        let entry = view.entry(id).expect("it was just found");
+        let class_type = Description::plain(shard.schema.well_known().object_class);
+        let none = std::iter::empty::<&[u8]>;
+        self.index_change(id.0, class_type, entry.shape.class_values.iter().map(|v| &**v), none())?;
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            match values {
+                Values::Inline(values) => self.index_change(id.0, slot.description, values, none())?,
+                Values::Set(set) => self.delete_set(id.0, slot.description, set.root)?,
+            }
+        }
+        let mut key = Vec::new();
+        view.key_of(&entry, &mut key);
+        let parent = entry.parent().0;
+        self.later(Later::Dn { tag: shard.dn_tag(parent, &key), id: id.0 });
+        self.leave_superior(parent, id.0);
+        shard.names_changed.store(self.sequence, Ordering::Release);
+        let version = self.sequence;
+        shard.heap.put_removed(&mut self.state.heap, id.0, version);
+        self.later(Later::Forget(id.0));
+        self.count_entries(-1);
+        Ok(id)
+    }
+
+    /// The entry is no longer below `parent`.
+    pub(super) fn leave_superior(&mut self, parent: u32, id: u32) {
+        self.shard.children.leave(self.shard.child_tag(parent));
+        self.later(Later::Child { parent, id });
+    }
+
+    /// Drops a big set, index keys and all.
+    pub(super) fn delete_set(&mut self, id: u32, description: Description, root: u32) -> Result<(), Refused> {
+        let (shard, sequence) = (self.shard, self.sequence);
+        let mut last: Option<(u64, Vec<u8>)> = None;
+        loop {
+            let mut values: Vec<(u64, &[u8])> = Vec::new();
+            let from = last.as_ref().map_or(From::START, |(key, value)| From::After((*key, value)));
+            if !tree::next_leaf(&shard.heap, root, sequence, from, |item| values.push(item)) {
+                break;
+            }
+            last = values.last().map(|(key, value)| (*key, value.to_vec()));
+            if shard.indexes.cover(description.attribute_type) {
+                for (_, value) in values {
+                    self.index_set_value(id, description, value, false)?;
+                }
+            }
+        }
+        let mut removed = Vec::new();
+        let writer = &mut self.state.heap;
+        TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed }.destroy(root);
+        removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+        Ok(())
+    }
+}

@@ -1,0 +1,306 @@
+//! Modify: attributes of an entry change, all as asked or none.
+
+use super::Stamp;
+use super::name::{find_value, normal};
+use super::sets::{SetEdit, printable};
+use super::write::Write;
+use crate::record::{EntryRef, Stamps, ValueSet, Values};
+use crate::refused::Refused;
+use crate::shard::Writer;
+use model::{Description, Entry, EntryId, TypeId};
+use schema::{Changed, CheckOptions};
+use smallvec::SmallVec;
+
+/// What a change does (RFC 4511 section 4.6, RFC 4525).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// Values are added.
+    Add,
+    /// Values, or without any the whole attribute, are taken away.
+    Delete,
+    /// The attribute has these values and no others.
+    Replace,
+    /// Every value grows by a number.
+    Increment,
+}
+
+/// One change of a modify.
+#[derive(Clone, Debug)]
+pub struct Change<'a> {
+    /// What to do.
+    pub kind: ChangeKind,
+    /// To which attribute.
+    pub description: Description,
+    /// With which values.
+    pub values: SmallVec<[&'a [u8]; 1]>,
+}
+
+/// A modify: its entry, and changes in order.
+#[derive(Clone, Copy)]
+pub struct Modify<'c, 'v> {
+    /// The DN.
+    pub dn: &'c [u8],
+    /// The changes.
+    pub changes: &'c [Change<'v>],
+    /// May attributes be changed that users cannot change? For what the server keeps itself.
+    pub keep_operational: bool,
+}
+
+/// An entry that is being changed: what lies in the record, and the sets beside it.
+pub(super) struct Edit<'v> {
+    pub(super) entry: Entry,
+    pub(super) sets: SmallVec<[SetEdit<'v>; 2]>,
+    pub(super) touched: SmallVec<[Description; 4]>,
+}
+
+impl Writer<'_> {
+    /// Changes the entry with this DN.
+    pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
+        let id = self.existing(modify.dn)?;
+        let old = self.view().entry(id).expect("it was just found");
+        let mut edit = self.begin_edit(&old);
+        let outcome = self.change_entry(&old, &mut edit, &modify, stamp);
+        self.state.scratch.entry = edit.entry.into_cleared();
+        outcome.map(|()| id)
+    }
+
+    fn change_entry<'c, 'v: 'c>(
+        &mut self,
+        old: &EntryRef<'_>,
+        edit: &mut Edit<'c>,
+        modify: &Modify<'c, 'v>,
+        stamp: Stamp,
+    ) -> Result<(), Refused> {
+        for change in modify.changes {
+            if !modify.keep_operational {
+                self.refuse_kept_by_server(change.description)?;
+            }
+            self.apply_change(edit, change)?;
+            if !edit.touched.contains(&change.description) {
+                edit.touched.push(change.description);
+            }
+        }
+        let naming = self.check_naming(old, edit)?;
+        let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
+        self.finish_edit(old, edit, old.parent().0, &naming, stamps)
+    }
+
+    /// Takes a stored entry apart.
+    pub(super) fn begin_edit<'v>(&mut self, old: &EntryRef<'_>) -> Edit<'v> {
+        let mut entry = std::mem::take(&mut self.state.scratch.entry);
+        let class_type = Description::plain(self.shard.schema.well_known().object_class);
+        if !old.shape.class_values.is_empty() {
+            entry.push_attribute(class_type);
+            old.shape.class_values.iter().for_each(|value| entry.push_value(value));
+        }
+        let mut sets = SmallVec::new();
+        for (slot, values) in old.shape.slots.iter().zip(old.slots()) {
+            match values {
+                Values::Inline(values) => {
+                    entry.push_attribute(slot.description);
+                    values.for_each(|value| entry.push_value(value));
+                }
+                Values::Set(set) => sets.push(SetEdit::new(slot.description, set)),
+            }
+        }
+        Edit { entry, sets, touched: SmallVec::new() }
+    }
+
+    fn refuse_kept_by_server(&self, description: Description) -> Result<(), Refused> {
+        if !self.shard.schema.attribute_type(description.attribute_type).no_user_modification {
+            return Ok(());
+        }
+        let name = self.shard.schema.describe(description);
+        Err(Refused::NotModifiable(format!("{name} is kept by the server and cannot be modified")))
+    }
+
+    fn apply_change<'c, 'v: 'c>(&mut self, edit: &mut Edit<'c>, change: &'c Change<'v>) -> Result<(), Refused> {
+        let description = change.description;
+        if let Some(at) = edit.sets.iter().position(|s| s.description == description && !s.dropped) {
+            return self.change_set(edit, at, change);
+        }
+        match change.kind {
+            ChangeKind::Add => self.add_values(&mut edit.entry, description, &change.values),
+            ChangeKind::Delete => self.delete_values(&mut edit.entry, description, &change.values),
+            ChangeKind::Replace => {
+                self.refuse_duplicates(description, &change.values)?;
+                edit.entry.replace(description, change.values.iter().copied());
+                Ok(())
+            }
+            ChangeKind::Increment => self.increment(&mut edit.entry, description, &change.values),
+        }
+    }
+
+    fn change_set<'c, 'v: 'c>(&mut self, edit: &mut Edit<'c>, at: usize, change: &'c Change<'v>) -> Result<(), Refused> {
+        match change.kind {
+            ChangeKind::Add => self.plan_adds(&mut edit.sets[at], &change.values),
+            ChangeKind::Delete if !change.values.is_empty() => self.plan_removes(&mut edit.sets[at], &change.values),
+            ChangeKind::Delete => {
+                edit.sets[at].dropped = true;
+                Ok(())
+            }
+            ChangeKind::Replace => {
+                self.refuse_duplicates(change.description, &change.values)?;
+                edit.sets[at].dropped = true;
+                edit.entry.replace(change.description, change.values.iter().copied());
+                Ok(())
+            }
+            ChangeKind::Increment => {
+                let name = self.shard.schema.describe(change.description);
+                Err(Refused::NotIncrementable(format!("{name} has too many values to be incremented")))
+            }
+        }
+    }
+
+    fn add_values(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
+        self.refuse_duplicates(description, values)?;
+        for value in values {
+            if find_value(&self.shard.schema, entry, description, value).is_some() {
+                return Err(self.value_exists(description, value));
+            }
+        }
+        entry.extend(description, values.iter().copied());
+        Ok(())
+    }
+
+    /// More than a few values are told apart by their sorted normal forms.
+    fn refuse_duplicates(&self, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
+        if values.len() < 2 {
+            return Ok(());
+        }
+        let attribute_type = description.attribute_type;
+        let form = |value: &[u8]| normal(&self.shard.schema, attribute_type, value).unwrap_or_else(|| value.to_vec());
+        let mut forms: Vec<_> = values.iter().map(|value| (form(value), *value)).collect();
+        forms.sort_unstable();
+        match forms.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => {
+                let name = self.shard.schema.describe(description);
+                Err(Refused::ValueExists(format!("{name} is given the value \"{}\" twice", printable(pair[1].1))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn delete_values(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
+        if entry.position(description).is_none() {
+            let name = self.shard.schema.describe(description);
+            return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {name}")));
+        }
+        if values.is_empty() {
+            entry.replace(description, []);
+        }
+        for value in values {
+            let Some(at) = find_value(&self.shard.schema, entry, description, value) else {
+                return Err(self.no_such_value(description, value));
+            };
+            let mut seen = 0;
+            entry.retain(description, |_| {
+                seen += 1;
+                seen - 1 != at
+            });
+        }
+        Ok(())
+    }
+
+    fn increment(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
+        let name = || self.shard.schema.describe(description);
+        let refuse = |text: String| Err(Refused::NotIncrementable(text));
+        let number = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|text| text.parse::<i128>().ok());
+        let &[by] = values else {
+            return refuse(format!("an increment of {} takes exactly one value", name()));
+        };
+        let Some(position) = entry.position(description) else {
+            return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {}", name())));
+        };
+        let Some(by) = number(by) else { return refuse(format!("{} cannot grow by what is not an integer", name())) };
+        let mut sums = Vec::new();
+        for value in entry.values(position) {
+            match number(value).and_then(|n| n.checked_add(by)) {
+                Some(sum) => sums.push(sum.to_string()),
+                None => return refuse(format!("the value \"{}\" of {} cannot be incremented", printable(value), name())),
+            }
+        }
+        entry.replace(description, sums.iter().map(String::as_bytes));
+        Ok(())
+    }
+
+    /// The values that the RDN is made of must stay (RFC 4511 section 4.6).
+    fn check_naming(&self, old: &EntryRef<'_>, edit: &mut Edit<'_>) -> Result<SmallVec<[TypeId; 2]>, Refused> {
+        let mut naming = SmallVec::new();
+        for (at, value) in old.naming() {
+            let description = old.shape.slots[at].description;
+            naming.push(description.attribute_type);
+            if !edit.touched.contains(&description) {
+                continue;
+            }
+            let Some(found) = find_value(&self.shard.schema, &edit.entry, description, value) else {
+                let name = self.shard.schema.describe(description);
+                let text = format!("{name} must keep the value \"{}\" that the entry is named by", printable(value));
+                return Err(Refused::NotAllowedOnRdn(text));
+            };
+            let position = edit.entry.position(description).expect("it has the value");
+            edit.entry.move_to_front(position, found);
+        }
+        Ok(naming)
+    }
+
+    /// Checks the changed entry and puts it in the old one's place.
+    pub(super) fn finish_edit(
+        &mut self,
+        old: &EntryRef<'_>,
+        edit: &mut Edit<'_>,
+        parent: u32,
+        naming: &[TypeId],
+        stamps: Stamps,
+    ) -> Result<(), Refused> {
+        let shard = self.shard;
+        let class_type = Description::plain(shard.schema.well_known().object_class);
+        if edit.touched.contains(&class_type) {
+            shard.schema.add_superclasses(&mut edit.entry);
+        }
+        let present: SmallVec<[Description; 2]> =
+            edit.sets.iter().filter(|s| s.count() > 0).map(|s| s.description).collect();
+        for set in edit.sets.iter().filter(|s| !s.is_unchanged() && !s.dropped) {
+            let values = shard.schema.check_joining_values(set.description, set.added(), CheckOptions::COMPLETE);
+            values.map_err(Refused::Schema)?;
+        }
+        let entry = std::mem::take(&mut edit.entry);
+        let checked = if shard.settings.schema_check {
+            let changed = Changed { touched: &edit.touched, elsewhere: &present, structural: old.shape.structural };
+            shard.schema.recheck(entry, changed, CheckOptions::COMPLETE).map_err(|(violation, raw)| {
+                edit.entry = raw;
+                Refused::Schema(violation)
+            })?
+        } else {
+            shard.schema.accept(entry)
+        };
+        let values: usize = (0..checked.len()).map(|at| checked.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
+        self.claim(2 * values + 4096 + edit.sets.iter().map(SetEdit::claim).sum::<usize>())?;
+        let id = old.id.0;
+        for description in &edit.touched {
+            if shard.indexes.cover(description.attribute_type) {
+                self.reindex(old, &checked, *description)?;
+            }
+        }
+        let mut sets: SmallVec<[(Description, ValueSet); 2]> = SmallVec::new();
+        for set in &edit.sets {
+            let after = if set.is_unchanged() { Some(set.set) } else { self.carry_out(id, set)? };
+            sets.extend(after.map(|after| (set.description, after)));
+        }
+        self.write_entry(&Write { id, parent, entry: &checked, sets: &sets, naming, stamps })?;
+        edit.entry = checked.into_raw();
+        Ok(())
+    }
+
+    fn reindex(&mut self, old: &EntryRef<'_>, new: &Entry<schema::Checked>, description: Description) -> Result<(), Refused> {
+        let after = new.values_of(description);
+        if description == Description::plain(self.shard.schema.well_known().object_class) {
+            let before = old.shape.class_values.iter().map(|v| &**v);
+            return self.index_change(old.id.0, description, before, after);
+        }
+        match old.shape.position(description).map(|at| old.slot(at)) {
+            Some(Values::Inline(before)) => self.index_change(old.id.0, description, before, after),
+            _ => self.index_change(old.id.0, description, std::iter::empty(), after),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! ModifyDN: an entry gets another RDN, another superior, or both. Its subordinates point to it by id, so a whole
+//! subtree moves at the cost of one entry.
+
+use super::Stamp;
+use super::name::{find_value, name_entry};
+use super::modify::Edit;
+use crate::deferred::Later;
+use crate::record::{EntryRef, Stamps};
+use crate::refused::Refused;
+use crate::resolve::Unresolved;
+use crate::shard::Writer;
+use model::{Description, EntryId, TypeId, dn};
+use std::sync::atomic::Ordering;
+
+/// A modifyDN (RFC 4511 section 4.9).
+#[derive(Clone, Copy, Debug)]
+pub struct ModifyDn<'a> {
+    /// The DN as it is.
+    pub dn: &'a [u8],
+    /// The RDN to be.
+    pub new_rdn: &'a [u8],
+    /// Are the values of the old RDN taken out of the entry?
+    pub delete_old_rdn: bool,
+    /// The superior to be; `None` for the one it has.
+    pub new_superior: Option<&'a [u8]>,
+}
+
+impl Writer<'_> {
+    /// Renames or moves the entry with this DN.
+    pub fn modify_dn(&mut self, modify_dn: ModifyDn<'_>, stamp: Stamp) -> Result<EntryId, Refused> {
+        let id = self.existing(modify_dn.dn)?;
+        let view = self.view();
+        let old = view.entry(id).expect("it was just found");
+        if old.parent().0 == 0 {
+            return Err(Refused::NamingViolation("the root of a naming context cannot be renamed".to_owned()));
+        }
+        let parent = match modify_dn.new_superior {
+            None => old.parent(),
+            Some(superior) => self.new_superior(superior)?,
+        };
+        if view.is_within(parent, id) {
+            return Err(Refused::BelowItself);
+        }
+        let (rest, invalid) = (dn::split_first(modify_dn.new_rdn).1, |e: dn::DnError| Refused::InvalidDn(e.to_string()));
+        let rdn = dn::parse_rdn(modify_dn.new_rdn).map_err(invalid)?;
+        if rest.is_some() {
+            return Err(Refused::InvalidDn("the new RDN must be a single RDN".to_owned()));
+        }
+        let mut keys = Vec::new();
+        crate::resolve::rdn_key(&self.shard.schema, modify_dn.new_rdn, &mut keys).map_err(Refused::InvalidDn)?;
+        let target = self.shard.target(parent.0, &keys, 0);
+        if view.lookup(&target, &keys, &mut self.state.cache).is_some_and(|other| other != id) {
+            return Err(Refused::EntryAlreadyExists);
+        }
+        let mut edit = self.begin_edit(&old);
+        let outcome = self.rename(&old, &mut edit, &rdn, modify_dn.delete_old_rdn, parent, stamp);
+        self.state.scratch.entry = edit.entry.into_cleared();
+        outcome?;
+        self.relink(&old, parent.0, target.tag)?;
+        Ok(id)
+    }
+
+    fn new_superior(&mut self, superior: &[u8]) -> Result<EntryId, Refused> {
+        let view = self.view();
+        match view.resolve(superior, &mut self.state.cache) {
+            Ok(id) => Ok(id),
+            Err(Unresolved::Invalid(reason)) => Err(Refused::InvalidDn(reason)),
+            Err(Unresolved::NoSuchObject(None)) if !self.shard.holds(superior) => Err(Refused::OutsideNamingContexts),
+            Err(Unresolved::NoSuchObject(matched)) => Err(Refused::NoSuchSuperior { matched }),
+        }
+    }
+
+    fn rename(
+        &mut self,
+        old: &EntryRef<'_>,
+        edit: &mut Edit<'_>,
+        rdn: &dn::Rdn<'_>,
+        delete_old_rdn: bool,
+        parent: EntryId,
+        stamp: Stamp,
+    ) -> Result<(), Refused> {
+        let schema = &self.shard.schema;
+        if edit.sets.iter().any(|set| rdn.iter().any(|ava| schema.find_type(ava.attribute_type) == Some(set.description.attribute_type))) {
+            return Err(Refused::NamingViolation("an attribute with so many values cannot name an entry".to_owned()));
+        }
+        if delete_old_rdn {
+            for (at, value) in old.naming() {
+                let description = old.shape.slots[at].description;
+                let found = find_value(schema, &edit.entry, description, value);
+                let mut seen = 0;
+                edit.entry.retain(description, |_| {
+                    seen += 1;
+                    Some(seen - 1) != found
+                });
+                edit.touched.push(description);
+            }
+        }
+        let naming: Vec<TypeId> = name_entry(schema, &mut edit.entry, rdn)?;
+        for attribute_type in &naming {
+            let description = Description::plain(*attribute_type);
+            if !edit.touched.contains(&description) {
+                edit.touched.push(description);
+            }
+        }
+        let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
+        self.finish_edit(old, edit, parent.0, &naming, stamps)
+    }
+
+    /// Makes the entry findable under its new name, and no longer under the old one.
+    fn relink(&mut self, old: &EntryRef<'_>, parent: u32, tag: u32) -> Result<(), Refused> {
+        let (shard, view) = (self.shard, self.view());
+        let id = old.id.0;
+        let mut old_key = Vec::new();
+        view.key_of(old, &mut old_key);
+        let old_tag = shard.dn_tag(old.parent().0, &old_key);
+        let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+        if old_tag != tag {
+            shard.dn_table.put(&mut self.state.dn, &shard.readers, tag, None, id).map_err(|_| full.clone())?;
+            self.later(Later::Dn { tag: old_tag, id });
+        }
+        if old.parent().0 != parent {
+            let (children, mut context) = Writer::context(&mut self.state, view);
+            let listed = shard.children.insert(children, &mut context, shard.child_tag(parent), id, |child| {
+            view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == parent)
+        });
+            listed.map_err(|_| full)?;
+            self.leave_superior(old.parent().0, id);
+        }
+        shard.names_changed.store(self.sequence, Ordering::Release);
+        Ok(())
+    }
+}

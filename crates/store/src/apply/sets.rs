@@ -1,0 +1,157 @@
+//! Changes to big value sets: judged first, made once the whole modify is known to be good.
+
+use super::name::normal;
+use crate::deferred::Later;
+use crate::record::{ValueSet, ber_octets};
+use crate::refused::Refused;
+use crate::shard::Writer;
+use crate::tree::{self, CHANGE_BYTES, TreeWriter};
+use model::Description;
+
+/// What a modify does to one big set.
+pub(super) struct SetEdit<'v> {
+    pub(super) description: Description,
+    pub(super) set: ValueSet,
+    adds: Vec<(u64, &'v [u8])>,
+    removes: Vec<(u64, &'v [u8])>,
+    /// The attribute goes, or its values are replaced by ones that do not lie in this set.
+    pub(super) dropped: bool,
+}
+
+impl<'v> SetEdit<'v> {
+    pub(super) fn new(description: Description, set: ValueSet) -> SetEdit<'v> {
+        SetEdit { description, set, adds: vec![], removes: vec![], dropped: false }
+    }
+
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.adds.is_empty() && self.removes.is_empty() && !self.dropped
+    }
+
+    /// Values that it will have.
+    pub(super) fn count(&self) -> usize {
+        if self.dropped { 0 } else { self.set.count as usize + self.adds.len() - self.removes.len() }
+    }
+
+    /// Bytes to claim.
+    pub(super) fn claim(&self) -> usize {
+        (self.adds.len() + self.removes.len()) * CHANGE_BYTES
+    }
+
+    pub(super) fn added(&self) -> impl Iterator<Item = &'v [u8]> {
+        self.adds.iter().map(|(_, value)| *value)
+    }
+}
+
+impl Writer<'_> {
+    fn set_has(&self, edit: &SetEdit<'_>, key: u64, value: &[u8]) -> bool {
+        let schema = &self.shard.schema;
+        let attribute_type = edit.description.attribute_type;
+        let wanted = normal(schema, attribute_type, value);
+        tree::contains(&self.shard.heap, edit.set.root, self.sequence, key, |stored| {
+            stored == value || (wanted.is_some() && normal(schema, attribute_type, stored) == wanted)
+        })
+    }
+
+    /// Plans to add values.
+    pub(super) fn plan_adds<'v>(&mut self, edit: &mut SetEdit<'v>, values: &[&'v [u8]]) -> Result<(), Refused> {
+        for value in values {
+            let key = self.set_key(edit.description.attribute_type, value);
+            if let Some(at) = edit.removes.iter().position(|(k, _)| *k == key) {
+                // Taken away and given back by one request: the old spelling stays.
+                edit.removes.swap_remove(at);
+                continue;
+            }
+            if edit.adds.iter().any(|(k, _)| *k == key) || self.set_has(edit, key, value) {
+                return Err(self.value_exists(edit.description, value));
+            }
+            edit.adds.push((key, value));
+        }
+        Ok(())
+    }
+
+    /// Plans to take values away.
+    pub(super) fn plan_removes<'v>(&mut self, edit: &mut SetEdit<'v>, values: &[&'v [u8]]) -> Result<(), Refused> {
+        for value in values {
+            let key = self.set_key(edit.description.attribute_type, value);
+            if let Some(at) = edit.adds.iter().position(|(k, _)| *k == key) {
+                edit.adds.swap_remove(at);
+                continue;
+            }
+            let gone = edit.removes.iter().any(|(k, _)| *k == key);
+            if gone || !self.set_has(edit, key, value) {
+                return Err(self.no_such_value(edit.description, value));
+            }
+            edit.removes.push((key, value));
+        }
+        Ok(())
+    }
+
+    /// Makes the planned changes; returns the set as it is then, `None` if nothing is left of it.
+    pub(super) fn carry_out(&mut self, id: u32, edit: &SetEdit<'_>) -> Result<Option<ValueSet>, Refused> {
+        let (shard, sequence) = (self.shard, self.version());
+        if edit.count() == 0 {
+            self.delete_set(id, edit.description, edit.set.root)?;
+            return Ok(None);
+        }
+        let mut set = edit.set;
+        for (key, value) in &edit.removes {
+            let stored = self.stored_spelling(edit, *key, value);
+            self.with_tree(sequence, |tree| tree.remove(set.root, (*key, &stored)))?;
+            set.count -= 1;
+            set.ber_bytes -= ber_octets(stored.len());
+            self.index_set_value(id, edit.description, &stored, false)?;
+        }
+        for (key, value) in &edit.adds {
+            self.index_set_value(id, edit.description, value, true)?;
+            self.with_tree(sequence, |tree| tree.insert(set.root, (*key, value)))?;
+            set.count += 1;
+            set.ber_bytes += ber_octets(value.len());
+        }
+        let _ = shard;
+        Ok(Some(set))
+    }
+
+    fn stored_spelling(&self, edit: &SetEdit<'_>, key: u64, value: &[u8]) -> Vec<u8> {
+        let schema = &self.shard.schema;
+        let attribute_type = edit.description.attribute_type;
+        let wanted = normal(schema, attribute_type, value);
+        let mut spelling = None;
+        tree::contains(&self.shard.heap, edit.set.root, self.sequence, key, |stored| {
+            let same = stored == value || (wanted.is_some() && normal(schema, attribute_type, stored) == wanted);
+            if same {
+                spelling = Some(stored.to_vec());
+            }
+            same
+        });
+        spelling.expect("it was there when the change was planned")
+    }
+
+    fn with_tree<T>(
+        &mut self,
+        sequence: u64,
+        change: impl FnOnce(&mut TreeWriter<'_>) -> Result<T, crate::segment::HeapFull>,
+    ) -> Result<T, Refused> {
+        let (shard, mut removed) = (self.shard, Vec::new());
+        let writer = &mut self.state.heap;
+        let outcome = change(&mut TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed });
+        removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+        outcome.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+    }
+
+    pub(super) fn value_exists(&self, description: Description, value: &[u8]) -> Refused {
+        let name = self.shard.schema.describe(description);
+        Refused::ValueExists(format!("{name} has the value \"{}\" already", printable(value)))
+    }
+
+    pub(super) fn no_such_value(&self, description: Description, value: &[u8]) -> Refused {
+        let name = self.shard.schema.describe(description);
+        Refused::NoSuchAttribute(format!("{name} has no value \"{}\"", printable(value)))
+    }
+}
+
+/// A value for a message: at most 80 characters of it.
+pub(super) fn printable(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&value[..value.len().min(320)]);
+    let short: String = text.chars().take(80).collect();
+    if short.len() < text.len() || value.len() > 320 { format!("{short}...") } else { short }
+}

@@ -1,0 +1,251 @@
+use super::*;
+use crate::index::IndexSettings;
+use crate::resolve::DnCache;
+use crate::search::evaluate::Evaluator;
+use crate::search::{Compiled, Cursor, Step};
+use crate::shard::{Reader, Shard};
+use crate::shard::tests::shard_with;
+use model::filter::{Assertion, Filter};
+use model::{Description, Entry, ResultCode, Scope};
+use smallvec::smallvec;
+use std::sync::Arc;
+
+pub(crate) fn stamp(writer: &mut Writer<'_>) -> Stamp {
+    Stamp { csn: writer.stamp(1_767_323_045_000), actor: 0 }
+}
+
+pub(crate) fn add(shard: &Shard, dn: &str, attributes: &[(&str, &[&str])]) -> Result<EntryId, Refused> {
+    let mut entry = Entry::new();
+    for (name, values) in attributes {
+        entry.push_attribute(shard.schema.intern_description(name.as_bytes()).expect("a known type"));
+        values.iter().for_each(|value| entry.push_value(value.as_bytes()));
+    }
+    let mut writer = shard.writer();
+    let stamp = stamp(&mut writer);
+    let outcome = writer.add(Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: false }, stamp);
+    writer.publish();
+    outcome
+}
+
+pub(crate) fn change(shard: &Shard, dn: &str, kind: ChangeKind, name: &str, values: &[&str]) -> Result<EntryId, Refused> {
+    let description = shard.schema.intern_description(name.as_bytes()).expect("a known type");
+    let values = values.iter().map(|v| v.as_bytes()).collect();
+    let changes = [Change { kind, description, values }];
+    let mut writer = shard.writer();
+    let stamp = stamp(&mut writer);
+    let modify = Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false };
+    let outcome = writer.modify(modify, stamp);
+    writer.publish();
+    outcome
+}
+
+fn delete(shard: &Shard, dn: &str) -> Result<EntryId, Refused> {
+    let mut writer = shard.writer();
+    let outcome = writer.delete(dn.as_bytes());
+    writer.publish();
+    outcome
+}
+
+fn rename(shard: &Shard, dn: &str, new_rdn: &str, delete_old_rdn: bool, superior: Option<&str>) -> Result<EntryId, Refused> {
+    let mut writer = shard.writer();
+    let stamp = stamp(&mut writer);
+    let new_superior = superior.map(str::as_bytes);
+    let modify_dn = ModifyDn { dn: dn.as_bytes(), new_rdn: new_rdn.as_bytes(), delete_old_rdn, new_superior };
+    let outcome = writer.modify_dn(modify_dn, stamp);
+    writer.publish();
+    outcome
+}
+
+fn code<T>(outcome: Result<T, Refused>) -> ResultCode {
+    outcome.err().map_or(ResultCode::Success, |refused| refused.result_code())
+}
+
+/// DNs that a search finds, sorted.
+pub(crate) fn find(shard: &Arc<Shard>, base: &str, scope: Scope, filter: &Filter<'_>) -> Vec<String> {
+    let mut reader = Reader::register(shard).expect("a slot is free");
+    let pin = reader.pin();
+    let point = pin.read_point();
+    let mut evaluator = Evaluator::default();
+    let base = point.resolve(base.as_bytes(), &mut evaluator.cache).expect("the base exists");
+    let compiled = Compiled::new(filter, shard, &|_| true);
+    let mut cursor = Cursor::open(point, base, scope, compiled, None);
+    let mut found = Vec::new();
+    loop {
+        match cursor.step(point, &mut evaluator, &mut 1000) {
+            Step::Entry(entry) => {
+                let mut dn = Vec::new();
+                point.write_dn(&entry, &mut evaluator.cache, &mut dn);
+                found.push(String::from_utf8(dn).expect("a DN is text"));
+            }
+            Step::Pause => {}
+            Step::End => break,
+        }
+    }
+    found.sort();
+    found
+}
+
+pub(crate) fn equality<'f>(attribute: &'f str, value: &'f str) -> Filter<'f> {
+    Filter::Equality(Assertion { attribute: attribute.as_bytes(), value: value.as_bytes() })
+}
+
+const PERSON: [(&str, &[&str]); 2] = [("objectClass", &["inetOrgPerson"]), ("sn", &["x"])];
+
+fn indexed() -> Arc<Shard> {
+    let index = |attribute: &str| IndexSettings {
+        attribute: attribute.to_owned(),
+        equality: true,
+        presence: true,
+        substring: attribute == "cn",
+        ordering: attribute == "uidNumber",
+    };
+    shard_with(vec![index("cn"), index("uid"), index("member"), index("uidNumber")])
+}
+
+fn populated() -> Arc<Shard> {
+    let shard = indexed();
+    add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
+    add(&shard, "ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).unwrap();
+    add(&shard, "ou=b,dc=com", &[("objectClass", &["organizationalUnit"])]).unwrap();
+    for n in 0..20 {
+        let dn = format!("cn=Person {n},ou=a,dc=com");
+        add(&shard, &dn, &[PERSON[0], PERSON[1], ("uid", &[&format!("p{n}")])]).unwrap();
+    }
+    shard
+}
+
+#[test]
+fn what_is_added_is_found() {
+    let shard = populated();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("cn", "person  7")), ["cn=Person 7,ou=a,dc=com"]);
+    assert_eq!(find(&shard, "DC=COM", Scope::Subtree, &equality("UID", "P3")).len(), 1);
+    assert_eq!(find(&shard, "ou=a,dc=com", Scope::One, &Filter::And(vec![])).len(), 20);
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &Filter::Present(b"objectClass")).len(), 23);
+    assert_eq!(find(&shard, "dc=com", Scope::Subordinates, &equality("objectClass", "person")).len(), 20);
+    assert_eq!(find(&shard, "dc=com", Scope::One, &equality("hasSubordinates", "TRUE")), ["ou=a,dc=com"]);
+    assert_eq!(find(&shard, "dc=com", Scope::One, &equality("numSubordinates", "20")), ["ou=a,dc=com"]);
+}
+
+#[test]
+fn adds_are_refused_for_good_reasons() {
+    let shard = populated();
+    assert_eq!(code(add(&shard, "cn=person 1,ou=a,dc=com", &PERSON)), ResultCode::EntryAlreadyExists);
+    assert_eq!(code(add(&shard, "cn=x,ou=none,dc=com", &PERSON)), ResultCode::NoSuchObject);
+    assert_eq!(code(add(&shard, "cn=x,dc=org", &PERSON)), ResultCode::NoSuchObject);
+    assert_eq!(code(add(&shard, "nope=x,dc=com", &PERSON)), ResultCode::InvalidDnSyntax);
+    assert_eq!(code(add(&shard, "cn=x,dc=com", &[PERSON[0]])), ResultCode::ObjectClassViolation);
+    assert_eq!(shard.entries(), 23);
+}
+
+#[test]
+fn modify_keeps_indexes_in_step() {
+    let shard = populated();
+    let dn = "cn=Person 1,ou=a,dc=com";
+    change(&shard, dn, ChangeKind::Replace, "uid", &["new"]).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p1")).len(), 0);
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "new")), [dn]);
+    change(&shard, dn, ChangeKind::Add, "uid", &["p1", "other"]).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p1")), [dn]);
+    assert_eq!(code(change(&shard, dn, ChangeKind::Add, "uid", &["OTHER"])), ResultCode::AttributeOrValueExists);
+    assert_eq!(code(change(&shard, dn, ChangeKind::Delete, "uid", &["none"])), ResultCode::NoSuchAttribute);
+    assert_eq!(code(change(&shard, dn, ChangeKind::Delete, "cn", &[])), ResultCode::NotAllowedOnRdn);
+    assert_eq!(code(change(&shard, dn, ChangeKind::Delete, "sn", &[])), ResultCode::ObjectClassViolation);
+    assert_eq!(code(change(&shard, dn, ChangeKind::Replace, "entryUUID", &["x"])), ResultCode::ConstraintViolation);
+    change(&shard, dn, ChangeKind::Delete, "uid", &[]).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "new")).len(), 0);
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &Filter::Present(b"uid")).len(), 19);
+}
+
+#[test]
+fn a_subtree_moves_with_its_root() {
+    let shard = populated();
+    rename(&shard, "ou=a,dc=com", "ou=c", true, Some("ou=b,dc=com")).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p3")), ["cn=Person 3,ou=c,ou=b,dc=com"]);
+    assert_eq!(find(&shard, "ou=b,dc=com", Scope::Subtree, &Filter::And(vec![])).len(), 22);
+    assert_eq!(find(&shard, "dc=com", Scope::One, &Filter::And(vec![])), ["ou=b,dc=com"]);
+    assert_eq!(code(rename(&shard, "ou=b,dc=com", "ou=b", true, Some("ou=c,ou=b,dc=com"))), ResultCode::UnwillingToPerform);
+    assert_eq!(code(delete(&shard, "ou=b,dc=com")), ResultCode::NotAllowedOnNonLeaf);
+    let mut cache = DnCache::default();
+    assert!(shard.unpinned().resolve(b"ou=a,dc=com", &mut cache).is_err());
+}
+
+#[test]
+fn renames_keep_or_drop_the_old_value() {
+    let shard = populated();
+    rename(&shard, "cn=Person 1,ou=a,dc=com", "cn=One", false, None).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("cn", "Person 1")), ["cn=One,ou=a,dc=com"]);
+    rename(&shard, "cn=One,ou=a,dc=com", "cn=Two+uid=two", true, None).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("cn", "One")).len(), 0);
+    let both = find(&shard, "dc=com", Scope::Subtree, &equality("uid", "two"));
+    assert_eq!(both, ["cn=Two+uid=two,ou=a,dc=com"]);
+    change(&shard, "UID=TWO+cn=two,ou=a,dc=com", ChangeKind::Replace, "sn", &["y"]).unwrap();
+    assert_eq!(code(rename(&shard, "cn=Person 2,ou=a,dc=com", "cn=person 3", true, None)), ResultCode::EntryAlreadyExists);
+    rename(&shard, "cn=Person 2,ou=a,dc=com", "cn=PERSON 2", true, None).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("cn", "person 2")), ["cn=PERSON 2,ou=a,dc=com"]);
+}
+
+#[test]
+fn deleted_entries_are_gone_and_their_ids_come_back() {
+    let shard = populated();
+    let id = delete(&shard, "cn=Person 5,ou=a,dc=com").unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p5")).len(), 0);
+    let again = add(&shard, "cn=Person 5,ou=a,dc=com", &[PERSON[0], PERSON[1], ("uid", &["p5"])]).unwrap();
+    assert_eq!(id, again);
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p5")).len(), 1);
+    assert_eq!(shard.entries(), 23);
+}
+
+#[test]
+fn big_sets_grow_and_shrink() {
+    let shard = populated();
+    let members: Vec<String> = (0..5000).map(|n| format!("cn=Member {n},ou=x,dc=com")).collect();
+    let refs: Vec<&str> = members.iter().map(String::as_str).collect();
+    let group = "cn=group,dc=com";
+    add(&shard, group, &[("objectClass", &["groupOfNames"]), ("member", &refs)]).unwrap();
+    let count = |n: usize| find(&shard, "dc=com", Scope::Subtree, &equality("member", &format!("CN=member {n},ou=X,dc=com"))).len();
+    assert_eq!((count(0), count(4999), count(5000)), (1, 1, 0));
+    assert_eq!(code(change(&shard, group, ChangeKind::Add, "member", &[refs[17]])), ResultCode::AttributeOrValueExists);
+    change(&shard, group, ChangeKind::Add, "member", &["cn=Member 5000,ou=x,dc=com"]).unwrap();
+    change(&shard, group, ChangeKind::Delete, "member", &[refs[0], refs[4999]]).unwrap();
+    assert_eq!((count(0), count(4999), count(5000)), (0, 0, 1));
+    assert_eq!(code(change(&shard, group, ChangeKind::Delete, "member", &[refs[0]])), ResultCode::NoSuchAttribute);
+    change(&shard, group, ChangeKind::Replace, "description", &["still a group"]).unwrap();
+    assert_eq!(count(77), 1);
+    assert_eq!(code(change(&shard, group, ChangeKind::Delete, "member", &[])), ResultCode::ObjectClassViolation);
+    change(&shard, group, ChangeKind::Replace, "member", &[refs[3]]).unwrap();
+    assert_eq!((count(3), count(77), count(5000)), (1, 0, 0));
+    delete(&shard, group).unwrap();
+    assert_eq!(count(3), 0);
+}
+
+#[test]
+fn numbers_are_incremented_and_ordered() {
+    let shard = populated();
+    let posix = [("objectClass", &["account", "posixAccount"][..]), ("cn", &["u"]), ("gidNumber", &["1"]), ("homeDirectory", &["/"])];
+    for n in [5, 50, 500] {
+        let number = n.to_string();
+        let mut attributes = posix.to_vec();
+        let values: [&str; 1] = [&number];
+        attributes.push(("uidNumber", &values));
+        add(&shard, &format!("uid=u{n},dc=com"), &attributes).unwrap();
+    }
+    let at_least = |n: &'static str| Filter::GreaterOrEqual(Assertion { attribute: b"uidNumber", value: n.as_bytes() });
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &at_least("50")).len(), 2);
+    change(&shard, "uid=u5,dc=com", ChangeKind::Increment, "uidNumber", &["100"]).unwrap();
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &at_least("50")).len(), 3);
+    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uidNumber", "105")).len(), 1);
+    assert_eq!(code(change(&shard, "uid=u5,dc=com", ChangeKind::Increment, "cn", &["1"])), ResultCode::ConstraintViolation);
+    let _: Change<'_> = Change { kind: ChangeKind::Add, description: Description::plain(model::TypeId(0)), values: smallvec![] };
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let shard = populated();
+    let value = "x".repeat(60_000);
+    let outcome = (0..100_000).try_for_each(|n| {
+        let dn = format!("cn=big {n},dc=com");
+        add(&shard, &dn, &[PERSON[0], PERSON[1], ("description", &[&value])]).map(|_| ())
+    });
+    assert_eq!(code(outcome), ResultCode::AdminLimitExceeded);
+    assert!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p5")).len() == 1);
+}

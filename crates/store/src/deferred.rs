@@ -1,0 +1,83 @@
+//! What must wait until no reader can need it: removals from indexes, and ids.
+
+use crate::shard::Writer;
+use std::collections::VecDeque;
+
+/// Removals made per published batch at most, so that no batch pays for a great delete alone.
+const RUN_MAX: usize = 20_000;
+
+/// A removal that is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Later {
+    /// The object with this id is removed and unreachable: forget it, its id is free.
+    Forget(u32),
+    /// The entry no longer has this DN.
+    Dn { tag: u32, id: u32 },
+    /// The entry is no longer below this superior.
+    Child { parent: u32, id: u32 },
+    /// The entry no longer has this key in an attribute index.
+    Key { index: u16, key: crate::index::Key, id: u32 },
+}
+
+/// Removals in the order of their sequence.
+#[derive(Default)]
+pub(crate) struct Deferred {
+    queue: VecDeque<(u64, Later)>,
+}
+
+impl Deferred {
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+impl Writer<'_> {
+    /// Puts a removal off until no reader is older than this batch.
+    pub(crate) fn later(&mut self, what: Later) {
+        self.state.deferred.queue.push_back((self.sequence, what));
+    }
+
+    /// Makes the removals that no reader stands against. Whether an entry has come back to a key meanwhile is
+    /// looked up on the entry.
+    pub(crate) fn run_deferred(&mut self) {
+        if self.state.deferred.len() == 0 {
+            return;
+        }
+        let oldest = self.shard.readers.oldest();
+        for _ in 0..RUN_MAX {
+            match self.state.deferred.queue.front() {
+                Some((sequence, what)) if *sequence <= oldest => {
+                    let what = *what;
+                    self.state.deferred.queue.pop_front();
+                    self.run_one(what);
+                }
+                _ => break,
+            }
+        }
+    }
+
+    fn run_one(&mut self, what: Later) {
+        let (shard, view) = (self.shard, self.view());
+        match what {
+            Later::Forget(id) => shard.heap.forget(&mut self.state.heap, id),
+            Later::Dn { tag, id } => {
+                let still = view.entry(model::EntryId(id)).is_some_and(|entry| {
+                    let mut key = Vec::new();
+                    view.key_of(&entry, &mut key);
+                    shard.dn_tag(entry.parent().0, &key) == tag
+                });
+                if !still {
+                    shard.dn_table.remove(tag, id);
+                }
+            }
+            Later::Child { parent, id } => {
+                let still = view.entry(model::EntryId(id)).is_some_and(|entry| entry.parent().0 == parent);
+                if !still {
+                    let (children, mut context) = Writer::context(&mut self.state, view);
+                    shard.children.remove(children, &mut context, shard.child_tag(parent), id);
+                }
+            }
+            Later::Key { index, key, id } => self.remove_key(index, key, id),
+        }
+    }
+}

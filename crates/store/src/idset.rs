@@ -1,0 +1,232 @@
+//! Sets of entry ids that grow without bound: the long lists of an index. Readers iterate while the writer adds;
+//! like every index, a set may hold ids that no longer belong: what is found is verified on the entry.
+//!
+//! A set is a sorted list of chunks, one per 65,536 ids. A chunk is a sorted array of up to 4,096 low halves, to
+//! which an ascending id is appended in place, or a bitmap of 8 KiB.
+
+use crate::cell::{Garbage, Published};
+use crate::shard::ReadPoint;
+use crate::sync::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32};
+
+const ARRAY_MAX: usize = 4096;
+const BITMAP_WORDS: usize = 1024;
+
+/// A set of ids, and how many of its members are alive.
+pub(crate) struct IdSet {
+    chunks: Published<Vec<(u16, Arc<Published<Chunk>>)>>,
+    len: AtomicU32,
+}
+
+enum Chunk {
+    Array { len: AtomicU32, lows: Box<[AtomicU16]> },
+    Bitmap(Box<[AtomicU64]>),
+}
+
+impl Chunk {
+    fn array(lows: &[u16], capacity: usize) -> Chunk {
+        let cells = (0..capacity).map(|at| AtomicU16::new(lows.get(at).copied().unwrap_or(0)));
+        Chunk::Array { len: AtomicU32::new(lows.len() as u32), lows: cells.collect() }
+    }
+
+    fn bitmap(lows: impl Iterator<Item = u16>) -> Chunk {
+        let words: Box<[AtomicU64]> = (0..BITMAP_WORDS).map(|_| AtomicU64::new(0)).collect();
+        for low in lows {
+            words[low as usize / 64].fetch_or(1 << (low % 64), Ordering::Relaxed);
+        }
+        Chunk::Bitmap(words)
+    }
+
+    fn lows(&self) -> Vec<u16> {
+        let mut out = Vec::new();
+        self.push_from(0, usize::MAX, &mut out);
+        out
+    }
+
+    /// Appends up to `max` members that are at least `from`.
+    fn push_from(&self, from: u16, max: usize, out: &mut Vec<u16>) {
+        match self {
+            Chunk::Array { len, lows } => {
+                let lows = &lows[..len.load(Ordering::Acquire) as usize];
+                let start = lows.partition_point(|low| low.load(Ordering::Relaxed) < from);
+                out.extend(lows[start..].iter().take(max).map(|low| low.load(Ordering::Relaxed)));
+            }
+            Chunk::Bitmap(words) => {
+                let end = out.len().saturating_add(max);
+                for (at, word) in words.iter().enumerate().skip(from as usize / 64) {
+                    let mut bits = word.load(Ordering::Acquire);
+                    if at == from as usize / 64 {
+                        bits &= u64::MAX << (from % 64);
+                    }
+                    while bits != 0 && out.len() < end {
+                        out.push((at * 64 + bits.trailing_zeros() as usize) as u16);
+                        bits &= bits - 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Chunk::Array { lows, .. } => 24 + lows.len() * 2,
+            Chunk::Bitmap(_) => 24 + BITMAP_WORDS * 8,
+        }
+    }
+}
+
+impl IdSet {
+    pub(crate) fn new() -> IdSet {
+        IdSet { chunks: Published::new(Vec::new()), len: AtomicU32::new(0) }
+    }
+
+    /// Members added less members removed: what the writer counts, not what a reader at an older point would.
+    pub(crate) fn len(&self) -> u32 {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Adds an id; false if it is there already. Writer only.
+    pub(crate) fn insert(&self, id: u32, writer: ReadPoint<'_>, garbage: &mut Garbage) -> bool {
+        let (high, low) = ((id >> 16) as u16, id as u16);
+        let chunks = self.chunks.load(writer);
+        let added = match chunks.binary_search_by_key(&high, |(h, _)| *h) {
+            Ok(at) => insert_low(&chunks[at].1, low, writer, garbage),
+            Err(at) => {
+                let mut more = chunks.clone();
+                more.insert(at, (high, Arc::new(Published::new(Chunk::array(&[low], 4)))));
+                self.chunks.swap(more, garbage);
+                true
+            }
+        };
+        self.len.fetch_add(u32::from(added), Ordering::Relaxed);
+        added
+    }
+
+    /// Takes an id away; false if it was not there. Writer only.
+    pub(crate) fn remove(&self, id: u32, writer: ReadPoint<'_>, garbage: &mut Garbage) -> bool {
+        let (high, low) = ((id >> 16) as u16, id as u16);
+        let chunks = self.chunks.load(writer);
+        let Ok(at) = chunks.binary_search_by_key(&high, |(h, _)| *h) else { return false };
+        let removed = match chunks[at].1.load(writer) {
+            Chunk::Bitmap(words) => {
+                let bit = 1 << (low % 64);
+                words[low as usize / 64].fetch_and(!bit, Ordering::AcqRel) & bit != 0
+            }
+            chunk @ Chunk::Array { .. } => {
+                let mut lows = chunk.lows();
+                match lows.binary_search(&low) {
+                    Ok(position) => {
+                        lows.remove(position);
+                        chunks[at].1.swap(Chunk::array(&lows, lows.len().next_power_of_two()), garbage);
+                        true
+                    }
+                    Err(_) => false,
+                }
+            }
+        };
+        self.len.fetch_sub(u32::from(removed), Ordering::Relaxed);
+        removed
+    }
+
+    /// Appends up to `max` ids that are at least `from`, ascending. Fewer means that there are no more.
+    pub(crate) fn push_from(&self, from: u32, max: usize, read_point: ReadPoint<'_>, out: &mut Vec<u32>) {
+        let end = out.len() + max;
+        let mut lows = Vec::new();
+        for (high, chunk) in self.chunks.load(read_point) {
+            let first = u32::from(*high) << 16;
+            if first + 0xffff < from || out.len() == end {
+                continue;
+            }
+            lows.clear();
+            chunk.load(read_point).push_from(from.saturating_sub(first) as u16, end - out.len(), &mut lows);
+            out.extend(lows.iter().map(|&low| first | u32::from(low)));
+        }
+    }
+
+    /// Is it a member?
+    #[cfg(test)]
+    pub(crate) fn contains(&self, id: u32, read_point: ReadPoint<'_>) -> bool {
+        let mut out = Vec::new();
+        self.push_from(id, 1, read_point, &mut out);
+        out == [id]
+    }
+
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self, read_point: ReadPoint<'_>) -> usize {
+        let chunks = self.chunks.load(read_point);
+        48 + chunks.capacity() * 16 + chunks.iter().map(|(_, c)| c.load(read_point).bytes()).sum::<usize>()
+    }
+}
+
+fn insert_low(chunk: &Published<Chunk>, low: u16, writer: ReadPoint<'_>, garbage: &mut Garbage) -> bool {
+    match chunk.load(writer) {
+        Chunk::Bitmap(words) => {
+            let bit = 1 << (low % 64);
+            words[low as usize / 64].fetch_or(bit, Ordering::AcqRel) & bit == 0
+        }
+        Chunk::Array { len, lows } => {
+            let count = len.load(Ordering::Relaxed) as usize;
+            let ascending = count == 0 || lows[count - 1].load(Ordering::Relaxed) < low;
+            if ascending && count < lows.len() {
+                lows[count].store(low, Ordering::Relaxed);
+                len.store(count as u32 + 1, Ordering::Release);
+                return true;
+            }
+            let mut all: Vec<u16> = lows[..count].iter().map(|l| l.load(Ordering::Relaxed)).collect();
+            let Err(at) = all.binary_search(&low) else { return false };
+            all.insert(at, low);
+            let next = if all.len() > ARRAY_MAX {
+                Chunk::bitmap(all.into_iter())
+            } else {
+                Chunk::array(&all, (all.len() * 3 / 2).next_multiple_of(4).min(ARRAY_MAX))
+            };
+            chunk.swap(next, garbage);
+            true
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::shard::tests::small_shard;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+        #[test]
+        fn agrees_with_a_set(steps in proptest::collection::vec((0u8..4, 0u32..200_000), 0..6000)) {
+            let shard = small_shard();
+            let point = shard.unpinned();
+            let (set, mut model, mut garbage) = (IdSet::new(), BTreeSet::new(), Garbage::default());
+            for (kind, id) in steps {
+                if kind > 0 {
+                    prop_assert_eq!(set.insert(id, point, &mut garbage), model.insert(id));
+                } else {
+                    prop_assert_eq!(set.remove(id, point, &mut garbage), model.remove(&id));
+                }
+            }
+            let mut all = Vec::new();
+            set.push_from(0, usize::MAX - 1, point, &mut all);
+            prop_assert_eq!(&all, &model.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(set.len() as usize, model.len());
+            let mut some = Vec::new();
+            set.push_from(70_000, 10, point, &mut some);
+            prop_assert_eq!(some, model.range(70_000..).take(10).copied().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_dense_range_costs_little() {
+        let shard = small_shard();
+        let point = shard.unpinned();
+        let (set, mut garbage) = (IdSet::new(), Garbage::default());
+        for id in 1..1_000_000 {
+            set.insert(id, point, &mut garbage);
+        }
+        assert!(set.bytes(point) < 150_000, "{}", set.bytes(point));
+        assert!(set.contains(999_999, point) && !set.contains(1_000_000, point));
+    }
+}

@@ -1,0 +1,434 @@
+//! Attribute indexes. An index on a type holds the values of its subtypes too, with all their options.
+//!
+//! Equality and substring indexes go from hashes to ids ([`Postings`]); presence is one set of ids; an ordering
+//! index is a tree of the first eight bytes of the ordering key. All but the tree are supersets of the truth:
+//! additions come before an entry is visible, removals after the last reader that may need them.
+
+use crate::hash::Full;
+use crate::idset::IdSet;
+use crate::postings::{Context, Found, Postings, PostingsWriter};
+use crate::record::{EntryRef, Values};
+use crate::refused::Refused;
+use crate::shard::{ReadPoint, Writer};
+use crate::tree::{self, TreeWriter};
+use crate::deferred::Later;
+use model::{Description, EntryId, TypeId};
+use schema::Schema;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Anchors that mark the ends of a value among its trigrams.
+const START: u8 = 1;
+const END: u8 = 2;
+
+/// Which indexes an attribute type has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexSettings {
+    /// Attribute type, by name or OID.
+    pub attribute: String,
+    /// `eq`: for `(a=b)`.
+    pub equality: bool,
+    /// `pres`: for `(a=*)`.
+    pub presence: bool,
+    /// `sub`: for `(a=b*c)`, where the parts have three or more bytes, ends of the value included.
+    pub substring: bool,
+    /// `ord`: for `(a>=b)` and `(a<=b)`.
+    pub ordering: bool,
+}
+
+/// A key in one index of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// Hash of the normalised value.
+    Equality(u64),
+    /// The attribute is there.
+    Presence,
+    /// Hash of three bytes of the normalised value.
+    Substring(u64),
+    /// First bytes of the ordering key.
+    Ordering(u64),
+}
+
+/// The indexes of one attribute type.
+pub(crate) struct AttributeIndex {
+    pub(crate) attribute_type: TypeId,
+    pub(crate) equality: Option<Postings>,
+    pub(crate) presence: Option<IdSet>,
+    pub(crate) substring: Option<Postings>,
+    /// Root of the tree, 0 until the first entry comes.
+    ordering: Option<AtomicU32>,
+}
+
+/// The writer's side of one attribute's indexes.
+pub(crate) struct AttributeIndexWriter {
+    equality: Option<PostingsWriter>,
+    substring: Option<PostingsWriter>,
+    /// While loading: items of the ordering tree, not yet sorted.
+    unsorted: Vec<(u64, u32)>,
+}
+
+/// All attribute indexes.
+pub(crate) struct Indexes {
+    all: Vec<AttributeIndex>,
+    /// By attribute type: the indexes that hold its values.
+    by_type: Vec<Vec<u16>>,
+}
+
+pub(crate) type IndexesWriter = Vec<AttributeIndexWriter>;
+
+impl Indexes {
+    pub(crate) fn create(
+        settings: &[IndexSettings],
+        schema: &Schema,
+        entries_max: usize,
+    ) -> Result<(Indexes, IndexesWriter), String> {
+        let (mut all, mut writers) = (Vec::new(), Vec::new());
+        let postings = |wanted: bool| -> Result<(Option<Postings>, Option<PostingsWriter>), String> {
+            match wanted.then(|| Postings::create(entries_max)).transpose() {
+                Ok(made) => Ok(made.unzip()),
+                Err(e) => Err(e.to_string()),
+            }
+        };
+        let mut by_type = vec![Vec::new(); schema.attribute_types().len()];
+        for wanted in settings {
+            let name = &wanted.attribute;
+            let attribute_type =
+                schema.find_type(name.as_bytes()).ok_or_else(|| format!("index on {name}: no such attribute type"))?;
+            if all.iter().any(|i: &AttributeIndex| i.attribute_type == attribute_type) {
+                return Err(format!("index on {name}: given twice"));
+            }
+            check_rules(wanted, schema, attribute_type)?;
+            let ((equality, equality_writer), (substring, substring_writer)) =
+                (postings(wanted.equality)?, postings(wanted.substring)?);
+            for subtype in schema.subtypes(attribute_type) {
+                by_type[subtype.0 as usize].push(all.len() as u16);
+            }
+            all.push(AttributeIndex {
+                attribute_type,
+                equality,
+                presence: wanted.presence.then(IdSet::new),
+                substring,
+                ordering: wanted.ordering.then(|| AtomicU32::new(0)),
+            });
+            writers.push(AttributeIndexWriter { equality: equality_writer, substring: substring_writer, unsorted: vec![] });
+        }
+        Ok((Indexes { all, by_type }, writers))
+    }
+
+    /// The indexes of this very type, for an assertion on it.
+    #[inline]
+    pub(crate) fn of(&self, attribute_type: TypeId) -> Option<&AttributeIndex> {
+        let numbers = self.by_type.get(attribute_type.0 as usize)?;
+        numbers.iter().map(|n| &self.all[*n as usize]).find(|index| index.attribute_type == attribute_type)
+    }
+
+    /// Must a change of values of this type be noted in some index?
+    pub(crate) fn cover(&self, attribute_type: TypeId) -> bool {
+        self.by_type.get(attribute_type.0 as usize).is_some_and(|numbers| !numbers.is_empty())
+    }
+
+    pub(crate) fn bytes(&self, writers: &IndexesWriter, view: ReadPoint<'_>) -> u64 {
+        let mut sum = 0;
+        for (index, writer) in self.all.iter().zip(writers) {
+            for (postings, side) in [(&index.equality, &writer.equality), (&index.substring, &writer.substring)] {
+                if let (Some(postings), Some(side)) = (postings, side) {
+                    sum += postings.bytes(side);
+                }
+            }
+            sum += index.presence.as_ref().map_or(0, |set| set.bytes(view));
+            sum += writer.unsorted.capacity() * 16;
+        }
+        sum as u64
+    }
+}
+
+fn check_rules(wanted: &IndexSettings, schema: &Schema, attribute_type: TypeId) -> Result<(), String> {
+    let definition = schema.attribute_type(attribute_type);
+    let missing = [
+        (wanted.equality && definition.equality.is_none(), "equality"),
+        (wanted.substring && definition.substring.is_none(), "substring"),
+        (wanted.ordering && definition.ordering.is_none(), "ordering"),
+    ];
+    match missing.iter().find(|(is_missing, _)| *is_missing) {
+        Some((_, kind)) => Err(format!("index on {}: the type has no {kind} matching rule", wanted.attribute)),
+        None => Ok(()),
+    }
+}
+
+impl AttributeIndex {
+    /// Root of the ordering tree, if there is one and it has been built.
+    pub(crate) fn ordering_root(&self) -> Option<Option<u32>> {
+        let root = self.ordering.as_ref()?.load(Ordering::Acquire);
+        Some((root != 0).then_some(root))
+    }
+
+    /// The keys of one value.
+    fn push_keys(&self, view: ReadPoint<'_>, value: &[u8], out: &mut Vec<Key>) {
+        let (schema, mut normal) = (&view.shard.schema, Vec::new());
+        let definition = schema.attribute_type(self.attribute_type);
+        if self.equality.is_some() && schema.normalise_equality(self.attribute_type, value, &mut normal).is_ok() {
+            out.push(Key::Equality(view.shard.value_hash(&normal)));
+        }
+        normal.clear();
+        if let (Some(_), Some(rule)) = (&self.substring, definition.substring) {
+            if rule.normalise_value(schema, value, &mut normal).is_ok() {
+                out.extend(trigrams(view, &normal).map(Key::Substring));
+            }
+        }
+        normal.clear();
+        if let (Some(_), Some(rule)) = (&self.ordering, definition.ordering) {
+            if rule.ordering_key(schema, value, &mut normal).is_ok() {
+                out.push(Key::Ordering(prefix(&normal)));
+            }
+        }
+    }
+}
+
+/// The first eight bytes as a number in the same order.
+pub(crate) fn prefix(key: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    let len = key.len().min(8);
+    word[..len].copy_from_slice(&key[..len]);
+    u64::from_be_bytes(word)
+}
+
+/// Hashes of all runs of three bytes of a normalised value with its ends marked.
+fn trigrams<'n>(view: ReadPoint<'n>, normal: &'n [u8]) -> impl Iterator<Item = u64> + 'n {
+    let at = move |n: usize| match n {
+        0 => START,
+        n if n == normal.len() + 1 => END,
+        n => normal[n - 1],
+    };
+    (0..normal.len()).map(move |n| view.shard.value_hash(&[at(n), at(n + 1), at(n + 2)]))
+}
+
+/// Hashes of the trigrams that a value must have to contain this part.
+pub(crate) fn part_trigrams(view: ReadPoint<'_>, part: &[u8], is_initial: bool, is_final: bool) -> Vec<u64> {
+    let mut text = Vec::with_capacity(part.len() + 2);
+    text.extend(is_initial.then_some(START));
+    text.extend_from_slice(part);
+    text.extend(is_final.then_some(END));
+    text.windows(3).map(|three| view.shard.value_hash(three)).collect()
+}
+
+impl<'s> Writer<'s> {
+    /// Notes a change of one attribute's inline values: `old` or `new` is empty if it was or is absent.
+    pub(crate) fn index_change<'v>(
+        &mut self,
+        id: u32,
+        description: Description,
+        old: impl Iterator<Item = &'v [u8]> + Clone,
+        new: impl Iterator<Item = &'v [u8]> + Clone,
+    ) -> Result<(), Refused> {
+        let shard = self.shard;
+        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else { return Ok(()) };
+        for &number in numbers {
+            let index = &shard.indexes.all[number as usize];
+            let (mut gone, mut come) = (Vec::new(), Vec::new());
+            old.clone().for_each(|value| index.push_keys(self.view(), value, &mut gone));
+            new.clone().for_each(|value| index.push_keys(self.view(), value, &mut come));
+            if index.presence.is_some() {
+                gone.extend(old.clone().next().map(|_| Key::Presence));
+                come.extend(new.clone().next().map(|_| Key::Presence));
+            }
+            for keys in [&mut gone, &mut come] {
+                keys.sort_unstable();
+                keys.dedup();
+            }
+            for key in come.iter().filter(|key| gone.binary_search(key).is_err()) {
+                self.add_key(number, *key, id)?;
+            }
+            for key in gone.iter().filter(|key| come.binary_search(key).is_err()) {
+                self.drop_key(number, *key, id);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_key(&mut self, number: u16, key: Key, id: u32) -> Result<(), Refused> {
+        let (shard, view, loading, version) = (self.shard, self.view(), self.loading, self.version());
+        let index = &shard.indexes.all[number as usize];
+        let state = &mut *self.state;
+        let side = &mut state.indexes[number as usize];
+        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        let full = |Full| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+        match (key, &index.equality, &index.substring) {
+            (Key::Equality(hash), Some(postings), _) => {
+                let writer = side.equality.as_mut().expect("an index has its writer's side");
+                postings.insert(writer, &mut context, tag(hash), id, |_| true).map_err(full)
+            }
+            (Key::Substring(hash), _, Some(postings)) => {
+                let writer = side.substring.as_mut().expect("an index has its writer's side");
+                postings.insert(writer, &mut context, tag(hash), id, |_| true).map_err(full)
+            }
+            (Key::Presence, ..) => {
+                if let Some(set) = &index.presence {
+                    set.insert(id, view, &mut state.garbage);
+                }
+                Ok(())
+            }
+            (Key::Ordering(prefix), ..) if loading => {
+                side.unsorted.push((prefix, id));
+                Ok(())
+            }
+            (Key::Ordering(prefix), ..) => {
+                let root = index.ordering.as_ref().expect("the key is of this index");
+                let mut removed = Vec::new();
+                let mut tree = TreeWriter { heap: &shard.heap, writer: &mut state.heap, sequence: version, removed: &mut removed };
+                let change = tree_root(root, &mut tree).and_then(|root| tree.insert(root, (prefix, &id.to_be_bytes())));
+                removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+                change.map(|_| ()).map_err(|_| full(Full))
+            }
+            _ => unreachable!("keys are made by the index that takes them"),
+        }
+    }
+
+    fn drop_key(&mut self, number: u16, key: Key, id: u32) {
+        let (shard, version) = (self.shard, self.version());
+        let index = &shard.indexes.all[number as usize];
+        match (key, &index.ordering) {
+            (Key::Ordering(prefix), Some(root)) => {
+                let mut removed = Vec::new();
+                let writer = &mut self.state.heap;
+                let mut tree = TreeWriter { heap: &shard.heap, writer, sequence: version, removed: &mut removed };
+                let root = root.load(Ordering::Relaxed);
+                if root != 0 {
+                    tree.remove(root, (prefix, &id.to_be_bytes())).expect("removing makes no node");
+                }
+                removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+            }
+            _ => self.later(Later::Key { index: number, key, id }),
+        }
+    }
+
+    /// Takes a key away for good, unless the entry has it again.
+    pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32) {
+        let (shard, view) = (self.shard, self.view());
+        let index = &shard.indexes.all[number as usize];
+        if view.entry(EntryId(id)).is_some_and(|entry| has_key(view, index, &entry, key)) {
+            return;
+        }
+        let state = &mut *self.state;
+        let side = &mut state.indexes[number as usize];
+        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        match key {
+            Key::Equality(hash) => {
+                if let (Some(postings), Some(writer)) = (&index.equality, &mut side.equality) {
+                    postings.remove(writer, &mut context, tag(hash), id);
+                }
+            }
+            Key::Substring(hash) => {
+                if let (Some(postings), Some(writer)) = (&index.substring, &mut side.substring) {
+                    postings.remove(writer, &mut context, tag(hash), id);
+                }
+            }
+            Key::Presence => {
+                if let Some(set) = &index.presence {
+                    set.remove(id, view, &mut state.garbage);
+                }
+            }
+            Key::Ordering(_) => unreachable!("the tree is versioned: nothing is put off"),
+        }
+    }
+
+    /// Adds or drops the equality key of one value of a big set.
+    pub(crate) fn index_set_value(&mut self, id: u32, description: Description, value: &[u8], add: bool) -> Result<(), Refused> {
+        let shard = self.shard;
+        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else { return Ok(()) };
+        for &number in numbers {
+            let mut keys = Vec::new();
+            shard.indexes.all[number as usize].push_keys(self.view(), value, &mut keys);
+            keys.sort_unstable();
+            keys.dedup();
+            for key in keys {
+                if add {
+                    self.add_key(number, key, id)?;
+                } else {
+                    self.drop_key(number, key, id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a load: sorts what was gathered for the ordering indexes and builds their trees.
+    pub fn finish_load(&mut self) -> Result<(), Refused> {
+        let (shard, version) = (self.shard, self.version());
+        for number in 0..shard.indexes.all.len() {
+            let mut items = std::mem::take(&mut self.state.indexes[number].unsorted);
+            let Some(root) = &shard.indexes.all[number].ordering else { continue };
+            items.sort_unstable();
+            items.dedup();
+            self.claim(items.len() * 24 + (1 << 20))?;
+            let ids: Vec<_> = items.iter().map(|(prefix, id)| (*prefix, id.to_be_bytes())).collect();
+            let mut removed = Vec::new();
+            let writer = &mut self.state.heap;
+            let mut tree = TreeWriter { heap: &shard.heap, writer, sequence: version, removed: &mut removed };
+            let full = |_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+            if root.load(Ordering::Relaxed) == 0 {
+                let built = tree.build(ids.iter().map(|(prefix, id)| (*prefix, &id[..]))).map_err(full)?;
+                root.store(built, Ordering::Release);
+            } else {
+                let root = root.load(Ordering::Relaxed);
+                for (prefix, id) in &ids {
+                    tree.insert(root, (*prefix, id)).map_err(full)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tree_root(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::segment::HeapFull> {
+    if root.load(Ordering::Relaxed) == 0 {
+        let built = tree.build(std::iter::empty())?;
+        root.store(built, Ordering::Release);
+    }
+    Ok(root.load(Ordering::Relaxed))
+}
+
+#[inline]
+pub(crate) fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+fn has_key(view: ReadPoint<'_>, index: &AttributeIndex, entry: &EntryRef<'_>, key: Key) -> bool {
+    let schema = &view.shard.schema;
+    let mut keys = Vec::new();
+    if schema.well_known().object_class == index.attribute_type {
+        entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, &mut keys));
+        return key == Key::Presence || keys.contains(&key);
+    }
+    for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+        if !schema.is_subtype(slot.description.attribute_type, index.attribute_type) {
+            continue;
+        }
+        if key == Key::Presence {
+            return true;
+        }
+        match (values, key) {
+            (Values::Inline(values), _) => {
+                keys.clear();
+                values.for_each(|value| index.push_keys(view, value, &mut keys));
+                if keys.contains(&key) {
+                    return true;
+                }
+            }
+            (Values::Set(set), Key::Equality(hash)) => {
+                if tree::contains(&view.shard.heap, set.root, view.sequence, hash, |_| true) {
+                    return true;
+                }
+            }
+            // Walking a million values to drop one trigram is not worth it: it stays, and is verified when found.
+            (Values::Set(_), _) => return true,
+        }
+    }
+    false
+}
+
+impl<'a> ReadPoint<'a> {
+    /// Candidates of an equality assertion, by the hash of its normalised value.
+    #[inline]
+    pub(crate) fn equality_candidates(self, index: &'a AttributeIndex, hash: u64) -> Option<Found<'a>> {
+        Some(index.equality.as_ref()?.find(tag(hash)))
+    }
+}

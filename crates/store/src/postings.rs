@@ -1,0 +1,160 @@
+//! From a key's hash to the ids of the entries that have it: equality and substring indexes, children.
+//! Up to [`INLINE_MAX`] ids of one key lie in the hash table itself; more of them become an [`IdSet`].
+
+use crate::append::Append;
+use crate::cell::Garbage;
+use crate::hash::{Full, Table, TableWriter};
+use crate::idset::IdSet;
+use crate::readers::Readers;
+use crate::shard::ReadPoint;
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const INLINE_MAX: usize = 4;
+/// Marks a table value that numbers a set.
+const SET: u32 = 1 << 31;
+const SETS_MAX: usize = 1 << 27;
+
+/// The ids of one key.
+pub(crate) enum Found<'a> {
+    Few(SmallVec<[u32; INLINE_MAX]>),
+    Many(&'a LiveSet),
+}
+
+/// A set and the writer's exact count of those that still belong to it.
+pub(crate) struct LiveSet {
+    pub(crate) ids: IdSet,
+    live: AtomicU32,
+}
+
+impl LiveSet {
+    /// Members as of the writer's latest change.
+    pub(crate) fn live(&self) -> u32 {
+        self.live.load(Ordering::Relaxed)
+    }
+}
+
+impl Found<'_> {
+    /// An upper bound of the candidates.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Found::Few(ids) => ids.len(),
+            Found::Many(set) => set.ids.len() as usize,
+        }
+    }
+}
+
+/// One index from hashes to ids.
+pub(crate) struct Postings {
+    table: Table,
+    sets: Append<LiveSet>,
+}
+
+/// The writer's side.
+pub(crate) struct PostingsWriter {
+    table: TableWriter,
+    sets: usize,
+    members: usize,
+}
+
+impl Postings {
+    pub(crate) fn create(entries_max: usize) -> std::io::Result<(Postings, PostingsWriter)> {
+        let (table, writer) = Table::create(entries_max)?;
+        let sets = Append::with_room(SETS_MAX.min(entries_max));
+        Ok((Postings { table, sets }, PostingsWriter { table: writer, sets: 0, members: 0 }))
+    }
+
+    #[inline]
+    pub(crate) fn prefetch(&self, tag: u32) {
+        self.table.prefetch(tag);
+    }
+
+    /// The first id in the table itself: for prefetching what a lookup will most likely lead to.
+    #[inline]
+    pub(crate) fn peek(&self, tag: u32) -> Option<u32> {
+        self.table.find(tag, |value| value & SET == 0)
+    }
+
+    /// Candidates for a key.
+    pub(crate) fn find(&self, tag: u32) -> Found<'_> {
+        let mut few = SmallVec::new();
+        let set = self.table.find(tag, |value| {
+            if value & SET == 0 {
+                few.push(value);
+            }
+            value & SET != 0
+        });
+        match set.and_then(|value| self.sets.at((value & !SET) as usize)) {
+            Some(set) => Found::Many(set),
+            None => Found::Few(few),
+        }
+    }
+
+    /// Adds an id. It may be there already, since removals come late. `lives` tells of an id in the table whether it
+    /// still belongs.
+    pub(crate) fn insert(
+        &self,
+        writer: &mut PostingsWriter,
+        context: &mut Context<'_>,
+        tag: u32,
+        id: u32,
+        lives: impl Fn(u32) -> bool,
+    ) -> Result<(), Full> {
+        match self.find(tag) {
+            Found::Few(few) if few.contains(&id) => Ok(()),
+            Found::Few(few) if few.len() < INLINE_MAX => {
+                self.table.put(&mut writer.table, context.readers, tag, None, id)
+            }
+            Found::Few(few) => {
+                let set = LiveSet { ids: IdSet::new(), live: AtomicU32::new(0) };
+                for &member in &few {
+                    set.ids.insert(member, context.view, context.garbage);
+                }
+                set.ids.insert(id, context.view, context.garbage);
+                let live = few.iter().filter(|member| lives(**member)).count() as u32;
+                set.live.store(live + 1, Ordering::Relaxed);
+                let number = writer.sets;
+                self.sets.push(number, set).map_err(|_| Full)?;
+                writer.sets += 1;
+                writer.members += few.len() + 1;
+                self.table.put(&mut writer.table, context.readers, tag, Some(few[0]), SET | number as u32)?;
+                few[1..].iter().for_each(|&member| self.table.remove(tag, member));
+                Ok(())
+            }
+            Found::Many(set) => {
+                writer.members += usize::from(set.ids.insert(id, context.view, context.garbage));
+                set.live.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes that an id no longer has the key; the id stays findable for older readers until [`Postings::remove`].
+    pub(crate) fn leave(&self, tag: u32) {
+        if let Found::Many(set) = self.find(tag) {
+            set.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes an id away for good. A set stays a set when it shrinks: its key will likely be popular again.
+    pub(crate) fn remove(&self, writer: &mut PostingsWriter, context: &mut Context<'_>, tag: u32, id: u32) {
+        match self.find(tag) {
+            Found::Few(_) => self.table.remove(tag, id),
+            Found::Many(set) => {
+                writer.members -= usize::from(set.ids.remove(id, context.view, context.garbage));
+            }
+        }
+    }
+
+    /// Bytes of memory in use, those of sets estimated.
+    pub(crate) fn bytes(&self, writer: &PostingsWriter) -> usize {
+        self.table.bytes(&writer.table) + writer.sets * 160 + writer.members * 2
+    }
+}
+
+/// What a change of an index needs besides the index.
+pub(crate) struct Context<'c> {
+    pub(crate) readers: &'c Readers,
+    pub(crate) view: ReadPoint<'c>,
+    pub(crate) garbage: &'c mut Garbage,
+}

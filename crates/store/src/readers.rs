@@ -1,0 +1,82 @@
+//! Who reads at which commit sequence. A reader stores the published sequence in a slot of its own before it looks
+//! at anything; the writer frees nothing that the smallest stored sequence could still reach.
+//!
+//! Protocol (checked with loom): the reader stores its sequence and then looks at the published one again; the
+//! writer publishes and then looks at the slots. Both with sequential consistency: either the reader sees the new
+//! sequence and starts over, or the writer sees the reader.
+
+use crate::sync::{AtomicU64, Mutex, Ordering::SeqCst, Padded, lock};
+
+/// Readers at the same time: one per IO thread and one per search that outlives its bundle.
+pub const READERS_MAX: usize = if cfg!(loom) { 2 } else { 4096 };
+
+const RESTING: u64 = u64::MAX;
+
+/// The published sequence and the readers' slots.
+pub(crate) struct Readers {
+    published: Padded<AtomicU64>,
+    slots: Box<[Padded<AtomicU64>]>,
+    free: Mutex<Vec<u16>>,
+}
+
+impl Readers {
+    pub(crate) fn new() -> Readers {
+        Readers {
+            published: Padded(AtomicU64::new(0)),
+            slots: (0..READERS_MAX).map(|_| Padded(AtomicU64::new(RESTING))).collect(),
+            free: Mutex::new((0..READERS_MAX as u16).rev().collect()),
+        }
+    }
+
+    /// A slot of one's own, or `None` if all are taken.
+    pub(crate) fn register(&self) -> Option<u16> {
+        lock(&self.free).pop()
+    }
+
+    /// Gives a slot back; it must rest.
+    pub(crate) fn unregister(&self, slot: u16) {
+        self.rest(slot);
+        lock(&self.free).push(slot);
+    }
+
+    /// Makes a slot active at the published sequence, and returns that.
+    #[inline]
+    pub(crate) fn pin(&self, slot: u16) -> u64 {
+        loop {
+            let sequence = self.published.0.load(SeqCst);
+            self.slots[slot as usize].0.store(sequence, SeqCst);
+            if self.published.0.load(SeqCst) == sequence {
+                return sequence;
+            }
+        }
+    }
+
+    /// The slot's owner looks at nothing any more.
+    #[inline]
+    pub(crate) fn rest(&self, slot: u16) {
+        self.slots[slot as usize].0.store(RESTING, SeqCst);
+    }
+
+    /// The newest sequence that readers may see.
+    #[inline]
+    pub(crate) fn published(&self) -> u64 {
+        self.published.0.load(SeqCst)
+    }
+
+    /// Makes everything up to `sequence` visible at once. Writer only.
+    pub(crate) fn publish(&self, sequence: u64) {
+        debug_assert!(sequence >= self.published());
+        self.published.0.store(sequence, SeqCst);
+    }
+
+    /// Is nobody active?
+    pub(crate) fn all_rest(&self) -> bool {
+        self.slots.iter().all(|s| s.0.load(SeqCst) == RESTING)
+    }
+
+    /// No active reader is older than this, and no later one will be. Writer only.
+    pub(crate) fn oldest(&self) -> u64 {
+        let published = self.published();
+        self.slots.iter().map(|s| s.0.load(SeqCst)).min().unwrap_or(RESTING).min(published)
+    }
+}

@@ -1,0 +1,243 @@
+//! The record of an entry: what the heap holds under the entry's id.
+//!
+//! ```text
+//! flags    16 modified   32 the creator has a name   (the heap's flags; its own are below 16)
+//! payload  u24 shape | u32 parent | u64 create CSN
+//!          [u64 modify CSN | u24 modifier]      if modified
+//!          [u24 creator]                        if the creator has a name
+//!          per slot of the shape:
+//!            One   length | value               length: u8, or 255 and u24
+//!            Many  u16 count | (length | value)*
+//!            Set   u32 root | u32 count | u64 bytes of the values as BER octet strings
+//! ```
+
+use crate::shape::{Form, Shape, Shapes};
+use model::{Csn, EntryId};
+
+/// The entry was changed after it was added.
+pub(crate) const MODIFIED: u8 = 16;
+/// The record tells who added the entry; else nobody is known.
+pub(crate) const CREATOR: u8 = 32;
+
+const FIXED: usize = 3 + 4 + 8;
+/// Bytes of a `Set` slot in the record.
+const SET_BYTES: usize = 4 + 4 + 8;
+
+/// Who and when, of one entry. Names are numbers in the shard's table; 0 is nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// When it was added.
+    pub created: Csn,
+    /// Who added it.
+    pub creator: u32,
+    /// When it was last changed, if ever, and by whom.
+    pub modified: Option<(Csn, u32)>,
+}
+
+/// A big value set, kept in a tree beside the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueSet {
+    pub(crate) root: u32,
+    /// Number of values.
+    pub count: u32,
+    /// Bytes that the values take as BER octet strings.
+    pub ber_bytes: u64,
+}
+
+/// The values of one attribute of a stored entry.
+#[derive(Clone, Copy)]
+pub enum Values<'a> {
+    /// Values in the record.
+    Inline(Inline<'a>),
+    /// Values in a tree; [`crate::shard::ReadPoint::set_values`] iterates over them.
+    Set(ValueSet),
+}
+
+/// Values that lie one behind the other: each with its length before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Inline<'a> {
+    count: u16,
+    bytes: &'a [u8],
+}
+
+impl<'a> Iterator for Inline<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.count = self.count.checked_sub(1)?;
+        let (value, rest) = split_value(self.bytes);
+        self.bytes = rest;
+        Some(value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count as usize, Some(self.count as usize))
+    }
+}
+
+impl ExactSizeIterator for Inline<'_> {}
+
+#[inline]
+fn split_value(bytes: &[u8]) -> (&[u8], &[u8]) {
+    match bytes[0] {
+        255 => {
+            let len = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], 0]) as usize;
+            bytes[4..].split_at(len)
+        }
+        len => bytes[1..].split_at(len as usize),
+    }
+}
+
+/// A stored entry at a read point.
+#[derive(Clone, Copy)]
+pub struct EntryRef<'a> {
+    /// Its id.
+    pub id: EntryId,
+    /// Its shape.
+    pub shape: &'a Shape,
+    flags: u8,
+    payload: &'a [u8],
+}
+
+impl<'a> EntryRef<'a> {
+    #[inline]
+    pub(crate) fn new(id: u32, flags: u8, payload: &'a [u8], shapes: &'a Shapes) -> EntryRef<'a> {
+        let shape = shapes.at(u32::from_le_bytes([payload[0], payload[1], payload[2], 0]));
+        EntryRef { id: EntryId(id), shape, flags, payload }
+    }
+
+    /// The superior's id; 0 for the root of a naming context.
+    #[inline]
+    pub fn parent(&self) -> EntryId {
+        EntryId(u32::from_le_bytes(self.payload[3..7].try_into().expect("four bytes")))
+    }
+
+    /// Who and when.
+    pub fn stamps(&self) -> Stamps {
+        let created = Csn(self.u64_at(7));
+        let modified = (self.flags & MODIFIED != 0).then(|| (Csn(self.u64_at(FIXED)), self.u24_at(FIXED + 8)));
+        let creator_at = FIXED + if modified.is_some() { 11 } else { 0 };
+        let creator = if self.flags & CREATOR != 0 { self.u24_at(creator_at) } else { 0 };
+        Stamps { created, creator, modified }
+    }
+
+    fn u64_at(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.payload[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    fn u24_at(&self, at: usize) -> u32 {
+        u32::from_le_bytes([self.payload[at], self.payload[at + 1], self.payload[at + 2], 0])
+    }
+
+    #[inline]
+    fn values_at(&self) -> usize {
+        FIXED + if self.flags & MODIFIED != 0 { 11 } else { 0 } + if self.flags & CREATOR != 0 { 3 } else { 0 }
+    }
+
+    /// All values, slot by slot in the order of the shape.
+    #[inline]
+    pub fn slots(&self) -> impl Iterator<Item = Values<'a>> + use<'a> {
+        let mut rest = &self.payload[self.values_at()..];
+        self.shape.slots.iter().map(move |slot| {
+            let (values, next) = read_slot(slot.form, rest);
+            rest = next;
+            values
+        })
+    }
+
+    /// The values of the slot at a position of the shape.
+    #[inline]
+    pub fn slot(&self, position: usize) -> Values<'a> {
+        self.slots().nth(position).expect("a position of the shape")
+    }
+
+    /// The distinguished values, with their positions in the shape.
+    pub fn naming(&self) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a, '_> {
+        self.shape.naming.iter().map(|&at| match self.slot(at as usize) {
+            Values::Inline(mut values) => (at as usize, values.next().expect("an attribute has a value")),
+            Values::Set(_) => unreachable!("a naming attribute is never kept as a set"),
+        })
+    }
+}
+
+#[inline]
+fn read_slot(form: Form, bytes: &[u8]) -> (Values<'_>, &[u8]) {
+    match form {
+        Form::One => {
+            let (value, rest) = split_value(bytes);
+            let used = &bytes[..bytes.len() - rest.len()];
+            debug_assert!(used.len() > value.len());
+            (Values::Inline(Inline { count: 1, bytes: used }), rest)
+        }
+        Form::Many => {
+            let count = u16::from_le_bytes([bytes[0], bytes[1]]);
+            let mut rest = &bytes[2..];
+            for _ in 0..count {
+                rest = split_value(rest).1;
+            }
+            (Values::Inline(Inline { count, bytes: &bytes[2..] }), rest)
+        }
+        Form::Set => {
+            let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+            let ber_bytes = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
+            (Values::Set(ValueSet { root: word(0), count: word(4), ber_bytes }), &bytes[SET_BYTES..])
+        }
+    }
+}
+
+/// Begins a record; returns the flags. Values follow, slot by slot.
+pub(crate) fn begin(out: &mut Vec<u8>, shape: u32, parent: u32, stamps: &Stamps) -> u8 {
+    out.clear();
+    out.extend_from_slice(&shape.to_le_bytes()[..3]);
+    out.extend_from_slice(&parent.to_le_bytes());
+    out.extend_from_slice(&stamps.created.0.to_le_bytes());
+    let mut flags = 0;
+    if let Some((csn, modifier)) = stamps.modified {
+        flags |= MODIFIED;
+        out.extend_from_slice(&csn.0.to_le_bytes());
+        out.extend_from_slice(&modifier.to_le_bytes()[..3]);
+    }
+    if stamps.creator != 0 {
+        flags |= CREATOR;
+        out.extend_from_slice(&stamps.creator.to_le_bytes()[..3]);
+    }
+    flags
+}
+
+/// Appends a value with its length.
+#[inline]
+pub(crate) fn push_value(out: &mut Vec<u8>, value: &[u8]) {
+    if value.len() < 255 {
+        out.push(value.len() as u8);
+    } else {
+        assert!(value.len() < 1 << 24, "limits::VALUE_BYTES_MAX bounds a value");
+        out.push(255);
+        out.extend_from_slice(&(value.len() as u32).to_le_bytes()[..3]);
+    }
+    out.extend_from_slice(value);
+}
+
+/// Appends the count of a `Many` slot.
+pub(crate) fn push_count(out: &mut Vec<u8>, count: usize) {
+    out.extend_from_slice(&(count as u16).to_le_bytes());
+}
+
+/// Appends a `Set` slot.
+pub(crate) fn push_set(out: &mut Vec<u8>, set: &ValueSet) {
+    out.extend_from_slice(&set.root.to_le_bytes());
+    out.extend_from_slice(&set.count.to_le_bytes());
+    out.extend_from_slice(&set.ber_bytes.to_le_bytes());
+}
+
+/// Bytes of a value as a BER octet string.
+pub(crate) fn ber_octets(len: usize) -> u64 {
+    let header = match len {
+        0..0x80 => 2,
+        0x80..0x100 => 3,
+        0x100..0x1_0000 => 4,
+        0x1_0000..0x100_0000 => 5,
+        _ => 6,
+    };
+    (header + len) as u64
+}

@@ -1,0 +1,390 @@
+//! From a DN to the entry that has it, and back.
+//!
+//! An RDN's key is what the DN hash is made from: `u8 number of AVAs | (u16 type | u32 length | normalised value)*`,
+//! AVAs in ascending order, numbers big-endian. The root of a naming context has the keys of its whole DN, one
+//! behind the other, and superior 0.
+
+use crate::record::EntryRef;
+use crate::shard::{ReadPoint, Shard};
+use model::{EntryId, TypeId, dn};
+use schema::Schema;
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+/// Remembered superiors and texts: direct-mapped, so bounded.
+const CACHE_SLOTS: usize = 256;
+/// Longer DNs are not remembered.
+const CACHE_DN_BYTES_MAX: usize = 512;
+
+/// Why a DN leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// It is not a DN, or names an attribute type that the schema does not know.
+    Invalid(String),
+    /// The entry does not exist; its nearest existing superior, if there is one.
+    NoSuchObject(Option<EntryId>),
+}
+
+/// Where an entry is to be found, or would be: its superior and the key of its RDN in the caller's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub(crate) parent: u32,
+    pub(crate) tag: u32,
+    key_start: u32,
+    key_end: u32,
+}
+
+impl Target {
+    /// The superior; 0 for the root of a naming context.
+    pub fn parent(&self) -> EntryId {
+        EntryId(self.parent)
+    }
+
+    pub(crate) fn key<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
+        &keys[self.key_start as usize..self.key_end as usize]
+    }
+}
+
+/// What one thread remembers of DNs. Any rename or delete makes it forget.
+pub struct DnCache {
+    valid_from: u64,
+    superiors: Vec<(Vec<u8>, u32)>,
+    texts: Vec<(u32, Vec<u8>)>,
+    value: Vec<u8>,
+}
+
+impl Default for DnCache {
+    fn default() -> DnCache {
+        DnCache {
+            valid_from: 0,
+            superiors: vec![(Vec::new(), 0); CACHE_SLOTS],
+            texts: vec![(0, Vec::new()); CACHE_SLOTS],
+            value: Vec::new(),
+        }
+    }
+}
+
+impl DnCache {
+    /// Forgets what may no longer be true at a read point. To be called whenever the read point is a new one.
+    #[inline]
+    pub fn refresh(&mut self, read_point: ReadPoint<'_>) {
+        let changed = read_point.shard.names_changed.load(Ordering::Acquire);
+        if changed > self.valid_from {
+            self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
+            self.texts.iter_mut().for_each(|(id, _)| *id = 0);
+        }
+        self.valid_from = read_point.sequence;
+    }
+
+    #[inline]
+    fn slot(dn: &[u8]) -> usize {
+        crate::hash::mix(0, dn) as usize % CACHE_SLOTS
+    }
+
+    #[inline]
+    fn superior(&self, dn: &[u8]) -> Option<u32> {
+        let (text, id) = &self.superiors[DnCache::slot(dn)];
+        (*id != 0 && text == dn).then_some(*id)
+    }
+
+    fn remember(&mut self, dn: &[u8], id: u32) {
+        if dn.len() <= CACHE_DN_BYTES_MAX {
+            let (text, slot_id) = &mut self.superiors[DnCache::slot(dn)];
+            text.clear();
+            text.extend_from_slice(dn);
+            *slot_id = id;
+        }
+    }
+}
+
+impl<'a> ReadPoint<'a> {
+    /// Works out where the entry with this DN is, as far as its superior; appends its RDN's key to `keys`.
+    #[inline]
+    pub fn target(self, dn: &[u8], cache: &mut DnCache, keys: &mut Vec<u8>) -> Result<Target, Unresolved> {
+        let (first, rest) = dn::split_first(dn);
+        if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
+            let start = keys.len();
+            rdn_key(&self.shard.schema, first, keys).map_err(Unresolved::Invalid)?;
+            return Ok(self.shard.target(parent, keys, start));
+        }
+        self.target_from_suffix(dn, rest, cache, keys)
+    }
+
+    #[cold]
+    fn target_from_suffix(
+        self,
+        dn: &[u8],
+        rest: Option<&[u8]>,
+        cache: &mut DnCache,
+        keys: &mut Vec<u8>,
+    ) -> Result<Target, Unresolved> {
+        let parsed = dn::parse(dn).map_err(|e| Unresolved::Invalid(e.to_string()))?;
+        let mut rdns = Vec::with_capacity(parsed.len());
+        for rdn in &parsed {
+            let mut key = Vec::new();
+            avas_key(&self.shard.schema, rdn, &mut key).map_err(Unresolved::Invalid)?;
+            rdns.push(key);
+        }
+        let all: Vec<&[u8]> = rdns.iter().map(Vec::as_slice).collect();
+        let suffix = self.shard.suffixes.holding(&all).ok_or(Unresolved::NoSuchObject(None))?;
+        let below = all.len() - suffix.rdns;
+        let start = keys.len();
+        if below == 0 {
+            keys.extend_from_slice(&suffix.key);
+            return Ok(self.shard.target(0, keys, start));
+        }
+        let mut id = self.find(0, &suffix.key).ok_or(Unresolved::NoSuchObject(None))?;
+        for key in all[1..below].iter().rev() {
+            id = self.find(id.0, key).ok_or(Unresolved::NoSuchObject(Some(id)))?;
+        }
+        if let Some(rest) = rest {
+            cache.remember(rest, id.0);
+        }
+        keys.extend_from_slice(all[0]);
+        Ok(self.shard.target(id.0, keys, start))
+    }
+
+    fn find(self, parent: u32, key: &[u8]) -> Option<EntryId> {
+        let tag = self.shard.dn_tag(parent, key);
+        self.lookup_key(parent, tag, key, &mut Vec::new())
+    }
+
+    /// The entry at a target, if it exists.
+    #[inline]
+    pub fn lookup(self, target: &Target, keys: &[u8], cache: &mut DnCache) -> Option<EntryId> {
+        self.lookup_key(target.parent, target.tag, target.key(keys), &mut cache.value)
+    }
+
+    #[inline]
+    fn lookup_key(self, parent: u32, tag: u32, key: &[u8], scratch: &mut Vec<u8>) -> Option<EntryId> {
+        let verify = |id| {
+            self.entry(EntryId(id)).is_some_and(|entry| entry.parent().0 == parent && self.has_key(&entry, key, scratch))
+        };
+        self.shard.dn_table.find(tag, verify).map(EntryId)
+    }
+
+    /// The entry with this DN.
+    pub fn resolve(self, dn: &[u8], cache: &mut DnCache) -> Result<EntryId, Unresolved> {
+        let mut keys = Vec::new();
+        let target = self.target(dn, cache, &mut keys)?;
+        self.lookup(&target, &keys, cache).ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))
+    }
+
+    /// The nearest existing superior of a target that does not exist.
+    pub fn matched(self, target: &Target) -> Option<EntryId> {
+        (target.parent != 0).then_some(EntryId(target.parent))
+    }
+
+    #[inline]
+    fn has_key(self, entry: &EntryRef<'_>, key: &[u8], scratch: &mut Vec<u8>) -> bool {
+        if entry.parent().0 != 0 && key[0] == 1 && entry.shape.naming.len() == 1 {
+            let Some((at, value)) = entry.naming().next() else { return false };
+            let attribute_type = entry.shape.slots[at].description.attribute_type;
+            if attribute_type.0.to_be_bytes() != key[1..3] {
+                return false;
+            }
+            // A value that is spelled like the normal form has that normal form.
+            if value == &key[7..] {
+                return true;
+            }
+            scratch.clear();
+            return self.shard.schema.normalise_equality(attribute_type, value, scratch).is_ok() && scratch[..] == key[7..];
+        }
+        let mut own = Vec::new();
+        self.key_of(entry, &mut own);
+        own == key
+    }
+
+    /// The key of a stored entry's RDN, of a naming context's root that of its whole DN.
+    pub(crate) fn key_of(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        let avas = entry.naming().map(|(at, value)| (entry.shape.slots[at].description.attribute_type, value));
+        push_avas(&self.shard.schema, avas, out).expect("the RDN of a stored entry was normalised when it was stored");
+        if entry.parent().0 == 0 {
+            let own = out.split_off(start);
+            let suffix = self.shard.suffixes.iter().find(|s| s.key.starts_with(&own) && self.root_of(s) == Some(entry.id));
+            match suffix {
+                Some(suffix) => out.extend_from_slice(&suffix.key),
+                None => out.extend_from_slice(&own),
+            }
+        }
+    }
+
+    fn root_of(self, suffix: &crate::suffix::Suffix) -> Option<EntryId> {
+        let tag = self.shard.dn_tag(0, &suffix.key);
+        // Only roots have superior 0, and the tag is that of the suffix: what is found is a root with an RDN like it.
+        self.shard.dn_table.find(tag, |id| self.entry(EntryId(id)).is_some_and(|e| e.parent().0 == 0)).map(EntryId)
+    }
+
+    /// Appends the DN of an entry in its canonical spelling: types by their first name, values as stored.
+    ///
+    /// # Panics
+    /// If the entry does not exist at this read point.
+    #[inline]
+    pub fn write_dn(self, entry: &EntryRef<'_>, cache: &mut DnCache, out: &mut Vec<u8>) {
+        let parent = entry.parent().0;
+        if parent == 0 {
+            return self.write_root_dn(entry, out);
+        }
+        self.write_rdn(entry, out);
+        out.push(b',');
+        let slot = parent as usize % CACHE_SLOTS;
+        if cache.texts[slot].0 != parent {
+            let superior = self.entry(EntryId(parent)).expect("a superior exists as long as its subordinates");
+            let mut text = Vec::new();
+            self.write_dn(&superior, cache, &mut text);
+            cache.texts[slot] = (parent, text);
+        }
+        out.extend_from_slice(&cache.texts[slot].1);
+    }
+
+    fn write_root_dn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
+        self.write_rdn(entry, out);
+        let mut key = Vec::new();
+        self.key_of(entry, &mut key);
+        if let Some(rest) = self.shard.suffixes.with_key(&key).and_then(|suffix| dn::split_first(&suffix.text).1) {
+            out.push(b',');
+            out.extend_from_slice(rest.trim_ascii_start());
+        }
+    }
+
+    /// Appends the RDN of an entry.
+    #[inline]
+    pub fn write_rdn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
+        for (count, (at, value)) in entry.naming().enumerate() {
+            if count > 0 {
+                out.push(b'+');
+            }
+            let attribute_type = entry.shape.slots[at].description.attribute_type;
+            out.extend_from_slice(self.shard.schema.attribute_type(attribute_type).name().as_bytes());
+            out.push(b'=');
+            dn::escape_value(value, out);
+        }
+    }
+
+    /// Is the entry `above` or below it?
+    pub fn is_within(self, mut id: EntryId, above: EntryId) -> bool {
+        while id != above {
+            match self.entry(id) {
+                Some(entry) if entry.parent().0 != 0 => id = entry.parent(),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Asks for the cache line where a lookup of the target will begin.
+    #[inline]
+    pub fn prefetch_tag(self, target: &Target) {
+        self.shard.dn_table.prefetch(target.tag);
+    }
+
+    /// Asks for the slot of the likely entry at the target. Returns its id for [`ReadPoint::prefetch_entry`].
+    #[inline]
+    pub fn prefetch_slot(self, target: &Target) -> Option<EntryId> {
+        let id = self.shard.dn_table.find(target.tag, |_| true)?;
+        self.shard.heap.prefetch_slot(id);
+        Some(EntryId(id))
+    }
+
+    /// Asks for the record of an entry.
+    #[inline]
+    pub fn prefetch_entry(self, id: EntryId) {
+        self.shard.heap.prefetch_object(id.0);
+    }
+}
+
+impl Shard {
+    /// Is this a DN in one of the naming contexts?
+    pub fn holds(&self, dn: &[u8]) -> bool {
+        let Ok(parsed) = dn::parse(dn) else { return false };
+        let keys: Option<Vec<Vec<u8>>> = parsed
+            .iter()
+            .map(|rdn| {
+                let mut key = Vec::new();
+                avas_key(&self.schema, rdn, &mut key).ok().map(|()| key)
+            })
+            .collect();
+        let keys = keys.unwrap_or_default();
+        self.suffixes.holding(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>()).is_some()
+    }
+
+    #[inline]
+    pub(crate) fn target(&self, parent: u32, keys: &[u8], start: usize) -> Target {
+        let tag = self.dn_tag(parent, &keys[start..]);
+        Target { parent, tag, key_start: start as u32, key_end: keys.len() as u32 }
+    }
+}
+
+/// Appends the key of an RDN in its string form.
+#[inline]
+pub(crate) fn rdn_key(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    // The common case: one AVA, nothing escaped, no old forms.
+    if let Some(equals) = rdn.iter().position(|&b| b == b'=') {
+        let (name, value) = (&rdn[..equals], &rdn[equals + 1..]);
+        let plain = |b: &u8| !matches!(b, b'\\' | b'"' | b'+' | b'<' | b'>' | b';' | b',' | 0);
+        let simple = value.iter().all(plain) && !matches!(value, [] | [b'#' | b' ', ..] | [.., b' ']);
+        if let (true, Some(attribute_type)) = (simple, schema.find_type(name)) {
+            out.push(1);
+            return push_ava(schema, attribute_type, value, out);
+        }
+    }
+    let parsed = dn::parse_rdn(rdn).map_err(|e| e.to_string())?;
+    avas_key(schema, &parsed, out)
+}
+
+fn avas_key(schema: &Schema, rdn: &dn::Rdn<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    let mut avas = Vec::with_capacity(rdn.len());
+    for ava in rdn {
+        avas.push((known_type(schema, ava.attribute_type)?, &ava.value[..]));
+    }
+    push_avas(schema, avas.into_iter(), out)
+}
+
+pub(crate) fn known_type(schema: &Schema, name: &[u8]) -> Result<TypeId, String> {
+    schema
+        .find_type(name)
+        .ok_or_else(|| format!("the attribute type \"{}\" is not in the schema", String::from_utf8_lossy(name)))
+}
+
+fn push_avas<'v>(
+    schema: &Schema,
+    avas: impl Iterator<Item = (TypeId, &'v [u8])>,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let mut keys = Vec::new();
+    for (attribute_type, value) in avas {
+        let mut key = Vec::new();
+        push_ava(schema, attribute_type, value, &mut key)?;
+        keys.push(key);
+    }
+    keys.sort();
+    out.push(keys.len() as u8);
+    keys.iter().for_each(|key| out.extend_from_slice(key));
+    Ok(())
+}
+
+#[inline]
+fn push_ava(schema: &Schema, attribute_type: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    out.extend_from_slice(&attribute_type.0.to_be_bytes());
+    let length_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    schema.normalise_equality(attribute_type, value, out).map_err(|e| invalid_value(schema, attribute_type, &e))?;
+    let len = (out.len() - length_at - 4) as u32;
+    out[length_at..length_at + 4].copy_from_slice(&len.to_be_bytes());
+    Ok(())
+}
+
+#[cold]
+fn invalid_value(schema: &Schema, attribute_type: TypeId, reason: &dyn fmt::Display) -> String {
+    format!("the value of {} is not valid: {reason}", schema.attribute_type(attribute_type).name())
+}
+
+/// Appends the keys of all RDNs of a DN; returns how many there are.
+pub(crate) fn dn_key(schema: &Schema, text: &[u8], out: &mut Vec<u8>) -> Result<usize, String> {
+    let parsed = dn::parse(text).map_err(|e| e.to_string())?;
+    for rdn in &parsed {
+        avas_key(schema, rdn, out)?;
+    }
+    Ok(parsed.len())
+}

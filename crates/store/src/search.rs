@@ -1,0 +1,9 @@
+//! Search: a filter made ready, a plan of where candidates come from, and a cursor that yields entries.
+
+pub mod cursor;
+pub mod evaluate;
+pub mod filter;
+mod plan;
+
+pub use cursor::{Cursor, CursorError, Step};
+pub use filter::{Compiled, Readable};

@@ -1,0 +1,136 @@
+//! A cursor: yields the entries of a search in ascending order of id, in slices, and can be put down between them.
+//! Results are never collected.
+
+use super::evaluate::{Evaluator, Truth};
+use super::filter::Compiled;
+use super::plan::{LiveKey, Source};
+use crate::record::EntryRef;
+use crate::shard::ReadPoint;
+use model::{EntryId, Scope};
+use std::fmt;
+
+/// Ids looked at in advance: their slots and records are asked for together.
+const AHEAD: usize = 16;
+/// Ids read from a long list at a time.
+const SLICE: usize = 256;
+
+/// A search under way. It holds no borrow; each step is given the same read point.
+pub struct Cursor {
+    base: EntryId,
+    scope: Scope,
+    filter: Compiled,
+    source: Source,
+    /// The next id to look at is at least this.
+    next: u32,
+    /// Ids of the current slice, descending: taken from the back.
+    slice: Vec<u32>,
+    exhausted: bool,
+}
+
+/// What a step of a cursor found.
+pub enum Step<'a> {
+    /// An entry that matches.
+    Entry(EntryRef<'a>),
+    /// Enough was looked at for now; call again.
+    Pause,
+    /// There are no more.
+    End,
+}
+
+/// Why a search cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorError {
+    /// The base does not exist at this read point.
+    NoSuchObject,
+}
+
+impl fmt::Display for CursorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the base of the search does not exist")
+    }
+}
+
+impl std::error::Error for CursorError {}
+
+impl Cursor {
+    /// Plans a search below an existing base. `after` goes on behind an entry that an earlier page ended with.
+    pub fn open(read_point: ReadPoint<'_>, base: EntryId, scope: Scope, filter: Compiled, after: Option<EntryId>) -> Cursor {
+        let source = read_point.plan(&filter, base, scope);
+        let next = after.map_or(0, |id| id.0.saturating_add(1));
+        Cursor { base, scope, filter, source, next, slice: Vec::new(), exhausted: false }
+    }
+
+    /// Looks at up to `budget` candidates, taking from it what was used.
+    pub fn step<'a>(&mut self, read_point: ReadPoint<'a>, evaluator: &mut Evaluator, budget: &mut u32) -> Step<'a> {
+        loop {
+            if self.slice.is_empty() && !self.refill(read_point) {
+                return Step::End;
+            }
+            while let Some(id) = self.slice.pop() {
+                self.look_ahead(read_point);
+                self.next = id.saturating_add(1);
+                *budget = budget.saturating_sub(1);
+                if let Some(entry) = read_point.entry(EntryId(id)) {
+                    if self.is_in_scope(&entry, read_point)
+                        && evaluator.evaluate(&self.filter, &entry, read_point) == Truth::True
+                    {
+                        return Step::Entry(entry);
+                    }
+                }
+                if *budget == 0 {
+                    return Step::Pause;
+                }
+            }
+        }
+    }
+
+    /// Asks for what the next candidates will need, a few of them ahead.
+    fn look_ahead(&self, read_point: ReadPoint<'_>) {
+        let left = self.slice.len();
+        if let Some(far) = left.checked_sub(AHEAD) {
+            read_point.shard.heap.prefetch_slot(self.slice[far]);
+        }
+        if let Some(near) = left.checked_sub(AHEAD / 2) {
+            read_point.shard.heap.prefetch_object(self.slice[near]);
+        }
+    }
+
+    fn refill(&mut self, read_point: ReadPoint<'_>) -> bool {
+        if self.exhausted {
+            return false;
+        }
+        let from = self.next;
+        match &self.source {
+            Source::Nothing => self.exhausted = true,
+            Source::Ids(ids) => {
+                self.slice.extend(ids.iter().copied().filter(|id| *id >= from));
+                self.exhausted = true;
+            }
+            Source::Bitmap(ids) => {
+                self.slice.extend(ids.range(from..).take(SLICE));
+                self.exhausted = self.slice.len() < SLICE;
+            }
+            Source::Live(key) => {
+                let key: LiveKey = *key;
+                read_point.live_slice(key, from, SLICE, &mut self.slice);
+                self.exhausted = self.slice.len() < SLICE;
+            }
+            Source::All => {
+                let end = read_point.shard.ids_end().min(from.max(1).saturating_add(SLICE as u32));
+                self.slice.extend(from.max(1)..end);
+                self.exhausted = self.slice.is_empty();
+            }
+        }
+        self.slice.reverse();
+        !self.slice.is_empty()
+    }
+
+    fn is_in_scope(&self, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> bool {
+        match self.scope {
+            Scope::Base => entry.id == self.base,
+            Scope::One => entry.parent() == self.base,
+            Scope::Subtree => read_point.is_within(entry.id, self.base),
+            Scope::Subordinates => entry.id != self.base && read_point.is_within(entry.id, self.base),
+        }
+    }
+}

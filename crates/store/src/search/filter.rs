@@ -1,0 +1,178 @@
+//! A filter made ready for evaluation: descriptions looked up, assertion values normalised, once per search.
+
+use crate::derived::Derived;
+use crate::shard::Shard;
+use model::filter::{Assertion, Extensible, Filter, Substrings};
+use model::{OptionsId, TypeId};
+use schema::{Part, Rule, Schema};
+use smallvec::SmallVec;
+
+/// Normal form of an assertion value; short ones lie in place.
+pub(crate) type Normal = SmallVec<[u8; 48]>;
+
+/// May the one who asks test attributes of this type?
+pub type Readable<'r> = &'r dyn Fn(TypeId) -> bool;
+
+/// A compiled filter. Owns all it needs, so a search can outlive its request.
+#[derive(Clone, Debug)]
+pub struct Compiled(pub(crate) Node);
+
+/// A node of a compiled filter (RFC 4511 section 4.5.1.7: true, false or undefined).
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    True,
+    False,
+    Undefined,
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Item(Item),
+}
+
+/// What an item asks of the values of an attribute.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    /// Attributes it looks at; `None` for all whose rule is the item's.
+    pub(crate) attribute_type: Option<TypeId>,
+    pub(crate) options: OptionsId,
+    pub(crate) test: Test,
+    pub(crate) derived: Option<Derived>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Test {
+    Present,
+    /// The normal forms are equal; without a rule, the bytes.
+    Equal { rule: Option<Rule>, normal: Normal },
+    Substrings { rule: Rule, initial: Option<Normal>, any: Vec<Normal>, last: Option<Normal> },
+    AtLeast { rule: Rule, key: Normal },
+    AtMost { rule: Rule, key: Normal },
+    Matches { rule: Rule, normal: Normal, dn_attributes: bool },
+}
+
+impl Compiled {
+    /// Makes a filter ready. What the schema does not know, what has no rule, what is no valid assertion and what
+    /// the reader may not see, is undefined.
+    pub fn new(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
+        Compiled(compile(filter, &shard.schema, readable))
+    }
+
+    /// Is it true of every entry?
+    pub fn is_true(&self) -> bool {
+        matches!(self.0, Node::True)
+    }
+
+    /// The single equality assertion it consists of, if it is one.
+    pub(crate) fn as_equality(&self) -> Option<(TypeId, &[u8])> {
+        match &self.0 {
+            Node::Item(Item { attribute_type: Some(t), options: OptionsId::NONE, test: Test::Equal { normal, .. }, .. }) => {
+                Some((*t, normal))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node {
+    let all = |parts: &[Filter<'_>]| parts.iter().map(|part| compile(part, schema, readable)).collect::<Vec<_>>();
+    match filter {
+        Filter::And(parts) if parts.is_empty() => Node::True,
+        Filter::Or(parts) if parts.is_empty() => Node::False,
+        Filter::And(parts) => Node::And(all(parts)),
+        Filter::Or(parts) => Node::Or(all(parts)),
+        Filter::Not(part) => Node::Not(Box::new(compile(part, schema, readable))),
+        Filter::Present(attribute) => match described(schema, attribute, readable) {
+            // Every entry has an object class.
+            Some((t, OptionsId::NONE)) if t == schema.well_known().object_class => Node::True,
+            Some(found) => item(schema, found, Test::Present),
+            None => Node::Undefined,
+        },
+        Filter::Equality(assertion) | Filter::Approx(assertion) => equality(schema, assertion, readable),
+        Filter::GreaterOrEqual(assertion) => ordering(schema, assertion, readable, |rule, key| Test::AtLeast { rule, key }),
+        Filter::LessOrEqual(assertion) => ordering(schema, assertion, readable, |rule, key| Test::AtMost { rule, key }),
+        Filter::Substrings(substrings) => compile_substrings(schema, substrings, readable),
+        Filter::Extensible(extensible) => compile_extensible(schema, extensible, readable),
+    }
+}
+
+fn item(schema: &Schema, (attribute_type, options): (TypeId, OptionsId), test: Test) -> Node {
+    let derived = Derived::of(attribute_type, schema);
+    Node::Item(Item { attribute_type: Some(attribute_type), options, test, derived })
+}
+
+/// The description as known here; one with options that no entry ever had is not: nothing can match it.
+fn described(schema: &Schema, attribute: &[u8], readable: Readable<'_>) -> Option<(TypeId, OptionsId)> {
+    let description = schema.find_description(attribute)?;
+    readable(description.attribute_type).then_some((description.attribute_type, description.options))
+}
+
+fn normalised(make: impl FnOnce(&mut Vec<u8>) -> Result<(), schema::Invalid>) -> Option<Normal> {
+    let mut out = Vec::new();
+    make(&mut out).ok()?;
+    Some(Normal::from_slice(&out))
+}
+
+fn equality(schema: &Schema, assertion: &Assertion<'_>, readable: Readable<'_>) -> Node {
+    let Some(found) = described(schema, assertion.attribute, readable) else { return Node::Undefined };
+    let rule = schema.attribute_type(found.0).equality;
+    match normalised(|out| schema.normalise_equality_assertion(found.0, assertion.value, out)) {
+        Some(normal) => item(schema, found, Test::Equal { rule, normal }),
+        None => Node::Undefined,
+    }
+}
+
+fn ordering(
+    schema: &Schema,
+    assertion: &Assertion<'_>,
+    readable: Readable<'_>,
+    test: impl FnOnce(Rule, Normal) -> Test,
+) -> Node {
+    let Some(found) = described(schema, assertion.attribute, readable) else { return Node::Undefined };
+    let Some(rule) = schema.attribute_type(found.0).ordering else { return Node::Undefined };
+    match normalised(|out| rule.ordering_key(schema, assertion.value, out)) {
+        Some(key) => item(schema, found, test(rule, key)),
+        None => Node::Undefined,
+    }
+}
+
+fn compile_substrings(schema: &Schema, substrings: &Substrings<'_>, readable: Readable<'_>) -> Node {
+    let Some(found) = described(schema, substrings.attribute, readable) else { return Node::Undefined };
+    let Some(rule) = schema.attribute_type(found.0).substring else { return Node::Undefined };
+    let part = |kind: Part, text: &[u8]| normalised(|out| rule.normalise_substring(kind, text, out));
+    let end = |kind: Part, text: Option<&[u8]>| match text {
+        None => Some(None),
+        Some(text) => part(kind, text).map(Some),
+    };
+    let any: Option<Vec<Normal>> = substrings.any.iter().map(|text| part(Part::Any, text)).collect();
+    match (end(Part::Initial, substrings.initial), any, end(Part::Final, substrings.last)) {
+        (Some(initial), Some(any), Some(last)) => item(schema, found, Test::Substrings { rule, initial, any, last }),
+        _ => Node::Undefined,
+    }
+}
+
+fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Readable<'_>) -> Node {
+    let rule = match extensible.rule {
+        None => None,
+        Some(name) => match Rule::find(name) {
+            Some(rule) => Some(rule),
+            None => return Node::Undefined,
+        },
+    };
+    let found = match extensible.attribute {
+        None => None,
+        Some(attribute) => match described(schema, attribute, readable) {
+            Some(found) => Some(found),
+            None => return Node::Undefined,
+        },
+    };
+    let rule = rule.or_else(|| found.and_then(|(t, _)| schema.attribute_type(t).equality));
+    let Some(rule) = rule else { return Node::Undefined };
+    let Some(normal) = normalised(|out| rule.normalise_assertion(schema, extensible.value, out)) else {
+        return Node::Undefined;
+    };
+    let test = Test::Matches { rule, normal, dn_attributes: extensible.dn_attributes };
+    match found {
+        Some(found) => item(schema, found, test),
+        None => Node::Item(Item { attribute_type: None, options: OptionsId::NONE, test, derived: None }),
+    }
+}

@@ -1,0 +1,290 @@
+//! Where the candidates of a search come from: the most selective index that the filter allows, else the scope.
+
+use super::filter::{Compiled, Item, Node, Test};
+use crate::index::{part_trigrams, prefix};
+use crate::postings::{Found, LiveSet};
+use crate::shard::ReadPoint;
+use crate::tree::{self, From};
+use model::{EntryId, OptionsId, Scope};
+use roaring::RoaringBitmap;
+
+/// Ids that a range of an ordering index may gather before the plan is given up for a scan.
+const RANGE_IDS_MAX: u64 = 4 << 20;
+/// A subtree is walked down if it has at most one entry in so many; else all ids are looked at.
+const WALK_SHARE: u64 = 4;
+
+/// The source of candidates. All but `All` and long sets are gathered when the search begins.
+pub(crate) enum Source {
+    /// Nothing can match.
+    Nothing,
+    /// These ids, ascending.
+    Ids(Vec<u32>),
+    /// Many ids, gathered from several lists.
+    Bitmap(RoaringBitmap),
+    /// The children of the base, or all entries with a key, read as the search goes on.
+    Live(LiveKey),
+    /// Every id.
+    All,
+}
+
+/// A long list that is read in slices.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LiveKey {
+    /// The children of an entry.
+    Children(EntryId),
+    /// Entries with an equality key: attribute type and hash.
+    Equality(model::TypeId, u64),
+    /// Entries that have an attribute.
+    Presence(model::TypeId),
+}
+
+/// How many candidates a part of a filter leaves, at most.
+struct Estimate<'f> {
+    len: u64,
+    item: Choice<'f>,
+}
+
+enum Choice<'f> {
+    Nothing,
+    Item(&'f Item),
+    Any(&'f [Node]),
+}
+
+impl ReadPoint<'_> {
+    /// Chooses where to look.
+    pub(crate) fn plan(self, filter: &Compiled, base: EntryId, scope: Scope) -> Source {
+        let by_scope = match scope {
+            Scope::Base => return Source::Ids(vec![base.0]),
+            Scope::One => self.child_candidates(base).len() as u64,
+            Scope::Subtree | Scope::Subordinates => self.shard.entries(),
+        };
+        match self.estimate(&filter.0) {
+            Some(best) if best.len <= by_scope => self.gather(&best).unwrap_or_else(|| self.scope_source(base, scope)),
+            _ => self.scope_source(base, scope),
+        }
+    }
+
+    fn scope_source(self, base: EntryId, scope: Scope) -> Source {
+        if scope == Scope::One {
+            return match self.child_candidates(base) {
+                Found::Few(ids) => Source::Ids(sorted(ids.to_vec())),
+                Found::Many(_) => Source::Live(LiveKey::Children(base)),
+            };
+        }
+        let limit = (self.shard.entries() / WALK_SHARE).max(1024);
+        self.walk(base, limit).map_or(Source::All, |ids| Source::Ids(sorted(ids)))
+    }
+
+    /// The ids below and at `base`, unless there are more than `limit`.
+    fn walk(self, base: EntryId, limit: u64) -> Option<Vec<u32>> {
+        let mut ids = vec![base.0];
+        let mut next = 0;
+        while let Some(&id) = ids.get(next) {
+            next += 1;
+            let room = (limit as usize).checked_sub(ids.len())?;
+            match self.child_candidates(EntryId(id)) {
+                Found::Few(children) => ids.extend(children.iter().filter(|c| self.is_child(**c, id))),
+                Found::Many(set) if set.ids.len() as usize > room => return None,
+                Found::Many(set) => {
+                    let mut children = Vec::new();
+                    set.ids.push_from(0, usize::MAX, self, &mut children);
+                    ids.extend(children.into_iter().filter(|c| self.is_child(*c, id)));
+                }
+            }
+        }
+        Some(ids)
+    }
+
+    fn is_child(self, id: u32, parent: u32) -> bool {
+        self.entry(EntryId(id)).is_some_and(|entry| entry.parent().0 == parent)
+    }
+
+    /// The best index for a node, if one can be used: every entry that the node is true of is among its ids.
+    fn estimate<'f>(self, node: &'f Node) -> Option<Estimate<'f>> {
+        match node {
+            Node::False | Node::Undefined => Some(Estimate { len: 0, item: Choice::Nothing }),
+            Node::True | Node::Not(_) => None,
+            Node::And(parts) => parts.iter().filter_map(|part| self.estimate(part)).min_by_key(|e| e.len),
+            Node::Or(parts) => {
+                let len = parts.iter().map(|part| self.estimate(part).map(|e| e.len)).sum::<Option<u64>>()?;
+                Some(Estimate { len, item: Choice::Any(parts) })
+            }
+            Node::Item(item) => {
+                let len = self.item_len(item)?;
+                Some(Estimate { len, item: Choice::Item(item) })
+            }
+        }
+    }
+
+    fn item_len(self, item: &Item) -> Option<u64> {
+        let attribute_type = item.attribute_type?;
+        if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { .. }) = (item.derived, &item.test) {
+            return Some(1);
+        }
+        let index = self.shard.indexes.of(attribute_type)?;
+        let presence = || index.presence.as_ref().map(|set| u64::from(set.len()));
+        let best = match &item.test {
+            Test::Present => presence(),
+            Test::Equal { normal, .. } => {
+                self.equality_candidates(index, self.shard.value_hash(normal)).map(|found| found.len() as u64)
+            }
+            Test::Substrings { initial, any, last, .. } => index.substring.as_ref().and_then(|postings| {
+                let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
+                hashes.map(|hash| postings.find(crate::index::tag(hash)).len() as u64).min()
+            }),
+            // A range is taken to leave a tenth, so that any equality goes before it.
+            Test::AtLeast { .. } | Test::AtMost { .. } => index.ordering_root().map(|_| self.shard.entries() / 10),
+            Test::Matches { .. } => None,
+        };
+        best.or_else(presence)
+    }
+
+    fn gather(self, estimate: &Estimate<'_>) -> Option<Source> {
+        match estimate.item {
+            Choice::Nothing => Some(Source::Nothing),
+            Choice::Item(item) => self.gather_item(item),
+            Choice::Any(parts) => {
+                let mut union = RoaringBitmap::new();
+                for part in parts {
+                    let source = self.gather(&self.estimate(part)?)?;
+                    self.add_to(&mut union, source)?;
+                }
+                Some(Source::Bitmap(union))
+            }
+        }
+    }
+
+    fn add_to(self, union: &mut RoaringBitmap, source: Source) -> Option<()> {
+        match source {
+            Source::Nothing => {}
+            Source::Ids(ids) => union.extend(ids),
+            Source::Bitmap(ids) => *union |= ids,
+            Source::All => return None,
+            Source::Live(key) => {
+                let mut ids = Vec::new();
+                self.live_slice(key, 0, usize::MAX, &mut ids);
+                union.extend(ids);
+            }
+        }
+        Some(())
+    }
+
+    fn gather_item(self, item: &Item) -> Option<Source> {
+        let attribute_type = item.attribute_type?;
+        if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { normal, .. }) = (item.derived, &item.test) {
+            return self.gather_uuid(attribute_type, normal);
+        }
+        let index = self.shard.indexes.of(attribute_type)?;
+        let by_presence = || index.presence.as_ref().map(|_| Source::Live(LiveKey::Presence(attribute_type)));
+        let best = match &item.test {
+            Test::Equal { normal, .. } => {
+                let hash = self.shard.value_hash(normal);
+                self.equality_candidates(index, hash).map(|found| match found {
+                    Found::Few(ids) => Source::Ids(sorted(ids.to_vec())),
+                    Found::Many(_) => Source::Live(LiveKey::Equality(attribute_type, hash)),
+                })
+            }
+            Test::Substrings { initial, any, last, .. } => index.substring.as_ref().and_then(|postings| {
+                let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
+                let best = hashes.map(|hash| postings.find(crate::index::tag(hash))).min_by_key(Found::len)?;
+                let mut ids = Vec::new();
+                push_found(self, &best, &mut ids);
+                Some(Source::Ids(sorted(ids)))
+            }),
+            Test::AtLeast { key, .. } => self.range(index.ordering_root()?, prefix(key), u64::MAX),
+            Test::AtMost { key, .. } => self.range(index.ordering_root()?, 0, prefix(key)),
+            Test::Present | Test::Matches { .. } => None,
+        };
+        let _ = OptionsId::NONE;
+        best.or_else(by_presence)
+    }
+
+    fn gather_uuid(self, attribute_type: model::TypeId, normal: &[u8]) -> Option<Source> {
+        let mut ids = Vec::new();
+        if let Some((id, _)) = normal.try_into().ok().and_then(|uuid| self.shard.uuids.invert(uuid)) {
+            ids.push(id.0);
+        }
+        // UUIDs that an import brought are found by the index on entryUUID, or by looking at every entry.
+        match self.shard.indexes.of(attribute_type) {
+            Some(index) => {
+                if let Some(found) = self.equality_candidates(index, self.shard.value_hash(normal)) {
+                    push_found(self, &found, &mut ids);
+                }
+                Some(Source::Ids(sorted(ids)))
+            }
+            None if self.shard.has_foreign_uuids() => None,
+            None => Some(Source::Ids(ids)),
+        }
+    }
+
+    fn range(self, root: Option<u32>, low: u64, high: u64) -> Option<Source> {
+        let Some(root) = root else { return Some(Source::Nothing) };
+        let mut ids = RoaringBitmap::new();
+        let mut last: Option<(u64, &[u8])> = None;
+        let mut past = false;
+        while !past {
+            let from = last.map_or(From::At((low, &[])), From::After);
+            let more = tree::next_leaf(&self.shard.heap, root, self.sequence, from, |(key, id)| {
+                past |= key > high;
+                if key <= high {
+                    ids.insert(u32::from_be_bytes(id.try_into().expect("the payload is an id")));
+                }
+                last = Some((key, id));
+            });
+            if !more {
+                break;
+            }
+            if ids.len() > RANGE_IDS_MAX {
+                return None;
+            }
+        }
+        Some(Source::Bitmap(ids))
+    }
+
+    /// Appends up to `max` ids of a long list that are at least `from`, ascending.
+    pub(crate) fn live_slice(self, key: LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
+        let found = match key {
+            LiveKey::Children(parent) => self.child_candidates(parent),
+            LiveKey::Equality(t, hash) => match self.shard.indexes.of(t).and_then(|i| self.equality_candidates(i, hash)) {
+                Some(found) => found,
+                None => return,
+            },
+            LiveKey::Presence(t) => {
+                if let Some(set) = self.shard.indexes.of(t).and_then(|index| index.presence.as_ref()) {
+                    set.push_from(from, max, self, out);
+                }
+                return;
+            }
+        };
+        match found {
+            Found::Many(LiveSet { ids, .. }) => ids.push_from(from, max, self, out),
+            Found::Few(ids) => out.extend(sorted(ids.to_vec()).into_iter().filter(|id| *id >= from).take(max)),
+        }
+    }
+}
+
+fn push_found(read_point: ReadPoint<'_>, found: &Found<'_>, out: &mut Vec<u32>) {
+    match found {
+        Found::Few(ids) => out.extend_from_slice(ids),
+        Found::Many(set) => set.ids.push_from(0, usize::MAX, read_point, out),
+    }
+}
+
+fn substring_hashes<'n>(
+    read_point: ReadPoint<'_>,
+    initial: Option<&'n [u8]>,
+    any: &'n [super::filter::Normal],
+    last: Option<&'n [u8]>,
+) -> impl Iterator<Item = u64> {
+    let mut hashes = Vec::new();
+    hashes.extend(initial.map(|part| part_trigrams(read_point, part, true, false)).into_iter().flatten());
+    hashes.extend(any.iter().flat_map(|part| part_trigrams(read_point, part, false, false)));
+    hashes.extend(last.map(|part| part_trigrams(read_point, part, false, true)).into_iter().flatten());
+    hashes.into_iter()
+}
+
+fn sorted(mut ids: Vec<u32>) -> Vec<u32> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}

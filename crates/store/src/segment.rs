@@ -1,0 +1,413 @@
+//! The heap of objects: entries and tree nodes, versioned, in log-structured segments. Only slots hold addresses,
+//! so a segment can be cleaned by moving what is alive in it.
+//!
+//! ```text
+//! address   offset into the reserved region: 19 bits of segment, 21 bits inside it
+//! slot      one word per object id: address of the newest version, 0 = no object
+//! object    u8 flags | u16 or u32 length, header included | u32 id | [u48 sequence | u40 older version] | payload
+//! flags     1 versioned   2 long (u32 length)   4 node   8 removed (no payload)   16.. the payload's own
+//! ```
+//! An object without a version is older than every reader. Objects longer than a segment take a run of segments.
+//! Numbers are little-endian, nothing is aligned.
+
+use crate::readers::Readers;
+use crate::sync::{Ordering, Words, prefetch};
+use env::memory::Region;
+use std::collections::VecDeque;
+use std::io;
+
+/// Bytes of a segment.
+pub(crate) const SEGMENT: usize = 2 << 20;
+
+const VERSIONED: u8 = 1;
+const LONG: u8 = 2;
+/// The object is a tree node, not an entry.
+pub(crate) const NODE: u8 = 4;
+const REMOVED: u8 = 8;
+const VERSION_BYTES: usize = 6 + 5;
+/// Where the first object lies: address 0 is no address.
+const FIRST: usize = 64;
+
+/// Segments and slots.
+pub(crate) struct Heap {
+    region: Region,
+    slots: Words,
+}
+
+/// A version of an object, as a reader sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Object<'a> {
+    /// Flags, of which 16 and above are the payload's.
+    pub(crate) flags: u8,
+    pub(crate) payload: &'a [u8],
+}
+
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// Bytes of objects that are the newest of their id.
+    live: u32,
+    /// Bytes written.
+    used: u32,
+    /// Sequence at which an object in it last died: older readers may still need it.
+    last_death: u64,
+    /// Segments of the run that begins here; 0 for the tail of a run or a free segment.
+    run: u32,
+}
+
+/// The writer's side of the heap.
+pub(crate) struct HeapWriter {
+    accounts: Vec<Account>,
+    current: usize,
+    offset: usize,
+    free: Vec<u32>,
+    retired: VecDeque<(u64, u32)>,
+    ids_next: u32,
+    ids_free: Vec<u32>,
+    ids_max: u32,
+    /// Bytes appended, and of those by the cleaner: write amplification is their ratio.
+    pub(crate) appended: u64,
+    pub(crate) moved: u64,
+    live: u64,
+    used: u64,
+}
+
+/// No room: the reserved segments or ids are used up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct HeapFull;
+
+impl Heap {
+    /// A heap of at most `bytes_max` bytes and `ids_max` objects.
+    pub(crate) fn create(bytes_max: usize, ids_max: usize) -> io::Result<(Heap, HeapWriter)> {
+        let bytes_max = bytes_max.clamp(16 * SEGMENT, 1 << 40);
+        let ids_max = ids_max.clamp(1 << 16, 1 << 31);
+        let heap = Heap { region: Region::reserve(bytes_max, true)?, slots: Words::reserve(ids_max, true)? };
+        let first = Account { used: FIRST as u32, run: 1, ..Account::default() };
+        let writer = HeapWriter {
+            accounts: vec![first],
+            current: 0,
+            offset: FIRST,
+            free: vec![],
+            retired: VecDeque::new(),
+            ids_next: 1,
+            ids_free: vec![],
+            ids_max: ids_max as u32 - 1,
+            appended: 0,
+            moved: 0,
+            live: 0,
+            used: 0,
+        };
+        Ok((heap, writer))
+    }
+
+    #[inline]
+    fn bytes(&self, address: usize, len: usize) -> &[u8] {
+        debug_assert!(address + len <= self.region.len());
+        // SAFETY: inside the region. Addresses come from slots and version links only, which point to objects that
+        // were completely written before the address was stored with release order; objects are never written
+        // again, and their segment is not reused while a reader that could reach them is active.
+        unsafe { std::slice::from_raw_parts(self.region.base().as_ptr().add(address), len) }
+    }
+
+    /// Asks for the slot of an object.
+    #[inline]
+    pub(crate) fn prefetch_slot(&self, id: u32) {
+        if let Some(slot) = self.slots.get(id as usize) {
+            prefetch(slot);
+        }
+    }
+
+    /// Asks for the first two cache lines of an object.
+    #[inline]
+    pub(crate) fn prefetch_object(&self, id: u32) {
+        if let Some(slot) = self.slots.get(id as usize) {
+            let address = slot.load(Ordering::Relaxed) as usize;
+            let start = self.region.base().as_ptr().wrapping_add(address);
+            prefetch(start);
+            prefetch(start.wrapping_add(64));
+        }
+    }
+
+    /// The version of an object at `sequence`. The caller holds a read point at that sequence.
+    #[inline]
+    pub(crate) fn read(&self, id: u32, sequence: u64) -> Option<Object<'_>> {
+        let mut address = self.slots.get(id as usize)?.load(Ordering::Acquire) as usize;
+        while address != 0 {
+            let header = self.header(address);
+            if header.sequence <= sequence {
+                if header.flags & REMOVED != 0 {
+                    return None;
+                }
+                let start = address + header.len;
+                return Some(Object { flags: header.flags, payload: self.bytes(start, header.object_len - header.len) });
+            }
+            address = header.older;
+        }
+        None
+    }
+
+    #[inline]
+    fn header(&self, address: usize) -> Header {
+        // One segment is never shorter than the longest header after an object's start plus slack, so reading the
+        // fixed part first is in bounds; the version is read only if it is there.
+        let fixed = self.bytes(address, 9);
+        let flags = fixed[0];
+        let (object_len, mut len) = if flags & LONG != 0 {
+            (u32_at(fixed, 1) as usize, 9)
+        } else {
+            (u16::from_le_bytes([fixed[1], fixed[2]]) as usize, 7)
+        };
+        let (mut sequence, mut older) = (0, 0);
+        if flags & VERSIONED != 0 {
+            let version = self.bytes(address + len, VERSION_BYTES);
+            sequence = uint_at(version, 0, 6);
+            older = uint_at(version, 6, 5) as usize;
+            len += VERSION_BYTES;
+        }
+        Header { flags, len, object_len, sequence, older }
+    }
+
+    fn id_at(&self, address: usize, flags: u8) -> u32 {
+        u32_at(self.bytes(address, 9), if flags & LONG != 0 { 5 } else { 3 })
+    }
+
+    /// A new object id.
+    pub(crate) fn allocate_id(&self, writer: &mut HeapWriter) -> Result<u32, HeapFull> {
+        if let Some(id) = writer.ids_free.pop() {
+            return Ok(id);
+        }
+        if writer.ids_next == writer.ids_max {
+            return Err(HeapFull);
+        }
+        writer.ids_next += 1;
+        Ok(writer.ids_next - 1)
+    }
+
+    /// Writes a version of an object and makes it the newest. `sequence` 0 means that no reader can be older.
+    /// Room must have been claimed with [`Heap::claim`].
+    pub(crate) fn put(&self, writer: &mut HeapWriter, id: u32, flags: u8, sequence: u64, payload: &[u8]) {
+        let slot = &self.slots[id as usize];
+        let older = slot.load(Ordering::Relaxed) as usize;
+        let address = self.append(writer, id, flags, sequence, older, payload);
+        slot.store(address as u64, Ordering::Release);
+        if older != 0 {
+            self.bury(writer, older, sequence);
+        }
+    }
+
+    /// Writes that an object is no more. Readers of earlier sequences still see it.
+    pub(crate) fn put_removed(&self, writer: &mut HeapWriter, id: u32, sequence: u64) {
+        self.put(writer, id, REMOVED, sequence, &[]);
+    }
+
+    /// Forgets a removed object that no reader can see any more. The id is free again.
+    pub(crate) fn forget(&self, writer: &mut HeapWriter, id: u32) {
+        let slot = &self.slots[id as usize];
+        let address = slot.load(Ordering::Relaxed) as usize;
+        assert!(self.header(address).flags & REMOVED != 0, "only a removed object is forgotten");
+        slot.store(0, Ordering::Release);
+        self.bury(writer, address, 0);
+        writer.ids_free.push(id);
+    }
+
+    /// Makes sure that `bytes` of objects can be written without failing.
+    pub(crate) fn claim(&self, writer: &mut HeapWriter, readers: &Readers, bytes: usize) -> Result<(), HeapFull> {
+        // Every object may waste a segment's end shorter than itself, and a run needs neighbours.
+        let wanted = bytes.div_ceil(SEGMENT) * 2 + 2;
+        let never_used = self.region.len() / SEGMENT - writer.accounts.len();
+        if never_used >= wanted {
+            return Ok(());
+        }
+        self.reuse(writer, readers);
+        let single = bytes + bytes / 2 < SEGMENT && writer.free.len() + never_used >= wanted;
+        if single { Ok(()) } else { Err(HeapFull) }
+    }
+
+    fn append(&self, writer: &mut HeapWriter, id: u32, flags: u8, sequence: u64, older: usize, payload: &[u8]) -> usize {
+        let mut header = [0u8; 9 + VERSION_BYTES];
+        let version = if sequence == 0 { 0 } else { VERSION_BYTES };
+        let long = payload.len() + 7 + version > usize::from(u16::MAX);
+        let fixed = if long { 9 } else { 7 };
+        let len = fixed + version + payload.len();
+        header[0] = flags | if long { LONG } else { 0 } | if version > 0 { VERSIONED } else { 0 };
+        if long {
+            header[1..5].copy_from_slice(&(len as u32).to_le_bytes());
+        } else {
+            header[1..3].copy_from_slice(&(len as u16).to_le_bytes());
+        }
+        header[fixed - 4..fixed].copy_from_slice(&id.to_le_bytes());
+        if version > 0 {
+            header[fixed..fixed + 6].copy_from_slice(&sequence.to_le_bytes()[..6]);
+            header[fixed + 6..fixed + 11].copy_from_slice(&older.to_le_bytes()[..5]);
+        }
+        let address = self.place(writer, len);
+        // SAFETY: `place` gave `len` bytes that no reader knows of yet, inside the region, and there is one writer.
+        unsafe {
+            let to = self.region.base().as_ptr().add(address);
+            std::ptr::copy_nonoverlapping(header.as_ptr(), to, fixed + version);
+            std::ptr::copy_nonoverlapping(payload.as_ptr(), to.add(fixed + version), payload.len());
+        }
+        let account = &mut writer.accounts[address / SEGMENT];
+        account.live += len as u32;
+        account.used += len as u32;
+        writer.live += len as u64;
+        writer.used += len as u64;
+        writer.appended += len as u64;
+        address
+    }
+
+    /// Finds `len` free bytes. The header of an object is read nine bytes wide, so the last bytes stay unused.
+    fn place(&self, writer: &mut HeapWriter, len: usize) -> usize {
+        if FIRST + len + 16 > SEGMENT {
+            return self.place_run(writer, (FIRST + len + 16).div_ceil(SEGMENT));
+        }
+        if writer.offset + len + 16 > SEGMENT {
+            writer.current = match writer.free.pop() {
+                Some(number) => number as usize,
+                None => writer.accounts.len(),
+            };
+            let fresh = Account { used: FIRST as u32, run: 1, ..Account::default() };
+            if writer.current == writer.accounts.len() {
+                assert!((writer.current + 1) * SEGMENT <= self.region.len(), "room was claimed");
+                writer.accounts.push(fresh);
+            } else {
+                writer.accounts[writer.current] = fresh;
+            }
+            writer.offset = FIRST;
+        }
+        let address = writer.current * SEGMENT + writer.offset;
+        writer.offset += len;
+        address
+    }
+
+    fn place_run(&self, writer: &mut HeapWriter, segments: usize) -> usize {
+        let first = writer.accounts.len();
+        assert!((first + segments) * SEGMENT <= self.region.len(), "room was claimed");
+        writer.accounts.push(Account { used: FIRST as u32, run: segments as u32, ..Account::default() });
+        writer.accounts.extend((1..segments).map(|_| Account::default()));
+        first * SEGMENT + FIRST
+    }
+
+    /// An object is no longer the newest of its id, from `sequence` on.
+    fn bury(&self, writer: &mut HeapWriter, address: usize, sequence: u64) {
+        let len = self.header(address).object_len as u32;
+        let account = &mut writer.accounts[address / SEGMENT];
+        account.live -= len;
+        account.last_death = account.last_death.max(sequence);
+        writer.live -= u64::from(len);
+    }
+
+    /// Gives back to use what no reader can see any more.
+    pub(crate) fn reuse(&self, writer: &mut HeapWriter, readers: &Readers) {
+        if writer.retired.is_empty() {
+            return;
+        }
+        let oldest = readers.oldest();
+        while writer.retired.front().is_some_and(|(sequence, _)| *sequence <= oldest) {
+            let Some((_, number)) = writer.retired.pop_front() else { break };
+            writer.free.push(number);
+        }
+    }
+
+    /// Moves live objects out of the emptiest segments until `budget` bytes were moved or little is to be gained.
+    /// Returns the bytes moved. `sequence` is the last published one, and no reader is older than `oldest`.
+    pub(crate) fn clean(&self, writer: &mut HeapWriter, readers: &Readers, slack_percent: u64, budget: usize) -> usize {
+        self.reuse(writer, readers);
+        let (mut moved, oldest, next) = (0, readers.oldest(), readers.published() + 1);
+        while moved < budget && writer.dead() * 100 > writer.used * slack_percent + 400 * SEGMENT as u64 {
+            let Some(victim) = writer.emptiest(oldest) else { break };
+            moved += self.evacuate(writer, victim, oldest);
+            for number in victim..victim + writer.accounts[victim].run as usize {
+                writer.retired.push_back((next, number as u32));
+            }
+            let account = &mut writer.accounts[victim];
+            assert_eq!(account.live, 0, "everything alive was moved");
+            writer.used -= u64::from(account.used) - FIRST as u64;
+            account.used = 0;
+            account.run = 0;
+        }
+        writer.moved += moved as u64;
+        moved
+    }
+
+    fn evacuate(&self, writer: &mut HeapWriter, victim: usize, oldest: u64) -> usize {
+        let account = writer.accounts[victim];
+        let mut address = victim * SEGMENT + FIRST;
+        let end = victim * SEGMENT + account.used as usize;
+        let mut moved = 0;
+        while address < end {
+            let header = self.header(address);
+            let id = self.id_at(address, header.flags);
+            let slot = &self.slots[id as usize];
+            if slot.load(Ordering::Relaxed) as usize == address {
+                let payload = self.bytes(address + header.len, header.object_len - header.len);
+                let flags = header.flags & !(VERSIONED | LONG);
+                let (sequence, older) = if header.sequence > oldest { (header.sequence, header.older) } else { (0, 0) };
+                let copy = self.append(writer, id, flags, sequence, older, payload);
+                slot.store(copy as u64, Ordering::Release);
+                self.bury(writer, address, 0);
+                moved += header.object_len;
+            }
+            address += header.object_len;
+        }
+        moved
+    }
+
+    /// Ids handed out are below this.
+    pub(crate) fn ids_end(&self, writer: &HeapWriter) -> u32 {
+        writer.ids_next
+    }
+}
+
+impl HeapWriter {
+    fn dead(&self) -> u64 {
+        self.used - self.live
+    }
+
+    fn emptiest(&self, oldest: u64) -> Option<usize> {
+        let candidate = |(number, a): &(usize, &Account)| {
+            *number != self.current && a.run > 0 && a.used > 0 && a.last_death <= oldest && u64::from(a.live) * 8 < u64::from(a.used) * 7
+        };
+        let emptiness = |(_, a): &(usize, &Account)| u64::from(a.live) * 1024 / u64::from(a.used.max(1));
+        self.accounts.iter().enumerate().filter(candidate).min_by_key(emptiness).map(|(number, _)| number)
+    }
+
+    /// Bytes of segments that hold objects, dead ones included.
+    pub(crate) fn bytes_used(&self) -> u64 {
+        (self.accounts.len() - self.free.len()) as u64 * SEGMENT as u64
+    }
+
+    /// Bytes of the newest versions of all objects.
+    pub(crate) fn bytes_live(&self) -> u64 {
+        self.live
+    }
+
+    /// Bytes of slots in use.
+    pub(crate) fn bytes_slots(&self) -> u64 {
+        u64::from(self.ids_next) * 8
+    }
+}
+
+struct Header {
+    flags: u8,
+    /// Bytes before the payload.
+    len: usize,
+    /// Bytes of the whole object.
+    object_len: usize,
+    sequence: u64,
+    older: usize,
+}
+
+#[inline]
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[inline]
+fn uint_at(bytes: &[u8], at: usize, width: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..width].copy_from_slice(&bytes[at..at + width]);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests;

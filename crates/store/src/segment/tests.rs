@@ -1,0 +1,108 @@
+use super::*;
+use std::collections::BTreeMap;
+
+fn payload(n: u64) -> Vec<u8> {
+    let len = (n * 7919 % 300) as usize;
+    (0..len).map(|i| (n as usize + i) as u8).collect()
+}
+
+#[test]
+fn versions_are_seen_by_their_readers() {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let id = heap.allocate_id(&mut w).unwrap();
+    heap.put(&mut w, id, 16, 1, b"one");
+    heap.put(&mut w, id, 16, 2, b"two");
+    heap.put_removed(&mut w, id, 3);
+    readers.publish(3);
+    assert!(heap.read(id, 0).is_none());
+    assert_eq!(heap.read(id, 1).unwrap().payload, b"one");
+    assert_eq!(heap.read(id, 2).unwrap().payload, b"two");
+    assert!(heap.read(id, 3).is_none());
+    heap.forget(&mut w, id);
+    assert_eq!(heap.allocate_id(&mut w).unwrap(), id);
+}
+
+#[test]
+fn long_objects_take_runs() {
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let big = vec![7; 5 << 20];
+    for n in 0..3 {
+        let id = heap.allocate_id(&mut w).unwrap();
+        heap.put(&mut w, id, 0, n, &big);
+        assert_eq!(heap.read(id, 9).unwrap().payload, &big[..]);
+    }
+}
+
+#[test]
+fn cleaning_keeps_content_and_frees_segments() {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
+    let mut model = BTreeMap::new();
+    for _ in 0..100_000u64 {
+        let id = heap.allocate_id(&mut w).unwrap();
+        heap.put(&mut w, id, 0, 0, &payload(u64::from(id)));
+        model.insert(id, u64::from(id));
+    }
+    let before = w.bytes_used();
+    let mut sequence = 0;
+    for round in 1..2_000_000u64 {
+        let id = (round * 2_654_435_761 % 100_000) as u32 + 1;
+        sequence += 1;
+        heap.put(&mut w, id, 0, sequence, &payload(round));
+        model.insert(id, round);
+        readers.publish(sequence);
+        if round % 100 == 0 {
+            heap.clean(&mut w, &readers, 10, 256 << 10);
+        }
+    }
+    for (id, n) in &model {
+        assert_eq!(heap.read(*id, sequence).unwrap().payload, &payload(*n)[..]);
+    }
+    let after = w.bytes_used();
+    assert!(after < before + before * 2 / 5 + (16 << 20), "{before} grew to {after}");
+}
+
+#[test]
+fn a_pinned_reader_keeps_what_it_sees() {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
+    for n in 1..=20_000u64 {
+        let id = heap.allocate_id(&mut w).unwrap();
+        heap.put(&mut w, id, 0, 1, &payload(n));
+    }
+    readers.publish(1);
+    let slot = readers.register().unwrap();
+    let pinned = readers.pin(slot);
+    for sequence in 2..=100u64 {
+        for id in 1..=20_000 {
+            heap.put(&mut w, id, 0, sequence, &payload(sequence));
+        }
+        readers.publish(sequence);
+        heap.clean(&mut w, &readers, 10, 4 << 20);
+    }
+    for id in 1..=20_000u32 {
+        assert_eq!(heap.read(id, pinned).unwrap().payload, &payload(u64::from(id))[..]);
+        assert_eq!(heap.read(id, 100).unwrap().payload, &payload(100)[..]);
+    }
+    let held = w.bytes_used();
+    readers.unregister(slot);
+    for sequence in 101..110 {
+        readers.publish(sequence);
+        heap.clean(&mut w, &readers, 10, 1 << 30);
+    }
+    assert!(w.bytes_used() < held / 4, "{held} shrank to {}", w.bytes_used());
+}
+
+#[test]
+fn room_is_refused_before_it_is_missing() {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(1, 1).unwrap();
+    let mut written = 0;
+    while heap.claim(&mut w, &readers, 1000).is_ok() {
+        let id = heap.allocate_id(&mut w).unwrap();
+        heap.put(&mut w, id, 0, 0, &[1; 1000]);
+        written += 1000;
+    }
+    assert!(written > 8 * SEGMENT, "{written}");
+}

@@ -1,0 +1,134 @@
+//! Shapes: what entries of the same make have in common. A record holds only what differs.
+
+use crate::append::Append;
+use model::{ClassId, Description};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// Distinct shapes of one shard. One more is refused with adminLimitExceeded.
+pub const SHAPES_MAX: usize = 1 << 20;
+
+/// How the values of an attribute lie in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Form {
+    /// Exactly one value.
+    One = 0,
+    /// A count, then the values.
+    Many = 1,
+    /// The root of a tree: more values than a record should carry.
+    Set = 2,
+}
+
+/// An attribute of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot {
+    /// Type and options.
+    pub description: Description,
+    /// How its values are stored.
+    pub form: Form,
+}
+
+/// The common part of alike entries. Immutable; its number is valid for the life of the shard.
+#[derive(Debug)]
+pub struct Shape {
+    /// Its number, below [`SHAPES_MAX`].
+    pub number: u32,
+    /// The values of objectClass, as first written.
+    pub class_values: Vec<Box<[u8]>>,
+    /// The structural object class; `None` if the entry was taken in without a schema check and has none.
+    pub structural: Option<ClassId>,
+    /// Attributes other than objectClass, in the order of their values in the record.
+    pub slots: Vec<Slot>,
+    /// Positions in `slots` of the attributes of the RDN; the first value of each is the distinguished one.
+    pub naming: SmallVec<[u16; 1]>,
+}
+
+impl Shape {
+    /// Where an attribute is, if entries of this shape have it.
+    pub fn position(&self, description: Description) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.description == description)
+    }
+}
+
+/// All shapes, by number.
+pub(crate) struct Shapes {
+    table: Append<Shape>,
+}
+
+/// The writer's way from content to number.
+#[derive(Default)]
+pub(crate) struct ShapesWriter {
+    numbers: BTreeMap<Vec<u8>, u32>,
+    key: Vec<u8>,
+    last: Option<(Vec<u8>, u32)>,
+    bytes: usize,
+}
+
+/// What a shape is made of, borrowed.
+pub(crate) struct Draft<'d> {
+    pub(crate) class_values: &'d [&'d [u8]],
+    pub(crate) structural: Option<ClassId>,
+    pub(crate) slots: &'d [Slot],
+    pub(crate) naming: &'d [u16],
+}
+
+impl Shapes {
+    pub(crate) fn new() -> Shapes {
+        Shapes { table: Append::with_room(SHAPES_MAX) }
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, number: u32) -> &Shape {
+        self.table.at(number as usize).expect("a record's shape exists")
+    }
+
+    /// The shape made of this, old or new. `None` when there are too many.
+    pub(crate) fn intern(&self, writer: &mut ShapesWriter, draft: Draft<'_>) -> Option<u32> {
+        let mut key = std::mem::take(&mut writer.key);
+        key.clear();
+        for slot in draft.slots {
+            key.extend_from_slice(&slot.description.attribute_type.0.to_le_bytes());
+            key.extend_from_slice(&slot.description.options.0.to_le_bytes());
+            key.push(slot.form as u8);
+        }
+        key.extend_from_slice(&[0xff; 5]);
+        draft.naming.iter().for_each(|at| key.extend_from_slice(&at.to_le_bytes()));
+        key.extend_from_slice(&[0xff; 2]);
+        for value in draft.class_values {
+            key.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            key.extend_from_slice(value);
+        }
+        let number = match &writer.last {
+            Some((last, number)) if *last == key => Some(*number),
+            _ => writer.numbers.get(&key).copied(),
+        };
+        let number = number.or_else(|| {
+            let number = writer.numbers.len() as u32;
+            let shape = Shape {
+                number,
+                class_values: draft.class_values.iter().map(|v| (*v).into()).collect(),
+                structural: draft.structural,
+                slots: draft.slots.to_vec(),
+                naming: SmallVec::from_slice(draft.naming),
+            };
+            writer.bytes += 3 * key.len() + 300;
+            self.table.push(number as usize, shape).ok()?;
+            writer.numbers.insert(key.clone(), number);
+            Some(number)
+        })?;
+        match &mut writer.last {
+            Some((last, n)) if *n == number && *last == key => {}
+            last => *last = Some((key.clone(), number)),
+        }
+        writer.key = key;
+        Some(number)
+    }
+}
+
+impl ShapesWriter {
+    /// Shapes in use and the bytes they take, estimated.
+    pub(crate) fn usage(&self) -> (usize, usize) {
+        (self.numbers.len(), self.bytes)
+    }
+}

@@ -1,0 +1,492 @@
+//! The shard: what readers share, and the writer's exclusive part.
+
+use crate::append::Append;
+use crate::cell::Garbage;
+use crate::deferred::Deferred;
+use crate::hash::{Table, TableWriter, mix};
+use crate::index::{IndexSettings, Indexes, IndexesWriter};
+use crate::postings::{Context, Found, Postings, PostingsWriter};
+use crate::readers::Readers;
+use crate::record::EntryRef;
+use crate::resolve::DnCache;
+use crate::segment::{Heap, HeapWriter, NODE};
+use crate::shape::{Shapes, ShapesWriter, Slot};
+use crate::suffix::Suffixes;
+use crate::uuid::Uuids;
+use crate::sync::{Mutex, MutexGuard, lock};
+use model::{Csn, EntryId};
+use schema::Schema;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Names of those who add and modify entries. One more is recorded as nobody.
+const NAMES_MAX: usize = 1 << 20;
+/// Share of dead bytes that the cleaner leaves, in percent.
+const SLACK_PERCENT: u64 = 10;
+/// Bytes that the cleaner may move per byte written since it last ran, and at least.
+const CLEAN_FACTOR: u64 = 4;
+const CLEAN_BYTES_MIN: u64 = 64 << 10;
+
+/// What a shard is made with. All of it is fixed for the shard's life.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// DNs of the naming contexts.
+    pub suffixes: Vec<String>,
+    /// Attribute indexes.
+    pub indexes: Vec<IndexSettings>,
+    /// Bytes of memory beyond which adds are refused.
+    pub memory_bytes_max: u64,
+    /// Are entryUUID, times and names kept and shown?
+    pub operational_attributes: bool,
+    /// Are entries held to the schema?
+    pub schema_check: bool,
+    /// Who stands as the creator of entries that nobody else is known to have made: the root DN.
+    pub founder: String,
+    /// Secret that keys the hashes and the entryUUIDs.
+    pub key: [u64; 4],
+    /// Site number in CSNs.
+    pub site: u8,
+}
+
+/// One shard of the DIT. Many readers, one writer at a time.
+pub struct Shard {
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) settings: Settings,
+    pub(crate) readers: Readers,
+    pub(crate) heap: Heap,
+    pub(crate) shapes: Shapes,
+    pub(crate) names: Append<Box<[u8]>>,
+    pub(crate) dn_table: Table,
+    pub(crate) children: Postings,
+    pub(crate) indexes: Indexes,
+    pub(crate) suffixes: Suffixes,
+    pub(crate) uuids: Uuids,
+    /// Was an entry ever stored with an entryUUID of its own?
+    foreign_uuids: AtomicBool,
+    /// Sequence of the last change that can make a remembered DN wrong: a rename or a delete.
+    pub(crate) names_changed: AtomicU64,
+    entries: AtomicU64,
+    ids_end: AtomicU64,
+    memory: MemoryGauges,
+    writer: Mutex<WriterState>,
+}
+
+/// Bytes by part, as of the last batch.
+#[derive(Default)]
+struct MemoryGauges {
+    segments: AtomicU64,
+    live: AtomicU64,
+    slots: AtomicU64,
+    dn: AtomicU64,
+    children: AtomicU64,
+    indexes: AtomicU64,
+    shapes: AtomicU64,
+    appended: AtomicU64,
+    moved: AtomicU64,
+}
+
+/// Memory by part, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryUse {
+    /// Segments that hold records and tree nodes.
+    pub segments: u64,
+    /// Of these, the newest versions.
+    pub live: u64,
+    /// The slot table.
+    pub slots: u64,
+    /// The DN hash.
+    pub dn: u64,
+    /// Children of each entry.
+    pub children: u64,
+    /// Attribute indexes, without the trees that lie in the segments.
+    pub indexes: u64,
+    /// Shapes.
+    pub shapes: u64,
+    /// Bytes ever written to segments.
+    pub appended: u64,
+    /// Of these, by the cleaner: `appended / (appended - moved)` is its write amplification.
+    pub moved: u64,
+}
+
+impl MemoryUse {
+    /// All parts that take memory.
+    pub fn total(&self) -> u64 {
+        self.segments + self.slots + self.dn + self.children + self.indexes + self.shapes
+    }
+}
+
+pub(crate) struct WriterState {
+    pub(crate) heap: HeapWriter,
+    pub(crate) shapes: ShapesWriter,
+    pub(crate) names: BTreeMap<Box<[u8]>, u32>,
+    pub(crate) dn: TableWriter,
+    pub(crate) children: PostingsWriter,
+    pub(crate) indexes: IndexesWriter,
+    pub(crate) garbage: Garbage,
+    pub(crate) deferred: Deferred,
+    pub(crate) cache: DnCache,
+    pub(crate) scratch: Scratch,
+    last_csn: Csn,
+    cleaned_at: u64,
+}
+
+/// Buffers that are used again.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) entry: model::Entry,
+    pub(crate) record: Vec<u8>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) key: Vec<u8>,
+    pub(crate) hashes: Vec<u64>,
+}
+
+/// A view of the shard at one commit sequence: everything published up to then and nothing later.
+#[derive(Clone, Copy)]
+pub struct ReadPoint<'a> {
+    pub(crate) shard: &'a Shard,
+    pub(crate) sequence: u64,
+}
+
+/// A registered reader. It rests until it is pinned.
+pub struct Reader {
+    shard: Arc<Shard>,
+    slot: u16,
+}
+
+impl Reader {
+    /// Registers a reader; `None` when there are too many ([`crate::READERS_MAX`]).
+    pub fn register(shard: &Arc<Shard>) -> Option<Reader> {
+        let slot = shard.readers.register()?;
+        Some(Reader { shard: Arc::clone(shard), slot })
+    }
+
+    /// The shard it reads.
+    pub fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
+    /// Looks at what is published now. The reader rests again when the pin is dropped.
+    #[inline]
+    pub fn pin(&mut self) -> Pin<'_> {
+        let sequence = self.shard.readers.pin(self.slot);
+        Pin { reader: self, sequence }
+    }
+
+    /// Looks at what is published now for as long as it lives: for a search that outlives its bundle.
+    pub fn into_long(self) -> LongReadPoint {
+        let sequence = self.shard.readers.pin(self.slot);
+        LongReadPoint { reader: self, sequence }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shard.readers.unregister(self.slot);
+    }
+}
+
+/// A short look at the shard.
+pub struct Pin<'r> {
+    reader: &'r mut Reader,
+    sequence: u64,
+}
+
+impl Pin<'_> {
+    /// What there is to see.
+    #[inline]
+    pub fn read_point(&self) -> ReadPoint<'_> {
+        ReadPoint { shard: &self.reader.shard, sequence: self.sequence }
+    }
+}
+
+impl Drop for Pin<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.reader.shard.readers.rest(self.reader.slot);
+    }
+}
+
+/// A look at the shard that may last; it holds back the cleaner, so its age must be bounded by the caller.
+pub struct LongReadPoint {
+    reader: Reader,
+    sequence: u64,
+}
+
+impl LongReadPoint {
+    /// What there is to see.
+    pub fn read_point(&self) -> ReadPoint<'_> {
+        ReadPoint { shard: &self.reader.shard, sequence: self.sequence }
+    }
+}
+
+impl<'a> ReadPoint<'a> {
+    /// The shard that is looked at.
+    pub fn shard(self) -> &'a Shard {
+        self.shard
+    }
+
+    /// The commit sequence it stands at.
+    pub fn sequence(self) -> u64 {
+        self.sequence
+    }
+
+    /// The entry with this id, if it exists here.
+    #[inline]
+    pub fn entry(self, id: EntryId) -> Option<EntryRef<'a>> {
+        let object = self.shard.heap.read(id.0, self.sequence)?;
+        (object.flags & NODE == 0).then(|| EntryRef::new(id.0, object.flags, object.payload, &self.shard.shapes))
+    }
+
+    /// Candidates for the immediate subordinates of an entry.
+    pub(crate) fn child_candidates(self, parent: EntryId) -> Found<'a> {
+        self.shard.children.find(self.shard.child_tag(parent.0))
+    }
+
+    /// Number of immediate subordinates. Of entries with many, the writer's count: current rather than exact at
+    /// this read point.
+    pub fn subordinates(self, parent: EntryId) -> u32 {
+        match self.child_candidates(parent) {
+            Found::Many(set) => set.live(),
+            Found::Few(ids) => {
+                ids.iter().filter(|id| self.entry(EntryId(**id)).is_some_and(|e| e.parent() == parent)).count() as u32
+            }
+        }
+    }
+}
+
+impl Shard {
+    /// An empty shard.
+    ///
+    /// # Errors
+    /// When the address space cannot be reserved, or a setting names what the schema does not know.
+    pub fn create(settings: Settings, schema: Arc<Schema>) -> io::Result<Arc<Shard>> {
+        let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
+        let memory = settings.memory_bytes_max as usize;
+        let entries_max = (memory / 32).clamp(1 << 16, 1 << 31);
+        let (heap, heap_writer) = Heap::create(memory + memory / 4 + (64 << 20), entries_max)?;
+        let (dn_table, dn) = Table::create(entries_max)?;
+        let (children, children_writer) = Postings::create(entries_max)?;
+        let (indexes, indexes_writer) = Indexes::create(&settings.indexes, &schema, entries_max).map_err(invalid)?;
+        let suffixes = Suffixes::new(&settings.suffixes, &schema).map_err(invalid)?;
+        let names = Append::with_room(NAMES_MAX);
+        let founder: Box<[u8]> = settings.founder.as_bytes().into();
+        let _ = names.push(0, founder.clone());
+        let state = WriterState {
+            heap: heap_writer,
+            shapes: ShapesWriter::default(),
+            names: BTreeMap::from([(founder, 0)]),
+            dn,
+            children: children_writer,
+            indexes: indexes_writer,
+            garbage: Garbage::default(),
+            deferred: Deferred::default(),
+            cache: DnCache::default(),
+            scratch: Scratch::default(),
+            last_csn: Csn::from_unix_ms(0, settings.site),
+            cleaned_at: 0,
+        };
+        let shard = Shard {
+            schema,
+            readers: Readers::new(),
+            heap,
+            shapes: Shapes::new(),
+            names,
+            dn_table,
+            children,
+            indexes,
+            suffixes,
+            uuids: Uuids::new(settings.key[3]),
+            foreign_uuids: AtomicBool::new(false),
+            names_changed: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+            ids_end: AtomicU64::new(1),
+            memory: MemoryGauges::default(),
+            writer: Mutex::new(state),
+            settings,
+        };
+        Ok(Arc::new(shard))
+    }
+
+    /// The schema that entries are held to.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// What it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// Ids of entries are below this.
+    pub(crate) fn ids_end(&self) -> u32 {
+        self.ids_end.load(Ordering::Acquire) as u32
+    }
+
+    /// The published commit sequence.
+    pub fn sequence(&self) -> u64 {
+        self.readers.published()
+    }
+
+    /// Memory by part.
+    pub fn memory(&self) -> MemoryUse {
+        let of = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
+        MemoryUse {
+            segments: of(&self.memory.segments),
+            live: of(&self.memory.live),
+            slots: of(&self.memory.slots),
+            dn: of(&self.memory.dn),
+            children: of(&self.memory.children),
+            indexes: of(&self.memory.indexes),
+            shapes: of(&self.memory.shapes),
+            appended: of(&self.memory.appended),
+            moved: of(&self.memory.moved),
+        }
+    }
+
+    /// Takes the writer's role; waits while another has it.
+    pub fn writer(&self) -> Writer<'_> {
+        let state = lock(&self.writer);
+        let sequence = self.readers.published() + 1;
+        let mut writer = Writer { shard: self, state, sequence, loading: false };
+        writer.state.garbage.begin(sequence);
+        writer
+    }
+
+    pub(crate) fn has_foreign_uuids(&self) -> bool {
+        self.foreign_uuids.load(Ordering::Relaxed)
+    }
+
+    /// An entry is stored with an entryUUID of its own.
+    pub(crate) fn note_foreign_uuid(&self) {
+        self.foreign_uuids.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn child_tag(&self, parent: u32) -> u32 {
+        (mix(self.settings.key[1], &parent.to_le_bytes()) >> 32) as u32
+    }
+
+    pub(crate) fn dn_tag(&self, parent: u32, rdn_key: &[u8]) -> u32 {
+        (mix(self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15), rdn_key) >> 32) as u32
+    }
+
+    /// The 64-bit hash of a normalised value, for equality indexes and value sets.
+    pub(crate) fn value_hash(&self, normalised: &[u8]) -> u64 {
+        mix(self.settings.key[2], normalised)
+    }
+}
+
+/// The writer's role, held for one batch. What it changes becomes visible at once when it is published.
+pub struct Writer<'s> {
+    pub(crate) shard: &'s Shard,
+    pub(crate) state: MutexGuard<'s, WriterState>,
+    /// Sequence that the batch will be published as.
+    pub(crate) sequence: u64,
+    pub(crate) loading: bool,
+}
+
+impl<'s> Writer<'s> {
+    /// What the batch has made so far, on top of all that was published.
+    pub(crate) fn view(&self) -> ReadPoint<'s> {
+        ReadPoint { shard: self.shard, sequence: self.sequence }
+    }
+
+    /// The version to write: none while loading, when there is no reader that could be older.
+    pub(crate) fn version(&self) -> u64 {
+        if self.loading { 0 } else { self.sequence }
+    }
+
+    /// Says that nobody reads while this batch is made: entries are stored without a version, which saves eleven
+    /// bytes each. A server loads before it listens.
+    ///
+    /// # Panics
+    /// If a reader is active.
+    pub fn load(&mut self) {
+        assert!(self.shard.readers.all_rest(), "nobody reads while a load goes on");
+        self.loading = true;
+    }
+
+    /// The next CSN: later than all before it, and not before the given time.
+    pub fn stamp(&mut self, unix_ms: u64) -> Csn {
+        self.state.last_csn = self.state.last_csn.tick(unix_ms);
+        self.state.last_csn
+    }
+
+    /// The number of a name; 0 is the founder.
+    pub fn name(&mut self, dn: &[u8]) -> u32 {
+        if let Some(number) = self.state.names.get(dn) {
+            return *number;
+        }
+        let number = self.state.names.len();
+        if number >= 1 << 24 || self.shard.names.push(number, dn.into()).is_err() {
+            return 0;
+        }
+        self.state.names.insert(dn.into(), number as u32);
+        number as u32
+    }
+
+    pub(crate) fn context<'c>(state: &'c mut WriterState, view: ReadPoint<'c>) -> (&'c mut PostingsWriter, Context<'c>) {
+        let context = Context { readers: &view.shard.readers, view, garbage: &mut state.garbage };
+        (&mut state.children, context)
+    }
+
+    pub(crate) fn count_entries(&self, by: i64) {
+        self.shard.entries.fetch_add(by as u64, Ordering::Relaxed);
+    }
+
+    /// Makes the batch visible, and does a share of the housekeeping.
+    pub fn publish(mut self) {
+        let (shard, sequence) = (self.shard, self.sequence);
+        shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
+        shard.readers.publish(sequence);
+        self.run_deferred();
+        let state = &mut *self.state;
+        state.garbage.collect(&shard.readers);
+        let written = state.heap.appended - state.cleaned_at;
+        if written >= CLEAN_BYTES_MIN {
+            let budget = (written * CLEAN_FACTOR) as usize;
+            shard.heap.clean(&mut state.heap, &shard.readers, SLACK_PERCENT, budget);
+            state.cleaned_at = state.heap.appended;
+            self.measure();
+        }
+    }
+
+    /// Brings the memory report up to date.
+    pub fn measure(&self) {
+        let (state, gauges) = (&*self.state, &self.shard.memory);
+        let set = |gauge: &AtomicU64, bytes: u64| gauge.store(bytes, Ordering::Relaxed);
+        set(&gauges.segments, state.heap.bytes_used());
+        set(&gauges.live, state.heap.bytes_live());
+        set(&gauges.slots, state.heap.bytes_slots());
+        set(&gauges.dn, self.shard.dn_table.bytes(&state.dn) as u64);
+        set(&gauges.children, self.shard.children.bytes(&state.children) as u64);
+        set(&gauges.indexes, self.shard.indexes.bytes(&state.indexes, self.view()));
+        set(&gauges.shapes, state.shapes.usage().1 as u64);
+        set(&gauges.appended, state.heap.appended);
+        set(&gauges.moved, state.heap.moved);
+    }
+
+    /// Is there room for `bytes` more, in segments and under the memory limit?
+    pub(crate) fn claim(&mut self, bytes: usize) -> Result<(), crate::Refused> {
+        let state = &mut *self.state;
+        let used = state.heap.bytes_used()
+            + state.heap.bytes_slots()
+            + self.shard.dn_table.bytes(&state.dn) as u64
+            + self.shard.children.bytes(&state.children) as u64
+            + self.shard.memory.indexes.load(Ordering::Relaxed);
+        if used + bytes as u64 > self.shard.settings.memory_bytes_max {
+            return Err(crate::Refused::MemoryLimit { bytes_max: self.shard.settings.memory_bytes_max });
+        }
+        let claimed = self.shard.heap.claim(&mut state.heap, &self.shard.readers, bytes);
+        claimed.map_err(|_| crate::Refused::MemoryLimit { bytes_max: self.shard.settings.memory_bytes_max })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,28 @@
+use super::*;
+
+/// A small empty shard of `dc=com` with the standard schema.
+pub(crate) fn small_shard() -> Arc<Shard> {
+    shard_with(vec![])
+}
+
+pub(crate) fn shard_with(indexes: Vec<IndexSettings>) -> Arc<Shard> {
+    let schema = schema::Builder::new().standard().build().expect("the standard schema is sound");
+    let settings = Settings {
+        suffixes: vec!["dc=com".to_owned()],
+        indexes,
+        memory_bytes_max: 256 << 20,
+        operational_attributes: true,
+        schema_check: true,
+        founder: "cn=root".to_owned(),
+        key: [1, 2, 3, 4],
+        site: 0,
+    };
+    Shard::create(settings, Arc::new(schema)).expect("address space is plenty")
+}
+
+impl Shard {
+    /// A read point that nothing protects: for tests without a writer.
+    pub(crate) fn unpinned(&self) -> ReadPoint<'_> {
+        ReadPoint { shard: self, sequence: self.readers.published() }
+    }
+}

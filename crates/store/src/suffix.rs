@@ -1,0 +1,49 @@
+//! The naming contexts of a shard.
+
+use crate::resolve::dn_key;
+use schema::Schema;
+
+/// A naming context: its root entry has no superior here.
+pub(crate) struct Suffix {
+    /// As configured, in canonical spelling.
+    pub(crate) text: Vec<u8>,
+    /// RDN keys one behind the other.
+    pub(crate) key: Vec<u8>,
+    /// Number of RDNs.
+    pub(crate) rdns: usize,
+}
+
+/// All naming contexts, the longest first, so that the first that fits is the nearest.
+pub(crate) struct Suffixes(Vec<Suffix>);
+
+impl Suffixes {
+    pub(crate) fn new(texts: &[String], schema: &Schema) -> Result<Suffixes, String> {
+        let mut all = Vec::new();
+        for text in texts {
+            let mut key = Vec::new();
+            let rdns = dn_key(schema, text.as_bytes(), &mut key).map_err(|e| format!("suffix \"{text}\": {e}"))?;
+            if rdns == 0 {
+                return Err("the empty DN cannot be a suffix".to_owned());
+            }
+            all.push(Suffix { text: text.clone().into_bytes(), key, rdns });
+        }
+        all.sort_by_key(|s| std::cmp::Reverse(s.rdns));
+        Ok(Suffixes(all))
+    }
+
+    /// The naming context that holds a DN, given the keys of its RDNs, leftmost first.
+    pub(crate) fn holding(&self, rdn_keys: &[&[u8]]) -> Option<&Suffix> {
+        self.0.iter().find(|suffix| {
+            suffix.rdns <= rdn_keys.len() && rdn_keys[rdn_keys.len() - suffix.rdns..].concat() == suffix.key
+        })
+    }
+
+    /// The naming context with this key.
+    pub(crate) fn with_key(&self, key: &[u8]) -> Option<&Suffix> {
+        self.0.iter().find(|suffix| suffix.key == key)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Suffix> {
+        self.0.iter()
+    }
+}

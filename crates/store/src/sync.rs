@@ -1,0 +1,70 @@
+//! The atomics of the store: loom's under `--cfg loom`, so that its protocols can be model-checked, else the
+//! standard library's.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64};
+#[cfg(loom)]
+pub(crate) use loom::sync::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
+
+pub(crate) use std::sync::atomic::Ordering;
+
+/// A long array of atomic words that are zero until written.
+pub(crate) struct Words {
+    #[cfg(not(loom))]
+    region: env::memory::Region,
+    #[cfg(loom)]
+    words: Vec<AtomicU64>,
+}
+
+impl Words {
+    /// Reserves `len` words; they take memory when touched. `huge` asks for huge pages.
+    #[cfg(not(loom))]
+    pub(crate) fn reserve(len: usize, huge: bool) -> std::io::Result<Words> {
+        Ok(Words { region: env::memory::Region::reserve(len * 8, huge)? })
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn reserve(len: usize, _huge: bool) -> std::io::Result<Words> {
+        Ok(Words { words: (0..len).map(|_| AtomicU64::new(0)).collect() })
+    }
+}
+
+impl std::ops::Deref for Words {
+    type Target = [AtomicU64];
+
+    #[cfg(not(loom))]
+    fn deref(&self) -> &[AtomicU64] {
+        self.region.words()
+    }
+
+    #[cfg(loom)]
+    fn deref(&self) -> &[AtomicU64] {
+        &self.words
+    }
+}
+
+/// A value alone on its cache lines, so that cores do not fight over neighbours. 128: the prefetcher takes pairs.
+#[repr(align(128))]
+pub(crate) struct Padded<T>(pub(crate) T);
+
+/// Asks for the cache line at `address`; a hint, true for any address.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program can see and never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Takes a lock whose holder cannot have left broken state behind: a panic inside the writer ends the process's
+/// trust in the shard, so it is passed on.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("a writer panicked; the shard cannot be trusted")
+}

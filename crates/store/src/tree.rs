@@ -1,0 +1,467 @@
+//! Ordered sets of items in nodes that are objects of the heap: big attribute value sets and ordering indexes.
+//! An item is a 64-bit key and a payload; order is by key, then by the payload's bytes. Because nodes are
+//! versioned like entries, a reader sees the tree as it was at its read point.
+//!
+//! ```text
+//! node   u8 level (0 = leaf) | u16 count | items
+//! leaf   u64 key | length | payload                       length: u8, or 255 and u24
+//! inner  u64 key | length | payload | u32 child           the smallest item at or below the child; first: 0, empty
+//! ```
+//! A node is split when it is longer than [`NODE_BYTES`]; an empty one is taken out of its parent.
+
+use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
+
+/// Bytes of a node from which on it is split.
+const NODE_BYTES: usize = 2048;
+
+/// Bytes to claim for one change: a node on each level may be written and split.
+pub(crate) const CHANGE_BYTES: usize = 16 * (NODE_BYTES + 64);
+
+/// Key and payload.
+pub(crate) type Item<'a> = (u64, &'a [u8]);
+
+/// What changes to a tree need.
+pub(crate) struct TreeWriter<'w> {
+    pub(crate) heap: &'w Heap,
+    pub(crate) writer: &'w mut HeapWriter,
+    /// Sequence that the change will be published as.
+    pub(crate) sequence: u64,
+    /// Ids of nodes that were removed; to be forgotten when no reader needs them.
+    pub(crate) removed: &'w mut Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    key: u64,
+    payload: &'a [u8],
+    child: u32,
+    /// The item's bytes as they lie in the node.
+    raw: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    fn item(&self) -> Item<'a> {
+        (self.key, self.payload)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    level: u8,
+    body: &'a [u8],
+}
+
+impl<'a> Node<'a> {
+    fn read(heap: &'a Heap, id: u32, sequence: u64) -> Node<'a> {
+        let object = heap.read(id, sequence).expect("a node that is pointed to is there");
+        assert!(object.flags & NODE != 0, "a tree points to nodes only");
+        Node { level: object.payload[0], body: &object.payload[3..] }
+    }
+
+    fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
+        let mut rest = self.body;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let key = u64::from_le_bytes(rest[..8].try_into().expect("eight bytes"));
+            let (len, width) = match rest[8] {
+                255 => (u32::from_le_bytes([rest[9], rest[10], rest[11], 0]) as usize, 4),
+                short => (short as usize, 1),
+            };
+            let payload_end = 8 + width + len;
+            let payload = &rest[8 + width..payload_end];
+            let (child, end) = if self.level > 0 {
+                let child = rest[payload_end..payload_end + 4].try_into().expect("four bytes");
+                (u32::from_le_bytes(child), payload_end + 4)
+            } else {
+                (0, payload_end)
+            };
+            let raw = &rest[..end];
+            rest = &rest[end..];
+            Some(Entry { key, payload, child, raw })
+        })
+    }
+
+    /// The child under which `item` belongs, and where the next child begins.
+    fn child_for(self, item: Item<'_>) -> (Entry<'a>, Option<Item<'a>>) {
+        let mut entries = self.entries();
+        let mut found = entries.next().expect("an inner node has children");
+        for entry in entries {
+            if entry.item() > item {
+                return (found, Some(entry.item()));
+            }
+            found = entry;
+        }
+        (found, None)
+    }
+}
+
+fn push_item(out: &mut Vec<u8>, (key, payload): Item<'_>, child: Option<u32>) {
+    out.extend_from_slice(&key.to_le_bytes());
+    if payload.len() < 255 {
+        out.push(payload.len() as u8);
+    } else {
+        out.push(255);
+        out.extend_from_slice(&(payload.len() as u32).to_le_bytes()[..3]);
+    }
+    out.extend_from_slice(payload);
+    if let Some(child) = child {
+        out.extend_from_slice(&child.to_le_bytes());
+    }
+}
+
+fn node_bytes(level: u8) -> Vec<u8> {
+    vec![level, 0, 0]
+}
+
+fn finish(node: &mut [u8], count: usize) {
+    node[1..3].copy_from_slice(&(count as u16).to_le_bytes());
+}
+
+/// The shortest separator between two neighbours: without the payload where the key alone tells.
+fn separator<'a>(left: Item<'_>, right: Item<'a>) -> Item<'a> {
+    if left.0 == right.0 { right } else { (right.0, &[]) }
+}
+
+impl TreeWriter<'_> {
+    /// A new tree of items in ascending order. Returns its root, whose id stays the same for the tree's life.
+    pub(crate) fn build<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) -> Result<u32, HeapFull> {
+        let root = self.heap.allocate_id(self.writer)?;
+        let mut children: Vec<(u64, Vec<u8>, u32)> = Vec::new();
+        let (mut node, mut count, mut first, mut last) = (node_bytes(0), 0, (0, vec![]), (0, vec![]));
+        for item in items {
+            if count > 0 && node.len() + item.1.len() + 12 > NODE_BYTES {
+                children.push((first.0, first.1, self.write_new(&mut node, count)?));
+                let (key, payload) = separator((last.0, &last.1), item);
+                first = (key, payload.to_vec());
+                (node, count) = (node_bytes(0), 0);
+            }
+            push_item(&mut node, item, None);
+            count += 1;
+            last = (item.0, item.1.to_vec());
+        }
+        if children.is_empty() {
+            self.write(root, &mut node, count);
+            return Ok(root);
+        }
+        children.push((first.0, first.1, self.write_new(&mut node, count)?));
+        self.build_levels(root, children)
+    }
+
+    fn build_levels(&mut self, root: u32, mut children: Vec<(u64, Vec<u8>, u32)>) -> Result<u32, HeapFull> {
+        let mut level = 1;
+        loop {
+            let mut parents = Vec::new();
+            let (mut node, mut count, mut first) = (node_bytes(level), 0, (0, vec![]));
+            for (key, payload, child) in &children {
+                if count > 1 && node.len() + payload.len() + 16 > NODE_BYTES {
+                    parents.push((first.0, first.1, self.write_new(&mut node, count)?));
+                    (node, count) = (node_bytes(level), 0);
+                    first = (*key, payload.clone());
+                }
+                push_item(&mut node, (*key, payload), Some(*child));
+                count += 1;
+            }
+            if parents.is_empty() {
+                self.write(root, &mut node, count);
+                return Ok(root);
+            }
+            parents.push((first.0, first.1, self.write_new(&mut node, count)?));
+            children = parents;
+            level += 1;
+        }
+    }
+
+    /// Adds an item; false if it is there.
+    pub(crate) fn insert(&mut self, root: u32, item: Item<'_>) -> Result<bool, HeapFull> {
+        let path = self.path(root, item);
+        let (&leaf, parents) = path.split_last().expect("a path has a leaf");
+        let node = Node::read(self.heap, leaf, self.sequence);
+        let (mut out, mut count, mut placed) = (node_bytes(0), 0, false);
+        for entry in node.entries() {
+            if !placed && entry.item() >= item {
+                if entry.item() == item {
+                    return Ok(false);
+                }
+                push_item(&mut out, item, None);
+                (placed, count) = (true, count + 1);
+            }
+            out.extend_from_slice(entry.raw);
+            count += 1;
+        }
+        if !placed {
+            push_item(&mut out, item, None);
+            count += 1;
+        }
+        self.store(root, leaf, parents, out, count)?;
+        Ok(true)
+    }
+
+    /// Takes an item away; false if it is not there.
+    pub(crate) fn remove(&mut self, root: u32, item: Item<'_>) -> Result<bool, HeapFull> {
+        let mut path = self.path(root, item);
+        let leaf = *path.last().expect("a path has a leaf");
+        let node = Node::read(self.heap, leaf, self.sequence);
+        if !node.entries().any(|e| e.item() == item) {
+            return Ok(false);
+        }
+        let (mut out, mut count) = (node_bytes(0), 0);
+        for entry in node.entries().filter(|e| e.item() != item) {
+            out.extend_from_slice(entry.raw);
+            count += 1;
+        }
+        let mut emptied = path.pop().expect("a path has a leaf");
+        if count > 0 || emptied == root {
+            self.write(emptied, &mut out, count);
+            return Ok(true);
+        }
+        while let Some(parent) = path.pop() {
+            self.drop_node(emptied);
+            let node = Node::read(self.heap, parent, self.sequence);
+            let (mut out, mut count) = (node_bytes(node.level), 0);
+            for entry in node.entries().filter(|e| e.child != emptied) {
+                // The first child takes all that is smaller, so its separator is the smallest item there can be.
+                let item = if count == 0 { (0, &[][..]) } else { entry.item() };
+                push_item(&mut out, item, Some(entry.child));
+                count += 1;
+            }
+            if count > 0 {
+                self.write(parent, &mut out, count);
+                return Ok(true);
+            }
+            if parent == root {
+                self.write(root, &mut node_bytes(0), 0);
+                return Ok(true);
+            }
+            emptied = parent;
+        }
+        Ok(true)
+    }
+
+    /// Removes the whole tree.
+    pub(crate) fn destroy(&mut self, root: u32) {
+        let node = Node::read(self.heap, root, self.sequence);
+        if node.level > 0 {
+            for child in node.entries().map(|e| e.child).collect::<Vec<_>>() {
+                self.destroy(child);
+            }
+        }
+        self.drop_node(root);
+    }
+
+    fn drop_node(&mut self, id: u32) {
+        self.heap.put_removed(self.writer, id, self.sequence);
+        self.removed.push(id);
+    }
+
+    fn path(&self, root: u32, item: Item<'_>) -> Vec<u32> {
+        let mut path = vec![root];
+        loop {
+            let node = Node::read(self.heap, path[path.len() - 1], self.sequence);
+            if node.level == 0 {
+                return path;
+            }
+            path.push(node.child_for(item).0.child);
+        }
+    }
+
+    /// Writes a node's new content, splitting it and its parents where it is too long.
+    fn store(&mut self, root: u32, id: u32, parents: &[u32], mut body: Vec<u8>, count: usize) -> Result<(), HeapFull> {
+        let level = body[0];
+        if body.len() <= NODE_BYTES || count < if level > 0 { 4 } else { 2 } {
+            self.write(id, &mut body, count);
+            return Ok(());
+        }
+        let (mut left, right_item, mut right, counts) = split(&body);
+        if id == root {
+            // The root keeps its id: its content moves down one level.
+            let left_id = self.write_new(&mut left, counts.0)?;
+            let right_id = self.write_new(&mut right, counts.1)?;
+            let mut top = node_bytes(level + 1);
+            push_item(&mut top, (0, &[]), Some(left_id));
+            push_item(&mut top, (right_item.0, &right_item.1), Some(right_id));
+            self.write(root, &mut top, 2);
+            return Ok(());
+        }
+        let right_id = self.write_new(&mut right, counts.1)?;
+        self.write(id, &mut left, counts.0);
+        let (&parent, above) = parents.split_last().expect("only the root has no parent");
+        let node = Node::read(self.heap, parent, self.sequence);
+        let (mut out, mut count) = (node_bytes(node.level), 0);
+        for entry in node.entries() {
+            out.extend_from_slice(entry.raw);
+            count += 1;
+            if entry.child == id {
+                push_item(&mut out, (right_item.0, &right_item.1), Some(right_id));
+                count += 1;
+            }
+        }
+        self.store(root, parent, above, out, count)
+    }
+
+    fn write(&mut self, id: u32, body: &mut [u8], count: usize) {
+        finish(body, count);
+        self.heap.put(self.writer, id, NODE, self.sequence, body);
+    }
+
+    fn write_new(&mut self, body: &mut [u8], count: usize) -> Result<u32, HeapFull> {
+        let id = self.heap.allocate_id(self.writer)?;
+        self.write(id, body, count);
+        Ok(id)
+    }
+}
+
+/// Cuts a node's bytes into two, the first at least half. Returns left, where right begins, right, and counts.
+fn split(body: &[u8]) -> (Vec<u8>, (u64, Vec<u8>), Vec<u8>, (usize, usize)) {
+    let level = body[0];
+    let node = Node { level, body: &body[3..] };
+    let (mut left, mut right, mut counts) = (node_bytes(level), node_bytes(level), (0, 0));
+    let mut border = (0, Vec::new());
+    let mut last: Item<'_> = (0, &[]);
+    let entries: Vec<_> = node.entries().collect();
+    for (at, entry) in entries.iter().enumerate() {
+        let is_last = at + 1 == entries.len();
+        if counts.1 == 0 && (counts.0 == 0 || left.len() < body.len() / 2) && !is_last {
+            left.extend_from_slice(entry.raw);
+            counts.0 += 1;
+        } else {
+            if counts.1 == 0 {
+                let (key, payload) = if level == 0 { separator(last, entry.item()) } else { entry.item() };
+                border = (key, payload.to_vec());
+            }
+            // The first child of an inner node takes all that is smaller.
+            let item = if level > 0 && counts.1 == 0 { (0, &[][..]) } else { entry.item() };
+            push_item(&mut right, item, (level > 0).then_some(entry.child));
+            counts.1 += 1;
+        }
+        last = entry.item();
+    }
+    (left, border, right, counts)
+}
+
+/// Where an iteration goes on.
+#[derive(Clone, Copy)]
+pub(crate) enum From<'a> {
+    /// At the item, or where it would be.
+    At(Item<'a>),
+    /// Behind the item.
+    After(Item<'a>),
+}
+
+impl From<'_> {
+    /// The smallest item there can be.
+    pub(crate) const START: From<'static> = From::At((0, &[]));
+}
+
+/// Hands the items of one leaf to `each`, from `from` on: the first leaf that has any. Returns false when there
+/// are none. Call again with the last item seen.
+pub(crate) fn next_leaf<'a>(heap: &'a Heap, root: u32, sequence: u64, from: From<'_>, mut each: impl FnMut(Item<'a>)) -> bool {
+    let (start, inclusive) = match from {
+        From::At(item) => (item, true),
+        From::After(item) => (item, false),
+    };
+    let mut descend_to: Option<Item<'a>> = None;
+    loop {
+        let mut node = Node::read(heap, root, sequence);
+        let mut next: Option<Item<'a>> = None;
+        while node.level > 0 {
+            let (entry, following) = node.child_for(descend_to.unwrap_or(start));
+            next = following.or(next);
+            node = Node::read(heap, entry.child, sequence);
+        }
+        let mut any = false;
+        for entry in node.entries() {
+            if entry.item() > start || (inclusive && entry.item() == start) {
+                each(entry.item());
+                any = true;
+            }
+        }
+        if any || next.is_none() {
+            return any;
+        }
+        descend_to = next;
+    }
+}
+
+/// Does an item with this key exist for which `matches` says yes?
+pub(crate) fn contains(heap: &Heap, root: u32, sequence: u64, key: u64, mut matches: impl FnMut(&[u8]) -> bool) -> bool {
+    let (mut found, mut past) = (false, false);
+    let mut last: Item<'_> = (key, &[]);
+    let mut from = From::At(last);
+    loop {
+        let more = next_leaf(heap, root, sequence, from, |(k, payload)| {
+            past |= k > key;
+            found |= k == key && matches(payload);
+            last = (k, payload);
+        });
+        if found || past || !more {
+            return found;
+        }
+        from = From::After(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn all(heap: &Heap, root: u32, sequence: u64) -> Vec<(u64, Vec<u8>)> {
+        let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
+        loop {
+            let after = out.last().cloned();
+            let from = after.as_ref().map_or(From::START, |(k, p)| From::After((*k, &p[..])));
+            let more = next_leaf(heap, root, sequence, from, |(k, p)| out.push((k, p.to_vec())));
+            if !more {
+                return out;
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn agrees_with_a_set(steps in proptest::collection::vec((any::<bool>(), 0u64..200, 0usize..6), 0..3000)) {
+            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20).unwrap();
+            let mut removed = vec![];
+            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
+            let root = tree.build(std::iter::empty()).unwrap();
+            let mut model = BTreeSet::new();
+            let mut halfway = None;
+            for (at, (add, key, extra)) in steps.iter().enumerate() {
+                tree.sequence = at as u64 + 2;
+                let payload = vec![*extra as u8; extra * extra * 20];
+                let item = (*key, payload);
+                if *add {
+                    prop_assert_eq!(tree.insert(root, (item.0, &item.1)).unwrap(), model.insert(item));
+                } else {
+                    prop_assert_eq!(tree.remove(root, (item.0, &item.1)).unwrap(), model.remove(&item));
+                }
+                if at == steps.len() / 2 {
+                    halfway = Some((tree.sequence, model.clone()));
+                }
+            }
+            let sequence = tree.sequence;
+            prop_assert_eq!(all(&heap, root, sequence), model.iter().cloned().collect::<Vec<_>>());
+            if let Some((sequence, model)) = halfway {
+                prop_assert_eq!(all(&heap, root, sequence), model.into_iter().collect::<Vec<_>>());
+            }
+            for key in 0..200 {
+                prop_assert_eq!(contains(&heap, root, sequence, key, |_| true), model.iter().any(|(k, _)| *k == key));
+            }
+        }
+
+        #[test]
+        fn building_is_inserting(items in proptest::collection::btree_set((any::<u64>(), proptest::collection::vec(any::<u8>(), 0..50)), 0..2000)) {
+            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20).unwrap();
+            let mut removed = vec![];
+            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
+            let root = tree.build(items.iter().map(|(k, p)| (*k, &p[..]))).unwrap();
+            prop_assert_eq!(all(&heap, root, 1), items.into_iter().collect::<Vec<_>>());
+            tree.destroy(root);
+            prop_assert!(heap.read(root, 1).is_none());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Iterating over big value sets.
+
+use crate::record::ValueSet;
+use crate::shard::ReadPoint;
+use crate::tree::{self, From};
+
+/// Where an iteration over a set stands. It holds no borrow, so an answer that is too long for one buffer can go
+/// on later with the same read point.
+#[derive(Clone, Debug, Default)]
+pub struct SetPosition {
+    last: Option<(u64, Vec<u8>)>,
+}
+
+impl<'a> ReadPoint<'a> {
+    /// Hands the next few values of a set to `each`. Returns false when there are no more.
+    pub fn set_values(self, set: &ValueSet, position: &mut SetPosition, mut each: impl FnMut(&'a [u8])) -> bool {
+        let from = position.last.as_ref().map_or(From::START, |(key, value)| From::After((*key, value)));
+        let mut last = None;
+        let more = tree::next_leaf(&self.shard.heap, set.root, self.sequence, from, |item| {
+            each(item.1);
+            last = Some(item);
+        });
+        if let Some((key, value)) = last {
+            position.last = Some((key, value.to_vec()));
+        }
+        more
+    }
+}
