@@ -1,5 +1,6 @@
 //! The `pando` binary: one file per subcommand.
 
+mod bench;
 mod check_config;
 mod r#gen;
 mod serve;
@@ -36,6 +37,7 @@ enum Command {
     Serve(serve::Args),
     CheckConfig(check_config::Args),
     Gen(r#gen::Args),
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Gen(args) => r#gen::run(args),
+        Command::Bench(args) => bench::run(args),
     }
 }
 

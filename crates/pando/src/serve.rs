@@ -165,11 +165,11 @@ fn log_to_stderr() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::{Args as _, Command};
+    use clap::Command;
 
     #[test]
     fn every_key_outside_a_section_is_a_flag_and_every_flag_a_key() {
-        let command = Args::augment_args(Command::new("serve"));
+        let command = <Args as clap::Args>::augment_args(Command::new("serve"));
         let mut flags: Vec<&str> = command.get_arguments().filter_map(|a| a.get_long()).collect();
         let mut keys: Vec<&str> = config::KEYS.iter().map(|k| k.name).filter(|n| !n.contains('.')).collect();
         keys.push("config");

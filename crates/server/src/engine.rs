@@ -32,8 +32,8 @@ pub trait Engine: Send + Sync + 'static {
     /// One thread's part.
     type Worker: Worker;
 
-    /// Makes the part of one thread, on that thread.
-    fn worker(self: &Arc<Self>) -> Self::Worker;
+    /// Makes the part of one thread, on that thread; `None` when there are too many already.
+    fn worker(self: &Arc<Self>) -> Option<Self::Worker>;
 }
 
 /// One thread's part of the directory: scratch memory and caches. Serves all sessions of its thread, one at a time.

@@ -38,16 +38,21 @@ pub(crate) struct IoThread<P> {
 }
 
 impl<P: Pending> IoThread<P> {
-    /// Starts the thread.
+    /// Starts the thread and waits until it can serve.
     pub(crate) fn start<E: Engine>(number: usize, engine: Arc<E>, options: Options) -> std::io::Result<Self> {
         let (commands, receiver) = unbounded_channel();
         let connections = Arc::new(AtomicUsize::new(0));
         let count = connections.clone();
+        let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = task::Thread::spawn(&format!("io-{number}"), move || async move {
-            let shared = Rc::new(Shared::new(engine.worker(), options, count));
-            run(shared, receiver).await;
+            let Some(worker) = engine.worker() else { return };
+            let _ = ready.send(());
+            run(Rc::new(Shared::new(worker, options, count)), receiver).await;
         })?;
-        Ok(IoThread { commands, connections, thread })
+        match is_ready.recv() {
+            Ok(()) => Ok(IoThread { commands, connections, thread }),
+            Err(_) => Err(std::io::Error::other("an IO thread could not start; ask for fewer threads")),
+        }
     }
 
     /// Connections that it serves or is about to.

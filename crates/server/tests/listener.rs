@@ -19,8 +19,8 @@ struct ToySession {
 
 impl Engine for Toy {
     type Worker = ToyWorker;
-    fn worker(self: &Arc<Self>) -> ToyWorker {
-        ToyWorker
+    fn worker(self: &Arc<Self>) -> Option<ToyWorker> {
+        Some(ToyWorker)
     }
 }
 
