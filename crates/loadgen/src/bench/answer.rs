@@ -156,4 +156,20 @@ mod tests {
         assert_eq!(parsed(bytes), Some((7, Answer::Done(Operation::Modify, 32))));
         assert_eq!(parsed(b"\x30\x03\x02\x01\x07"), None);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(at in 0usize..30, bytes in proptest::collection::vec(0u8.., 0..12)) {
+            let mut buffer = b"\x30\x16\x02\x01\x05\x64\x11\x04\x0duid=42,dc=com\x30\x00".to_vec();
+            let end = (at + bytes.len()).min(buffer.len());
+            buffer.splice(at.min(end)..end, bytes);
+            let end = buffer.len();
+            buffer.resize(end + crate::wire::PAD, 0);
+            if let crate::wire::Frame::Whole(message) = crate::wire::frame(&buffer, 0, end)
+                && let Some((_, Answer::Entry(entry))) = parse(&buffer, message)
+            {
+                let _ = Expected::new(&Settings::default()).expect("short").check(&buffer, entry, 42);
+            }
+        }
+    }
 }

@@ -256,6 +256,7 @@ fn check(settings: &Settings) -> Result<(), BenchError> {
 /// When it cannot start: see [`BenchError`]. What goes wrong later is counted in the [`Outcome`].
 pub fn run(settings: &Settings) -> Result<Outcome, BenchError> {
     check(settings)?;
+    env::host::raise_descriptor_limit();
     let templates = Templates::new(settings);
     let threads = settings.threads.min(settings.connections);
     let (barrier, clock) = (Barrier::new(threads), SystemClock::start());

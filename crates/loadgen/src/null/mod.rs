@@ -223,6 +223,7 @@ impl Null {
 /// # Errors
 /// See [`NullError`].
 pub fn run(listen: &str, settings: &Settings, on_ready: impl FnOnce(SocketAddr)) -> Result<(), NullError> {
+    env::host::raise_descriptor_limit();
     let acceptor = Acceptor::listen(listen)?;
     let null = Null::new(settings)?;
     on_ready(acceptor.address()?);
@@ -248,3 +249,6 @@ fn accept(acceptor: &Acceptor, workers: &[Worker], stop: &Stop) -> io::Result<()
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

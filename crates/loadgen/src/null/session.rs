@@ -18,8 +18,8 @@ const ANSWER_MAX: usize = 1024;
 
 /// The memory that all connections of a thread share, so that it stays in the cache.
 pub(super) struct Buffers {
-    input: Vec<u8>,
-    out: Out,
+    pub(super) input: Vec<u8>,
+    pub(super) out: Out,
     group: Vec<Request>,
 }
 
@@ -105,7 +105,7 @@ impl Session {
 }
 
 /// Answers all whole requests before `end`; returns where the rest begins, or `None` when the connection should end.
-fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &mut Buffers) -> Option<usize> {
+pub(super) fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &mut Buffers) -> Option<usize> {
     let Buffers { input, out, group } = buffers;
     let mut at = 0;
     loop {

@@ -1,0 +1,162 @@
+use super::session::{Buffers, answer_all};
+use super::*;
+use crate::ber::{element, integer, nested, tag};
+use proptest::prelude::*;
+
+fn null(entries: u64) -> Null {
+    Null::new(&Settings {
+        entries,
+        object_classes: vec!["top".into(), "person".into()],
+        ..Settings::default()
+    })
+    .unwrap()
+}
+
+/// What the responder answers to these bytes, and how many of them it used; `None`: it hangs up.
+fn answers(null: &Null, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let mut buffers = Buffers::new();
+    buffers.input[..bytes.len()].copy_from_slice(bytes);
+    let used = answer_all(bytes.len(), &null.canned, &null.table, &mut buffers)?;
+    Some((buffers.out.written().to_vec(), used))
+}
+
+fn message(id: u32, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    nested(tag::SEQUENCE, &mut out, |out| {
+        integer(tag::INTEGER, id, out);
+        write(out);
+    });
+    out
+}
+
+fn search(id: u32, base: &str, equal_to: Option<&str>, selection: &str) -> Vec<u8> {
+    message(id, |out| {
+        nested(tag::SEARCH_REQUEST, out, |out| {
+            element(tag::OCTET_STRING, base.as_bytes(), out);
+            integer(tag::ENUMERATED, if equal_to.is_some() { 2 } else { 0 }, out);
+            integer(tag::ENUMERATED, 0, out);
+            integer(tag::INTEGER, 1000, out);
+            integer(tag::INTEGER, 0, out);
+            element(tag::BOOLEAN, &[0], out);
+            match equal_to {
+                None => element(tag::PRESENT, b"objectClass", out),
+                Some(value) => nested(tag::EQUALITY, out, |out| {
+                    element(tag::OCTET_STRING, b"uid", out);
+                    element(tag::OCTET_STRING, value.as_bytes(), out);
+                }),
+            }
+            nested(tag::SEQUENCE, out, |out| {
+                if !selection.is_empty() {
+                    element(tag::OCTET_STRING, selection.as_bytes(), out);
+                }
+            });
+        });
+    })
+}
+
+fn modify(id: u32, dn: &str, value: &str) -> Vec<u8> {
+    message(id, |out| {
+        nested(tag::MODIFY_REQUEST, out, |out| {
+            element(tag::OCTET_STRING, dn.as_bytes(), out);
+            nested(tag::SEQUENCE, out, |out| {
+                nested(tag::SEQUENCE, out, |out| {
+                    integer(tag::ENUMERATED, 2, out);
+                    nested(tag::SEQUENCE, out, |out| {
+                        element(tag::OCTET_STRING, b"carLicense", out);
+                        nested(tag::SET, out, |out| element(tag::OCTET_STRING, value.as_bytes(), out));
+                    });
+                });
+            });
+        });
+    })
+}
+
+fn done(tag: u8, id: u8, code: u8) -> Vec<u8> {
+    vec![0x30, 0x0c, 2, 1, id, tag, 7, 0x0a, 1, code, 4, 0, 4, 0]
+}
+
+#[test]
+fn searches_are_answered_to_the_byte() {
+    let null = null(50);
+    let entry = b"\x30\x16\x02\x01\x05\x64\x11\x04\x0duid=42,dc=com\x30\x00";
+    let expected = [&entry[..], &done(0x65, 5, 0)].concat();
+    let bytes = search(5, "uid=42,dc=com", None, "1.1");
+    assert_eq!(answers(&null, &bytes), Some((expected.clone(), bytes.len())));
+    let bytes = search(5, "dc=com", Some("42"), "1.1");
+    assert_eq!(answers(&null, &bytes), Some((expected, bytes.len())));
+    for absent in ["uid=50,dc=com", "uid=4x,dc=com", "cn=4,dc=com", "uid=4,dc=net", "uid=,dc=com", "dc=com"] {
+        let bytes = search(5, absent, None, "1.1");
+        assert_eq!(answers(&null, &bytes), Some((done(0x65, 5, 32), bytes.len())), "{absent}");
+    }
+}
+
+#[test]
+fn a_modified_value_is_answered() {
+    let null = null(50);
+    let all = |value: &str| {
+        let attribute = |out: &mut Vec<u8>, name: &str, values: &[&str]| {
+            nested(tag::SEQUENCE, out, |out| {
+                element(tag::OCTET_STRING, name.as_bytes(), out);
+                nested(tag::SET, out, |out| {
+                    values.iter().for_each(|v| element(tag::OCTET_STRING, v.as_bytes(), out))
+                });
+            });
+        };
+        let entry = message(7, |out| {
+            nested(tag::SEARCH_RESULT_ENTRY, out, |out| {
+                element(tag::OCTET_STRING, b"uid=3,dc=com", out);
+                nested(tag::SEQUENCE, out, |out| {
+                    attribute(out, "objectClass", &["top", "person"]);
+                    attribute(out, "uid", &["3"]);
+                    attribute(out, "carLicense", &[value]);
+                });
+            });
+        });
+        [entry, done(0x65, 7, 0)].concat()
+    };
+    let read = search(7, "uid=3,dc=com", None, "");
+    assert_eq!(answers(&null, &read), Some((all("AA-00000"), read.len())));
+    for value in ["x", "0123456789", &"v".repeat(100), &"w".repeat(120), "short again"] {
+        let write = modify(6, "uid=3,dc=com", value);
+        let both = [write.clone(), read.clone()].concat();
+        assert_eq!(answers(&null, &both), Some(([done(0x67, 6, 0), all(value)].concat(), both.len())));
+    }
+    assert_eq!(answers(&null, &modify(6, "uid=3,dc=com", &"y".repeat(121))), None);
+    assert_eq!(answers(&null, &modify(6, "uid=99,dc=com", "y")).unwrap().0, done(0x67, 6, 32));
+}
+
+#[test]
+fn half_a_request_waits_and_an_unbind_ends() {
+    let null = null(50);
+    let bytes = search(1, "uid=1,dc=com", None, "1.1");
+    let twice = [&bytes[..], &bytes[..bytes.len() - 1]].concat();
+    let (out, used) = answers(&null, &twice).unwrap();
+    assert_eq!((out.len(), used), (23 + 14, bytes.len()));
+    let unbind = message(1, |out| element(tag::UNBIND_REQUEST, b"", out));
+    assert_eq!(answers(&null, &unbind), None);
+    let abandon = message(1, |out| element(0x50, &[1], out));
+    assert_eq!(answers(&null, &abandon), Some((vec![], abandon.len())));
+}
+
+#[test]
+fn settings_have_bounds() {
+    let refused = |settings: Settings| Null::new(&settings).is_err();
+    assert!(refused(Settings { entries: 0, ..Settings::default() }));
+    assert!(refused(Settings { entries: 1, suffix: "dc=x,".repeat(20), ..Settings::default() }));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(at in 0usize..60, bytes in prop::collection::vec(any::<u8>(), 0..12)) {
+        let null = null(50);
+        for mut request in [search(1, "uid=1,dc=com", None, "1.1"), search(2, "dc=com", Some("1"), ""),
+            modify(3, "uid=1,dc=com", "value"), Vec::new()] {
+            let at = at.min(request.len());
+            let end = (at + bytes.len()).min(request.len());
+            request.splice(at..end, bytes.iter().copied());
+            if let Some((_, used)) = answers(&null, &request) {
+                prop_assert!(used <= request.len());
+            }
+        }
+    }
+}
