@@ -41,7 +41,7 @@ fn search(filter: Filter<'_>, selection: Octets<'_>) -> Vec<u8> {
 
 fn decode(name: &str, bytes: &[u8]) {
     time(name, 1_000_000, || {
-        black_box(Message::decode(black_box(bytes))).expect("a request");
+        assert!(black_box(&Message::decode(black_box(bytes))).is_ok());
     });
 }
 

@@ -85,6 +85,14 @@ impl DecodeError {
     }
 }
 
+/// Of a part of a message; id and tag are added by who knows them.
+impl From<Error> for DecodeError {
+    #[cold]
+    fn from(error: Error) -> DecodeError {
+        DecodeError::new(error, None, None)
+    }
+}
+
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at byte {} of the message", self.reason, self.offset)

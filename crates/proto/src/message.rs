@@ -127,24 +127,33 @@ impl<'a> Message<'a> {
             let error = Error::structure(2, "messageID 0 is not for requests");
             return Err(DecodeError::new(error, Some(id), Some(op_tag)));
         }
-        let parts = Request::decode(op_tag, body).and_then(|request| {
-            let controls = Controls::decode(&mut rest)?;
-            rest.finish(&[0])?;
-            Ok((request, controls))
-        });
-        match parts {
-            Ok((request, controls)) => Ok(Message { id, request, controls }),
-            Err(error) => Err(DecodeError::new(error, Some(id), Some(op_tag))),
+        let known = |error: DecodeError| DecodeError { message_id: Some(id), op_tag: Some(op_tag), ..error };
+        // The controls come first because they are small: the message then arises where it is returned. But what
+        // is wrong with the request itself says more than what is wrong with them.
+        match Controls::decode(&mut rest).and_then(|c| rest.finish(&[0]).map(|()| c)) {
+            Ok(controls) => Request::decode(op_tag, body, id, controls).map_err(known),
+            Err(error) => {
+                let request = Request::decode(op_tag, body, id, Controls::NONE);
+                Err(known(request.err().unwrap_or(error.into())))
+            }
         }
     }
 }
 
 impl<'a> Request<'a> {
-    #[inline(always)]
-    fn decode(op_tag: u8, body: Reader<'a>) -> Result<Request<'a>, Error> {
+    /// Decodes the request and puts the message together.
+    #[inline(never)]
+    fn decode(
+        op_tag: u8,
+        body: Reader<'a>,
+        id: i32,
+        controls: Controls<'a>,
+    ) -> Result<Message<'a>, DecodeError> {
         let (contents, at) = (body.rest(), body.offset());
-        Ok(match op_tag {
-            tag::SEARCH => Request::Search(Search::decode(body)?),
+        let request = match op_tag {
+            tag::SEARCH => {
+                return Search::decode(body, |s| Message { id, request: Request::Search(s), controls });
+            }
             tag::MODIFY => Request::Modify(Modify::decode(body)?),
             tag::BIND => Request::Bind(Bind::decode(body)?),
             tag::ADD => Request::Add(Add::decode(body)?),
@@ -157,8 +166,9 @@ impl<'a> Request<'a> {
                 unbind::decode(contents, at)?;
                 Request::Unbind
             }
-            _ => return Err(Error { kind: Kind::Operation, offset: at, reason: "not a request" }),
-        })
+            _ => return Err(Error { kind: Kind::Operation, offset: at, reason: "not a request" }.into()),
+        };
+        Ok(Message { id, request, controls })
     }
 
     /// Tag of the protocolOp.

@@ -2,7 +2,7 @@
 
 use crate::ber::{self, Reader};
 use crate::control::{self, Control};
-use crate::error::Error;
+use crate::error::{DecodeError, Error};
 use crate::filter;
 use crate::list::{Attributes, Octets, put_attribute};
 use crate::tag;
@@ -31,8 +31,13 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    #[inline]
-    pub(crate) fn decode(mut body: Reader<'a>) -> Result<Search<'a>, Error> {
+    /// Decodes and hands over to `build`, so that the request arises where it is returned: moving it costs as
+    /// much as decoding it.
+    #[inline(always)]
+    pub(crate) fn decode<T>(
+        mut body: Reader<'a>,
+        build: impl FnOnce(Search<'a>) -> T,
+    ) -> Result<T, DecodeError> {
         let base = body.text("expected the base of a search")?;
         let at = body.offset();
         let scope = body.number(tag::ENUMERATED, 255, "unknown search scope")?;
@@ -49,7 +54,9 @@ impl<'a> Search<'a> {
         let selection = body.enter(tag::SEQUENCE, "expected a list of attributes")?;
         let selection = Octets::check(selection, SELECTION_MAX, "expected an attribute selector")?;
         body.finish(&[])?;
-        Ok(Search { base, scope, deref_aliases, size_limit, time_limit_s, types_only, filter, selection })
+        let search =
+            Search { base, scope, deref_aliases, size_limit, time_limit_s, types_only, filter, selection };
+        Ok(build(search))
     }
 
     /// Appends the request.
