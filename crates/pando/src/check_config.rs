@@ -2,14 +2,15 @@
 
 use clap::Args as ClapArgs;
 use server::config::{self, Fault};
+use server::directory;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// List every fault of a configuration file, with file, line and column.
 ///
 /// Reads FILE as `pando serve --config FILE` would and prints one line for each fault: unknown keys with the nearest
-/// known one, values that are not of their form, settings that do not fit together, files that cannot be read. Nothing
-/// is served and nothing is changed.
+/// known one, values that are not of their form, settings that do not fit together, files that cannot be read, faults in
+/// schema files, attributes that the schema does not have. Nothing is served and nothing is changed.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -49,8 +50,15 @@ fn faults(file: &Path) -> Vec<Fault> {
     match config::read_file(file) {
         Err(fault) => vec![fault],
         Ok(read) => {
-            let problems: Vec<Fault> = read.config.problems().iter().map(|p| read.locate(p)).collect();
-            read.faults.into_iter().chain(problems).collect()
+            let mut faults = read.faults.clone();
+            let mut problems = read.config.problems();
+            match directory::schema(&read.config) {
+                Ok(schema) => problems.extend(directory::unknown_to_schema(&read.config, &schema)),
+                // A file that cannot be read is among the problems already.
+                Err(of_schema) => faults.extend(of_schema.into_iter().filter(|fault| fault.place.is_some())),
+            }
+            faults.extend(problems.iter().map(|problem| read.locate(problem)));
+            faults
         }
     }
 }

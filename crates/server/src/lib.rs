@@ -2,6 +2,7 @@
 
 pub mod config;
 mod connection;
+pub mod directory;
 pub mod engine;
 mod listener;
 mod options;

@@ -66,7 +66,7 @@ impl Config {
                 );
             }
         }
-        for schema in self.schema.iter().filter(|schema| !is_builtin(schema)) {
+        for schema in self.schema.iter().filter(|schema| !schema::BUILTIN_NAMES.contains(&schema.as_str())) {
             if let Err(reason) = readable(Path::new(schema)) {
                 problem("schema", format!("`{schema}`: {reason}"));
             }
@@ -81,11 +81,6 @@ impl Config {
         }
         problems
     }
-}
-
-/// Whether a schema is named, not given as a file: a word without dot or slash.
-fn is_builtin(schema: &str) -> bool {
-    !schema.contains(['.', '/'])
 }
 
 /// Whether one of two DNs, both valid, is the other or above it. Names are compared as ASCII without case, which is

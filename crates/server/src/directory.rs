@@ -1,0 +1,98 @@
+//! The directory that a configuration describes: its schema, then the store and the agent over it.
+
+use crate::config::{Config, Fault, Problem};
+use schema::{BUILTIN_NAMES, Builder, Schema};
+
+/// Builds the schema: the standard one, then what is configured, in that order. Faults of files have their lines.
+pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
+    let mut builder = Builder::new().standard();
+    let mut faults = Vec::new();
+    for name in &config.schema {
+        let is_file = !BUILTIN_NAMES.contains(&name.as_str());
+        let text = if is_file { std::fs::read_to_string(name) } else { Ok(String::new()) };
+        match text {
+            Ok(text) if is_file => builder = builder.file(name, &text),
+            Ok(_) => builder = builder.builtin(name).expect("the name was found among the built-in ones"),
+            Err(error) => faults.push(Fault {
+                file: Some(name.clone()),
+                place: None,
+                message: format!("cannot be read: {error}"),
+            }),
+        }
+    }
+    match builder.build() {
+        Ok(schema) if faults.is_empty() => Ok(schema),
+        Ok(_) => Err(faults),
+        Err(errors) => {
+            faults.extend(errors.0.into_iter().map(|fault| Fault {
+                file: Some(fault.file.to_string()),
+                place: (fault.line != 0).then_some((fault.line, 1)),
+                message: fault.message,
+            }));
+            Err(faults)
+        }
+    }
+}
+
+/// Names in the configuration that the schema does not know.
+pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for index in &config.indexes {
+        if schema.find_type(index.attribute.as_bytes()).is_none() {
+            let message = format!("the schema has no attribute `{}`", index.attribute);
+            problems.push(Problem { key: "index", message });
+        }
+    }
+    let names = config.suffixes.iter().map(|dn| ("suffix", dn));
+    for (key, dn) in names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn))) {
+        if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
+            problems.push(Problem { key, message: format!("`{dn}`: {invalid}") });
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(set: &[(&str, &[&str])]) -> Config {
+        let mut config = Config::default();
+        for (name, values) in set {
+            config.set(name, &values.iter().map(|v| v.to_string()).collect::<Vec<_>>()).unwrap();
+        }
+        config
+    }
+
+    #[test]
+    fn the_standard_schema_knows_its_names() {
+        let config = config(&[("suffix", &["dc=com"]), ("index", &["uid:eq", "2.5.4.3:sub"])]);
+        let schema = schema(&config).unwrap();
+        assert_eq!(unknown_to_schema(&config, &schema), []);
+    }
+
+    #[test]
+    fn unknown_names_are_problems() {
+        let config = config(&[("suffix", &["flavour=sweet"]), ("index", &["taste:eq"])]);
+        let schema = schema(&config).unwrap();
+        let problems = unknown_to_schema(&config, &schema);
+        assert_eq!(problems.iter().map(|p| p.key).collect::<Vec<_>>(), ["index", "suffix"]);
+    }
+
+    #[test]
+    fn a_fault_in_a_schema_file_has_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("my.schema");
+        std::fs::write(&file, "# mine\nattributetype ( 1.2.3.4 NAME 'taste' SUP flavour )\n").unwrap();
+        let faults =
+            schema(&config(&[("schema", &[file.to_str().unwrap(), "/nowhere.schema"])])).unwrap_err();
+        let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(shown.iter().any(|f| f.contains("my.schema:2:")), "{shown:?}");
+        assert!(shown.iter().any(|f| f.starts_with("/nowhere.schema: cannot be read")), "{shown:?}");
+    }
+
+    #[test]
+    fn built_in_schemas_go_by_name() {
+        assert!(schema(&config(&[("schema", &["dvtds"])])).is_ok());
+    }
+}
