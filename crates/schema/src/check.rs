@@ -53,7 +53,11 @@ impl Checked {
 
 impl Schema {
     /// Checks an entry against every rule; gives it back with the first rule that it breaks.
-    pub fn check(&self, entry: Entry<Raw>, options: CheckOptions) -> Result<Entry<Checked>, (Violation, Entry<Raw>)> {
+    pub fn check(
+        &self,
+        entry: Entry<Raw>,
+        options: CheckOptions,
+    ) -> Result<Entry<Checked>, (Violation, Entry<Raw>)> {
         match self.examine(&entry, options) {
             Ok(proof) => Ok(entry.into_state(proof)),
             Err(violation) => Err((violation, entry)),

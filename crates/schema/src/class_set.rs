@@ -140,7 +140,9 @@ impl Schema {
             None => Err(Violation::NoStructuralClass { classes: self.class_names_of(named) }),
             Some(lowest) => match structural().find(|c| !self.is_subclass(lowest, *c)) {
                 None => Ok(lowest),
-                Some(other) => Err(Violation::SeveralStructuralClasses { one: name(other), other: name(lowest) }),
+                Some(other) => {
+                    Err(Violation::SeveralStructuralClasses { one: name(other), other: name(lowest) })
+                }
             },
         }
     }

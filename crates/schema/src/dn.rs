@@ -88,7 +88,8 @@ fn append_part(schema: &Schema, kind: TypeId, value: &[u8], out: &mut Vec<u8>) -
     let [high, low] = kind.0.to_be_bytes();
     out.extend_from_slice(&[high, low, 0, 0]);
     schema.append_equality(kind, value, out)?;
-    let length = u16::try_from(out.len() - head - 4).map_err(|_| Invalid::new("a value of the DN is too long"))?;
+    let length =
+        u16::try_from(out.len() - head - 4).map_err(|_| Invalid::new("a value of the DN is too long"))?;
     out[head + 2..head + 4].copy_from_slice(&length.to_be_bytes());
     Ok(())
 }

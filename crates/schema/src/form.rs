@@ -161,7 +161,9 @@ pub(crate) fn name_and_uid(schema: &Schema, value: &[u8], out: &mut Vec<u8>) -> 
 /// Splits `dn#'01'B`; a `#` without a bit string after it belongs to the DN.
 pub(crate) fn split_uid(value: &[u8]) -> (&[u8], Option<&[u8]>) {
     match value.iter().rposition(|b| *b == b'#') {
-        Some(at) if bit_string(&value[at + 1..], &mut Vec::new()).is_ok() => (&value[..at], Some(&value[at + 1..])),
+        Some(at) if bit_string(&value[at + 1..], &mut Vec::new()).is_ok() => {
+            (&value[..at], Some(&value[at + 1..]))
+        }
         _ => (value, None),
     }
 }
@@ -187,7 +189,8 @@ pub(crate) fn uuid(value: &[u8], out: &mut Vec<u8>) -> Result {
 /// `20260102030405.123456Z#000000#001#000000` in lower case; without a fraction, as old servers wrote it, six
 /// zeros are put in.
 pub(crate) fn csn(value: &[u8], out: &mut Vec<u8>) -> Result {
-    let invalid = Invalid::new("not a change sequence number such as 20260102030405.123456Z#000000#001#000000");
+    let invalid =
+        Invalid::new("not a change sequence number such as 20260102030405.123456Z#000000#001#000000");
     let mut parts = value.split(|b| *b == b'#');
     let time = parts.next().unwrap_or_default();
     let Some(digits) = time.strip_suffix(b"Z") else { return Err(invalid) };
@@ -221,5 +224,7 @@ pub(crate) fn csn(value: &[u8], out: &mut Vec<u8>) -> Result {
 /// The first component of a description: `2.5.4.3` of `( 2.5.4.3 NAME 'cn' )`.
 pub(crate) fn first(value: &[u8]) -> std::result::Result<&[u8], Invalid> {
     let text = std::str::from_utf8(value).map_err(|e| Invalid::at("not UTF-8", e.valid_up_to()))?;
-    definition::first_component(text).map(str::as_bytes).ok_or(Invalid::new("not a definition in parentheses"))
+    definition::first_component(text)
+        .map(str::as_bytes)
+        .ok_or(Invalid::new("not a definition in parentheses"))
 }

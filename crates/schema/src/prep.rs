@@ -69,7 +69,11 @@ pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>)
 }
 
 /// Prepares and leaves out the characters that `dropped` names (RFC 4518 sections 2.6.2 and 2.6.3).
-pub(crate) fn prepare_without(value: &[u8], dropped: fn(char) -> bool, out: &mut Vec<u8>) -> Result<(), Invalid> {
+pub(crate) fn prepare_without(
+    value: &[u8],
+    dropped: fn(char) -> bool,
+    out: &mut Vec<u8>,
+) -> Result<(), Invalid> {
     if value.is_ascii() {
         let kept = |b: &u8| !b.is_ascii_control() && !dropped(*b as char);
         out.extend(value.iter().filter(|b| kept(b)).map(u8::to_ascii_lowercase));

@@ -168,7 +168,12 @@ impl Rule {
 
     /// Appends the normal form of an assertion value: as of values, but of the firstComponent rules, whose
     /// assertion is the component itself.
-    pub fn normalise_assertion(self, schema: &Schema, assertion: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+    pub fn normalise_assertion(
+        self,
+        schema: &Schema,
+        assertion: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Invalid> {
         match self.form() {
             Form::FirstInteger => form::integer(assertion, out),
             Form::FirstOid => form::oid(schema, assertion, out),
@@ -208,7 +213,8 @@ impl Rule {
     pub fn matches(self, value: &[u8], assertion: &[u8]) -> bool {
         match self {
             Rule::BitAnd | Rule::BitOr => {
-                let (Ok(value), Ok(mask)) = (<[u8; 8]>::try_from(value), <[u8; 8]>::try_from(assertion)) else {
+                let (Ok(value), Ok(mask)) = (<[u8; 8]>::try_from(value), <[u8; 8]>::try_from(assertion))
+                else {
                     return false;
                 };
                 let (value, mask) = (u64::from_be_bytes(value), u64::from_be_bytes(mask));

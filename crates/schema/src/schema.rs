@@ -8,10 +8,10 @@ use crate::{AttributeType, DescriptionError, Fault, Invalid, ObjectClass, WellKn
 use model::attribute::split_options;
 use model::{ClassId, Description, OptionsId, TypeId};
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 /// The subschema of a server. Definitions never change once it is built.
-#[derive(Debug)]
 pub struct Schema {
     pub(crate) types: Vec<AttributeType>,
     pub(crate) traits: Vec<Traits>,
@@ -96,7 +96,9 @@ impl Schema {
         }
         let (have, want) = (self.options.text(have), self.options.text(want));
         let is_in_range = |option: &str, want: &str| {
-            want.starts_with("lang-") && want.ends_with('-') && (option.starts_with(want) || option == &want[..want.len() - 1])
+            want.starts_with("lang-")
+                && want.ends_with('-')
+                && (option.starts_with(want) || option == &want[..want.len() - 1])
         };
         want.split(';').all(|w| have.split(';').any(|h| h == w || is_in_range(h, w)))
     }
@@ -163,7 +165,12 @@ impl Schema {
     }
 
     /// As [`Schema::normalise_equality`], for an assertion value.
-    pub fn normalise_equality_assertion(&self, id: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+    pub fn normalise_equality_assertion(
+        &self,
+        id: TypeId,
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Invalid> {
         restoring(out, |out| match self.traits[id.0 as usize].equality {
             Some(rule) => rule.normalise_assertion(self, value, out),
             None => {
@@ -199,9 +206,19 @@ impl Schema {
     }
 }
 
+/// Only the size: the definitions would fill pages.
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schema({} attribute types, {} object classes)", self.types.len(), self.classes.len())
+    }
+}
+
 /// Runs `append`; after an error `out` is as it was.
 #[inline]
-fn restoring(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>) -> Result<(), Invalid>) -> Result<(), Invalid> {
+fn restoring(
+    out: &mut Vec<u8>,
+    append: impl FnOnce(&mut Vec<u8>) -> Result<(), Invalid>,
+) -> Result<(), Invalid> {
     let before = out.len();
     let result = append(out);
     if result.is_err() {

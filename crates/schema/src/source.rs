@@ -134,7 +134,8 @@ impl Nesting {
 fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
     let (mut statements, mut remarks) = (Vec::new(), Vec::new());
     let mut current: Option<Statement> = None;
-    let mut lines = text.lines().enumerate().map(|(at, l)| (at + 1, l.strip_suffix('\r').unwrap_or(l))).peekable();
+    let mut lines =
+        text.lines().enumerate().map(|(at, l)| (at + 1, l.strip_suffix('\r').unwrap_or(l))).peekable();
     while let Some((number, line)) = lines.next() {
         let mut folded = line.to_owned();
         let mut pieces = vec![(0, number)];

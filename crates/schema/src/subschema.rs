@@ -34,7 +34,8 @@ impl Schema {
                 self.syntaxes.iter().for_each(|s| each(&s.to_string()));
             }
             DefinitionKind::MatchingRules => {
-                let text = |r: &Rule| format!("( {} NAME '{}' SYNTAX {} )", r.oid(), r.name(), r.assertion_syntax());
+                let text =
+                    |r: &Rule| format!("( {} NAME '{}' SYNTAX {} )", r.oid(), r.name(), r.assertion_syntax());
                 Rule::ALL.iter().for_each(|r| each(&text(r)));
             }
             DefinitionKind::MatchingRuleUse => {

@@ -74,8 +74,8 @@ syntaxes! {
     UtcTime "UTC Time" "4.1.1466.115.121.1.53",
     LdapSyntaxDescription "LDAP Syntax Description" "4.1.1466.115.121.1.54",
     SubstringAssertion "Substring Assertion" "4.1.1466.115.121.1.58",
-    NisNetgroupTriple "NIS netgroup triple" "1.1.1.0.0",
-    BootParameter "Boot parameter" "1.1.1.0.1",
+    NisNetgroupTriple "NIS netgroup triple" "1.1.0.0",
+    BootParameter "Boot parameter" "1.1.0.1",
     Uuid "UUID" "1.16.1",
     Csn "CSN" "4.1.4203.666.11.2.1",
     AuthPassword "Authentication password" "4.1.4203.1.1.2",
@@ -152,9 +152,16 @@ impl Syntax {
             Syntax::AuthPassword => text::auth_password(value),
             Syntax::SubtreeSpecification => text::subtree_specification(value),
             Syntax::Authz => text::directory_string(value),
-            Syntax::OctetString | Syntax::Jpeg | Syntax::Binary | Syntax::Audio | Syntax::Fax | Syntax::AciItem
+            Syntax::OctetString
+            | Syntax::Jpeg
+            | Syntax::Binary
+            | Syntax::Audio
+            | Syntax::Fax
+            | Syntax::AciItem
             | Syntax::SupportedAlgorithm => Ok(()),
-            Syntax::Certificate | Syntax::CertificateList | Syntax::CertificatePair => text::ber_sequence(value),
+            Syntax::Certificate | Syntax::CertificateList | Syntax::CertificatePair => {
+                text::ber_sequence(value)
+            }
         }
     }
 }

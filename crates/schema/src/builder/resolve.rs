@@ -102,7 +102,11 @@ impl Resolver {
                 (Some(value), Some(suffix)) => oid = format!("{value}.{suffix}"),
                 // 389 Directory Server writes `name-oid` where no OID was assigned; it is kept as it is.
                 (None, None) if oid.to_ascii_lowercase().ends_with("-oid") => return Ok(oid),
-                (None, _) => return Err(format!("'{word}' is neither an OID nor a macro that 'objectidentifier' defines")),
+                (None, _) => {
+                    return Err(format!(
+                        "'{word}' is neither an OID nor a macro that 'objectidentifier' defines"
+                    ));
+                }
             }
         }
         Err(format!("the macro '{word}' leads back to itself"))
@@ -111,9 +115,15 @@ impl Resolver {
     fn read(&mut self, file: &Arc<str>, statement: &Statement) {
         let result = match statement.kind {
             StatementKind::Macro => Ok(()),
-            StatementKind::AttributeType => parse_attribute_type(&statement.text).map(|d| self.add_type(file, statement, d)),
-            StatementKind::ObjectClass => parse_object_class(&statement.text).map(|d| self.add_class(file, statement, d)),
-            StatementKind::Syntax => parse_syntax(&statement.text).map(|d| self.add_syntax(file, statement, d)),
+            StatementKind::AttributeType => {
+                parse_attribute_type(&statement.text).map(|d| self.add_type(file, statement, d))
+            }
+            StatementKind::ObjectClass => {
+                parse_object_class(&statement.text).map(|d| self.add_class(file, statement, d))
+            }
+            StatementKind::Syntax => {
+                parse_syntax(&statement.text).map(|d| self.add_syntax(file, statement, d))
+            }
         };
         if let Err(DefinitionError { at, reason }) = result {
             self.fault(file, statement.line_of(at), reason);
@@ -122,7 +132,10 @@ impl Resolver {
 
     fn add_type(&mut self, file: &Arc<str>, statement: &Statement, mut d: AttributeTypeDefinition) {
         let line = statement.line();
-        match self.expand(&d.oid).and_then(|oid| Ok((oid, d.syntax.as_deref().map(|s| self.expand(s)).transpose()?))) {
+        match self
+            .expand(&d.oid)
+            .and_then(|oid| Ok((oid, d.syntax.as_deref().map(|s| self.expand(s)).transpose()?)))
+        {
             Ok((oid, syntax)) => (d.oid, d.syntax) = (oid, syntax),
             Err(message) => return self.fault(file, line, message),
         }
@@ -176,7 +189,11 @@ impl Resolver {
         built
     }
 
-    fn sup_of(&mut self, table: &Table<AttributeTypeDefinition>, placed: &Placed<AttributeTypeDefinition>) -> Option<usize> {
+    fn sup_of(
+        &mut self,
+        table: &Table<AttributeTypeDefinition>,
+        placed: &Placed<AttributeTypeDefinition>,
+    ) -> Option<usize> {
         let sup = placed.definition.sup.as_ref()?;
         let found = table.find(sup);
         if found.is_none() {
@@ -193,7 +210,14 @@ impl Resolver {
             let mut chain = vec![at];
             while let Some(above) = sups[*chain.last().expect("begins with itself")] {
                 if chain.contains(&above) {
-                    self.fault(&placed.file, placed.line, format!("'{}' is derived from itself", name(&placed.definition.names, &placed.definition.oid)));
+                    self.fault(
+                        &placed.file,
+                        placed.line,
+                        format!(
+                            "'{}' is derived from itself",
+                            name(&placed.definition.names, &placed.definition.oid)
+                        ),
+                    );
                     break;
                 }
                 chain.push(above);
@@ -245,7 +269,11 @@ impl Resolver {
     }
 
     /// Rules of RFC 4512 section 4.1.2 on usage.
-    fn check_usage(&mut self, placed: &Placed<AttributeTypeDefinition>, sup: Option<&AttributeTypeDefinition>) {
+    fn check_usage(
+        &mut self,
+        placed: &Placed<AttributeTypeDefinition>,
+        sup: Option<&AttributeTypeDefinition>,
+    ) {
         let d = &placed.definition;
         let user = d.usage == Usage::UserApplications;
         let faults = [
@@ -275,11 +303,18 @@ impl Resolver {
         })
     }
 
-    fn rule_of(&mut self, placed: &Placed<AttributeTypeDefinition>, text: &str, kind: RuleKind) -> Option<Rule> {
+    fn rule_of(
+        &mut self,
+        placed: &Placed<AttributeTypeDefinition>,
+        text: &str,
+        kind: RuleKind,
+    ) -> Option<Rule> {
         let rule = Rule::find(text.as_bytes());
         let message = match rule {
             Some(rule) if rule.kind() == kind => return Some(rule),
-            Some(_) => format!("matching rule '{text}' is of another kind than the keyword before it; left out"),
+            Some(_) => {
+                format!("matching rule '{text}' is of another kind than the keyword before it; left out")
+            }
             None => format!("matching rule '{text}' is not known; left out"),
         };
         self.warnings.push(Fault { file: placed.file.clone(), line: placed.line, message });
@@ -293,7 +328,11 @@ impl Resolver {
             let superiors = superiors_of(&built, at);
             if superiors.iter().any(|c| built[c.0 as usize].sup.contains(&ClassId(at as u16))) {
                 let placed = &table.list[at];
-                self.fault(&placed.file, placed.line, format!("'{}' is derived from itself", built[at].name()));
+                self.fault(
+                    &placed.file,
+                    placed.line,
+                    format!("'{}' is derived from itself", built[at].name()),
+                );
             }
             self.check_kinds(&table.list[at], &built, at);
             built[at].all_must = gather(&built, &superiors, |c| &c.must);
@@ -307,7 +346,11 @@ impl Resolver {
         built
     }
 
-    fn resolve_class(&mut self, table: &Table<ObjectClassDefinition>, placed: &Placed<ObjectClassDefinition>) -> ObjectClass {
+    fn resolve_class(
+        &mut self,
+        table: &Table<ObjectClassDefinition>,
+        placed: &Placed<ObjectClassDefinition>,
+    ) -> ObjectClass {
         let d = &placed.definition;
         let mut sup = Vec::new();
         for word in &d.sup {
@@ -357,8 +400,13 @@ impl Resolver {
             let fits = sup.kind == ClassKind::Abstract || sup.kind == class.kind;
             if !fits {
                 let words = |k: ClassKind| k.name().to_ascii_lowercase();
-                let message = format!("{} class '{}' cannot be derived from {} class '{}'",
-                    words(class.kind), class.name(), words(sup.kind), sup.name());
+                let message = format!(
+                    "{} class '{}' cannot be derived from {} class '{}'",
+                    words(class.kind),
+                    class.name(),
+                    words(sup.kind),
+                    sup.name()
+                );
                 self.fault(&placed.file, placed.line, message);
             }
         }
@@ -369,16 +417,26 @@ impl Resolver {
             self.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
             return None;
         }
-        let type_names = NameTable::new(types.iter().enumerate().flat_map(|(at, t)| {
-            t.names.iter().chain([&t.oid]).map(move |n| (n.as_str(), at as u16))
-        }));
-        let class_names = NameTable::new(classes.iter().enumerate().flat_map(|(at, c)| {
-            c.names.iter().chain([&c.oid]).map(move |n| (n.as_str(), at as u16))
-        }));
+        let type_names = NameTable::new(
+            types
+                .iter()
+                .enumerate()
+                .flat_map(|(at, t)| t.names.iter().chain([&t.oid]).map(move |n| (n.as_str(), at as u16))),
+        );
+        let class_names = NameTable::new(
+            classes
+                .iter()
+                .enumerate()
+                .flat_map(|(at, c)| c.names.iter().chain([&c.oid]).map(move |n| (n.as_str(), at as u16))),
+        );
         let well_known = match WellKnown::find(&type_names, &class_names) {
             Ok(well_known) => well_known,
             Err(missing) => {
-                self.fault(&"schema".into(), 0, format!("a file takes away names that the server needs: {}", missing.join(", ")));
+                self.fault(
+                    &"schema".into(),
+                    0,
+                    format!("a file takes away names that the server needs: {}", missing.join(", ")),
+                );
                 return None;
             }
         };

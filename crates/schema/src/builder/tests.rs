@@ -1,7 +1,219 @@
 use super::*;
+use crate::{BUILTIN_NAMES, ClassKind, DefinitionKind, Rule, Schema, Syntax};
+
+fn standard() -> Schema {
+    Builder::new().standard().build().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn faults(text: &str) -> Vec<String> {
+    let errors = Builder::new().standard().file("test", text).build().expect_err("the file has a fault");
+    errors.0.iter().map(Fault::to_string).collect()
+}
+
+fn definitions(schema: &Schema, kind: DefinitionKind) -> Vec<String> {
+    let mut list = Vec::new();
+    schema.write_definitions(kind, |text| list.push(text.to_owned()));
+    list
+}
 
 #[test]
 fn standard_files_have_no_faults() {
-    let schema = Builder::new().standard().build().unwrap_or_else(|e| panic!("{e}"));
+    let schema = standard();
     assert!(schema.warnings().is_empty(), "{:?}", schema.warnings());
+    for name in ["cn", "carLicense", "uidNumber", "memberURL", "monitorOpCompleted", "entryUUID", "ref"] {
+        assert!(schema.find_type(name.as_bytes()).is_some(), "{name}");
+    }
+    for name in ["inetOrgPerson", "dcObject", "posixAccount", "groupOfURLs", "referral", "monitoredObject"] {
+        assert!(schema.find_class(name.as_bytes()).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn every_built_in_file_loads() {
+    for name in BUILTIN_NAMES {
+        let schema =
+            Builder::new().standard().builtin(name).unwrap().build().unwrap_or_else(|e| panic!("{e}"));
+        assert!(schema.warnings().is_empty(), "{name}: {:?}", schema.warnings());
+    }
+    assert!(Builder::new().builtin("nothing").is_err());
+}
+
+#[test]
+fn later_files_replace() {
+    let with = |name: &str| Builder::new().standard().builtin(name).unwrap().build().unwrap();
+    let nis = standard();
+    let bis = with("rfc2307bis");
+    let kind = |s: &Schema| s.class(s.find_class(b"posixGroup").unwrap()).kind;
+    assert_eq!((kind(&nis), kind(&bis)), (ClassKind::Structural, ClassKind::Auxiliary));
+    let dvtds = with("dvtds");
+    let person = dvtds.class(dvtds.find_class(b"inetOrgPerson").unwrap());
+    let object_class = dvtds.well_known().object_class;
+    assert_eq!(person.all_must, [object_class]);
+    let original = nis.class(nis.find_class(b"inetOrgPerson").unwrap());
+    for id in original.all_attributes() {
+        let name = nis.attribute_type(id).name();
+        let id = dvtds.find_type(name.as_bytes()).unwrap();
+        assert!(person.all_attributes().any(|a| a == id), "{name}");
+    }
+}
+
+#[test]
+fn inheritance() {
+    let schema = standard();
+    let kind = |name: &str| schema.attribute_type(schema.find_type(name.as_bytes()).unwrap());
+    let sn = kind("surname");
+    assert_eq!(
+        (sn.name(), sn.equality, sn.substring),
+        ("sn", Some(Rule::CaseIgnore), Some(Rule::CaseIgnoreSubstrings))
+    );
+    assert_eq!((sn.syntax, sn.length_max), (Syntax::DirectoryString, Some(32768)));
+    assert_eq!(kind("c").syntax, Syntax::CountryString);
+    let id = |name: &str| schema.find_type(name.as_bytes()).unwrap();
+    assert!(schema.is_subtype(id("cn"), id("name")) && !schema.is_subtype(id("name"), id("cn")));
+    assert!(schema.subtypes(id("name")).contains(&id("givenName")));
+    assert_eq!(schema.subtypes(id("cn")), [id("cn")]);
+    let class = |name: &str| schema.find_class(name.as_bytes()).unwrap();
+    assert!(schema.is_subclass(class("inetOrgPerson"), class("top")));
+    let person = schema.class(class("inetOrgPerson"));
+    assert_eq!(person.all_must.len(), 3);
+    assert!(person.all_may.contains(&id("title")) && !person.all_may.contains(&id("sn")));
+}
+
+#[test]
+fn order_of_definition_means_nothing() {
+    let mut files: Vec<String> = Vec::new();
+    for name in ["core", "cosine", "inetorgperson"] {
+        let (statements, _) = source::read(builtin::text(name).unwrap());
+        files.extend(statements.iter().map(|s| {
+            let keyword = match s.kind {
+                source::StatementKind::AttributeType => "attributetype",
+                _ => "objectclass",
+            };
+            format!("{keyword} {}", s.text)
+        }));
+    }
+    let built = |list: &[String]| {
+        let schema = Builder::new().file("all", &list.join("\n")).build().unwrap_or_else(|e| panic!("{e}"));
+        let mut text = definitions(&schema, DefinitionKind::AttributeTypes);
+        text.extend(definitions(&schema, DefinitionKind::ObjectClasses));
+        let person = schema.class(schema.find_class(b"inetOrgPerson").unwrap());
+        text.extend(person.all_attributes().map(|id| schema.attribute_type(id).oid.clone()));
+        text.sort();
+        text
+    };
+    let forward = built(&files);
+    files.reverse();
+    assert_eq!(built(&files), forward);
+    let middle = files.len() / 2;
+    files.rotate_left(middle);
+    let odd: Vec<String> = files.iter().step_by(2).chain(files.iter().skip(1).step_by(2)).cloned().collect();
+    assert_eq!(built(&odd), forward);
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    let schema = standard();
+    let mut text = String::new();
+    for (keyword, kind) in
+        [("attributeTypes", DefinitionKind::AttributeTypes), ("objectClasses", DefinitionKind::ObjectClasses)]
+    {
+        definitions(&schema, kind).iter().for_each(|d| text += &format!("{keyword}: {d}\n"));
+    }
+    let again = Builder::new().file("dump", &text).build().unwrap_or_else(|e| panic!("{e}"));
+    let sorted = |s: &Schema, kind| {
+        let mut list = definitions(s, kind);
+        list.sort();
+        list
+    };
+    for kind in [DefinitionKind::AttributeTypes, DefinitionKind::ObjectClasses] {
+        assert_eq!(sorted(&again, kind), sorted(&schema, kind));
+    }
+    for kind in [DefinitionKind::LdapSyntaxes, DefinitionKind::MatchingRules, DefinitionKind::MatchingRuleUse]
+    {
+        let list = definitions(&schema, kind);
+        assert!(list.len() > 20 && list.iter().all(|d| crate::definition::is_description(d)));
+    }
+}
+
+#[test]
+fn faults_come_all_at_once_with_their_lines() {
+    let list = faults(
+        "# a comment\n\
+         attributetype ( 1.2.3.1 NAME 'a'\n  SUP nome )\n\
+         \n\
+         objectclass ( 1.2.3.2 NAME 'b' SUP top\n  MUST ( cn $ cm )\n  MAY bogus )\n\
+         attributetype ( 1.2.3.3 NAME 'd'\n  FOO )\n\
+         attributetype ( 1.2.3.4 NAME 'cn' SUP name )\n\
+         attributetype ( 1.2.3.4 NAME 'e' SUP name )\n\
+         nonsense\n\
+         attributetype ( 1.2.3.5 NAME 'f' )\n",
+    );
+    let expected = [
+        "test:12: 'nonsense' is not the beginning of a definition",
+        "test:9: 'FOO' is not a keyword of a definition",
+        "test:11: 1.2.3.4 is defined twice, first at line 10",
+        "test:10: the name 'cn' is taken at system:",
+        "test:2: attribute type 'nome' is not defined; did you mean 'name'?",
+        "test:13: an attribute type needs SYNTAX or SUP",
+        "test:5: attribute type 'cm' is not defined; did you mean 'cn'?",
+        "test:5: attribute type 'bogus' is not defined",
+    ];
+    for text in expected {
+        assert!(list.iter().any(|f| f.starts_with(text)), "{text}\nin {list:#?}");
+    }
+}
+
+#[test]
+fn circles_and_wrong_kinds() {
+    let list = faults(
+        "attributetype ( 1.2.3.1 NAME 'a' SUP b )\nattributetype ( 1.2.3.2 NAME 'b' SUP a )\n\
+         objectclass ( 1.2.3.3 NAME 'c' SUP d )\nobjectclass ( 1.2.3.4 NAME 'd' SUP c )\n\
+         objectclass ( 1.2.3.5 NAME 'e' SUP person AUXILIARY )\n\
+         attributetype ( 1.2.3.6 NAME 'g' SUP name NO-USER-MODIFICATION )\n",
+    );
+    assert!(list.iter().filter(|f| f.contains("derived from itself")).count() >= 2, "{list:#?}");
+    assert!(
+        list.iter()
+            .any(|f| f.contains("auxiliary class 'e' cannot be derived from structural class 'person'"))
+    );
+    assert!(list.iter().any(|f| f.starts_with("test:6: NO-USER-MODIFICATION")));
+}
+
+#[test]
+fn forms_of_other_servers() {
+    let text = "dn: cn=x,cn=schema,cn=config\nobjectClass: olcSchemaConfig\ncn: x\n\
+                olcObjectIdentifier: {0}Base 1.2.3\nolcObjectIdentifier: {1}Types Base:1\n\
+                olcAttributeTypes: {0}( Types:1 NAME 'my\n Attribute' SYNTAX 1.9.9 X-ORIGIN 'me' )\n\
+                olcLdapSyntaxes: {0}( 1.9.9 DESC 'mine' X-SUBST '1.3.6.1.4.1.1466.115.121.1.15' )\n\
+                olcObjectClasses:: eyJ9KCAxLjIuMy45IE5BTUUgJ3gnICk=\n";
+    let errors = Builder::new().standard().file("x", text).build().unwrap_err();
+    assert_eq!(errors.0[0].line, 9, "{errors}");
+    let schema =
+        Builder::new().standard().file("x", &text[..text.find("olcObjectClasses").unwrap()]).build().unwrap();
+    let kind = schema.attribute_type(schema.find_type(b"myattribute").unwrap());
+    assert_eq!((kind.oid.as_str(), kind.syntax), ("1.2.3.1.1", Syntax::DirectoryString));
+    let plain = "dn: cn=schema\nattributeTypes: ( x-oid NAME 'x' SYNTAX 1.9.8 )\n\
+                 objectClasses: ( y-oid NAME 'y' SUP top MUST ( cn $ x ) X-ORIGIN 'user defined' )\n";
+    let schema = Builder::new().standard().file("99user.ldif", plain).build().unwrap();
+    assert!(schema.find_class(b"y").is_some());
+    assert_eq!(schema.warnings()[0].line, 2);
+}
+
+#[test]
+fn descriptions() {
+    let schema = standard();
+    let cn = schema.find_description(b"CommonName").unwrap();
+    assert_eq!(schema.describe(cn), "cn");
+    assert_eq!(schema.find_description(b"cn;lang-de"), None);
+    let german = schema.intern_description(b"CN;Lang-DE;x-a").unwrap();
+    assert_eq!(schema.find_description(b"2.5.4.3;x-a;lang-de"), Some(german));
+    assert_eq!(schema.describe(german), "cn;lang-de;x-a");
+    let options = |text: &[u8]| schema.intern_description(text).unwrap().options;
+    assert!(schema.includes_options(german.options, options(b"cn;lang-de")));
+    assert!(schema.includes_options(options(b"cn;lang-de-ch"), options(b"cn;lang-de-")));
+    assert!(!schema.includes_options(options(b"cn;lang-de"), german.options));
+    for bad in [&b"cn;"[..], b"cn;;a", b"nothing", b"cn;a_b", b"", b";a"] {
+        assert!(schema.intern_description(bad).is_err(), "{bad:?}");
+        assert_eq!(schema.find_description(bad), None, "{bad:?}");
+    }
 }

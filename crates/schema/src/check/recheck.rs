@@ -27,7 +27,8 @@ impl Schema {
             if set.ids.len() == entry.value_count(at) {
                 return Vec::new();
             }
-            let named = |class: &ClassId| entry.values(at).any(|value| self.find_class(value) == Some(*class));
+            let named =
+                |class: &ClassId| entry.values(at).any(|value| self.find_class(value) == Some(*class));
             set.ids.iter().copied().filter(|class| !named(class)).collect()
         });
         if let Ok(missing) = missing
@@ -50,7 +51,12 @@ impl Schema {
         }
     }
 
-    fn reexamine(&self, entry: &Entry<Raw>, changed: Changed<'_>, options: CheckOptions) -> Result<Checked, Violation> {
+    fn reexamine(
+        &self,
+        entry: &Entry<Raw>,
+        changed: Changed<'_>,
+        options: CheckOptions,
+    ) -> Result<Checked, Violation> {
         let known = self.well_known();
         let class_type = Description::plain(known.object_class);
         let at = entry.position(class_type).ok_or(Violation::NoObjectClass)?;
@@ -70,7 +76,10 @@ impl Schema {
                 }
             }
             if must_look_at_all {
-                changed.elsewhere.iter().try_for_each(|description| self.examine_allowed(*description, set))?;
+                changed
+                    .elsewhere
+                    .iter()
+                    .try_for_each(|description| self.examine_allowed(*description, set))?;
             }
             self.examine_must(entry, changed, set, must_look_at_all)?;
             Ok(Checked {
@@ -97,7 +106,9 @@ impl Schema {
         must_look_at_all: bool,
     ) -> Result<(), Violation> {
         let may_be_gone = |id| must_look_at_all || changed.touched.iter().any(|d| d.attribute_type == id);
-        let is_there = |id| entry.descriptions().chain(changed.elsewhere.iter().copied()).any(|d| d.attribute_type == id);
+        let is_there = |id| {
+            entry.descriptions().chain(changed.elsewhere.iter().copied()).any(|d| d.attribute_type == id)
+        };
         match set.must.iter().find(|id| may_be_gone(**id) && !is_there(**id)) {
             None => Ok(()),
             Some(id) => Err(self.missing(*id, set)),
@@ -113,7 +124,9 @@ impl Schema {
         options: CheckOptions,
     ) -> Result<(), Violation> {
         scratch::with(|buffer| {
-            values.try_for_each(|value| self.examine_values(description, std::iter::once(value), options, buffer))
+            values.try_for_each(|value| {
+                self.examine_values(description, std::iter::once(value), options, buffer)
+            })
         })
     }
 }

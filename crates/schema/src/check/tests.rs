@@ -1,1 +1,173 @@
+use super::*;
+use crate::Builder;
+use model::ResultCode;
 
+fn standard() -> Schema {
+    Builder::new().standard().build().unwrap()
+}
+
+fn entry(schema: &Schema, attributes: &[(&str, &[&str])]) -> Entry {
+    let mut entry = Entry::new();
+    for (name, values) in attributes {
+        entry.push_attribute(schema.intern_description(name.as_bytes()).unwrap());
+        values.iter().for_each(|v| entry.push_value(v.as_bytes()));
+    }
+    entry
+}
+
+type Attributes<'a> = &'a [(&'a str, &'a [&'a str])];
+
+fn refused(schema: &Schema, attributes: Attributes<'_>) -> Violation {
+    match schema.check(entry(schema, attributes), CheckOptions::default()) {
+        Ok(_) => panic!("{attributes:?} passed"),
+        Err((violation, _)) => violation,
+    }
+}
+
+const PERSON: (&str, &[&str]) = ("objectClass", &["top", "person", "organizationalPerson", "inetOrgPerson"]);
+const CN: (&str, &[&str]) = ("cn", &["A B"]);
+const SN: (&str, &[&str]) = ("sn", &["B"]);
+
+#[test]
+fn a_good_entry() {
+    let schema = standard();
+    let person =
+        [PERSON, CN, SN, ("mail", &["a@b.c", "d@e.f"]), ("cn;lang-de", &["AB"]), ("manager", &["cn=x,dc=y"])];
+    let checked =
+        schema.check(entry(&schema, &person), CheckOptions::default()).unwrap_or_else(|(v, _)| panic!("{v}"));
+    assert_eq!(checked.state().structural(), schema.find_class(b"inetOrgPerson"));
+    assert!(!checked.state().is_alias() && !checked.state().is_referral());
+    let short = [("objectClass", &["2.16.840.1.113730.3.2.2"][..]), CN, SN];
+    assert!(schema.check(entry(&schema, &short), CheckOptions::default()).is_ok());
+    let open = [("objectClass", &["domain", "extensibleObject"][..]), ("dc", &["x"]), ("carLicense", &["y"])];
+    assert!(schema.check(entry(&schema, &open), CheckOptions::default()).is_ok());
+    let referral =
+        [("objectClass", &["referral", "extensibleObject"][..]), ("ref", &["ldap://a/"]), ("ou", &["y"])];
+    let checked = schema.check(entry(&schema, &referral), CheckOptions::default()).unwrap();
+    assert!(checked.state().is_referral());
+}
+
+#[test]
+fn an_entry_of_the_benchmark() {
+    let schema = Builder::new().standard().builtin("dvtds").unwrap().build().unwrap();
+    let small = [("objectClass", &["inetOrgPerson"][..]), ("uid", &["17"]), ("carLicense", &["ABCDEFGH"])];
+    assert!(schema.check(entry(&schema, &small), CheckOptions::default()).is_ok());
+}
+
+#[test]
+fn every_rule_has_its_code_and_message() {
+    let schema = standard();
+    let cases: &[(Attributes<'_>, ResultCode, &str)] = &[
+        (&[CN, SN], ResultCode::ObjectClassViolation, "no attribute 'objectClass'"),
+        (
+            &[("objectClass", &["person", "inetOrgPersn"]), CN, SN],
+            ResultCode::ObjectClassViolation,
+            "did you mean 'inetOrgPerson'?",
+        ),
+        (
+            &[("objectClass", &["top"]), CN],
+            ResultCode::ObjectClassViolation,
+            "no structural object class: 'top'",
+        ),
+        (
+            &[("objectClass", &["dcObject"]), ("dc", &["x"])],
+            ResultCode::ObjectClassViolation,
+            "no structural",
+        ),
+        (
+            &[("objectClass", &["person", "device"]), CN, SN],
+            ResultCode::ObjectClassViolation,
+            "both structural",
+        ),
+        (
+            &[("objectClass", &["person", "PERSON"]), CN, SN],
+            ResultCode::AttributeOrValueExists,
+            "'person' twice",
+        ),
+        (&[PERSON, CN], ResultCode::ObjectClassViolation, "object class 'person' requires attribute 'sn'"),
+        (
+            &[("objectClass", &["person"]), CN, SN, ("dc", &["x"])],
+            ResultCode::ObjectClassViolation,
+            "attribute 'dc' is not allowed by object classes 'top', 'person'; 'dcObject' would allow it",
+        ),
+        (
+            &[PERSON, CN, SN, ("displayName", &["a", "b"])],
+            ResultCode::ConstraintViolation,
+            "takes one value and was given 2",
+        ),
+        (
+            &[PERSON, CN, SN, ("manager", &["nobody"])],
+            ResultCode::InvalidAttributeSyntax,
+            "value #0 of attribute 'manager' is not of syntax DN: expected attribute=value",
+        ),
+        (&[PERSON, CN, ("sn", &[""])], ResultCode::InvalidAttributeSyntax, "an empty string"),
+        (
+            &[PERSON, SN, ("cn", &["a b", "c", "A  B"])],
+            ResultCode::AttributeOrValueExists,
+            "attribute 'cn' has the value 'A  B' twice",
+        ),
+        (
+            &[PERSON, SN, ("cn", &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "5"])],
+            ResultCode::AttributeOrValueExists,
+            "the value '5' twice",
+        ),
+        (
+            &[PERSON, CN, SN, ("creatorsName", &["cn=x"])],
+            ResultCode::ConstraintViolation,
+            "maintained by the server",
+        ),
+        (&[PERSON, CN, ("sn", &[])], ResultCode::InvalidAttributeSyntax, "no values"),
+    ];
+    for (attributes, code, text) in cases {
+        let violation = refused(&schema, attributes);
+        assert_eq!(violation.result_code(), *code, "{violation}");
+        assert!(violation.to_string().contains(text), "{violation}\nwithout {text}");
+    }
+}
+
+#[test]
+fn options_of_a_check() {
+    let schema = standard();
+    let stamped = [PERSON, CN, SN, ("createTimestamp", &["20260102030405Z"][..])];
+    assert!(schema.check(entry(&schema, &stamped), CheckOptions::COMPLETE).is_ok());
+    let text = "objectclass ( 1.2.3 NAME 'old' OBSOLETE SUP top AUXILIARY )";
+    let schema = Builder::new().standard().file("x", text).build().unwrap();
+    let old = [("objectClass", &["person", "old"][..]), CN, SN];
+    assert!(matches!(refused(&schema, &old), Violation::Obsolete { .. }));
+    assert!(schema.check(entry(&schema, &old), CheckOptions::COMPLETE).is_ok());
+}
+
+#[test]
+fn what_is_refused_comes_back() {
+    let schema = standard();
+    let Err((_, back)) = schema.check(entry(&schema, &[CN]), CheckOptions::default()) else {
+        panic!("passed")
+    };
+    assert_eq!(back.len(), 1);
+    assert_eq!(schema.accept(back).state().structural(), None);
+    let alias = [("objectClass", &["alias", "unheard-of"][..])];
+    assert!(schema.accept(entry(&schema, &alias)).state().is_alias());
+}
+
+#[test]
+fn single_attributes_and_class_changes() {
+    let schema = standard();
+    let uid = schema.find_description(b"uidNumber").unwrap();
+    let one = |v: &'static [u8]| schema.check_attribute_values(uid, [v].into_iter(), CheckOptions::default());
+    assert_eq!(one(b"17"), Ok(()));
+    assert_eq!(one(b"x").unwrap_err().result_code(), ResultCode::InvalidAttributeSyntax);
+    let (person, device) = (schema.find_class(b"person").unwrap(), schema.find_class(b"device").unwrap());
+    assert!(schema.check_structural_change(person, person).is_ok());
+    let change = schema.check_structural_change(person, device).unwrap_err();
+    assert_eq!(change.result_code(), ResultCode::ObjectClassModsProhibited);
+}
+
+#[test]
+fn class_sets_are_kept() {
+    let schema = standard();
+    let set = schema.resolve_classes([&b"inetOrgPerson"[..]].into_iter()).unwrap();
+    let again = schema.resolve_classes([&b"inetOrgPerson"[..]].into_iter()).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&set, &again));
+    assert!(set.contains(schema.find_class(b"top").unwrap()));
+    assert!(set.allows(schema.find_type(b"mail").unwrap()) && !set.allows(schema.find_type(b"dc").unwrap()));
+}

@@ -45,12 +45,17 @@ impl Violation {
     pub fn result_code(&self) -> ResultCode {
         use Violation::*;
         match self {
-            NoObjectClass | UnknownObjectClass { .. } | NoStructuralClass { .. } | SeveralStructuralClasses { .. }
-            | AbstractClassAlone { .. } | MissingAttribute { .. } | AttributeNotAllowed { .. } => {
-                ResultCode::ObjectClassViolation
-            }
+            NoObjectClass
+            | UnknownObjectClass { .. }
+            | NoStructuralClass { .. }
+            | SeveralStructuralClasses { .. }
+            | AbstractClassAlone { .. }
+            | MissingAttribute { .. }
+            | AttributeNotAllowed { .. } => ResultCode::ObjectClassViolation,
             StructuralClassChanged { .. } => ResultCode::ObjectClassModsProhibited,
-            SingleValue { .. } | NoUserModification { .. } | Obsolete { .. } => ResultCode::ConstraintViolation,
+            SingleValue { .. } | NoUserModification { .. } | Obsolete { .. } => {
+                ResultCode::ConstraintViolation
+            }
             InvalidValue { .. } | NoValues { .. } => ResultCode::InvalidAttributeSyntax,
             DuplicateValue { .. } => ResultCode::AttributeOrValueExists,
             TooManyClasses => ResultCode::AdminLimitExceeded,
@@ -69,10 +74,16 @@ impl fmt::Display for Violation {
             }
             TooManyClasses => f.write_str("too many object classes"),
             NoStructuralClass { classes } => {
-                write!(f, "no structural object class: {classes} are abstract or auxiliary; name one that says what the entry is")
+                write!(
+                    f,
+                    "no structural object class: {classes} are abstract or auxiliary; name one that says what the entry is"
+                )
             }
             SeveralStructuralClasses { one, other } => {
-                write!(f, "object classes '{one}' and '{other}' are both structural and neither is derived from the other")
+                write!(
+                    f,
+                    "object classes '{one}' and '{other}' are both structural and neither is derived from the other"
+                )
             }
             AbstractClassAlone { class } => {
                 write!(f, "object class '{class}' is abstract and no class of the entry is derived from it")

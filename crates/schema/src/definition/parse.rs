@@ -163,7 +163,9 @@ impl<'a> Reader<'a> {
     fn names(&mut self) -> Result<Vec<String>> {
         let names = self.strings()?;
         match names.iter().find(|n| !is_name(n)) {
-            Some(bad) => self.error(format!("'{bad}' is not a name: a letter, then letters, digits and hyphens")),
+            Some(bad) => {
+                self.error(format!("'{bad}' is not a name: a letter, then letters, digits and hyphens"))
+            }
             None => Ok(names),
         }
     }
@@ -172,7 +174,9 @@ impl<'a> Reader<'a> {
 /// Numeric OIDs, names, and OpenLDAP's `macro:suffix`.
 fn is_oid_like(word: &str) -> bool {
     !word.is_empty()
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b':' | b'_' | b'{' | b'}'))
+        && word
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b':' | b'_' | b'{' | b'}'))
 }
 
 /// RFC 4512 wants letters, digits and hyphens; files in use also have underscores and, in 389 Directory
@@ -202,12 +206,32 @@ impl Seen {
 }
 
 const KEYWORDS: [&str; 18] = [
-    "NAME", "DESC", "OBSOLETE", "SUP", "EQUALITY", "ORDERING", "SUBSTR", "SYNTAX", "SINGLE-VALUE", "COLLECTIVE",
-    "NO-USER-MODIFICATION", "USAGE", "ABSTRACT", "STRUCTURAL", "AUXILIARY", "MUST", "MAY", "KIND",
+    "NAME",
+    "DESC",
+    "OBSOLETE",
+    "SUP",
+    "EQUALITY",
+    "ORDERING",
+    "SUBSTR",
+    "SYNTAX",
+    "SINGLE-VALUE",
+    "COLLECTIVE",
+    "NO-USER-MODIFICATION",
+    "USAGE",
+    "ABSTRACT",
+    "STRUCTURAL",
+    "AUXILIARY",
+    "MUST",
+    "MAY",
+    "KIND",
 ];
 
 /// The keyword that comes next, `None` at the closing parenthesis, or an extension, which is read whole.
-fn keyword(reader: &mut Reader<'_>, seen: &mut Seen, extensions: &mut Extensions) -> Result<Option<&'static str>> {
+fn keyword(
+    reader: &mut Reader<'_>,
+    seen: &mut Seen,
+    extensions: &mut Extensions,
+) -> Result<Option<&'static str>> {
     loop {
         match reader.next()? {
             Token::Close => {

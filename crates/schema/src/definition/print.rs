@@ -8,7 +8,9 @@ impl fmt::Display for AttributeTypeDefinition {
         write!(f, "( {}", self.oid)?;
         head(f, &self.names, self.description.as_deref(), self.obsolete)?;
         let words = [("SUP", &self.sup), ("EQUALITY", &self.equality), ("ORDERING", &self.ordering)];
-        for (keyword, value) in words.into_iter().chain([("SUBSTR", &self.substring), ("SYNTAX", &self.syntax)]) {
+        for (keyword, value) in
+            words.into_iter().chain([("SUBSTR", &self.substring), ("SYNTAX", &self.syntax)])
+        {
             if let Some(value) = value {
                 write!(f, " {keyword} {value}")?;
             }
@@ -51,7 +53,12 @@ impl fmt::Display for SyntaxDefinition {
     }
 }
 
-fn head(f: &mut fmt::Formatter<'_>, names: &[String], description: Option<&str>, obsolete: bool) -> fmt::Result {
+fn head(
+    f: &mut fmt::Formatter<'_>,
+    names: &[String],
+    description: Option<&str>,
+    obsolete: bool,
+) -> fmt::Result {
     match names {
         [] => {}
         [one] => write!(f, " NAME '{one}'")?,

@@ -15,7 +15,8 @@ fn everything_in_one_definition() {
 
 #[test]
 fn quirks_of_other_servers() {
-    let d = parse_attribute_type("( 'a-oid' NAME 'a_b' SYNTAX '1.3.6.1{12}' usage USERAPPLICATIONS)").unwrap();
+    let d =
+        parse_attribute_type("( 'a-oid' NAME 'a_b' SYNTAX '1.3.6.1{12}' usage USERAPPLICATIONS)").unwrap();
     assert_eq!((d.oid.as_str(), d.syntax.as_deref(), d.length_max), ("a-oid", Some("1.3.6.1"), Some(12)));
     let c = parse_object_class("(1.2 NAME 'c' SUP top MUST(a$b) MAY ( c $ d ))").unwrap();
     assert_eq!((c.must.len(), c.may.len(), c.kind), (2, 2, ClassKind::Structural));

@@ -70,7 +70,12 @@ pub(super) fn country(value: &[u8]) -> Result {
 /// A telephone number and parameters such as `$fineResolution` (RFC 4517 section 3.3.11).
 pub(super) fn facsimile(value: &[u8]) -> Result {
     const PARAMETERS: [&[u8]; 7] = [
-        b"twoDimensional", b"fineResolution", b"unlimitedLength", b"b4Length", b"a3Width", b"b4Width",
+        b"twoDimensional",
+        b"fineResolution",
+        b"unlimitedLength",
+        b"b4Length",
+        b"a3Width",
+        b"b4Width",
         b"uncompressed",
     ];
     let mut parts = value.split(|b| *b == b'$');
@@ -125,7 +130,16 @@ pub(super) fn other_mailbox(value: &[u8]) -> Result {
 /// `telephone $ physical` (RFC 4517 section 3.3.5).
 pub(super) fn delivery_method(value: &[u8]) -> Result {
     const METHODS: [&[u8]; 10] = [
-        b"any", b"mhs", b"physical", b"telex", b"teletex", b"g3fax", b"g4fax", b"ia5", b"videotex", b"telephone",
+        b"any",
+        b"mhs",
+        b"physical",
+        b"telex",
+        b"teletex",
+        b"g3fax",
+        b"g4fax",
+        b"ia5",
+        b"videotex",
+        b"telephone",
     ];
     let is_known = |m: &[u8]| METHODS.iter().any(|known| known.eq_ignore_ascii_case(m.trim_ascii()));
     ensure(value.split(|b| *b == b'$').all(is_known), "an unknown delivery method")
@@ -204,7 +218,10 @@ pub(super) fn boot_parameter(value: &[u8]) -> Result {
 /// `initial*any*final` (RFC 4517 section 3.3.30).
 pub(super) fn substring_assertion(value: &[u8]) -> Result {
     directory_string(value)?;
-    ensure(value.contains(&b'*') && !value.windows(2).any(|w| w == b"**"), "not a substring assertion such as a*b")
+    ensure(
+        value.contains(&b'*') && !value.windows(2).any(|w| w == b"**"),
+        "not a substring assertion such as a*b",
+    )
 }
 
 /// `scheme$info$value` (RFC 3112 section 2).
