@@ -39,6 +39,7 @@ fn main() {
     dns();
     filters();
     files();
+    definitions();
     requests();
     responses();
 }
@@ -108,6 +109,21 @@ fn files() {
         deleteoldrdn: 0\n\ndn: cn=a\nchangetype: moddn\nnewrdn: cn=b\ndeleteoldrdn: 1\nnewsuperior: ou=x\n";
     save("ldif", "changes", changes.as_bytes());
     save("ldif", "errors", b"\x07dn: a=b\nbad\ncn: x\n\n continued\n\nversion: 2\n\ndn: c=d\ncn: y\n-\n");
+}
+
+fn definitions() {
+    let definitions = [
+        "( 2.5.4.3 NAME ( 'cn' 'commonName' ) DESC 'it\\27s \\5c' SUP name )",
+        "( 1.2.3 NAME 'n' OBSOLETE EQUALITY integerMatch ORDERING integerOrderingMatch SYNTAX \
+         1.3.6.1.4.1.1466.115.121.1.27{64} SINGLE-VALUE NO-USER-MODIFICATION USAGE directoryOperation X-ORIGIN ( 'a' 'b' ) )",
+        "( 2.5.6.6 NAME 'person' SUP top STRUCTURAL MUST ( sn $ cn ) MAY ( userPassword $ description ) )",
+        "( 1.2.4 NAME 'a' SUP ( top $ person ) AUXILIARY X-FILE 'x' )",
+        "( 1.3.6.1.4.1.1466.115.121.1.15 DESC 'Directory String' )",
+    ];
+    definitions
+        .iter()
+        .enumerate()
+        .for_each(|(n, text)| save("schema_definition", &n.to_string(), text.as_bytes()));
 }
 
 fn requests() {
