@@ -31,7 +31,6 @@ use std::process::ExitCode;
 /// random, guid, list, file, dn, _dn, parentdn, rdn, presence, ifpresent, ifabsent, static, text, ssha, jpeg. A fault is
 /// reported with its line. --count and --suffix replace its definitions `count` and `suffix`.
 #[derive(ClapArgs, Debug)]
-#[command(verbatim_doc_comment)]
 #[command(after_help = "EXAMPLES\n  \
     pando gen --template slamd --count 100000 --groups 10 --members 10000 -o demo.ldif\n  \
     pando gen --template dvtds --count 1000000 --order subdivided --format ber -o - | ...")]

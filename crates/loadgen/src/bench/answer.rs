@@ -1,7 +1,7 @@
 //! Answers, and what can be wrong with them.
 
-use super::Settings;
 use super::request::{KeyFormat, Operation};
+use super::{Selection, Settings};
 use crate::ber::tag;
 use crate::wire::{Short, Span, digits, element, number, tagged};
 use std::fmt;
@@ -54,7 +54,7 @@ impl fmt::Display for Fault {
 /// What an answer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// An entry; `true`: the one with this key and attributes as asked for.
+    /// An entry: the content of the SearchResultEntry.
     Entry(Span),
     /// A result for this operation.
     Done(Operation, u32),
@@ -67,7 +67,8 @@ pub(super) struct Expected {
     before: Short,
     after: Short,
     key: KeyFormat,
-    attributes: bool,
+    /// Whether an entry must have attributes; `None` when that depends on the entry.
+    attributes: Option<bool>,
 }
 
 impl Expected {
@@ -79,7 +80,11 @@ impl Expected {
             before: Short::new(format!("{}={before}", settings.rdn).as_bytes())?,
             after: Short::new(format!("{after}{parent}").as_bytes())?,
             key: settings.key.clone(),
-            attributes: settings.attributes != super::Selection::None,
+            attributes: match settings.attributes {
+                Selection::None => Some(false),
+                Selection::All => Some(true),
+                Selection::List(_) => None,
+            },
         })
     }
 
@@ -103,7 +108,8 @@ impl Expected {
         if digits(&text[before.len()..before.len() + wanted]) != Some(key) {
             return Err(Fault::WrongDn);
         }
-        if (list.len() > 0) == self.attributes { Ok(()) } else { Err(Fault::WrongAttributes) }
+        let wrong = self.attributes.is_some_and(|some| some == (list.len() == 0));
+        if wrong { Err(Fault::WrongAttributes) } else { Ok(()) }
     }
 }
 

@@ -303,4 +303,35 @@ mod tests {
             assert!(bytes.windows(dn.len()).any(|window| window == dn.as_bytes()));
         }
     }
+
+    #[test]
+    fn the_general_codec_reads_every_request() {
+        use proto::{Message, Request};
+        for workload in [
+            Workload::SearchBase,
+            Workload::SearchEquality,
+            Workload::Mixed { modify_share: 50 },
+            Workload::Modify,
+            Workload::Bind,
+        ] {
+            let settings = Settings { workload, entries: 1 << 32, ..Settings::default() };
+            let (templates, mut random) = (Templates::new(&settings), Random::new(9));
+            for round in 0..500 {
+                let mut out = Out::default();
+                let (operation, key) = templates.write(ID_FIRST + round, &mut random, &mut out);
+                let message = Message::decode(out.written()).unwrap();
+                let dn = format!("uid={key},dc=com").into_bytes();
+                assert_eq!(message.id as u32, ID_FIRST + round);
+                match (message.request, operation) {
+                    (Request::Search(search), Operation::Search) if workload == Workload::SearchEquality => {
+                        assert_eq!(search.base, b"dc=com");
+                    }
+                    (Request::Search(search), Operation::Search) => assert_eq!(search.base, dn),
+                    (Request::Modify(modify), Operation::Modify) => assert_eq!(modify.dn, dn),
+                    (Request::Bind(bind), Operation::Bind) => assert_eq!(bind.name, dn),
+                    (request, _) => panic!("{request:?}"),
+                }
+            }
+        }
+    }
 }
