@@ -68,6 +68,17 @@ pub async fn timeout_ms<T>(ms: u64, future: impl Future<Output = T>) -> Option<T
     tokio::time::timeout(Duration::from_millis(ms), future).await.ok()
 }
 
+/// Runs `beside` on a thread of its own while `here` runs on this one; returns when both are done.
+///
+/// # Panics
+/// When one of them panics.
+pub fn run_beside<T>(beside: impl FnOnce() + Send, here: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        scope.spawn(beside);
+        here()
+    })
+}
+
 /// How many threads can run at once on this machine.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())

@@ -4,6 +4,7 @@ pub mod config;
 mod connection;
 pub mod directory;
 pub mod engine;
+pub mod import;
 mod listener;
 mod options;
 mod thread;
