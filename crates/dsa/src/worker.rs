@@ -26,10 +26,28 @@ pub(crate) struct Scratch {
     pub(crate) evaluator: Evaluator,
     pub(crate) templates: Templates,
     pub(crate) system_templates: Templates,
-    pub(crate) system_cache: DnCache,
+    /// For the system shard: what is remembered of DNs must not be mixed.
+    pub(crate) system_evaluator: Evaluator,
     /// Keys of the RDNs of a group of requests.
     pub(crate) keys: Vec<u8>,
     pub(crate) entry: Entry,
+}
+
+impl Scratch {
+    /// What filters on a shard's entries are evaluated with.
+    #[inline]
+    pub(crate) fn evaluator(&mut self, is_system: bool) -> &mut Evaluator {
+        if is_system { &mut self.system_evaluator } else { &mut self.evaluator }
+    }
+
+    /// What entries of a shard are written with.
+    #[inline]
+    pub(crate) fn writer(&mut self, is_system: bool) -> (&mut Templates, &mut DnCache) {
+        match is_system {
+            true => (&mut self.system_templates, &mut self.system_evaluator.cache),
+            false => (&mut self.templates, &mut self.evaluator.cache),
+        }
+    }
 }
 
 impl Worker {
@@ -43,7 +61,7 @@ impl Worker {
                 evaluator: Evaluator::default(),
                 templates: Templates::default(),
                 system_templates: Templates::default(),
-                system_cache: DnCache::default(),
+                system_evaluator: Evaluator::default(),
                 keys: Vec::new(),
                 entry: Entry::new(),
             },

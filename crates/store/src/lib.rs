@@ -22,7 +22,7 @@ mod suffix;
 mod sync;
 mod tree;
 mod uuid;
-mod values;
+pub mod values;
 
 pub use apply::{Add, Change, ChangeKind, Modify, ModifyDn, Stamp};
 pub use index::IndexSettings;

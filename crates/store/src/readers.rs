@@ -17,6 +17,8 @@ pub(crate) struct Readers {
     published: Padded<AtomicU64>,
     slots: Box<[Padded<AtomicU64>]>,
     free: Mutex<Vec<u16>>,
+    /// Slots from here on were never used: nobody need look at them.
+    used_end: AtomicU64,
 }
 
 impl Readers {
@@ -25,18 +27,24 @@ impl Readers {
             published: Padded(AtomicU64::new(0)),
             slots: (0..READERS_MAX).map(|_| Padded(AtomicU64::new(RESTING))).collect(),
             free: Mutex::new((0..READERS_MAX as u16).rev().collect()),
+            used_end: AtomicU64::new(0),
         }
     }
 
     /// A slot of one's own, or `None` if all are taken.
     pub(crate) fn register(&self) -> Option<u16> {
-        lock(&self.free).pop()
+        let slot = lock(&self.free).pop()?;
+        self.used_end.fetch_max(u64::from(slot) + 1, SeqCst);
+        Some(slot)
     }
 
     /// Gives a slot back; it must rest.
     pub(crate) fn unregister(&self, slot: u16) {
         self.rest(slot);
-        lock(&self.free).push(slot);
+        let mut free = lock(&self.free);
+        // The lowest slot is given out first, so that few are looked at.
+        let at = free.partition_point(|other| *other > slot);
+        free.insert(at, slot);
     }
 
     /// Makes a slot active at the published sequence, and returns that.
@@ -49,6 +57,11 @@ impl Readers {
                 return sequence;
             }
         }
+    }
+
+    /// Makes a slot active at a sequence that another active slot protects.
+    pub(crate) fn pin_at(&self, slot: u16, sequence: u64) {
+        self.slots[slot as usize].0.store(sequence, SeqCst);
     }
 
     /// The slot's owner looks at nothing any more.
@@ -69,14 +82,19 @@ impl Readers {
         self.published.0.store(sequence, SeqCst);
     }
 
+    fn used(&self) -> &[Padded<AtomicU64>] {
+        // A slot that is registered after this load is pinned later still, at what is published by then.
+        &self.slots[..self.used_end.load(SeqCst) as usize]
+    }
+
     /// Is nobody active?
     pub(crate) fn all_rest(&self) -> bool {
-        self.slots.iter().all(|s| s.0.load(SeqCst) == RESTING)
+        self.used().iter().all(|s| s.0.load(SeqCst) == RESTING)
     }
 
     /// No active reader is older than this, and no later one will be. Writer only.
     pub(crate) fn oldest(&self) -> u64 {
         let published = self.published();
-        self.slots.iter().map(|s| s.0.load(SeqCst)).min().unwrap_or(RESTING).min(published)
+        self.used().iter().map(|s| s.0.load(SeqCst)).min().unwrap_or(RESTING).min(published)
     }
 }

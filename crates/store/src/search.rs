@@ -5,5 +5,5 @@ pub mod evaluate;
 pub mod filter;
 mod plan;
 
-pub use cursor::{Cursor, CursorError, Step};
+pub use cursor::{Cursor, EqualityHint, FewCandidates, Step};
 pub use filter::{Compiled, Readable};

@@ -139,7 +139,6 @@ pub(crate) struct Scratch {
     pub(crate) record: Vec<u8>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) key: Vec<u8>,
-    pub(crate) hashes: Vec<u64>,
 }
 
 /// A view of the shard at one commit sequence: everything published up to then and nothing later.
@@ -173,12 +172,6 @@ impl Reader {
         let sequence = self.shard.readers.pin(self.slot);
         Pin { reader: self, sequence }
     }
-
-    /// Looks at what is published now for as long as it lives: for a search that outlives its bundle.
-    pub fn into_long(self) -> LongReadPoint {
-        let sequence = self.shard.readers.pin(self.slot);
-        LongReadPoint { reader: self, sequence }
-    }
 }
 
 impl Drop for Reader {
@@ -198,6 +191,14 @@ impl Pin<'_> {
     #[inline]
     pub fn read_point(&self) -> ReadPoint<'_> {
         ReadPoint { shard: &self.reader.shard, sequence: self.sequence }
+    }
+
+    /// A look at the very same state that may outlive this one. `None` when there are too many readers.
+    pub fn extend(&self) -> Option<LongReadPoint> {
+        let reader = Reader::register(&self.reader.shard)?;
+        // While this pin is active nothing that its sequence needs is freed, so a second one at the same is safe.
+        reader.shard.readers.pin_at(reader.slot, self.sequence);
+        Some(LongReadPoint { reader, sequence: self.sequence })
     }
 }
 
@@ -376,6 +377,11 @@ impl Shard {
         (mix(self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15), rdn_key) >> 32) as u32
     }
 
+    /// A hash that outsiders cannot compute: for cookies.
+    pub fn keyed_hash(&self, bytes: &[u8]) -> u64 {
+        mix(self.settings.key[3] ^ 0x5bd1_e995, mix(self.settings.key[2], bytes).to_le_bytes().as_slice())
+    }
+
     /// The 64-bit hash of a normalised value, for equality indexes and value sets.
     pub(crate) fn value_hash(&self, normalised: &[u8]) -> u64 {
         mix(self.settings.key[2], normalised)
@@ -393,7 +399,7 @@ pub struct Writer<'s> {
 
 impl<'s> Writer<'s> {
     /// What the batch has made so far, on top of all that was published.
-    pub(crate) fn view(&self) -> ReadPoint<'s> {
+    pub fn view(&self) -> ReadPoint<'s> {
         ReadPoint { shard: self.shard, sequence: self.sequence }
     }
 

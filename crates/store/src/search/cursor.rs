@@ -6,8 +6,9 @@ use super::filter::Compiled;
 use super::plan::{LiveKey, Source};
 use crate::record::EntryRef;
 use crate::shard::ReadPoint;
-use model::{EntryId, Scope};
-use std::fmt;
+use crate::postings::Found;
+use model::{EntryId, Scope, TypeId};
+use smallvec::SmallVec;
 
 /// Ids looked at in advance: their slots and records are asked for together.
 const AHEAD: usize = 16;
@@ -37,20 +38,58 @@ pub enum Step<'a> {
     End,
 }
 
-/// Why a search cannot begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CursorError {
-    /// The base does not exist at this read point.
-    NoSuchObject,
-}
+/// The few entries that a search by an indexed equality assertion can find: for the common search that needs no
+/// cursor.
+pub type FewCandidates = SmallVec<[u32; 4]>;
 
-impl fmt::Display for CursorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the base of the search does not exist")
+impl<'a> ReadPoint<'a> {
+    /// The candidates of a filter that is one equality assertion on an indexed attribute, if they are few.
+    #[inline]
+    pub fn few_candidates(self, filter: &Compiled) -> Option<FewCandidates> {
+        let (attribute_type, normal) = filter.as_equality()?;
+        let index = self.shard.indexes.of(attribute_type)?;
+        match self.equality_candidates(index, self.shard.value_hash(normal))? {
+            Found::Few(ids) => Some(ids),
+            Found::Many(_) => None,
+        }
+    }
+
+    /// Asks for the hash bucket that an equality assertion on this type will look at, if the type is indexed.
+    /// Returns what [`ReadPoint::prefetch_candidate`] takes.
+    #[inline]
+    pub fn prefetch_equality(self, attribute_type: TypeId, normal: &[u8]) -> Option<EqualityHint> {
+        let postings = self.shard.indexes.of(attribute_type)?.equality.as_ref()?;
+        let tag = crate::index::tag(self.shard.value_hash(normal));
+        postings.prefetch(tag);
+        Some(EqualityHint { attribute_type, tag })
+    }
+
+    /// Asks for the slot of the likely entry of an equality assertion.
+    #[inline]
+    pub fn prefetch_candidate(self, hint: EqualityHint) -> Option<EntryId> {
+        let id = self.shard.indexes.of(hint.attribute_type)?.equality.as_ref()?.peek(hint.tag)?;
+        self.shard.heap.prefetch_slot(id);
+        Some(EntryId(id))
+    }
+
+    /// Is an entry within a scope?
+    #[inline]
+    pub fn is_in_scope(self, entry: &EntryRef<'_>, base: EntryId, scope: Scope) -> bool {
+        match scope {
+            Scope::Base => entry.id == base,
+            Scope::One => entry.parent() == base,
+            Scope::Subtree => entry.parent() == base || self.is_within(entry.id, base),
+            Scope::Subordinates => entry.id != base && self.is_within(entry.id, base),
+        }
     }
 }
 
-impl std::error::Error for CursorError {}
+/// Where an equality assertion will look.
+#[derive(Clone, Copy, Debug)]
+pub struct EqualityHint {
+    attribute_type: TypeId,
+    tag: u32,
+}
 
 impl Cursor {
     /// Plans a search below an existing base. `after` goes on behind an entry that an earlier page ended with.
@@ -58,6 +97,19 @@ impl Cursor {
         let source = read_point.plan(&filter, base, scope);
         let next = after.map_or(0, |id| id.0.saturating_add(1));
         Cursor { base, scope, filter, source, next, slice: Vec::new(), exhausted: false }
+    }
+
+    /// A cursor that yields nothing more.
+    pub fn finished() -> Cursor {
+        Cursor {
+            base: EntryId(0),
+            scope: Scope::Base,
+            filter: Compiled(super::filter::Node::False),
+            source: Source::Nothing,
+            next: 0,
+            slice: Vec::new(),
+            exhausted: true,
+        }
     }
 
     /// Looks at up to `budget` candidates, taking from it what was used.
@@ -71,7 +123,7 @@ impl Cursor {
                 self.next = id.saturating_add(1);
                 *budget = budget.saturating_sub(1);
                 if let Some(entry) = read_point.entry(EntryId(id)) {
-                    if self.is_in_scope(&entry, read_point)
+                    if read_point.is_in_scope(&entry, self.base, self.scope)
                         && evaluator.evaluate(&self.filter, &entry, read_point) == Truth::True
                     {
                         return Step::Entry(entry);
@@ -123,14 +175,5 @@ impl Cursor {
         }
         self.slice.reverse();
         !self.slice.is_empty()
-    }
-
-    fn is_in_scope(&self, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> bool {
-        match self.scope {
-            Scope::Base => entry.id == self.base,
-            Scope::One => entry.parent() == self.base,
-            Scope::Subtree => read_point.is_within(entry.id, self.base),
-            Scope::Subordinates => entry.id != self.base && read_point.is_within(entry.id, self.base),
-        }
     }
 }

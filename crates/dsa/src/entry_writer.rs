@@ -1,0 +1,299 @@
+//! From a stored entry to a SearchResultEntry. What is the same for all entries of a shape is made ready once, per
+//! selection: a template of BER pieces. An entry is then a few copies.
+
+use crate::access::{Rights, Rules};
+use crate::selection::Selection;
+use model::Description;
+use proto::ber;
+use proto::list::Octets;
+use proto::op::search::put_entry_head;
+use proto::tag;
+use schema::Schema;
+use std::collections::VecDeque;
+use store::derived::Derived;
+use store::record::{Inline, ValueSet};
+use store::shape::Shape;
+use store::values::SetPosition;
+use store::{DnCache, EntryRef, ReadPoint, Values};
+
+/// Selections remembered per thread.
+const SELECTIONS_MAX: usize = 64;
+/// Longer selections are not worth remembering.
+const SELECTION_BYTES_MAX: usize = 4096;
+/// Shapes numbered higher than this get no lasting template.
+const TEMPLATES_MAX: usize = 1 << 16;
+/// Big value sets up to this many bytes are put into the buffer at once.
+const SET_BYTES_AT_ONCE: u64 = 32 << 10;
+
+/// One attribute of a template.
+#[derive(Debug)]
+enum Piece {
+    /// The whole PartialAttribute, the same for all entries of the shape.
+    Constant(Vec<u8>),
+    /// Values from the record; `head` is the attribute description as an OCTET STRING.
+    Slot { position: u16, head: Vec<u8> },
+    /// Worked out for each entry.
+    Derived { what: Derived, head: Vec<u8> },
+}
+
+/// What entries of one shape look like under one selection.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+    types_only: bool,
+}
+
+struct Remembered {
+    /// Rights, typesOnly and the selectors as sent.
+    key: Vec<u8>,
+    selection: Selection,
+    by_shape: Vec<Option<Box<Template>>>,
+}
+
+/// The templates of one thread and one shard.
+#[derive(Default)]
+pub(crate) struct Templates {
+    remembered: Vec<Remembered>,
+    /// The one that was used last: most requests ask like the one before.
+    last: usize,
+    next_to_forget: usize,
+    key: Vec<u8>,
+    attributes: Vec<u8>,
+    dn: Vec<u8>,
+    /// For shapes and selections that are not remembered.
+    passing: Option<Box<Template>>,
+}
+
+/// What an entry is written with.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) selectors: Octets<'a>,
+    pub(crate) types_only: bool,
+    pub(crate) rights: Rights,
+}
+
+/// The rest of an entry that is too long to be written at once.
+#[derive(Default)]
+pub(crate) struct Large {
+    parts: VecDeque<Part>,
+}
+
+enum Part {
+    Bytes(Vec<u8>),
+    Set(ValueSet, SetPosition),
+}
+
+impl Large {
+    /// Goes on writing until `out` has `enough` bytes. True when the entry is complete.
+    pub(crate) fn go_on(&mut self, read_point: ReadPoint<'_>, out: &mut Vec<u8>, enough: usize) -> bool {
+        while out.len() < enough {
+            match self.parts.front_mut() {
+                None => return true,
+                Some(Part::Bytes(bytes)) => {
+                    out.extend_from_slice(bytes);
+                    self.parts.pop_front();
+                }
+                Some(Part::Set(set, position)) => {
+                    if !read_point.set_values(set, position, |value| ber::put_octets(out, value)) {
+                        self.parts.pop_front();
+                    }
+                }
+            }
+        }
+        self.parts.is_empty()
+    }
+}
+
+impl Templates {
+    /// Appends the message of an entry. Of an entry with a big set of values, only the first part: the rest is
+    /// returned and must follow before anything else.
+    pub(crate) fn write(
+        &mut self,
+        out: &mut Vec<u8>,
+        message_id: i32,
+        read_point: ReadPoint<'_>,
+        entry: &EntryRef<'_>,
+        asked: Asked<'_>,
+        rules: &Rules,
+        cache: &mut DnCache,
+        is_root_dse: bool,
+    ) -> Option<Large> {
+        let schema = read_point.shard().schema();
+        let (index, kept) = self.selection(asked, schema);
+        let mut attributes = std::mem::take(&mut self.attributes);
+        let mut dn = std::mem::take(&mut self.dn);
+        attributes.clear();
+        dn.clear();
+        if !is_root_dse {
+            read_point.write_dn(entry, cache, &mut dn);
+        }
+        let template = self.template(index, kept, entry.shape, is_root_dse, schema, rules);
+        let mut large = Large::default();
+        template.fill(read_point, entry, cache, &mut attributes, &mut large);
+        let parts: usize = large.parts.iter().map(Part::len).sum();
+        put_entry_head(out, message_id, &dn, parts + attributes.len());
+        if large.parts.is_empty() {
+            out.extend_from_slice(&attributes);
+        } else if !attributes.is_empty() {
+            large.parts.push_back(Part::Bytes(attributes.clone()));
+        }
+        self.attributes = attributes;
+        self.dn = dn;
+        (!large.parts.is_empty()).then_some(large)
+    }
+
+    /// The selection asked for, and whether it is one that is kept.
+    #[inline]
+    fn selection(&mut self, asked: Asked<'_>, schema: &Schema) -> (usize, bool) {
+        let is_same = |kept: &Remembered| {
+            kept.key[0] == asked.rights as u8 && kept.key[1] == asked.types_only as u8 && &kept.key[2..] == asked.selectors.raw()
+        };
+        if self.remembered.get(self.last).is_some_and(is_same) {
+            return (self.last, true);
+        }
+        let found = self.remembered.iter().position(is_same);
+        let keeps = asked.selectors.raw().len() <= SELECTION_BYTES_MAX;
+        self.last = found.unwrap_or_else(|| {
+            self.key.clear();
+            self.key.extend_from_slice(&[asked.rights as u8, asked.types_only as u8]);
+            self.key.extend_from_slice(asked.selectors.raw());
+            let selection = Selection::new(asked.selectors, asked.types_only, asked.rights, schema);
+            let fresh = Remembered { key: self.key.clone(), selection, by_shape: Vec::new() };
+            if self.remembered.len() < SELECTIONS_MAX {
+                self.remembered.push(fresh);
+                return self.remembered.len() - 1;
+            }
+            self.next_to_forget = (self.next_to_forget + 1) % SELECTIONS_MAX;
+            self.remembered[self.next_to_forget] = fresh;
+            self.next_to_forget
+        });
+        (self.last, keeps)
+    }
+
+    #[inline]
+    fn template(
+        &mut self,
+        index: usize,
+        kept: bool,
+        shape: &Shape,
+        is_root_dse: bool,
+        schema: &Schema,
+        rules: &Rules,
+    ) -> &Template {
+        let remembered = &mut self.remembered[index];
+        let number = shape.number as usize;
+        if !kept || number >= TEMPLATES_MAX {
+            let made = Template::new(&remembered.selection, shape, is_root_dse, schema, rules);
+            return self.passing.insert(Box::new(made));
+        }
+        if remembered.by_shape.len() <= number {
+            remembered.by_shape.resize_with(number + 1, || None);
+        }
+        let selection = &remembered.selection;
+        remembered.by_shape[number]
+            .get_or_insert_with(|| Box::new(Template::new(selection, shape, is_root_dse, schema, rules)))
+    }
+}
+
+impl Template {
+    fn new(selection: &Selection, shape: &Shape, is_root_dse: bool, schema: &Schema, rules: &Rules) -> Template {
+        let mut pieces = Vec::new();
+        let classes = Description::plain(schema.well_known().object_class);
+        let includes = |description| selection.includes(description, is_root_dse, schema, rules);
+        if includes(classes) && !shape.class_values.is_empty() {
+            let mut bytes = Vec::new();
+            let values = shape.class_values.iter().filter(|_| !selection.types_only).map(|value| &**value);
+            proto::list::put_attribute(&mut bytes, schema.describe(classes).as_bytes(), values);
+            pieces.push(Piece::Constant(bytes));
+        }
+        let head = |description| {
+            let mut head = Vec::new();
+            ber::put_octets(&mut head, schema.describe(description).as_bytes());
+            head
+        };
+        for (position, slot) in shape.slots.iter().enumerate() {
+            if includes(slot.description) {
+                pieces.push(Piece::Slot { position: position as u16, head: head(slot.description) });
+            }
+        }
+        for what in Derived::ALL {
+            let description = Description::plain(what.attribute_type(schema));
+            if shape.position(description).is_none() && selection.includes_derived(what, schema, rules) && !is_root_dse {
+                pieces.push(Piece::Derived { what, head: head(description) });
+            }
+        }
+        Template { pieces, types_only: selection.types_only }
+    }
+
+    #[inline]
+    fn fill(
+        &self,
+        read_point: ReadPoint<'_>,
+        entry: &EntryRef<'_>,
+        cache: &mut DnCache,
+        out: &mut Vec<u8>,
+        large: &mut Large,
+    ) {
+        let mut slots = entry.slots();
+        let mut next = 0;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Constant(bytes) => out.extend_from_slice(bytes),
+                Piece::Slot { head, .. } if self.types_only => put_attribute_head(out, head, 0),
+                Piece::Slot { position, head } => {
+                    let skip = usize::from(*position) - next;
+                    next = usize::from(*position) + 1;
+                    match slots.nth(skip).expect("the template is of this shape") {
+                        Values::Inline(values) => put_inline(out, head, values),
+                        Values::Set(set) => put_set(read_point, set, head, out, large),
+                    }
+                }
+                Piece::Derived { what, head } => {
+                    let mut value = Vec::new();
+                    if read_point.derive(entry, *what, cache, &mut value) {
+                        let len = if self.types_only { 0 } else { ber::tlv_len(value.len()) };
+                        put_attribute_head(out, head, len);
+                        if !self.types_only {
+                            ber::put_octets(out, &value);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        match self {
+            Part::Bytes(bytes) => bytes.len(),
+            Part::Set(set, _) => set.ber_bytes as usize,
+        }
+    }
+}
+
+/// Appends everything of a PartialAttribute up to its values, which will take `values_len` bytes.
+#[inline]
+fn put_attribute_head(out: &mut Vec<u8>, head: &[u8], values_len: usize) {
+    ber::put_header(out, tag::SEQUENCE, head.len() + ber::tlv_len(values_len));
+    out.extend_from_slice(head);
+    ber::put_header(out, tag::SET, values_len);
+}
+
+#[inline]
+fn put_inline(out: &mut Vec<u8>, head: &[u8], values: Inline<'_>) {
+    let len = values.map(|value| ber::tlv_len(value.len())).sum();
+    put_attribute_head(out, head, len);
+    values.for_each(|value| ber::put_octets(out, value));
+}
+
+fn put_set(read_point: ReadPoint<'_>, set: ValueSet, head: &[u8], out: &mut Vec<u8>, large: &mut Large) {
+    put_attribute_head(out, head, set.ber_bytes as usize);
+    let mut position = SetPosition::default();
+    if set.ber_bytes <= SET_BYTES_AT_ONCE {
+        while read_point.set_values(&set, &mut position, |value| ber::put_octets(out, value)) {}
+        return;
+    }
+    large.parts.push_back(Part::Bytes(std::mem::take(out)));
+    large.parts.push_back(Part::Set(set, position));
+}

@@ -1,0 +1,238 @@
+//! The entries below cn=Monitor, with the names that tools for OpenLDAP look for, and where their figures come from.
+
+use crate::config::Config;
+use crate::engine::Dsa;
+use crate::monitor::{Counters, OPERATIONS};
+use crate::system::put;
+use env::clock::Now;
+use model::csn::write_generalized_time;
+use model::{Description, Entry};
+use schema::Schema;
+use std::sync::atomic::AtomicU64;
+
+/// DN of the monitor.
+pub(crate) const DN: &str = "cn=Monitor";
+
+const COUNTER: &str = "monitorCounter";
+const COUNTER_OBJECT: &str = "monitorCounterObject";
+
+/// Where a figure comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Measure {
+    /// Operations of one kind, by its place in [`OPERATIONS`].
+    Operation(usize),
+    /// Any number.
+    Number(fn(&Dsa, Now) -> u64),
+    /// Unix time in milliseconds, shown as generalized time.
+    Time(fn(&Dsa, Now) -> u64),
+}
+
+impl Measure {
+    /// The value, as an attribute holds it.
+    pub(crate) fn take(self, dsa: &Dsa, now: Now) -> String {
+        match self {
+            Measure::Operation(kind) => dsa.monitor.sum(|counters| &counters.operations[kind]).to_string(),
+            Measure::Number(number) => number(dsa, now).to_string(),
+            Measure::Time(unix_ms) => {
+                let mut text = Vec::new();
+                write_generalized_time(unix_ms(dsa, now), &mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            }
+        }
+    }
+}
+
+/// The figures of one entry.
+pub(crate) struct Gauge {
+    pub(crate) dn: String,
+    pub(crate) measures: Vec<(Description, Measure)>,
+}
+
+/// One entry of the monitor.
+pub(crate) struct Item {
+    /// Up to `cn=Monitor`, without it; empty for itself.
+    name: String,
+    class: &'static str,
+    description: &'static str,
+    measures: Vec<(&'static str, Measure)>,
+}
+
+impl Item {
+    pub(crate) fn dn(&self) -> String {
+        match &self.name[..] {
+            "" => DN.to_owned(),
+            name => format!("{name},{DN}"),
+        }
+    }
+
+    /// Puts what does not change into an entry.
+    pub(crate) fn fill(&self, entry: &mut Entry, schema: &Schema, config: &Config) {
+        put(entry, schema, "objectClass", self.class);
+        put(entry, schema, "description", self.description);
+        if self.name.is_empty() {
+            put(entry, schema, "monitoredInfo", &format!("Pando {}", config.version));
+        }
+    }
+
+    /// What does change; none if the schema does not know how to say it.
+    pub(crate) fn gauge(&self, schema: &Schema) -> Option<Gauge> {
+        let known = |(name, measure): &(&str, Measure)| {
+            Some((Description::plain(schema.find_type(name.as_bytes())?), *measure))
+        };
+        let measures: Vec<(Description, Measure)> = self.measures.iter().filter_map(known).collect();
+        (!measures.is_empty()).then(|| Gauge { dn: self.dn(), measures })
+    }
+}
+
+/// All entries, superiors first.
+pub(crate) fn all() -> Vec<Item> {
+    let mut items = vec![Item {
+        name: String::new(),
+        class: "monitorServer",
+        description: "What this server does and how it fares",
+        measures: vec![],
+    }];
+    items.extend(connections());
+    items.extend(operations());
+    items.extend(statistics());
+    items.extend(time());
+    items.extend(waiters());
+    items.extend(memory());
+    items
+}
+
+fn connections() -> [Item; 3] {
+    [
+        container("cn=Connections", "Connections of clients"),
+        counter("cn=Total,cn=Connections", "Connections since the start", |dsa, _| {
+            sum(dsa, |c| &c.connections_opened)
+        }),
+        counter("cn=Current,cn=Connections", "Connections that are open", |dsa, _| connections_open(dsa)),
+    ]
+}
+
+/// An operation counts as completed when its bundle has run. Of searches with long answers a few may still be
+/// sending; they are not told apart.
+fn operations() -> Vec<Item> {
+    let both = |measure| vec![("monitorOpInitiated", measure), ("monitorOpCompleted", measure)];
+    let item = |name, description, measure| Item {
+        name,
+        class: "monitorOperation",
+        description,
+        measures: both(measure),
+    };
+    let total = Measure::Number(|dsa, _| operations_of(dsa, |_| true));
+    let mut items = vec![item("cn=Operations".to_owned(), "Operations since the start", total)];
+    for (kind, name) in OPERATIONS.iter().enumerate() {
+        items.push(item(
+            format!("cn={name},cn=Operations"),
+            "Operations of this kind",
+            Measure::Operation(kind),
+        ));
+    }
+    items
+}
+
+fn statistics() -> [Item; 5] {
+    [
+        container("cn=Statistics", "What was sent"),
+        counter("cn=Bytes,cn=Statistics", "Bytes of answers", |dsa, _| sum(dsa, |c| &c.bytes_out)),
+        counter("cn=PDU,cn=Statistics", "Messages that answer requests", |dsa, _| {
+            let answered = operations_of(dsa, |name| !matches!(name, "Unbind" | "Abandon"));
+            answered + sum(dsa, |c| &c.entries)
+        }),
+        counter("cn=Entries,cn=Statistics", "Entries that searches returned", |dsa, _| {
+            sum(dsa, |c| &c.entries)
+        }),
+        counter("cn=Bundles,cn=Statistics", "Reads with at least one whole request", |dsa, _| {
+            sum(dsa, |c| &c.bundles)
+        }),
+    ]
+}
+
+fn time() -> [Item; 4] {
+    let object = |name: &str, description, attribute, measure| Item {
+        name: name.to_owned(),
+        class: "monitoredObject",
+        description,
+        measures: vec![(attribute, measure)],
+    };
+    [
+        container("cn=Time", "Clock of the server"),
+        object(
+            "cn=Start,cn=Time",
+            "When it started",
+            "monitorTimestamp",
+            Measure::Time(|dsa, _| dsa.config.started_ms),
+        ),
+        object(
+            "cn=Current,cn=Time",
+            "When this was read",
+            "monitorTimestamp",
+            Measure::Time(|_, now| now.wall_ms),
+        ),
+        object(
+            "cn=Uptime,cn=Time",
+            "Seconds since the start",
+            "monitoredInfo",
+            Measure::Number(|dsa, now| now.wall_ms.saturating_sub(dsa.config.started_ms) / 1000),
+        ),
+    ]
+}
+
+fn waiters() -> [Item; 2] {
+    [
+        container("cn=Waiters", "Connections that wait for something"),
+        counter("cn=Read,cn=Waiters", "Connections from which requests are awaited", |dsa, _| {
+            connections_open(dsa)
+        }),
+    ]
+}
+
+fn memory() -> [Item; 12] {
+    [
+        container("cn=Memory", "Bytes of memory by what they are for"),
+        counter("cn=Resident,cn=Memory", "Of the whole process, 0 if the system does not say", |_, _| {
+            env::host::resident_bytes().unwrap_or(0)
+        }),
+        counter("cn=Limit,cn=Memory", "Beyond which adds are refused", |dsa, _| {
+            dsa.config.store.memory_bytes_max
+        }),
+        counter("cn=Total,cn=Memory", "Of the directory", |dsa, _| dsa.shard.memory().total()),
+        counter("cn=Segments,cn=Memory", "Segments of entries and values", |dsa, _| {
+            dsa.shard.memory().segments
+        }),
+        counter("cn=Live,cn=Memory", "Of the segments, newest versions", |dsa, _| dsa.shard.memory().live),
+        counter("cn=Slots,cn=Memory", "The table of entries", |dsa, _| dsa.shard.memory().slots),
+        counter("cn=DN,cn=Memory", "From DN to entry", |dsa, _| dsa.shard.memory().dn),
+        counter("cn=Children,cn=Memory", "From entry to subordinates", |dsa, _| dsa.shard.memory().children),
+        counter("cn=Indexes,cn=Memory", "From values to entries", |dsa, _| dsa.shard.memory().indexes),
+        counter("cn=Shapes,cn=Memory", "What alike entries share", |dsa, _| dsa.shard.memory().shapes),
+        counter("cn=Moved,cn=Memory", "Bytes that the cleaner moved since the start", |dsa, _| {
+            dsa.shard.memory().moved
+        }),
+    ]
+}
+
+fn container(name: &str, description: &'static str) -> Item {
+    Item { name: name.to_owned(), class: "monitorContainer", description, measures: vec![] }
+}
+
+fn counter(name: &str, description: &'static str, number: fn(&Dsa, Now) -> u64) -> Item {
+    let measures = vec![(COUNTER, Measure::Number(number))];
+    Item { name: name.to_owned(), class: COUNTER_OBJECT, description, measures }
+}
+
+fn sum(dsa: &Dsa, which: impl Fn(&Counters) -> &AtomicU64) -> u64 {
+    dsa.monitor.sum(which)
+}
+
+fn operations_of(dsa: &Dsa, is_counted: impl Fn(&str) -> bool) -> u64 {
+    let kinds = OPERATIONS.iter().enumerate().filter(|(_, name)| is_counted(name));
+    kinds.map(|(kind, _)| sum(dsa, |counters| &counters.operations[kind])).sum()
+}
+
+fn connections_open(dsa: &Dsa) -> u64 {
+    // A thread may count while another sums.
+    sum(dsa, |c| &c.connections_opened).saturating_sub(sum(dsa, |c| &c.connections_closed))
+}

@@ -1,0 +1,109 @@
+//! Bind (RFC 4511 section 4.2, RFC 4513 section 5.1): who the client is. Simple authentication only.
+
+use crate::access::Rights;
+use crate::dispatch::Reading;
+use crate::identity::Identity;
+use crate::outcome;
+use crate::password;
+use model::ResultCode;
+use proto::op::bind::{Authentication, Bind};
+use proto::tag::BIND_RESPONSE;
+use store::record::EntryRef;
+use store::{ReadPoint, Values};
+
+/// The only version that is spoken.
+const VERSION: u8 = 3;
+
+/// Answers a bind. Whatever comes of it, the session is no longer who it was (RFC 4511 section 4.2.1).
+pub(crate) fn run(
+    reading: &mut Reading<'_>,
+    identity: &mut Identity,
+    id: i32,
+    request: &Bind<'_>,
+    out: &mut Vec<u8>,
+) {
+    *identity = reading.dsa.anonymous();
+    match authenticate(reading, request) {
+        Ok(who) => {
+            identity.clone_from(&who);
+            outcome::succeed(out, id, BIND_RESPONSE);
+        }
+        Err((code, text)) => outcome::say(out, id, BIND_RESPONSE, code, text),
+    }
+}
+
+fn authenticate(
+    reading: &mut Reading<'_>,
+    request: &Bind<'_>,
+) -> Result<Identity, (ResultCode, &'static str)> {
+    if request.version != VERSION {
+        return Err((ResultCode::ProtocolError, "this server speaks LDAP version 3 only"));
+    }
+    let password = match request.authentication {
+        Authentication::Simple(password) => password,
+        Authentication::Sasl { .. } => {
+            let text = "SASL is not offered; bind with a DN and its password (simple authentication)";
+            return Err((ResultCode::AuthMethodNotSupported, text));
+        }
+        Authentication::Unknown(_) => {
+            let text = "this authentication method is not known; bind with a DN and its password";
+            return Err((ResultCode::AuthMethodNotSupported, text));
+        }
+    };
+    match (request.name.is_empty(), password.is_empty()) {
+        (true, true) => Ok(reading.dsa.anonymous()),
+        (false, true) => {
+            let text = "a DN without a password proves nothing; to bind as nobody leave the DN empty too";
+            Err((ResultCode::UnwillingToPerform, text))
+        }
+        // One answer for every way to fail, so that nobody learns which entries exist.
+        (true, false) => Err((ResultCode::InvalidCredentials, "")),
+        (false, false) => prove(reading, request.name, password).ok_or((ResultCode::InvalidCredentials, "")),
+    }
+}
+
+/// Who has this name and this password?
+fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Identity> {
+    let dsa = reading.dsa;
+    let is_root = is_root(reading, name);
+    if is_root && dsa.config.root_password.as_ref().is_some_and(|stored| password::verify(stored, password)) {
+        let dn = dsa.config.root_dn.clone().unwrap_or_default().into_bytes();
+        return Some(Identity { dn, rights: Rights::Root });
+    }
+    let read_point = reading.read_point;
+    let cache = &mut reading.scratch.evaluator.cache;
+    let entry = read_point.entry(read_point.resolve(name, cache).ok()?)?;
+    if !has_password(read_point, &entry, password) {
+        return None;
+    }
+    let mut dn = Vec::new();
+    read_point.write_dn(&entry, cache, &mut dn);
+    Some(Identity { dn, rights: if is_root { Rights::Root } else { Rights::Read } })
+}
+
+fn is_root(reading: &Reading<'_>, name: &[u8]) -> bool {
+    let Some(root_key) = &reading.dsa.root_key else { return false };
+    let mut key = Vec::with_capacity(root_key.len());
+    reading.dsa.shard.schema().normalise_dn(name, &mut key).is_ok() && key == *root_key
+}
+
+/// Does one of the entry's userPassword values stand for this password?
+fn has_password(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[u8]) -> bool {
+    let user_password = read_point.shard().schema().well_known().user_password;
+    let mut slots = entry.shape.slots.iter().zip(entry.slots());
+    slots.any(|(slot, values)| {
+        slot.description.attribute_type == user_password
+            && match values {
+                Values::Inline(mut values) => values.any(|stored| password::verify(stored, password)),
+                Values::Set(set) => {
+                    let (mut position, mut found) = (Default::default(), false);
+                    while !found
+                        && read_point.set_values(&set, &mut position, |stored| {
+                            found = found || password::verify(stored, password);
+                        })
+                    {}
+                    found
+                }
+            }
+    })
+}

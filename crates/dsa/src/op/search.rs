@@ -1,0 +1,471 @@
+//! Search (RFC 4511 section 4.5). Most searches end where they begin, inside their bundle. One that has more to
+//! look at or to return than fits is put under way and goes on in slices, at the read point it began with.
+
+use crate::access::Rights;
+use crate::dispatch::{Reading, Requested};
+use crate::entry_writer::{Asked, Large};
+use crate::identity::Identity;
+use crate::monitor::count;
+use crate::outcome;
+use crate::session::{OUT_BYTES_SOFT_MAX, Session};
+use crate::worker::{Scratch, Worker};
+use model::limits::SESSION_SEARCHES_MAX;
+use model::{EntryId, ResultCode, Scope};
+use proto::control::paged_results::{self, PagedResults};
+use proto::control::Control;
+use proto::list::Octets;
+use proto::op::Search;
+use proto::result::{encode_done, encode_result};
+use proto::tag;
+use std::collections::VecDeque;
+use store::search::evaluate::Truth;
+use store::search::{Compiled, Cursor, Step};
+use store::{EntryRef, LongReadPoint, Pin, ReadPoint, Target, Unresolved};
+
+/// Candidates that a search looks at inside its bundle, and in one slice afterwards.
+const SLICE_CANDIDATES: u32 = 1024;
+/// A search under way holds back the cleaner: after this time it is ended.
+const UNDERWAY_MAX_NS: u64 = 600 * 1_000_000_000;
+
+/// A search that outlived its bundle.
+pub(crate) struct Underway {
+    read_point: LongReadPoint,
+    running: Running,
+    /// The attribute selectors, owned: the request is gone.
+    selectors: Vec<u8>,
+    large: Option<Large>,
+}
+
+/// What became of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The last message was written.
+    Done,
+    /// There is more, and the out buffer ends with a whole message.
+    Paused,
+    /// There is more of the message at the end of the out buffer.
+    InMessage,
+}
+
+/// The state of a search between two entries.
+struct Running {
+    message_id: i32,
+    cursor: Cursor,
+    rights: Rights,
+    types_only: bool,
+    is_system: bool,
+    is_root_dse: bool,
+    /// Entries that may still be returned.
+    left: u32,
+    /// Entries until the page is full.
+    page: Option<Page>,
+    began_ns: u64,
+    deadline_ns: u64,
+}
+
+struct Page {
+    left: u32,
+    /// Ties the cookie to this search.
+    check: u64,
+    last: EntryId,
+}
+
+/// Why a cursor loop came to rest.
+enum Rest {
+    End(ResultCode),
+    PageFull,
+    Pause,
+    Large(Large),
+}
+
+/// What surrounds a search in its bundle.
+pub(crate) struct Around<'b, 'r> {
+    pub(crate) pin: &'b Pin<'r>,
+    pub(crate) system_pin: &'b Pin<'r>,
+    pub(crate) identity: &'b Identity,
+    pub(crate) underway: &'b mut VecDeque<Underway>,
+    pub(crate) counters: &'b crate::monitor::Counters,
+    /// Where the base is, if it was worked out for this read point.
+    pub(crate) hint: Option<Target>,
+}
+
+/// Runs a search, or begins it.
+pub(crate) fn run(
+    reading: &mut Reading<'_>,
+    around: &mut Around<'_, '_>,
+    id: i32,
+    request: &Search<'_>,
+    requested: &Requested<'_>,
+    out: &mut Vec<u8>,
+) {
+    let rights = around.identity.rights;
+    let base = match find_base(reading, around, request) {
+        Ok(base) => base,
+        Err(refusal) => return refuse(reading, id, request, refusal, out),
+    };
+    if !base.is_system && !reading.dsa.rules.may_search(rights) {
+        return refuse(reading, id, request, Refusal::Access, out);
+    }
+    let read_point = if base.is_system { around.system_pin.read_point() } else { reading.read_point };
+    let rules = &reading.dsa.rules;
+    let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
+    let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
+    let asked = Asked { selectors: request.selection, types_only: request.types_only, rights: reads };
+    if request.scope == Scope::Base && requested.paged.is_none() {
+        let entry = read_point.entry(base.id).expect("the base was just found");
+        return run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out);
+    }
+    let running = match begin(reading, id, request, requested, read_point, &base, filter, reads, out) {
+        Some(running) => running,
+        None => return,
+    };
+    run_cursor(reading, around, read_point, running, asked, out);
+}
+
+struct Base {
+    id: EntryId,
+    is_system: bool,
+    is_root_dse: bool,
+}
+
+enum Refusal {
+    Access,
+    Unresolved(Unresolved),
+    Text(ResultCode, String),
+}
+
+/// Finds the base: in the directory, else among the server's own entries.
+fn find_base(reading: &mut Reading<'_>, around: &Around<'_, '_>, request: &Search<'_>) -> Result<Base, Refusal> {
+    let Scratch { evaluator, keys, system_evaluator, .. } = &mut *reading.scratch;
+    let cache = &mut evaluator.cache;
+    let target = match around.hint {
+        Some(target) => Ok(target),
+        None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
+        None => reading.read_point.target(request.base, cache, keys),
+    };
+    let unresolved = match target {
+        Ok(target) => match reading.read_point.lookup(&target, keys, cache) {
+            Some(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
+            None => Unresolved::NoSuchObject(reading.read_point.matched(&target)),
+        },
+        Err(unresolved) => unresolved,
+    };
+    if unresolved != Unresolved::NoSuchObject(None) {
+        return Err(Refusal::Unresolved(unresolved));
+    }
+    let is_root_dse = request.base.iter().all(|b| *b == b' ');
+    if is_root_dse && request.scope != Scope::Base {
+        let text = "the root DSE has no subordinates here: search below one of its namingContexts".to_owned();
+        return Err(Refusal::Text(ResultCode::NoSuchObject, text));
+    }
+    let system = &reading.dsa.system;
+    match around.system_pin.read_point().resolve(system.kept_as(request.base), &mut system_evaluator.cache) {
+        Ok(_) if !system.may_read(around.identity.rights, request.base) => Err(Refusal::Access),
+        Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
+        Err(_) => Err(Refusal::Unresolved(unresolved)),
+    }
+}
+
+#[cold]
+fn refuse(reading: &mut Reading<'_>, id: i32, request: &Search<'_>, refusal: Refusal, out: &mut Vec<u8>) {
+    match refusal {
+        Refusal::Access => {
+            let text = "anonymous clients may not search here; bind first";
+            outcome::say(out, id, tag::SEARCH_DONE, ResultCode::InsufficientAccessRights, text);
+        }
+        Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),
+        Refusal::Unresolved(unresolved) => {
+            let cache = &mut reading.scratch.evaluator.cache;
+            outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, &unresolved, reading.read_point, cache)
+        }
+    }
+}
+
+#[inline]
+#[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
+fn run_base(
+    reading: &mut Reading<'_>,
+    around: &mut Around<'_, '_>,
+    id: i32,
+    read_point: ReadPoint<'_>,
+    entry: &EntryRef<'_>,
+    filter: &Compiled,
+    asked: Asked<'_>,
+    base: &Base,
+    out: &mut Vec<u8>,
+) {
+    let scratch = &mut *reading.scratch;
+    if filter.is_true() || scratch.evaluator(base.is_system).evaluate(filter, entry, read_point) == Truth::True {
+        let (templates, cache) = scratch.writer(base.is_system);
+        count(&around.counters.entries, 1);
+        let large =
+            templates.write(out, id, read_point, entry, asked, &reading.dsa.rules, cache, base.is_root_dse);
+        if let Some(large) = large {
+            let cursor = Cursor::finished();
+            let running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
+            return put_under_way(around, running, asked.selectors, Some(large), out);
+        }
+    }
+    encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
+}
+
+/// Sets limits and page, and plans.
+#[expect(clippy::too_many_arguments, reason = "everything that a plan depends on")]
+fn begin(
+    reading: &Reading<'_>,
+    id: i32,
+    request: &Search<'_>,
+    requested: &Requested<'_>,
+    read_point: ReadPoint<'_>,
+    base: &Base,
+    filter: Compiled,
+    rights: Rights,
+    out: &mut Vec<u8>,
+) -> Option<Running> {
+    let limits = &reading.dsa.config.limits;
+    let least = |asked: i32, own: u32| match (asked as u32, own, rights) {
+        (0, own, Rights::Root) if own > 0 => 0,
+        (asked, _, Rights::Root) => asked,
+        (0, own, _) => own,
+        (asked, 0, _) => asked,
+        (asked, own, _) => asked.min(own),
+    };
+    let mut after = None;
+    let mut page = None;
+    if let Some(paged) = &requested.paged {
+        let check = page_check(read_point, base, request);
+        match read_cookie(paged.cookie, check) {
+            Ok(last) => after = last,
+            Err(()) => {
+                let text = "the paged results cookie is not one of this search";
+                encode_result(out, id, tag::SEARCH_DONE, ResultCode::UnwillingToPerform, b"", text, &[]);
+                return None;
+            }
+        }
+        if paged.size == 0 && !paged.cookie.is_empty() {
+            put_page_end(out, id, ResultCode::Success, &[]);
+            return None;
+        }
+        let size = if paged.size <= 0 { u32::MAX } else { paged.size as u32 };
+        page = Some(Page { left: size, check, last: EntryId(0) });
+    }
+    let cursor = Cursor::open(read_point, base.id, request.scope, filter, after);
+    let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
+    let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
+    running.page = page;
+    if let size @ 1.. = least(request.size_limit, limits.size_max) {
+        running.left = size;
+    }
+    if let seconds @ 1.. = least(request.time_limit_s, limits.time_max_s) {
+        running.deadline_ns = running.began_ns.saturating_add(u64::from(seconds) * 1_000_000_000);
+    }
+    Some(running)
+}
+
+fn run_cursor(
+    reading: &mut Reading<'_>,
+    around: &mut Around<'_, '_>,
+    read_point: ReadPoint<'_>,
+    mut running: Running,
+    asked: Asked<'_>,
+    out: &mut Vec<u8>,
+) {
+    let mut budget = SLICE_CANDIDATES;
+    let rest = running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut budget, out);
+    match rest {
+        Rest::End(code) => running.end(out, code),
+        Rest::PageFull => running.end_page(out),
+        Rest::Pause => put_under_way(around, running, asked.selectors, None, out),
+        Rest::Large(large) => put_under_way(around, running, asked.selectors, Some(large), out),
+    }
+}
+
+fn put_under_way(
+    around: &mut Around<'_, '_>,
+    running: Running,
+    selectors: Octets<'_>,
+    large: Option<Large>,
+    out: &mut Vec<u8>,
+) {
+    let pin = if running.is_system { around.system_pin } else { around.pin };
+    let room = around.underway.len() < SESSION_SEARCHES_MAX || large.is_some();
+    match pin.extend().filter(|_| room) {
+        Some(read_point) => {
+            let search = Underway { read_point, running, selectors: selectors.raw().to_vec(), large };
+            // What is half written comes first.
+            match search.is_in_message() {
+                true => around.underway.push_front(search),
+                false => around.underway.push_back(search),
+            }
+        }
+        None => {
+            assert!(large.is_none(), "there are more reader slots than sessions can have half-written answers");
+            let text = "too many searches are under way";
+            encode_result(out, running.message_id, tag::SEARCH_DONE, ResultCode::Busy, b"", text, &[]);
+        }
+    }
+}
+
+impl Underway {
+    /// The message id of the request.
+    pub(crate) fn message_id(&self) -> i32 {
+        self.running.message_id
+    }
+
+    /// Is an entry of it half written?
+    pub(crate) fn is_in_message(&self) -> bool {
+        self.large.is_some()
+    }
+
+    /// Does a slice of work.
+    pub(crate) fn go_on(&mut self, _session: &Session, worker: &mut Worker, out: &mut Vec<u8>) -> Progress {
+        let read_point = self.read_point.read_point();
+        if let Some(large) = &mut self.large {
+            if !large.go_on(read_point, out, OUT_BYTES_SOFT_MAX) {
+                return Progress::InMessage;
+            }
+            self.large = None;
+        }
+        if let Some(code) = self.running.overdue(worker.now.monotonic_ns) {
+            self.running.end(out, code);
+            return Progress::Done;
+        }
+        worker.scratch.evaluator(self.running.is_system).cache.refresh(read_point);
+        let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
+        let running = &mut self.running;
+        let asked = Asked { selectors, types_only: running.types_only, rights: running.rights };
+        let mut budget = SLICE_CANDIDATES;
+        match running.slice(&worker.dsa, &mut worker.scratch, read_point, asked, &worker.counters, &mut budget, out) {
+            Rest::End(code) => running.end(out, code),
+            Rest::PageFull => running.end_page(out),
+            Rest::Pause => return Progress::Paused,
+            Rest::Large(large) => {
+                self.large = Some(large);
+                return Progress::InMessage;
+            }
+        }
+        Progress::Done
+    }
+}
+
+impl Running {
+    fn new(message_id: i32, cursor: Cursor, asked: Asked<'_>, base: &Base, began_ns: u64) -> Running {
+        Running {
+            message_id,
+            cursor,
+            rights: asked.rights,
+            types_only: asked.types_only,
+            is_system: base.is_system,
+            is_root_dse: base.is_root_dse,
+            left: u32::MAX,
+            page: None,
+            began_ns,
+            deadline_ns: u64::MAX,
+        }
+    }
+
+    fn overdue(&self, now_ns: u64) -> Option<ResultCode> {
+        match now_ns {
+            now if now >= self.deadline_ns => Some(ResultCode::TimeLimitExceeded),
+            now if now.saturating_sub(self.began_ns) > UNDERWAY_MAX_NS => Some(ResultCode::AdminLimitExceeded),
+            _ => None,
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "borrowed from the bundle or from the worker alike")]
+    fn slice(
+        &mut self,
+        dsa: &crate::engine::Dsa,
+        scratch: &mut Scratch,
+        read_point: ReadPoint<'_>,
+        asked: Asked<'_>,
+        counters: &crate::monitor::Counters,
+        budget: &mut u32,
+        out: &mut Vec<u8>,
+    ) -> Rest {
+        while out.len() < OUT_BYTES_SOFT_MAX {
+            let entry = match self.cursor.step(read_point, scratch.evaluator(self.is_system), budget) {
+                Step::Entry(entry) => entry,
+                Step::Pause => return Rest::Pause,
+                Step::End => return Rest::End(ResultCode::Success),
+            };
+            if self.left == 0 {
+                return Rest::End(ResultCode::SizeLimitExceeded);
+            }
+            self.left -= 1;
+            if let Some(page) = &mut self.page {
+                if page.left == 0 {
+                    return Rest::PageFull;
+                }
+                page.left -= 1;
+                page.last = entry.id;
+            }
+            count(&counters.entries, 1);
+            let (templates, cache) = scratch.writer(self.is_system);
+            let large = templates.write(
+                out,
+                self.message_id,
+                read_point,
+                &entry,
+                asked,
+                &dsa.rules,
+                cache,
+                self.is_root_dse,
+            );
+            if let Some(large) = large {
+                return Rest::Large(large);
+            }
+            if *budget == 0 {
+                return Rest::Pause;
+            }
+        }
+        Rest::Pause
+    }
+
+    fn end(&self, out: &mut Vec<u8>, code: ResultCode) {
+        match self.page {
+            None => encode_result(out, self.message_id, tag::SEARCH_DONE, code, b"", limit_text(code), &[]),
+            Some(_) => put_page_end(out, self.message_id, code, &[]),
+        }
+    }
+
+    fn end_page(&self, out: &mut Vec<u8>) {
+        let page = self.page.as_ref().expect("only a paged search fills a page");
+        let mut cookie = page.last.0.to_be_bytes().to_vec();
+        cookie.extend_from_slice(&page.check.to_be_bytes());
+        put_page_end(out, self.message_id, ResultCode::Success, &cookie);
+    }
+}
+
+fn limit_text(code: ResultCode) -> &'static str {
+    match code {
+        ResultCode::SizeLimitExceeded => "there are more entries than the size limit allows",
+        ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",
+        ResultCode::AdminLimitExceeded => "the search took longer than the server keeps one state of the directory",
+        _ => "",
+    }
+}
+
+fn put_page_end(out: &mut Vec<u8>, id: i32, code: ResultCode, cookie: &[u8]) {
+    let mut value = Vec::new();
+    PagedResults { size: 0, cookie }.encode(&mut value);
+    let control = Control { oid: paged_results::OID, critical: false, value: Some(&value) };
+    encode_result(out, id, tag::SEARCH_DONE, code, b"", limit_text(code), &[control]);
+}
+
+/// What a cookie must carry to be one of this search: nothing of it is kept in the server.
+fn page_check(read_point: ReadPoint<'_>, base: &Base, request: &Search<'_>) -> u64 {
+    let mut bytes = Vec::new();
+    proto::filter::encode(&request.filter, &mut bytes);
+    bytes.extend_from_slice(&base.id.0.to_be_bytes());
+    bytes.push(request.scope as u8);
+    read_point.shard().keyed_hash(&bytes)
+}
+
+fn read_cookie(cookie: &[u8], check: u64) -> Result<Option<EntryId>, ()> {
+    match cookie {
+        [] => Ok(None),
+        [a, b, c, d, rest @ ..] if *rest == check.to_be_bytes() => Ok(Some(EntryId(u32::from_be_bytes([*a, *b, *c, *d])))),
+        _ => Err(()),
+    }
+}

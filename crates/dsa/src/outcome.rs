@@ -1,0 +1,188 @@
+//! The one place where a refusal becomes a resultCode, a matchedDN and a diagnosticMessage (RFC 4511 section 4.1.9).
+
+use crate::dispatch::Writing;
+use model::ResultCode;
+use proto::result::{encode_done, encode_result};
+use schema::{DescriptionError, Schema};
+use store::{DnCache, ReadPoint, Refused, Stamp, Unresolved};
+
+/// Naming contexts that a message lists; a server may have many.
+const CONTEXTS_SHOWN_MAX: usize = 8;
+/// Characters of a client's text that a message repeats.
+const QUOTED_CHARS_MAX: usize = 80;
+
+/// Answers that an operation was carried out.
+#[inline]
+pub(crate) fn succeed(out: &mut Vec<u8>, id: i32, response_tag: u8) {
+    encode_done(out, id, response_tag, ResultCode::Success);
+}
+
+/// Answers with a code and what there is to say about it.
+#[cold]
+pub(crate) fn say(out: &mut Vec<u8>, id: i32, response_tag: u8, code: ResultCode, text: &str) {
+    encode_result(out, id, response_tag, code, b"", text, &[]);
+}
+
+/// Answers that this identity may not do that.
+#[cold]
+pub(crate) fn no_access(out: &mut Vec<u8>, id: i32, response_tag: u8, text: &str) {
+    say(out, id, response_tag, ResultCode::InsufficientAccessRights, text);
+}
+
+/// Answers that the store refused a command.
+#[cold]
+pub(crate) fn refuse(
+    out: &mut Vec<u8>,
+    id: i32,
+    response_tag: u8,
+    refused: &Refused,
+    read_point: ReadPoint<'_>,
+    cache: &mut DnCache,
+) {
+    let mut matched_dn = Vec::new();
+    if let Some(entry) = refused.matched().and_then(|matched| read_point.entry(matched)) {
+        read_point.write_dn(&entry, cache, &mut matched_dn);
+    }
+    let text = match refused {
+        Refused::OutsideNamingContexts => outside(&read_point.shard().settings().suffixes),
+        Refused::NoSuchObject { matched: None } => no_root("the entry does not exist"),
+        Refused::NoSuchSuperior { matched: None } => no_root("the superior entry does not exist"),
+        other => other.to_string(),
+    };
+    encode_result(out, id, response_tag, refused.result_code(), &matched_dn, &text, &[]);
+}
+
+/// Answers that the store refused to change an entry. `dn` is the name that the request gave.
+#[cold]
+pub(crate) fn refuse_write(
+    writing: &mut Writing<'_, '_>,
+    out: &mut Vec<u8>,
+    id: i32,
+    response_tag: u8,
+    dn: &[u8],
+    refused: &Refused,
+) {
+    if matches!(refused, Refused::OutsideNamingContexts) && writing.dsa.system.holds(dn) {
+        let text = format!("{} is kept by the server and cannot be changed", crate::system::described(dn));
+        return say(out, id, response_tag, ResultCode::UnwillingToPerform, &text);
+    }
+    // What a thread remembers is about what was published; this batch is not yet.
+    refuse(out, id, response_tag, refused, writing.writer.view(), &mut DnCache::default());
+}
+
+/// Answers that a DN leads to no entry.
+#[cold]
+pub(crate) fn unresolved(
+    out: &mut Vec<u8>,
+    id: i32,
+    response_tag: u8,
+    dn: &[u8],
+    unresolved: Unresolved,
+    read_point: ReadPoint<'_>,
+    cache: &mut DnCache,
+) {
+    let refused = match unresolved {
+        Unresolved::Invalid(reason) => Refused::InvalidDn(reason),
+        Unresolved::NoSuchObject(None) if !read_point.shard().holds(dn) => Refused::OutsideNamingContexts,
+        Unresolved::NoSuchObject(matched) => Refused::NoSuchObject { matched },
+    };
+    refuse(out, id, response_tag, &refused, read_point, cache);
+}
+
+/// Code and message for an attribute description that the schema does not take.
+#[cold]
+pub(crate) fn undescribed(text: &[u8], error: DescriptionError) -> (ResultCode, String) {
+    let shown = quoted(text);
+    match error {
+        DescriptionError::UnknownType => {
+            (ResultCode::UndefinedAttributeType, format!("attribute type {shown} is not in the schema"))
+        }
+        DescriptionError::Malformed => {
+            (ResultCode::UndefinedAttributeType, format!("{shown} is not an attribute description"))
+        }
+        DescriptionError::OptionsTooLong | DescriptionError::TooManyOptionSets => {
+            (ResultCode::AdminLimitExceeded, format!("attribute description {shown}: {error}"))
+        }
+    }
+}
+
+/// Why [`Schema::find_description`] found nothing, if the schema is the reason; `None` if the type is known and just
+/// no entry was ever given these options.
+#[cold]
+pub(crate) fn why_unknown(schema: &Schema, text: &[u8]) -> Option<DescriptionError> {
+    if !model::attribute::is_well_formed(text) {
+        return Some(DescriptionError::Malformed);
+    }
+    let (kind, _) = model::attribute::split_options(text);
+    schema.find_type(kind).is_none().then_some(DescriptionError::UnknownType)
+}
+
+/// A text of a client for a message: in quotes, and the begin of it if it is long.
+pub(crate) fn quoted(text: &[u8]) -> String {
+    let lossy = String::from_utf8_lossy(&text[..text.len().min(4 * QUOTED_CHARS_MAX)]);
+    let short: String = lossy.chars().take(QUOTED_CHARS_MAX).collect();
+    let rest = if short.len() < text.len() { "..." } else { "" };
+    format!("\"{short}{rest}\"")
+}
+
+fn outside(contexts: &[String]) -> String {
+    let mut shown: Vec<String> =
+        contexts.iter().take(CONTEXTS_SHOWN_MAX).map(|dn| format!("\"{dn}\"")).collect();
+    if contexts.len() > CONTEXTS_SHOWN_MAX {
+        shown.push(format!("{} more", contexts.len() - CONTEXTS_SHOWN_MAX));
+    }
+    match &shown[..] {
+        [] => "this server has no naming contexts".to_owned(),
+        shown => {
+            format!("the DN is not within a naming context of this server; it holds {}", shown.join(", "))
+        }
+    }
+}
+
+fn no_root(what: &str) -> String {
+    format!("{what}, and neither does the root of its naming context; add that first")
+}
+
+/// What all operations that change entries have in common.
+impl Writing<'_, '_> {
+    /// May this session change entries? If not, that is answered.
+    #[inline]
+    pub(crate) fn may_write(&self, out: &mut Vec<u8>, id: i32, response_tag: u8) -> bool {
+        let may = self.dsa.rules.may_write(self.identity.rights);
+        if !may {
+            let text = match self.identity.dn.is_empty() {
+                true => "anonymous clients may not change the directory; bind first",
+                false => "only the root DN may change the directory",
+            };
+            no_access(out, id, response_tag, text);
+        }
+        may
+    }
+
+    /// When and by whom the next command is given.
+    #[inline]
+    pub(crate) fn stamp(&mut self) -> Stamp {
+        let csn = self.writer.stamp(self.now.wall_ms);
+        Stamp { csn, actor: self.writer.name(&self.identity.dn) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_repeat_only_a_part_of_long_texts() {
+        assert_eq!(quoted(b"cn"), "\"cn\"");
+        assert_eq!(quoted(&[b'a'; 1000]), format!("\"{}...\"", "a".repeat(80)));
+        assert_eq!(quoted(b"\xff"), "\"\u{fffd}\"");
+        assert_eq!(quoted("\u{e4}".repeat(81).as_bytes()), format!("\"{}...\"", "\u{e4}".repeat(80)));
+    }
+
+    #[test]
+    fn contexts_are_named() {
+        assert!(outside(&["dc=com".to_owned()]).ends_with("it holds \"dc=com\""));
+        let many: Vec<String> = (0..10).map(|n| format!("o={n}")).collect();
+        assert!(outside(&many).ends_with("\"o=7\", 2 more"));
+    }
+}

@@ -1,0 +1,45 @@
+//! The root DSE (RFC 4512 section 5.1): what this server is and what it can do. It says nothing that is not so.
+
+use crate::config::Config;
+use crate::dispatch::CONTROLS;
+use crate::monitor_entries;
+use crate::op::extended::EXTENSIONS;
+use crate::system::{put, put_all};
+use model::Entry;
+use schema::Schema;
+use store::derived::SUBSCHEMA_DN;
+
+/// Name under which the system shard keeps the root DSE, whose DN is empty.
+pub(crate) const INTERNAL_DN: &str = "cn=Root DSE";
+
+/// Elective features (RFC 3674) that are there.
+const FEATURES: [&str; 5] = [
+    "1.3.6.1.1.14",           // increment in modify, RFC 4525
+    "1.3.6.1.4.1.4203.1.5.1", // "+" for all operational attributes, RFC 3673
+    "1.3.6.1.4.1.4203.1.5.2", // "@class" for all attributes of a class, RFC 4529
+    "1.3.6.1.4.1.4203.1.5.3", // absolute true and false filters, RFC 4526
+    "1.3.6.1.4.1.4203.1.5.4", // language tags as attribute options, RFC 3866
+];
+
+/// Is this the DN of the root DSE?
+pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
+    dn.iter().all(|&b| b == b' ')
+}
+
+/// Puts the attributes of the root DSE into an entry.
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
+    let contexts = &config.store.suffixes;
+    put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
+    put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
+    if let [only] = &contexts[..] {
+        put(entry, schema, "defaultNamingContext", only);
+    }
+    put(entry, schema, "subschemaSubentry", SUBSCHEMA_DN);
+    put(entry, schema, "monitorContext", monitor_entries::DN);
+    put(entry, schema, "supportedLDAPVersion", "3");
+    put_all(entry, schema, "supportedControl", CONTROLS);
+    put_all(entry, schema, "supportedExtension", EXTENSIONS);
+    put_all(entry, schema, "supportedFeatures", FEATURES);
+    put(entry, schema, "vendorName", "Pando");
+    put(entry, schema, "vendorVersion", &config.version);
+}

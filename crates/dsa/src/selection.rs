@@ -1,0 +1,66 @@
+//! Which attributes a search returns (RFC 4511 section 4.5.1.8).
+
+use crate::access::{Rights, Rules};
+use model::{ClassId, Description, OptionsId, TypeId};
+use proto::list::Octets;
+use schema::Schema;
+use store::derived::Derived;
+
+/// The attributes that were asked for and may be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    all_user: bool,
+    all_operational: bool,
+    wanted: Vec<(TypeId, OptionsId)>,
+    rights: Rights,
+    pub(crate) types_only: bool,
+}
+
+impl Selection {
+    /// Looks the selectors up. What the schema does not know is ignored, as the RFC asks.
+    pub(crate) fn new(selectors: Octets<'_>, types_only: bool, rights: Rights, schema: &Schema) -> Selection {
+        let mut selection =
+            Selection { all_user: selectors.is_empty(), all_operational: false, wanted: Vec::new(), rights, types_only };
+        for selector in selectors.iter() {
+            match selector {
+                b"*" => selection.all_user = true,
+                b"+" => selection.all_operational = true,
+                [b'@', class @ ..] => {
+                    if let Some(class) = schema.find_class(class) {
+                        selection.want_class(class, schema);
+                    }
+                }
+                // "1.1" is an OID that no attribute has: alone it selects nothing.
+                name => {
+                    if let Some(found) = schema.find_description(name) {
+                        selection.wanted.push((found.attribute_type, found.options));
+                    }
+                }
+            }
+        }
+        selection
+    }
+
+    fn want_class(&mut self, class: ClassId, schema: &Schema) {
+        self.wanted.extend(schema.class(class).all_attributes().map(|t| (t, OptionsId::NONE)));
+    }
+
+    /// Is a stored attribute returned? `star_is_all` for the root DSE, whose operational attributes clients expect
+    /// from `*` too.
+    pub(crate) fn includes(&self, description: Description, star_is_all: bool, schema: &Schema, rules: &Rules) -> bool {
+        let attribute_type = description.attribute_type;
+        let by_kind = match schema.attribute_type(attribute_type).is_operational() {
+            true => self.all_operational || (star_is_all && self.all_user),
+            false => self.all_user || (star_is_all && self.all_operational),
+        };
+        let named = |(wanted, options): &(TypeId, OptionsId)| {
+            schema.is_subtype(attribute_type, *wanted) && schema.includes_options(description.options, *options)
+        };
+        (by_kind || self.wanted.iter().any(named)) && rules.may_read(self.rights, attribute_type)
+    }
+
+    /// Is a derived attribute returned?
+    pub(crate) fn includes_derived(&self, derived: Derived, schema: &Schema, rules: &Rules) -> bool {
+        self.includes(Description::plain(derived.attribute_type(schema)), false, schema, rules)
+    }
+}

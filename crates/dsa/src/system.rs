@@ -1,0 +1,176 @@
+//! What a server says about itself: root DSE, subschema subentry and monitor, kept as entries of a small shard of
+//! their own, so that searches and compares treat them like all others.
+
+use crate::access::Rights;
+use crate::config::Config;
+use crate::engine::Dsa;
+use crate::monitor_entries::{self, Gauge};
+use crate::root_dse::{self, is_root_dse};
+use crate::{outcome, subschema};
+use env::clock::Now;
+use model::{Description, Entry};
+use schema::Schema;
+use smallvec::smallvec;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::derived::SUBSCHEMA_DN;
+use store::{Add, Change, ChangeKind, Modify, Settings, Shard, Stamp, Writer};
+
+/// The subschema takes a few hundred kB.
+const MEMORY_BYTES_MAX: u64 = 64 << 20;
+/// Monitor entries are not older than this when they are looked at.
+const REFRESH_NS: u64 = 100_000_000;
+/// Number of the founder's name in a shard.
+const FOUNDER: u32 = 0;
+
+/// The server's own entries.
+pub(crate) struct System {
+    shard: Arc<Shard>,
+    gauges: Vec<Gauge>,
+    /// Monotonic time, in ns, from which on the monitor is too old.
+    stale_from_ns: AtomicU64,
+}
+
+impl System {
+    /// Makes the entries.
+    ///
+    /// # Errors
+    /// When memory cannot be reserved or the schema does not fit into the shard.
+    pub(crate) fn create(config: &Config, schema: &Arc<Schema>) -> io::Result<System> {
+        let settings = Settings {
+            suffixes: [root_dse::INTERNAL_DN, SUBSCHEMA_DN, monitor_entries::DN].map(str::to_owned).to_vec(),
+            indexes: Vec::new(),
+            memory_bytes_max: MEMORY_BYTES_MAX,
+            // Clients look at the subschema's modifyTimestamp, whatever the directory's entries have.
+            operational_attributes: true,
+            schema_check: false,
+            ..config.store.clone()
+        };
+        let shard = Shard::create(settings, Arc::clone(schema))?;
+        let mut writer = shard.writer();
+        let mut entry = Entry::new();
+        root_dse::fill(&mut entry, schema, config);
+        add(&mut writer, config, root_dse::INTERNAL_DN, &mut entry)?;
+        subschema::fill(&mut entry, schema);
+        add(&mut writer, config, SUBSCHEMA_DN, &mut entry)?;
+        let mut gauges = Vec::new();
+        for item in monitor_entries::all() {
+            item.fill(&mut entry, schema, config);
+            add(&mut writer, config, &item.dn(), &mut entry)?;
+            gauges.extend(item.gauge(schema));
+        }
+        writer.publish();
+        Ok(System { shard, gauges, stale_from_ns: AtomicU64::new(0) })
+    }
+
+    /// The shard that holds them.
+    pub(crate) fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
+    /// Is this the DN of an entry of the server's own, or below one? The empty DN is that of the root DSE.
+    pub(crate) fn holds(&self, dn: &[u8]) -> bool {
+        is_root_dse(dn) || self.shard.holds(dn)
+    }
+
+    /// The name under which the shard keeps the entry with this DN.
+    pub(crate) fn kept_as<'d>(&self, dn: &'d [u8]) -> &'d [u8] {
+        if is_root_dse(dn) { root_dse::INTERNAL_DN.as_bytes() } else { dn }
+    }
+
+    /// May these rights look at the entry with this DN? The root DSE and the subschema are for all, the monitor
+    /// for those who may read the directory.
+    pub(crate) fn may_read(&self, rights: Rights, dn: &[u8]) -> bool {
+        rights >= Rights::Read || is_root_dse(dn) || !self.is_monitor(dn)
+    }
+
+    /// Is this the DN of the monitor or of an entry below it?
+    pub(crate) fn is_monitor(&self, dn: &[u8]) -> bool {
+        let schema = self.shard.schema();
+        let (mut key, mut monitor) = (Vec::new(), Vec::new());
+        let normalised = schema
+            .normalise_dn(dn, &mut key)
+            .and(schema.normalise_dn(monitor_entries::DN.as_bytes(), &mut monitor));
+        // The RDN nearest to the root comes last in the normal form.
+        normalised.is_ok() && key.ends_with(&monitor)
+    }
+
+    /// Brings the monitor up to date, if that was not done just now. While one thread does, others see what was.
+    pub(crate) fn refresh_monitor(&self, dsa: &Dsa, now: Now) {
+        let stale_from = self.stale_from_ns.load(Ordering::Relaxed);
+        let next = now.monotonic_ns.saturating_add(REFRESH_NS);
+        let is_ours = now.monotonic_ns >= stale_from
+            && self
+                .stale_from_ns
+                .compare_exchange(stale_from, next, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if is_ours {
+            self.measure(dsa, now);
+        }
+    }
+
+    fn measure(&self, dsa: &Dsa, now: Now) {
+        let mut writer = self.shard.writer();
+        let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };
+        for gauge in &self.gauges {
+            let taken: Vec<(Description, String)> = gauge
+                .measures
+                .iter()
+                .map(|(description, measure)| (*description, measure.take(dsa, now)))
+                .collect();
+            let changes: Vec<Change<'_>> =
+                taken.iter().map(|(description, value)| replace(*description, value)).collect();
+            let modify = Modify { dn: gauge.dn.as_bytes(), changes: &changes, keep_operational: true };
+            // Old figures are better than none, should there be no memory left.
+            let outcome = writer.modify(modify, stamp);
+            debug_assert!(outcome.is_ok(), "{}: {:?}", gauge.dn, outcome.err());
+        }
+        writer.publish();
+    }
+}
+
+fn replace(description: Description, value: &str) -> Change<'_> {
+    Change { kind: ChangeKind::Replace, description, values: smallvec![value.as_bytes()] }
+}
+
+fn add(writer: &mut Writer<'_>, config: &Config, dn: &str, entry: &mut Entry) -> io::Result<()> {
+    let stamp = Stamp { csn: writer.stamp(config.started_ms), actor: FOUNDER };
+    let added = writer.add(Add { dn: dn.as_bytes(), entry, keep_operational: true }, stamp);
+    let explain = |refused| {
+        io::Error::other(format!("the entry \"{dn}\" of the server's own cannot be made: {refused}"))
+    };
+    added.map(drop).map_err(explain)
+}
+
+/// What an entry of the server's own is called in a message.
+pub(crate) fn described(dn: &[u8]) -> String {
+    match is_root_dse(dn) {
+        true => "the root DSE".to_owned(),
+        false => outcome::quoted(dn),
+    }
+}
+
+/// Puts an attribute with one value into an entry, if the schema knows the type.
+pub(crate) fn put(entry: &mut Entry, schema: &Schema, attribute: &str, value: &str) {
+    put_all(entry, schema, attribute, [value]);
+}
+
+/// Puts an attribute into an entry, if the schema knows the type and there are values.
+pub(crate) fn put_all<V: AsRef<[u8]>>(
+    entry: &mut Entry,
+    schema: &Schema,
+    attribute: &str,
+    values: impl IntoIterator<Item = V>,
+) {
+    let Some(attribute_type) = schema.find_type(attribute.as_bytes()) else { return };
+    let mut values = values.into_iter().peekable();
+    if values.peek().is_none() {
+        return;
+    }
+    entry.push_attribute(Description::plain(attribute_type));
+    values.for_each(|value| entry.push_value(value.as_ref()));
+}
+
+#[cfg(test)]
+mod tests;
