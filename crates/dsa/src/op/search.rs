@@ -176,7 +176,7 @@ fn refuse(reading: &mut Reading<'_>, id: i32, request: &Search<'_>, refusal: Ref
         Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),
         Refusal::Unresolved(unresolved) => {
             let cache = &mut reading.scratch.evaluator.cache;
-            outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, &unresolved, reading.read_point, cache)
+            outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, unresolved, reading.read_point, cache)
         }
     }
 }
