@@ -34,9 +34,16 @@ pub(crate) fn normalise(schema: &Schema, dn: &[u8], out: &mut Vec<u8>) -> Result
 
 /// Appends the normal form of one RDN.
 pub(crate) fn normalise_rdn(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
-    if let Some((kind, value)) = split_plain(schema, rdn) {
+    if let Some((kind, value, marks)) = split_plain(schema, rdn) {
         out.push(1);
-        return append_part(schema, kind, value, out);
+        if marks == GRAPHIC
+            && (1..usize::from(u16::MAX) - 2).contains(&value.len())
+            && let Some(fold) = schema.folds(kind)
+        {
+            append_graphic(kind, value, fold, out);
+            return Ok(());
+        }
+        return append_part(schema, kind, trim_spaces(value), out);
     }
     let avas = model::dn::parse_rdn(rdn).map_err(|e| Invalid::at(e.reason, e.at))?;
     out.push(avas.len() as u8);
@@ -55,26 +62,51 @@ pub(crate) fn normalise_rdn(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> R
 
 const UNKNOWN_TYPE: Invalid = Invalid::new("the DN has an unknown attribute type");
 
-/// `type=value` of ASCII characters that need no look at escapes, hexadecimal form or other parts.
+/// Splits `type=value` whose value needs no look at escapes, hexadecimal form or other parts, and tells
+/// whether it has spaces.
 #[inline]
-fn split_plain<'r>(schema: &Schema, rdn: &'r [u8]) -> Option<(TypeId, &'r [u8])> {
+fn split_plain<'r>(schema: &Schema, rdn: &'r [u8]) -> Option<(TypeId, &'r [u8], u8)> {
     let equals = rdn.iter().position(|b| *b == b'=')?;
     let kind = schema.find_type(&rdn[..equals])?;
     let value = &rdn[equals + 1..];
-    let plain = value.iter().fold(true, |plain, b| plain & PLAIN[*b as usize]);
-    (plain && value.first() != Some(&b'#')).then(|| (kind, trim_spaces(value)))
+    let marks = value.iter().fold(GRAPHIC, |marks, b| marks | MARKS[*b as usize]);
+    (marks & SPECIAL == 0 && value.first() != Some(&b'#')).then_some((kind, value, marks))
 }
 
-/// Characters that mean themselves in the value of an RDN.
-const PLAIN: [bool; 256] = {
-    let mut plain = [false; 256];
-    let mut byte = b' ';
+/// Only characters that mean themselves and that string preparation at most folds.
+const GRAPHIC: u8 = 0;
+/// There are spaces.
+const SPACE: u8 = 1;
+/// There are characters that are not ASCII, or that mean something in a DN.
+const SPECIAL: u8 = 2;
+
+const MARKS: [u8; 256] = {
+    let mut marks = [SPECIAL; 256];
+    marks[b' ' as usize] = SPACE;
+    let mut byte = b'!';
     while byte < 0x7f {
-        plain[byte as usize] = !matches!(byte, b'\\' | b'"' | b'+' | b',' | b';' | b'<' | b'>');
+        if !matches!(byte, b'\\' | b'"' | b'+' | b',' | b';' | b'<' | b'>') {
+            marks[byte as usize] = GRAPHIC;
+        }
         byte += 1;
     }
-    plain
+    marks
 };
+
+/// The part of a value without spaces under a string rule, as string preparation would make it.
+#[inline]
+fn append_graphic(kind: TypeId, value: &[u8], fold: bool, out: &mut Vec<u8>) {
+    let [type_high, type_low] = kind.0.to_be_bytes();
+    let [high, low] = (value.len() as u16 + 2).to_be_bytes();
+    out.reserve(value.len() + 6);
+    out.extend_from_slice(&[type_high, type_low, high, low, b' ']);
+    if fold {
+        out.extend(value.iter().map(u8::to_ascii_lowercase));
+    } else {
+        out.extend_from_slice(value);
+    }
+    out.push(b' ');
+}
 
 fn trim_spaces(mut value: &[u8]) -> &[u8] {
     while let [b' ', rest @ ..] | [rest @ .., b' '] = value {

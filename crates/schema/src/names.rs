@@ -55,7 +55,7 @@ impl NameTable {
             }
             if slot.hash == hash && slot.len as usize == name.len() {
                 let start = slot.start as usize;
-                if self.text[start..start + name.len()].eq_ignore_ascii_case(name) {
+                if is_same(&self.text[start..start + name.len()], name) {
                     return Some(slot.id);
                 }
             }
@@ -72,14 +72,6 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A fixed hash that takes upper and lower case for the same.
 #[inline]
 fn hash(name: &[u8]) -> u32 {
-    let word = |at: usize| {
-        let bytes: [u8; 8] = name[at..at + 8].try_into().expect("eight bytes");
-        u64::from_le_bytes(bytes) | FOLD
-    };
-    let half = |at: usize| {
-        let bytes: [u8; 4] = name[at..at + 4].try_into().expect("four bytes");
-        u64::from(u32::from_le_bytes(bytes) | FOLD as u32)
-    };
     let mix = |h: u64, w: u64| {
         let product = u128::from(h ^ w) * u128::from(MULTIPLIER);
         product as u64 ^ (product >> 64) as u64
@@ -92,17 +84,60 @@ fn hash(name: &[u8]) -> u32 {
             let three = u64::from(name[0]) | u64::from(name[len / 2]) << 8 | u64::from(name[len - 1]) << 16;
             h = mix(h, three | FOLD);
         }
-        4..=7 => h = mix(h, half(0) | half(len - 4) << 32),
+        4..=7 => h = mix(h, ends(name) | FOLD),
         _ => {
             let mut at = 0;
             while at + 8 < len {
-                h = mix(h, word(at));
+                h = mix(h, word(name, at) | FOLD);
                 at += 8;
             }
-            h = mix(h, word(len - 8));
+            h = mix(h, word(name, len - 8) | FOLD);
         }
     }
     (h ^ h >> 32) as u32
+}
+
+/// Is `name` in lower case `stored`? Both are of one length; eight bytes are compared at a time.
+#[inline]
+fn is_same(stored: &[u8], name: &[u8]) -> bool {
+    let len = name.len();
+    match len {
+        0..=3 => stored.eq_ignore_ascii_case(name),
+        4..=7 => lower(ends(name)) == ends(stored),
+        _ => {
+            let mut at = 0;
+            while at + 8 < len {
+                if lower(word(name, at)) != word(stored, at) {
+                    return false;
+                }
+                at += 8;
+            }
+            lower(word(name, len - 8)) == word(stored, len - 8)
+        }
+    }
+}
+
+#[inline]
+fn word(text: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(text[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// The first and the last four bytes of four to seven.
+#[inline]
+fn ends(text: &[u8]) -> u64 {
+    let half = |at: usize| u64::from(u32::from_le_bytes(text[at..at + 4].try_into().expect("four bytes")));
+    half(0) | half(text.len() - 4) << 32
+}
+
+/// ASCII capitals among eight bytes in lower case, all other bytes as they are.
+#[inline]
+fn lower(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let seven_bits = word & (0x7f * EACH);
+    let from_a = seven_bits + (0x80 - b'A' as u64) * EACH;
+    let after_z = seven_bits + (0x7f - b'Z' as u64) * EACH;
+    let capitals = !word & (from_a ^ after_z) & (0x80 * EACH);
+    word | capitals >> 2
 }
 
 /// The name most like `wrong`, if one is near enough to be meant.
@@ -149,6 +184,18 @@ mod tests {
         }
         for other in [&b""[..], b"d", b"objectClas", b"a\rb", b"2\x0e5\x0e4\x0e3", b"cn "] {
             assert_eq!(table.find(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn eight_bytes_in_lower_case() {
+        for byte in 0..=255u8 {
+            for place in 0..8 {
+                let mut bytes = *b"aZ09-\x80@[";
+                bytes[place] = byte;
+                let expected = u64::from_le_bytes(bytes.map(|b| b.to_ascii_lowercase()));
+                assert_eq!(lower(u64::from_le_bytes(bytes)), expected, "{byte} at {place}");
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Sets of attribute options (RFC 4512 section 2.5.2), interned.
 
-use model::OptionsId;
+use model::{OptionsId, ResultCode};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,6 +23,18 @@ pub enum DescriptionError {
     OptionsTooLong,
     /// [`OPTION_SETS_MAX`] different sets are in use.
     TooManyOptionSets,
+}
+
+impl DescriptionError {
+    /// The result code that tells a client.
+    pub fn result_code(self) -> ResultCode {
+        match self {
+            DescriptionError::Malformed | DescriptionError::UnknownType => ResultCode::UndefinedAttributeType,
+            DescriptionError::OptionsTooLong | DescriptionError::TooManyOptionSets => {
+                ResultCode::AdminLimitExceeded
+            }
+        }
+    }
 }
 
 impl fmt::Display for DescriptionError {

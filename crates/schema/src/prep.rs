@@ -42,6 +42,10 @@ pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>)
         out.push(b' ');
         return Ok(());
     }
+    if edges == Edges::VALUE && value.iter().all(|b| (b' '..=b'~').contains(b)) {
+        append_words(value, fold, out);
+        return Ok(());
+    }
     if value.is_ascii() {
         let mut spaces = Squeezer::new(edges, out);
         for &byte in value {
@@ -84,6 +88,23 @@ pub(crate) fn prepare_without(
         out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
     Ok(())
+}
+
+/// A whole value of printable ASCII, word by word.
+fn append_words(value: &[u8], fold: bool, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.reserve(value.len() * 2 + 2);
+    out.push(b' ');
+    for word in value.split(|b| *b == b' ').filter(|word| !word.is_empty()) {
+        if out.len() > start + 1 {
+            out.extend_from_slice(b"  ");
+        }
+        out.extend_from_slice(word);
+    }
+    out.push(b' ');
+    if fold {
+        out[start..].make_ascii_lowercase();
+    }
 }
 
 fn append_cased(value: &[u8], fold: bool, out: &mut Vec<u8>) {

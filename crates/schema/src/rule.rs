@@ -167,7 +167,8 @@ impl Rule {
     }
 
     /// Appends the normal form of an assertion value: as of values, but of the firstComponent rules, whose
-    /// assertion is the component itself.
+    /// assertion is the component itself. Substring rules have no whole assertion: see
+    /// [`Rule::normalise_substring`].
     pub fn normalise_assertion(
         self,
         schema: &Schema,
@@ -178,6 +179,9 @@ impl Rule {
             Form::FirstInteger => form::integer(assertion, out),
             Form::FirstOid => form::oid(schema, assertion, out),
             Form::FirstString => prep::prepare(assertion, true, Edges::VALUE, out),
+            _ if self.kind() == RuleKind::Substring => {
+                Err(Invalid::new("a substrings rule needs a substrings assertion"))
+            }
             _ => self.normalise_value(schema, assertion, out),
         }
     }
@@ -208,8 +212,9 @@ impl Rule {
         }
     }
 
-    /// Do these normal forms match? The same bytes, but for the bit rules (all bits, any bit of the assertion)
-    /// and the word rules (the assertion is one of the words).
+    /// Do these normal forms match? The same bytes, but for ordering rules (the value is less: RFC 4517 section
+    /// 4.1), the bit rules (all bits, any bit of the assertion) and the word rules (the assertion is one of the
+    /// words).
     pub fn matches(self, value: &[u8], assertion: &[u8]) -> bool {
         match self {
             Rule::BitAnd | Rule::BitOr => {
@@ -232,6 +237,7 @@ impl Rule {
                 };
                 !wanted.is_empty() && value.split(separates).any(|word| word == wanted)
             }
+            _ if self.kind() == RuleKind::Ordering => value < assertion,
             _ => value == assertion,
         }
     }

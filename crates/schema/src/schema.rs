@@ -4,7 +4,9 @@ use crate::class_set::ClassSets;
 use crate::element::Traits;
 use crate::names::NameTable;
 use crate::options::OptionTable;
-use crate::{AttributeType, DescriptionError, Fault, Invalid, ObjectClass, WellKnown, definition, dn};
+use crate::{
+    AttributeType, DescriptionError, Fault, Invalid, ObjectClass, Rule, WellKnown, definition, dn, names,
+};
 use model::attribute::split_options;
 use model::{ClassId, Description, OptionsId, TypeId};
 use std::borrow::Cow;
@@ -131,6 +133,12 @@ impl Schema {
         self.classes.iter().enumerate().map(|(at, c)| (ClassId(at as u16), c))
     }
 
+    /// The name of an attribute type so like an unknown one that it may be meant.
+    pub fn nearest_type(&self, unknown: &[u8]) -> Option<&str> {
+        let unknown = std::str::from_utf8(split_options(unknown).0).ok()?;
+        names::nearest(unknown, self.types.iter().flat_map(|t| &t.names).map(String::as_str))
+    }
+
     /// Types and classes that the server itself speaks of.
     pub fn well_known(&self) -> &WellKnown {
         &self.well_known
@@ -192,6 +200,16 @@ impl Schema {
     #[inline]
     pub fn normalise_rdn(&self, rdn: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
         restoring(out, |out| dn::normalise_rdn(self, rdn, out))
+    }
+
+    /// Of types whose equality rule prepares strings: does it take upper and lower case for the same?
+    #[inline]
+    pub(crate) fn folds(&self, id: TypeId) -> Option<bool> {
+        match self.traits[id.0 as usize].equality? {
+            Rule::CaseIgnore | Rule::CaseIgnoreIa5 => Some(true),
+            Rule::CaseExact | Rule::CaseExactIa5 => Some(false),
+            _ => None,
+        }
     }
 
     #[inline]

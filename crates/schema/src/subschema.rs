@@ -51,6 +51,9 @@ impl Schema {
             || match rule {
                 Rule::BitAnd | Rule::BitOr => kind.syntax == Syntax::Integer,
                 Rule::Word | Rule::Keyword => kind.syntax == Syntax::DirectoryString,
+                Rule::IntegerFirstComponent
+                | Rule::ObjectIdentifierFirstComponent
+                | Rule::DirectoryStringFirstComponent => false,
                 _ => rule.kind() == crate::RuleKind::Equality && rule.assertion_syntax() == kind.syntax.oid(),
             }
     }

@@ -205,6 +205,7 @@ fn descriptions() {
     let cn = schema.find_description(b"CommonName").unwrap();
     assert_eq!(schema.describe(cn), "cn");
     assert_eq!(schema.find_description(b"cn;lang-de"), None);
+    assert_eq!(schema.nearest_type(b"telefoneNumber;x"), Some("telephoneNumber"));
     let german = schema.intern_description(b"CN;Lang-DE;x-a").unwrap();
     assert_eq!(schema.find_description(b"2.5.4.3;x-a;lang-de"), Some(german));
     assert_eq!(schema.describe(german), "cn;lang-de;x-a");

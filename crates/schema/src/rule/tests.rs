@@ -175,6 +175,8 @@ fn substrings() {
     ] {
         assert!(!has_parts(rule, value, pattern), "{}: {value:?} {pattern:?}", rule.name());
     }
+    assert_eq!(assertion(Rule::CaseIgnoreSubstrings, "a*b"), None);
+    assert!(matches(Rule::IntegerOrdering, "9", "10") && !matches(Rule::IntegerOrdering, "10", "10"));
     assert!(Rule::Integer.normalise_substring(Part::Any, b"1", &mut Vec::new()).is_err());
 }
 

@@ -86,9 +86,9 @@ pub(super) fn facsimile(value: &[u8]) -> Result {
 
 /// `number$country$answerback` (RFC 4517 section 3.3.33).
 pub(super) fn telex(value: &[u8]) -> Result {
-    let parts = value.split(|b| *b == b'$');
+    let mut parts = value.split(|b| *b == b'$');
     ensure(parts.clone().count() == 3, "not number$country$answerback")?;
-    parts.map(printable_string).collect()
+    parts.try_for_each(printable_string)
 }
 
 /// `identifier$key:value` (RFC 4517 section 3.3.32).
