@@ -1,6 +1,7 @@
 //! Builds a [`Schema`] from files, in any order of definition, and tells all faults at once.
 
 mod resolve;
+mod table;
 
 use crate::Schema;
 use crate::builtin;

@@ -1,5 +1,6 @@
 //! From statements to a schema: macros, replacement by OID, names, inheritance.
 
+use super::table::{Placed, Table};
 use super::{BuildErrors, Fault};
 use crate::class_set::ClassSets;
 use crate::definition::{
@@ -19,27 +20,6 @@ use std::sync::Arc;
 const DEFINITIONS_MAX: usize = 30_000;
 /// Steps from a macro to the OID it stands for.
 const MACRO_STEPS_MAX: usize = 16;
-
-/// A definition and where it is.
-struct Placed<D> {
-    definition: D,
-    file: Arc<str>,
-    line: usize,
-}
-
-/// Definitions by OID; a later file replaces, the same file may not.
-struct Table<D> {
-    list: Vec<Placed<D>>,
-    by_oid: BTreeMap<String, usize>,
-    /// Lower case names and OIDs.
-    by_name: BTreeMap<String, usize>,
-}
-
-impl<D> Default for Table<D> {
-    fn default() -> Table<D> {
-        Table { list: Vec::new(), by_oid: BTreeMap::new(), by_name: BTreeMap::new() }
-    }
-}
 
 #[derive(Default)]
 pub(super) struct Resolver {
@@ -452,49 +432,6 @@ impl Resolver {
             well_known,
             warnings: Vec::new(),
         })
-    }
-}
-
-impl<D> Table<D> {
-    fn add(&mut self, oid: String, placed: Placed<D>) -> Result<(), String> {
-        match self.by_oid.get(&oid) {
-            None => {
-                self.by_oid.insert(oid, self.list.len());
-                self.list.push(placed);
-            }
-            Some(at) if self.list[*at].file == placed.file => {
-                return Err(format!("{oid} is defined twice, first at line {}", self.list[*at].line));
-            }
-            Some(at) => self.list[*at] = placed,
-        }
-        Ok(())
-    }
-
-    /// Fills the index of names; says which names have two owners.
-    fn index(&mut self, names: fn(&D) -> &Vec<String>) -> Vec<Fault> {
-        let mut clashes = Vec::new();
-        self.by_name = self.by_oid.clone();
-        for (at, placed) in self.list.iter().enumerate() {
-            for name in names(&placed.definition) {
-                match self.by_name.insert(name.to_ascii_lowercase(), at) {
-                    Some(other) if other != at => {
-                        let other = &self.list[other];
-                        let message = format!("the name '{name}' is taken at {}:{}", other.file, other.line);
-                        clashes.push(Fault { file: placed.file.clone(), line: placed.line, message });
-                    }
-                    _ => {}
-                }
-            }
-        }
-        clashes
-    }
-
-    fn find(&self, word: &str) -> Option<usize> {
-        self.by_name.get(&word.to_ascii_lowercase()).copied()
-    }
-
-    fn names(&self, of: fn(&D) -> &Vec<String>) -> impl Iterator<Item = &str> {
-        self.list.iter().flat_map(move |p| of(&p.definition)).map(String::as_str)
     }
 }
 

@@ -218,3 +218,12 @@ fn descriptions() {
         assert_eq!(schema.find_description(bad), None, "{bad:?}");
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_file_panics(lines in proptest::collection::vec(
+        "(attributetype|objectclass|olcAttributeTypes:|objectidentifier| )? ?[(]? ?(1\\.2|a:1|b)? ?(NAME 'x'|SUP [ab]|MUST [(]a [$] b[)]|SYNTAX 1\\.2[{]3[}])? ?[)']?", 0..12))
+    {
+        let _ = Builder::new().file("any", &lines.join("\n")).build();
+    }
+}

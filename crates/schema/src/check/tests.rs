@@ -171,3 +171,27 @@ fn class_sets_are_kept() {
     assert!(set.contains(schema.find_class(b"top").unwrap()));
     assert!(set.allows(schema.find_type(b"mail").unwrap()) && !set.allows(schema.find_type(b"dc").unwrap()));
 }
+
+#[test]
+fn changed_entries() {
+    let schema = standard();
+    let id = |name: &str| schema.find_description(name.as_bytes()).unwrap();
+    let mut short = entry(&schema, &[("objectClass", &["inetOrgPerson"]), CN, SN]);
+    schema.add_superclasses(&mut short);
+    let mut classes: Vec<&[u8]> = short.values_of(id("objectClass")).collect();
+    classes.sort_unstable();
+    assert_eq!(classes, [&b"inetOrgPerson"[..], b"organizationalPerson", b"person", b"top"]);
+    let structural = schema.find_class(b"inetOrgPerson");
+    let recheck = |entry: Entry, touched: &[Description], elsewhere: &[Description]| {
+        let changed = Changed { touched, elsewhere, structural };
+        schema.recheck(entry, changed, CheckOptions::default()).map(drop).map_err(|(v, _)| v.result_code())
+    };
+    let with = |extra: (&str, &[&str])| entry(&schema, &[PERSON, CN, SN, extra]);
+    assert_eq!(recheck(with(("mail", &["a@b"])), &[id("mail")], &[]), Ok(()));
+    assert_eq!(recheck(with(("dc", &["a"])), &[id("dc")], &[]), Err(ResultCode::ObjectClassViolation));
+    let no_name = || entry(&schema, &[PERSON, CN]);
+    assert_eq!(recheck(no_name(), &[id("sn")], &[]), Err(ResultCode::ObjectClassViolation));
+    assert_eq!(recheck(no_name(), &[id("sn")], &[id("sn")]), Ok(()));
+    let device = entry(&schema, &[("objectClass", &["device"]), CN]);
+    assert_eq!(recheck(device, &[id("objectClass")], &[]), Err(ResultCode::ObjectClassModsProhibited));
+}

@@ -1,0 +1,72 @@
+//! Definitions by OID and by name while a schema is built.
+
+use super::Fault;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A definition and where it is.
+pub(super) struct Placed<D> {
+    pub(super) definition: D,
+    pub(super) file: Arc<str>,
+    pub(super) line: usize,
+}
+
+/// Definitions by OID; a later file replaces, the same file may not.
+pub(super) struct Table<D> {
+    pub(super) list: Vec<Placed<D>>,
+    by_oid: BTreeMap<String, usize>,
+    /// Lower case names and OIDs.
+    by_name: BTreeMap<String, usize>,
+}
+
+impl<D> Default for Table<D> {
+    fn default() -> Table<D> {
+        Table { list: Vec::new(), by_oid: BTreeMap::new(), by_name: BTreeMap::new() }
+    }
+}
+
+impl<D> Table<D> {
+    /// Takes a definition in; says why not.
+    pub(super) fn add(&mut self, oid: String, placed: Placed<D>) -> Result<(), String> {
+        match self.by_oid.get(&oid) {
+            None => {
+                self.by_oid.insert(oid, self.list.len());
+                self.list.push(placed);
+            }
+            Some(at) if self.list[*at].file == placed.file => {
+                return Err(format!("{oid} is defined twice, first at line {}", self.list[*at].line));
+            }
+            Some(at) => self.list[*at] = placed,
+        }
+        Ok(())
+    }
+
+    /// Fills the index of names; says which names have two owners.
+    pub(super) fn index(&mut self, names: fn(&D) -> &Vec<String>) -> Vec<Fault> {
+        let mut clashes = Vec::new();
+        self.by_name = self.by_oid.clone();
+        for (at, placed) in self.list.iter().enumerate() {
+            for name in names(&placed.definition) {
+                match self.by_name.insert(name.to_ascii_lowercase(), at) {
+                    Some(other) if other != at => {
+                        let other = &self.list[other];
+                        let message = format!("the name '{name}' is taken at {}:{}", other.file, other.line);
+                        clashes.push(Fault { file: placed.file.clone(), line: placed.line, message });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        clashes
+    }
+
+    /// Position of the definition with this name or OID.
+    pub(super) fn find(&self, word: &str) -> Option<usize> {
+        self.by_name.get(&word.to_ascii_lowercase()).copied()
+    }
+
+    /// All names, for what might have been meant.
+    pub(super) fn names(&self, of: fn(&D) -> &Vec<String>) -> impl Iterator<Item = &str> {
+        self.list.iter().flat_map(move |p| of(&p.definition)).map(String::as_str)
+    }
+}
