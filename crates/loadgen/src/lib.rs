@@ -1,7 +1,7 @@
 //! Load generator: data templates, workloads, histograms, the null responder.
 //!
-//! Two halves. [`generate`] makes directories: a template (RFC-like text, [`template`]) is evaluated entry by entry
-//! and written as LDIF or as a stream of AddRequests. [`bench`] sends operations as fast as one machine can and
+//! Two halves. [`generate`] makes directories: a template (text in the language of [`template`]) is evaluated entry by entry
+//! and written as LDIF or as a stream of AddRequests. [`mod@bench`] sends operations as fast as one machine can and
 //! checks every answer, with [`null`] as the limit of kernel and machine: a responder that does almost nothing.
 
 pub mod bench;

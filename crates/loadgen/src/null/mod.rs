@@ -125,7 +125,7 @@ impl Canned {
     }
 }
 
-/// Ends [`serve`] from another thread.
+/// Ends [`Null::serve`] from another thread.
 #[derive(Debug)]
 pub struct Stop {
     stopped: AtomicBool,
@@ -141,7 +141,7 @@ impl Stop {
         Ok(Stop { stopped: AtomicBool::new(false), accepting: Poller::new()? })
     }
 
-    /// Now: connections are dropped and [`serve`] returns.
+    /// Now: connections are dropped and [`Null::serve`] returns.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.accepting.wake();

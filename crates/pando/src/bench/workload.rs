@@ -68,7 +68,8 @@ pub(super) struct Args {
     /// Decides about keys and values
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Send at most so many operations per second over all connections; latency then counts from when a burst was due
+    /// Send at most so many operations per second over all connections, as bursts at fixed times; latency then counts from
+    /// when a burst was due. For pauses below a millisecond the client spins, and takes its core from the server
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
     /// The server's process on this machine, to report its CPU time per operation
@@ -208,5 +209,27 @@ fn print(args: &Args, settings: &Settings, outcome: &Outcome) {
     println!("errors        {}", outcome.faults.total());
     for (fault, count) in outcome.faults.iter() {
         println!("  {count} x {fault}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_have_hosts_and_ports() {
+        let host = |text: &str, port| Some((text.to_owned(), port));
+        assert_eq!(address("ldap://a.example:3389"), host("a.example", 3389));
+        assert_eq!(address("ldap://127.0.0.1/"), host("127.0.0.1", 389));
+        assert_eq!(address("ldap://[::1]:10389"), host("::1", 10389));
+        assert_eq!(address("ldap://[::1]"), host("::1", 389));
+        assert_eq!((address("ldaps://a"), address("ldap://"), address("ldap://a:x")), (None, None, None));
+    }
+
+    #[test]
+    fn ranges_may_be_one_number() {
+        assert_eq!(value_bytes("8..100"), Some((8, 100)));
+        assert_eq!(value_bytes("50"), Some((50, 50)));
+        assert_eq!(value_bytes("8..x"), None);
     }
 }
