@@ -64,7 +64,8 @@ impl Events {
     pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
         self.0.iter().map(|event| {
             let flags = event.flags;
-            let readable = flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+            let readable =
+                flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR);
             Event { token: event.data.u64(), readable, writable: flags.contains(epoll::EventFlags::OUT) }
         })
     }
@@ -190,7 +191,9 @@ fn progress(result: io::Result<usize>) -> Progress {
     match result {
         Ok(0) => Progress::Closed,
         Ok(bytes) => Progress::Bytes(bytes),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Progress::Later,
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Progress::Later
+        }
         Err(_) => Progress::Closed,
     }
 }
@@ -258,7 +261,14 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
 /// If one of them panics, or the system has no thread left.
 pub fn on_threads<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..count).map(|index| scope.spawn({ let work = &work; move || work(index) })).collect();
+        let threads: Vec<_> = (0..count)
+            .map(|index| {
+                scope.spawn({
+                    let work = &work;
+                    move || work(index)
+                })
+            })
+            .collect();
         threads.into_iter().map(|thread| thread.join().expect("a thread panicked")).collect()
     })
 }
@@ -298,7 +308,11 @@ mod tests {
     #[test]
     fn a_wake_up_ends_a_wait() {
         let (poller, mut events) = (Poller::new().unwrap(), Events::with_capacity(1));
-        on_threads(2, |index| if index == 0 { poller.wake() });
+        on_threads(2, |index| {
+            if index == 0 {
+                poller.wake()
+            }
+        });
         poller.wait(&mut events, None).unwrap();
         assert_eq!(events.iter().next().unwrap().token, WAKE);
         poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
