@@ -45,6 +45,11 @@ pub trait Stream: 'static {
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 }
 
+/// The addresses of a name, or the address that it is.
+pub fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok(std::net::ToSocketAddrs::to_socket_addrs(&(host, port))?.collect())
+}
+
 /// A bound TCP address that does not listen yet: a port in use is found before hours of import, and no client waits
 /// in a backlog meanwhile.
 pub struct TcpBound(socket2::Socket);
@@ -56,6 +61,10 @@ impl TcpBound {
         let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
+        if address.is_ipv6() {
+            // `[::]` does not take IPv4 along, so that both can be listed.
+            socket.set_only_v6(true)?;
+        }
         socket.bind(&address.into())?;
         Ok(TcpBound(socket))
     }

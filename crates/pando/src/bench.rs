@@ -26,7 +26,7 @@ use std::process::ExitCode;
     --entries 1000000 --queue 100\n  \
     pando bench null --listen 127.0.0.1:3390 --entries 1000000 &\n  \
     pando bench search-base --url ldap://127.0.0.1:3390 --entries 1000000 --queue 100")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -54,7 +54,7 @@ enum Command {
 }
 
 /// Runs the subcommand: 0; 1 when there were errors or it could not run.
-pub fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: Args) -> ExitCode {
     match args.command {
         Command::SearchBase(args) => workload::run(Workload::SearchBase, &args),
         Command::SearchEq(args) => workload::run(Workload::SearchEquality, &args),

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 #[command(after_help = "EXAMPLES\n  \
     pando gen --template slamd --count 100000 --groups 10 --members 10000 -o demo.ldif\n  \
     pando gen --template dvtds --count 1000000 --order subdivided --format ber -o - | ...")]
-pub struct Args {
+pub(crate) struct Args {
     /// What the entries look like: dvtds, mvault, slamd, or the path of a template file
     #[arg(long, value_name = "NAME|FILE")]
     template: String,
@@ -93,7 +93,7 @@ enum FormatName {
 }
 
 /// Runs the subcommand: 0, or 1 after a message on standard error.
-pub fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: Args) -> ExitCode {
     match make(&args) {
         Ok(made) => {
             if !args.quiet {

@@ -3,6 +3,7 @@
 mod bench;
 mod check_config;
 mod r#gen;
+mod progress;
 mod serve;
 
 use clap::{Parser, Subcommand};

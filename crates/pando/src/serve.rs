@@ -1,7 +1,12 @@
 //! `pando serve`: the server.
 
+use crate::progress::Bar;
 use clap::Args as ClapArgs;
+use env::clock::SystemClock;
+use env::entropy::SystemEntropy;
+use env::net::{self, TcpBound};
 use server::config::{self, Config, Fault};
+use server::directory;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -153,8 +158,77 @@ pub(crate) fn run(args: Args) -> ExitCode {
         }
     };
     log_to_stderr();
-    eprintln!("pando serve: this build has no directory to hold {:?}", config.suffixes);
-    ExitCode::FAILURE
+    match serve(&config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(End { code, faults }) => {
+            for fault in faults {
+                eprintln!("pando serve: {fault}");
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Why it could not serve, and the exit code of that.
+struct End {
+    code: u8,
+    faults: Vec<String>,
+}
+
+impl End {
+    /// A fault of the configuration.
+    fn configured(faults: impl IntoIterator<Item = impl ToString>) -> End {
+        End { code: 2, faults: faults.into_iter().map(|fault| fault.to_string()).collect() }
+    }
+
+    /// A failure of what was asked.
+    fn failed(what: impl std::fmt::Display, why: impl std::fmt::Display) -> End {
+        End { code: 1, faults: vec![format!("{what}: {why}")] }
+    }
+}
+
+/// Makes the directory, fills it and serves it until a signal ends it.
+fn serve(config: &Config) -> Result<(), End> {
+    let clock = SystemClock::start();
+    let schema = directory::schema(config).map_err(End::configured)?;
+    let unknown = directory::unknown_to_schema(config, &schema);
+    if !unknown.is_empty() {
+        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
+    }
+    env::host::raise_descriptor_limit();
+    // A port that is taken is found before the import, not after it.
+    let bound = bind(config)?;
+    let dsa = directory::create(config, schema, &clock, &mut SystemEntropy);
+    let dsa = dsa.map_err(|error| End::failed("the directory cannot be made", error))?;
+    let bar = Bar::new();
+    let loaded = directory::load(config, &dsa, &clock, |progress, total| bar.show(progress, total));
+    match loaded {
+        Ok(Some(progress)) => bar.finish(progress),
+        Ok(None) => {}
+        Err(faults) => {
+            return Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() });
+        }
+    }
+    let ready = |address| println!("ready ldap://{address}");
+    server::serve(dsa, bound, config.options, ready).map_err(|error| End::failed("cannot serve", error))
+}
+
+/// Binds all configured addresses.
+fn bind(config: &Config) -> Result<Vec<TcpBound>, End> {
+    let mut bound = Vec::new();
+    for listen in &config.listen {
+        let addresses =
+            net::resolve(&listen.host, listen.port).map_err(|error| End::failed(listen, error))?;
+        // Of a name's addresses some may not exist on this machine (IPv6, say): one is enough.
+        let (taken, failed): (Vec<_>, Vec<_>) =
+            addresses.into_iter().map(TcpBound::bind).partition(Result::is_ok);
+        if taken.is_empty() {
+            let error = failed.into_iter().find_map(Result::err);
+            return Err(End::failed(listen, error.map_or("no such address".to_owned(), |e| e.to_string())));
+        }
+        bound.extend(taken.into_iter().flatten());
+    }
+    Ok(bound)
 }
 
 fn log_to_stderr() {

@@ -1,7 +1,15 @@
 //! The directory that a configuration describes: its schema, then the store and the agent over it.
 
-use crate::config::{Config, Fault, Problem};
+use crate::config::{Anonymous, Config, Fault, Problem};
+use crate::import::{self, Progress};
+use dsa::Dsa;
+use dsa::config::SearchLimits;
+use env::clock::Clock;
+use env::entropy::Entropy;
 use schema::{BUILTIN_NAMES, Builder, Schema};
+use std::io;
+use std::sync::Arc;
+use store::{IndexSettings, Settings};
 
 /// Builds the schema: the standard one, then what is configured, in that order. Faults of files have their lines.
 pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
@@ -50,6 +58,73 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Makes the empty directory.
+///
+/// # Errors
+/// When the root password cannot be read, when memory cannot be reserved, or when the configuration does not fit the
+/// schema ([`unknown_to_schema`] tells more).
+pub fn create(
+    config: &Config,
+    schema: Schema,
+    clock: &impl Clock,
+    entropy: &mut impl Entropy,
+) -> io::Result<Arc<Dsa>> {
+    let settings = dsa::Config {
+        store: settings(config, entropy),
+        root_dn: config.root_dn.clone(),
+        root_password: config.root_password()?,
+        anonymous: match config.anonymous {
+            Anonymous::None => dsa::Anonymous::None,
+            Anonymous::Read => dsa::Anonymous::Read,
+        },
+        limits: SearchLimits { size_max: config.size_limit, time_max_s: config.time_limit_s },
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_ms: clock.wall_ms(),
+    };
+    Dsa::new(settings, Arc::new(schema))
+}
+
+fn settings(config: &Config, entropy: &mut impl Entropy) -> Settings {
+    let index = |index: &crate::config::Index| IndexSettings {
+        attribute: index.attribute.clone(),
+        equality: index.equality,
+        presence: index.presence,
+        substring: index.substring,
+        ordering: index.ordering,
+    };
+    Settings {
+        suffixes: config.suffixes.clone(),
+        indexes: config.indexes.iter().map(index).collect(),
+        memory_bytes_max: config.memory_bytes_max(),
+        operational_attributes: config.operational_attributes,
+        schema_check: config.schema_check,
+        founder: config.root_dn.clone().unwrap_or_default(),
+        key: std::array::from_fn(|_| entropy.next_u64()),
+        site: 0,
+    }
+}
+
+/// Loads the configured LDIF file, if there is one. `on_progress` is told how far it is, and how many bytes there are.
+///
+/// # Errors
+/// The faults of the file, up to a bound.
+pub fn load(
+    config: &Config,
+    dsa: &Dsa,
+    clock: &impl Clock,
+    mut on_progress: impl FnMut(Progress, u64),
+) -> Result<Option<Progress>, Vec<Fault>> {
+    let Some(path) = &config.import else { return Ok(None) };
+    let name = path.display().to_string();
+    let unreadable = |error: io::Error| {
+        vec![Fault { file: Some(name.clone()), place: None, message: format!("cannot be read: {error}") }]
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let total = file.metadata().map_err(unreadable)?.len();
+    let told = |progress| on_progress(progress, total);
+    import::import(dsa.shard(), dsa.shard().schema(), &name, file, clock.wall_ms(), told).map(Some)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Wiring only: listeners, connections, configuration, shutdown.
 
+mod agent;
 pub mod config;
 mod connection;
 pub mod directory;
