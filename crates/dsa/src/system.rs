@@ -71,29 +71,30 @@ impl System {
 
     /// Is this the DN of an entry of the server's own, or below one? The empty DN is that of the root DSE.
     pub(crate) fn holds(&self, dn: &[u8]) -> bool {
-        is_root_dse(dn) || self.shard.holds(dn)
+        is_root_dse(dn) || (self.shard.holds(dn) && !self.is_same(dn, root_dse::INTERNAL_DN))
     }
 
-    /// The name under which the shard keeps the entry with this DN.
+    /// The name under which the shard keeps the entry with this DN. The name that stands for the empty one is
+    /// nobody's DN: it leads to the empty DN, which the shard does not have.
     pub(crate) fn kept_as<'d>(&self, dn: &'d [u8]) -> &'d [u8] {
-        if is_root_dse(dn) { root_dse::INTERNAL_DN.as_bytes() } else { dn }
+        match is_root_dse(dn) {
+            true => root_dse::INTERNAL_DN.as_bytes(),
+            false if self.is_same(dn, root_dse::INTERNAL_DN) => b"",
+            false => dn,
+        }
     }
 
     /// May these rights look at the entry with this DN? The root DSE and the subschema are for all, the monitor
     /// for those who may read the directory.
     pub(crate) fn may_read(&self, rights: Rights, dn: &[u8]) -> bool {
-        rights >= Rights::Read || is_root_dse(dn) || !self.is_monitor(dn)
+        rights >= Rights::Read || is_root_dse(dn) || self.is_same(dn, SUBSCHEMA_DN)
     }
 
-    /// Is this the DN of the monitor or of an entry below it?
-    pub(crate) fn is_monitor(&self, dn: &[u8]) -> bool {
-        let schema = self.shard.schema();
-        let (mut key, mut monitor) = (Vec::new(), Vec::new());
-        let normalised = schema
-            .normalise_dn(dn, &mut key)
-            .and(schema.normalise_dn(monitor_entries::DN.as_bytes(), &mut monitor));
-        // The RDN nearest to the root comes last in the normal form.
-        normalised.is_ok() && key.ends_with(&monitor)
+    fn is_same(&self, dn: &[u8], other: &str) -> bool {
+        let (schema, mut key, mut wanted) = (self.shard.schema(), Vec::new(), Vec::new());
+        schema.normalise_dn(dn, &mut key).is_ok()
+            && schema.normalise_dn(other.as_bytes(), &mut wanted).is_ok()
+            && key == wanted
     }
 
     /// Brings the monitor up to date, if that was not done just now. While one thread does, others see what was.
@@ -173,4 +174,4 @@ pub(crate) fn put_all<V: AsRef<[u8]>>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

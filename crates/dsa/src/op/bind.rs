@@ -25,7 +25,7 @@ pub(crate) fn run(
     *identity = reading.dsa.anonymous();
     match authenticate(reading, request) {
         Ok(who) => {
-            identity.clone_from(&who);
+            *identity = who;
             outcome::succeed(out, id, BIND_RESPONSE);
         }
         Err((code, text)) => outcome::say(out, id, BIND_RESPONSE, code, text),
@@ -106,4 +106,85 @@ fn has_password(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[u8]
                 }
             }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::access::Rights;
+    use crate::system::tests::{Desk, ROOT_DN};
+    use model::ResultCode::*;
+    use proto::op::bind::Authentication;
+
+    #[test]
+    fn anonymous() {
+        let mut desk = Desk::new();
+        assert_eq!(desk.bind("", "").code, Success);
+        assert_eq!((desk.identity.rights, desk.identity.dn.len()), (Rights::Public, 0));
+    }
+
+    #[test]
+    fn the_root_dn_need_not_be_an_entry() {
+        let mut desk = Desk::empty();
+        assert_eq!(desk.bind("CN=Admin, DC=com", "secret").code, Success);
+        assert_eq!((desk.identity.rights, &desk.identity.dn[..]), (Rights::Root, ROOT_DN.as_bytes()));
+    }
+
+    #[test]
+    fn the_root_dn_may_be_an_entry_with_a_password_of_its_own() {
+        let mut desk = Desk::new();
+        let admin = [("objectClass", &["person"][..]), ("sn", &["Min"]), ("userPassword", &["other"])];
+        assert_eq!(desk.add(ROOT_DN, &admin).code, Success);
+        for password in ["secret", "other"] {
+            assert_eq!(desk.bind(ROOT_DN, password).code, Success, "{password}");
+            assert_eq!(desk.identity.rights, Rights::Root);
+        }
+    }
+
+    #[test]
+    fn users_are_known_by_their_canonical_dn() {
+        let mut desk = Desk::new();
+        assert_eq!(desk.bind("UID=Ann,DC=COM", "secret").code, Success);
+        assert_eq!((desk.identity.rights, &desk.identity.dn[..]), (Rights::Read, &b"uid=ann,dc=com"[..]));
+    }
+
+    #[test]
+    fn every_failure_looks_the_same_and_leaves_nobody_bound() {
+        let mut desk = Desk::new();
+        let wrong = [
+            (ROOT_DN, "wrong"),
+            ("uid=ann,dc=com", "wrong"),
+            ("uid=nobody,dc=com", "secret"),
+            ("dc=com", "secret"),
+            ("dc=org", "secret"),
+            ("cn=Monitor", "secret"),
+            ("nonsense", "secret"),
+            ("", "secret"),
+        ];
+        let answers = wrong.map(|(dn, password)| {
+            desk.bind(ROOT_DN, "secret");
+            let answer = desk.bind(dn, password);
+            assert_eq!(desk.identity, desk.dsa.anonymous(), "{dn}");
+            answer
+        });
+        assert_eq!(answers[0].code, InvalidCredentials);
+        assert!(answers.iter().all(|answer| *answer == answers[0]));
+    }
+
+    #[test]
+    fn a_dn_without_password_is_refused() {
+        let mut desk = Desk::new();
+        assert_eq!(desk.bind("uid=ann,dc=com", "").code, UnwillingToPerform);
+        assert_eq!(desk.identity.rights, Rights::Public);
+    }
+
+    #[test]
+    fn versions_and_methods() {
+        let mut desk = Desk::new();
+        let simple = Authentication::Simple(b"secret");
+        assert_eq!(desk.authenticate(2, ROOT_DN, simple).code, ProtocolError);
+        assert_eq!(desk.identity.rights, Rights::Public);
+        let sasl = Authentication::Sasl { mechanism: b"PLAIN", credentials: None };
+        assert_eq!(desk.authenticate(3, "", sasl).code, AuthMethodNotSupported);
+        assert_eq!(desk.authenticate(3, "", Authentication::Unknown(0x85)).code, AuthMethodNotSupported);
+    }
 }

@@ -6,13 +6,13 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::outcome;
 use model::filter::Assertion;
-use model::{Filter, ResultCode, TypeId};
+use model::{EntryId, Filter, ResultCode, TypeId};
 use proto::op::compare::Compare;
 use proto::tag::COMPARE_RESPONSE;
 use store::record::EntryRef;
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
-use store::{ReadPoint, Reader};
+use store::{ReadPoint, Reader, Unresolved};
 
 /// Where an entry is looked for, and on whose behalf.
 struct Question<'q> {
@@ -30,15 +30,24 @@ pub(crate) fn run(
     request: &Compare<'_>,
     out: &mut Vec<u8>,
 ) {
-    let (dsa, rights) = (reading.dsa, identity.rights);
-    if dsa.system.holds(request.dn) {
-        return run_on_system(reading, rights, id, request, out);
-    }
-    if !dsa.rules.may_search(rights) {
-        return forbid(id, out);
-    }
+    let (dsa, read_point, rights) = (reading.dsa, reading.read_point, identity.rights);
+    let may_search = dsa.rules.may_search(rights);
     let evaluator = &mut reading.scratch.evaluator;
-    Question { dsa, read_point: reading.read_point, evaluator, rights }.answer(request.dn, id, request, out);
+    let found = match may_search {
+        true => read_point.resolve(request.dn, &mut evaluator.cache),
+        false => Err(Unresolved::NoSuchObject(None)),
+    };
+    match found {
+        Ok(entry) => Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, out),
+        Err(Unresolved::NoSuchObject(None)) if dsa.system.holds(request.dn) => {
+            run_on_system(reading, rights, id, request, out);
+        }
+        Err(_) if !may_search => forbid(id, out),
+        Err(reason) => {
+            let cache = &mut evaluator.cache;
+            outcome::unresolved(out, id, COMPARE_RESPONSE, request.dn, reason, read_point, cache);
+        }
+    }
 }
 
 /// Compares with an entry of the server's own: all may see the root DSE and the subschema.
@@ -57,26 +66,25 @@ fn run_on_system(
     let Some(mut reader) = Reader::register(dsa.system.shard()) else {
         return outcome::say(out, id, COMPARE_RESPONSE, ResultCode::Busy, "too many readers; try again");
     };
+    dsa.system.refresh_monitor(dsa, reading.now);
     let pin = reader.pin();
+    let read_point = pin.read_point();
     let evaluator = &mut reading.scratch.system_evaluator;
-    let rights = rights.max(Rights::Read);
-    Question { dsa, read_point: pin.read_point(), evaluator, rights }.answer(
-        dsa.system.kept_as(request.dn),
-        id,
-        request,
-        out,
-    );
+    let dn = dsa.system.kept_as(request.dn);
+    match read_point.resolve(dn, &mut evaluator.cache) {
+        Ok(entry) => {
+            let rights = rights.max(Rights::Read);
+            Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, out);
+        }
+        Err(reason) => {
+            outcome::unresolved(out, id, COMPARE_RESPONSE, dn, reason, read_point, &mut evaluator.cache);
+        }
+    }
 }
 
 impl Question<'_> {
-    fn answer(mut self, dn: &[u8], id: i32, request: &Compare<'_>, out: &mut Vec<u8>) {
-        let cache = &mut self.evaluator.cache;
-        let entry = match self.read_point.resolve(dn, cache) {
-            Ok(entry) => self.read_point.entry(entry).expect("it was just found"),
-            Err(reason) => {
-                return outcome::unresolved(out, id, COMPARE_RESPONSE, dn, reason, self.read_point, cache);
-            }
-        };
+    fn answer(mut self, entry: EntryId, id: i32, request: &Compare<'_>, out: &mut Vec<u8>) {
+        let entry = self.read_point.entry(entry).expect("it was just found");
         match self.judge(&entry, request.assertion) {
             Ok(code) => proto::result::encode_done(out, id, COMPARE_RESPONSE, code),
             Err((code, text)) => outcome::say(out, id, COMPARE_RESPONSE, code, &text),
@@ -142,4 +150,87 @@ fn absent(attribute: &[u8]) -> (ResultCode, String) {
 #[cold]
 fn forbid(id: i32, out: &mut Vec<u8>) {
     outcome::no_access(out, id, COMPARE_RESPONSE, "anonymous clients may not compare here; bind first");
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::system::tests::{Answer, Desk, ROOT_DN};
+    use model::ResultCode::{self, *};
+
+    const ANN: &str = "uid=ann,dc=com";
+
+    fn code(desk: &mut Desk, dn: &str, attribute: &str, value: &str) -> ResultCode {
+        desk.compare(dn, attribute, value).code
+    }
+
+    #[test]
+    fn true_and_false() {
+        let mut desk = Desk::new();
+        for (attribute, value, expected) in [
+            ("sn", "OTHER", CompareTrue),
+            ("sn", "another", CompareFalse),
+            ("cn", "a.  other", CompareTrue),
+            ("CN;lang-de", "anna", CompareTrue),
+            ("cn;lang-de", "Ann Other", CompareFalse),
+            ("name", "other", CompareTrue),
+            ("objectClass", "INETORGPERSON", CompareTrue),
+            ("objectClass", "account", CompareFalse),
+            ("hasSubordinates", "FALSE", CompareTrue),
+            ("entryDN", "UID=ann, dc=COM", CompareTrue),
+            ("creatorsName", ROOT_DN, CompareTrue),
+        ] {
+            assert_eq!(code(&mut desk, ANN, attribute, value), expected, "{attribute}={value}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_compared() {
+        let mut desk = Desk::new();
+        for (attribute, value, expected) in [
+            ("mail", "a@b", NoSuchAttribute),
+            ("sn;lang-xx", "Other", NoSuchAttribute),
+            ("nonsense", "x", UndefinedAttributeType),
+            ("c n", "x", UndefinedAttributeType),
+            ("hasSubordinates", "maybe", InvalidAttributeSyntax),
+            ("jpegPhoto", "x", InappropriateMatching),
+        ] {
+            assert_eq!(code(&mut desk, ANN, attribute, value), expected, "{attribute}={value}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_entry_is_named() {
+        let mut desk = Desk::new();
+        let answer = desk.compare("cn=x,UID=ANN,dc=com", "cn", "x");
+        assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ANN));
+        let Answer { code, matched, text } = desk.compare("dc=org", "dc", "org");
+        assert_eq!((code, &matched[..]), (NoSuchObject, ""));
+        assert!(text.contains("\"dc=com\""), "{text}");
+        assert_eq!(desk.compare("nonsense", "cn", "x").code, InvalidDnSyntax);
+    }
+
+    #[test]
+    fn secrets_are_for_the_root_dn() {
+        let mut desk = Desk::new();
+        assert_eq!(code(&mut desk, ANN, "userPassword", "secret"), CompareTrue);
+        assert_eq!(desk.bind(ANN, "secret").code, Success);
+        assert_eq!(code(&mut desk, ANN, "userPassword", "secret"), InsufficientAccessRights);
+        assert_eq!(code(&mut desk, ANN, "sn", "other"), CompareTrue);
+    }
+
+    #[test]
+    fn anonymous_clients_see_root_dse_and_subschema() {
+        let mut desk = Desk::new();
+        desk.bind("", "");
+        assert_eq!(code(&mut desk, "", "namingContexts", "DC=com"), CompareTrue);
+        assert_eq!(code(&mut desk, "cn=subschema", "attributeTypes", "2.5.4.3"), CompareTrue);
+        assert_eq!(code(&mut desk, "cn=Monitor", "cn", "Monitor"), InsufficientAccessRights);
+        for dn in [ANN, "dc=org", "nonsense", "cn=Root DSE"] {
+            assert_eq!(code(&mut desk, dn, "cn", "x"), InsufficientAccessRights, "{dn}");
+        }
+        desk.bind(ANN, "secret");
+        assert_eq!(code(&mut desk, "cn=Monitor", "cn", "Monitor"), CompareTrue);
+        assert_eq!(code(&mut desk, "cn=x,cn=Monitor", "cn", "x"), NoSuchObject);
+        assert_eq!(code(&mut desk, "cn=Root DSE", "cn", "Root DSE"), NoSuchObject);
+    }
 }

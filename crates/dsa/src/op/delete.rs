@@ -14,3 +14,40 @@ pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &[u8], out: &
         Err(refused) => outcome::refuse_write(writing, out, id, DELETE_RESPONSE, request, &refused),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::system::tests::{Answer, Desk};
+    use model::ResultCode::*;
+
+    fn delete(desk: &mut Desk, dn: &str) -> Answer {
+        desk.changing(|writing, out| super::run(writing, 7, dn.as_bytes(), out))
+    }
+
+    #[test]
+    fn leaves_only() {
+        let mut desk = Desk::new();
+        let answer = delete(&mut desk, "dc=com");
+        assert_eq!(answer.code, NotAllowedOnNonLeaf);
+        assert_eq!(answer.text, "the entry has 1 subordinate");
+        assert_eq!(delete(&mut desk, "uid=ann,dc=com").code, Success);
+        let answer = delete(&mut desk, "uid=ann,dc=com");
+        assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, "dc=com"));
+        assert_eq!(delete(&mut desk, "dc=com").code, Success);
+    }
+
+    #[test]
+    fn what_cannot_be_deleted() {
+        let mut desk = Desk::new();
+        for (dn, code) in [
+            ("nonsense", InvalidDnSyntax),
+            ("dc=org", NoSuchObject),
+            ("", UnwillingToPerform),
+            ("cn=Monitor", UnwillingToPerform),
+        ] {
+            assert_eq!(delete(&mut desk, dn).code, code, "{dn}");
+        }
+        desk.bind("", "");
+        assert_eq!(delete(&mut desk, "uid=ann,dc=com").code, InsufficientAccessRights);
+    }
+}

@@ -54,3 +54,108 @@ fn translate<'a>(schema: &Schema, change: &Change<'a>) -> Result<store::Change<'
 fn wrong_count(description: &[u8], what: &str) -> (ResultCode, String) {
     (ResultCode::ProtocolError, format!("attribute {}: {what}", outcome::quoted(description)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::tests::{Answer, Desk};
+    use model::ResultCode::*;
+    use proto::op::modify::change_list;
+
+    const ANN: &str = "uid=ann,dc=com";
+
+    fn modify(desk: &mut Desk, dn: &str, changes: &[(ModifyKind, &str, &[&str])]) -> Answer {
+        let list = change_list(
+            changes
+                .iter()
+                .map(|(kind, name, values)| (*kind, name.as_bytes(), values.iter().map(|v| v.as_bytes()))),
+        );
+        let request = Modify { dn: dn.as_bytes(), changes: Changes::parse(&list).expect("just encoded") };
+        desk.changing(|writing, out| run(writing, 7, &request, out))
+    }
+
+    #[test]
+    fn every_kind_of_change() {
+        use ModifyKind::*;
+        let mut desk = Desk::new();
+        let changes: [(ModifyKind, &str, &[&str]); 6] = [
+            (Add, "mail", &["a@b", "c@d"]),
+            (Delete, "mail", &["A@B"]),
+            (Replace, "sn", &["New"]),
+            (Delete, "cn;lang-de", &[]),
+            (Replace, "description", &[]),
+            (Add, "l;lang-fr", &["Paris"]),
+        ];
+        assert_eq!(modify(&mut desk, ANN, &changes).code, Success);
+        for (attribute, value, code) in [
+            ("mail", "c@d", CompareTrue),
+            ("mail", "a@b", CompareFalse),
+            ("sn", "new", CompareTrue),
+            ("cn;lang-de", "anna", NoSuchAttribute),
+            ("l", "paris", CompareTrue),
+        ] {
+            assert_eq!(desk.compare(ANN, attribute, value).code, code, "{attribute}={value}");
+        }
+    }
+
+    #[test]
+    fn numbers_grow() {
+        let mut desk = Desk::new();
+        let account = [
+            ("objectClass", &["account", "posixAccount"][..]),
+            ("cn", &["x"]),
+            ("uidNumber", &["41"]),
+            ("gidNumber", &["1"]),
+            ("homeDirectory", &["/"]),
+        ];
+        assert_eq!(desk.add("uid=x,dc=com", &account).code, Success);
+        assert_eq!(
+            modify(&mut desk, "uid=x,dc=com", &[(ModifyKind::Increment, "uidNumber", &["1"])]).code,
+            Success
+        );
+        assert_eq!(desk.compare("uid=x,dc=com", "uidNumber", "42").code, CompareTrue);
+        for (values, code) in [(&[][..], ProtocolError), (&["1", "2"], ProtocolError)] {
+            assert_eq!(
+                modify(&mut desk, "uid=x,dc=com", &[(ModifyKind::Increment, "uidNumber", values)]).code,
+                code
+            );
+        }
+    }
+
+    #[test]
+    fn all_or_nothing() {
+        use ModifyKind::*;
+        let mut desk = Desk::new();
+        for (kind, attribute, values, code) in [
+            (Add, "nonsense", &["x"][..], UndefinedAttributeType),
+            (Add, "mail", &[], ProtocolError),
+            (Add, "sn", &["other"], AttributeOrValueExists),
+            (Delete, "mail", &[], NoSuchAttribute),
+            (Delete, "sn", &["x"], NoSuchAttribute),
+            (Delete, "sn", &["Other"], ObjectClassViolation),
+            (Replace, "entryUUID", &["x"], ConstraintViolation),
+            (Replace, "uid", &["x"], NotAllowedOnRdn),
+            (Add, "dc", &["x"], ObjectClassViolation),
+        ] {
+            let changes = [(Replace, "cn", &["Changed"][..]), (kind, attribute, values)];
+            let answer = modify(&mut desk, ANN, &changes);
+            assert_eq!(answer.code, code, "{kind:?} {attribute} {values:?}: {}", answer.text);
+            assert_eq!(desk.compare(ANN, "cn", "Changed").code, CompareFalse);
+        }
+    }
+
+    #[test]
+    fn entries_that_cannot_be_modified() {
+        let mut desk = Desk::new();
+        let change: [(ModifyKind, &str, &[&str]); 1] = [(ModifyKind::Replace, "description", &["x"])];
+        let answer = modify(&mut desk, "cn=x,uid=ann,dc=com", &change);
+        assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ANN));
+        for (dn, code) in
+            [("", UnwillingToPerform), ("cn=Subschema", UnwillingToPerform), ("dc=org", NoSuchObject)]
+        {
+            assert_eq!(modify(&mut desk, dn, &change).code, code, "{dn}");
+        }
+        desk.bind(ANN, "secret");
+        assert_eq!(modify(&mut desk, ANN, &change).code, InsufficientAccessRights);
+    }
+}

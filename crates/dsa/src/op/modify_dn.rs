@@ -4,7 +4,7 @@ use crate::dispatch::Writing;
 use crate::outcome;
 use proto::op::modify_dn::ModifyDn;
 use proto::tag::MODIFY_DN_RESPONSE;
-use store::Refused;
+use store::{Refused, Shard};
 
 /// Answers a modify DN.
 pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &ModifyDn<'_>, out: &mut Vec<u8>) {
@@ -26,17 +26,76 @@ pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &ModifyDn<'_>
                 out,
                 id,
                 MODIFY_DN_RESPONSE,
-                at_fault(request, &refused),
+                at_fault(&writing.dsa.shard, request, &refused),
                 &refused,
             );
         }
     }
 }
 
-/// The name that a refusal is about: the new superior where that is missing, else the entry.
-fn at_fault<'a>(request: &ModifyDn<'a>, refused: &Refused) -> &'a [u8] {
-    match refused {
-        Refused::NoSuchSuperior { .. } => request.new_superior.unwrap_or(request.dn),
+/// The name that a refusal is about: the entry, or the new superior if that is at fault.
+fn at_fault<'a>(shard: &Shard, request: &ModifyDn<'a>, refused: &Refused) -> &'a [u8] {
+    match (refused, request.new_superior) {
+        (Refused::NoSuchSuperior { .. }, Some(superior)) => superior,
+        // The entry was looked for first: if that is in a naming context, the new superior is not.
+        (Refused::OutsideNamingContexts, Some(superior)) if shard.holds(request.dn) => superior,
         _ => request.dn,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::tests::{Answer, Desk};
+    use model::ResultCode::*;
+
+    fn rename(
+        desk: &mut Desk,
+        dn: &str,
+        new_rdn: &str,
+        delete_old_rdn: bool,
+        new_superior: Option<&str>,
+    ) -> Answer {
+        let request = ModifyDn {
+            dn: dn.as_bytes(),
+            new_rdn: new_rdn.as_bytes(),
+            delete_old_rdn,
+            new_superior: new_superior.map(str::as_bytes),
+        };
+        desk.changing(|writing, out| run(writing, 7, &request, out))
+    }
+
+    fn with_unit() -> Desk {
+        let mut desk = Desk::new();
+        assert_eq!(desk.add("ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).code, Success);
+        desk
+    }
+
+    #[test]
+    fn an_entry_moves_with_what_is_below_it() {
+        let mut desk = with_unit();
+        assert_eq!(rename(&mut desk, "uid=ann,dc=com", "uid=anna", true, Some("ou=a,dc=com")).code, Success);
+        assert_eq!(rename(&mut desk, "ou=a,dc=com", "ou=b", false, None).code, Success);
+        assert_eq!(desk.compare("uid=anna,ou=b,dc=com", "uid", "anna").code, CompareTrue);
+        assert_eq!(desk.compare("uid=anna,ou=b,dc=com", "uid", "ann").code, CompareFalse);
+        assert_eq!(desk.compare("ou=b,dc=com", "ou", "a").code, CompareTrue);
+    }
+
+    #[test]
+    fn what_cannot_be_renamed() {
+        let mut desk = with_unit();
+        for (dn, new_rdn, superior, code) in [
+            ("uid=x,dc=com", "uid=y", None, NoSuchObject),
+            ("uid=ann,dc=com", "ou=a", None, EntryAlreadyExists),
+            ("uid=ann,dc=com", "uid=a,ou=b", None, InvalidDnSyntax),
+            ("uid=ann,dc=com", "nonsense=a", None, InvalidDnSyntax),
+            ("uid=ann,dc=com", "uid=ann", Some("ou=x,dc=com"), NoSuchObject),
+            ("uid=ann,dc=com", "uid=ann", Some("cn=Monitor"), UnwillingToPerform),
+            ("ou=a,dc=com", "ou=a", Some("ou=a,dc=com"), UnwillingToPerform),
+            ("cn=Subschema", "cn=x", None, UnwillingToPerform),
+        ] {
+            let answer = rename(&mut desk, dn, new_rdn, false, superior);
+            assert_eq!(answer.code, code, "{dn} to {new_rdn}, {superior:?}: {}", answer.text);
+        }
     }
 }

@@ -1,0 +1,291 @@
+use super::*;
+use crate::access::Anonymous;
+use crate::config::SearchLimits;
+use crate::dispatch::{Reading, Writing};
+use crate::identity::Identity;
+use crate::op;
+use crate::worker::Worker;
+use model::ResultCode;
+use model::filter::Assertion;
+use proto::list::{Attributes, attribute_list};
+use proto::message::Reply;
+use proto::op::bind::{Authentication, Bind};
+use proto::op::compare::Compare;
+use store::Values;
+
+/// An agent over `dc=com`, one thread's worker, and a session that the root DN has bound.
+pub(crate) struct Desk {
+    pub(crate) dsa: Arc<Dsa>,
+    pub(crate) worker: Worker,
+    pub(crate) identity: Identity,
+    pub(crate) out: Vec<u8>,
+}
+
+/// An answer, owned.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) code: ResultCode,
+    pub(crate) matched: String,
+    pub(crate) text: String,
+}
+
+pub(crate) const ROOT_DN: &str = "cn=admin,dc=com";
+pub(crate) const NOW: Now = Now { wall_ms: 1_760_000_100_000, monotonic_ns: 5_000_000_000 };
+const STARTED_MS: u64 = 1_760_000_000_000;
+
+pub(crate) fn config() -> Config {
+    Config {
+        store: Settings {
+            suffixes: vec!["dc=com".to_owned()],
+            indexes: vec![],
+            memory_bytes_max: 64 << 20,
+            operational_attributes: true,
+            schema_check: true,
+            founder: ROOT_DN.to_owned(),
+            key: [1, 2, 3, 4],
+            site: 0,
+        },
+        root_dn: Some(ROOT_DN.to_owned()),
+        root_password: Some(b"{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0".to_vec()),
+        anonymous: Anonymous::None,
+        limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        version: "1.2.3".to_owned(),
+        started_ms: STARTED_MS,
+    }
+}
+
+pub(crate) fn standard_schema() -> Arc<Schema> {
+    Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"))
+}
+
+impl Desk {
+    /// With `dc=com` and below it the person `uid=ann`, whose password is `secret`.
+    pub(crate) fn new() -> Desk {
+        let mut desk = Desk::empty_as_root();
+        let top = [("objectClass", &["dcObject", "organization"][..]), ("o", &["Com"]), ("dc", &["com"])];
+        assert_eq!(desk.add("dc=com", &top).code, ResultCode::Success);
+        let ann = [
+            ("objectClass", &["inetOrgPerson"][..]),
+            ("cn", &["Ann Other", "A. Other"]),
+            ("cn;lang-de", &["Anna"]),
+            ("sn", &["Other"]),
+            ("employeeNumber", &["7"]),
+            ("userPassword", &["secret", "{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0"]),
+        ];
+        assert_eq!(desk.add("uid=ann,dc=com", &ann).code, ResultCode::Success);
+        desk
+    }
+
+    pub(crate) fn empty_as_root() -> Desk {
+        let mut desk = Desk::empty();
+        desk.bind(ROOT_DN, "secret");
+        desk
+    }
+
+    /// With no entries and nobody bound.
+    pub(crate) fn empty() -> Desk {
+        let dsa = Dsa::new(config(), standard_schema()).expect("memory is plenty");
+        let worker = Worker::new(&dsa).expect("there are few readers");
+        let identity = dsa.anonymous();
+        Desk { dsa, worker, identity, out: Vec::new() }
+    }
+
+    pub(crate) fn answer(&mut self) -> Answer {
+        let reply = Reply::decode(&self.out).expect("one whole message");
+        assert_eq!(reply.id, 7);
+        let result = reply.result().expect("an end of an operation");
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        let code = result.result_code().expect("a known code");
+        let answer = Answer { code, matched: text(result.matched_dn), text: text(result.diagnostic) };
+        self.out.clear();
+        answer
+    }
+
+    pub(crate) fn looking<T>(
+        &mut self,
+        run: impl FnOnce(&mut Reading<'_>, &mut Identity, &mut Vec<u8>) -> T,
+    ) -> T {
+        let Worker { dsa, reader, scratch, .. } = &mut self.worker;
+        let pin = reader.pin();
+        let read_point = pin.read_point();
+        scratch.evaluator.cache.refresh(read_point);
+        run(&mut Reading { dsa, read_point, scratch, now: NOW }, &mut self.identity, &mut self.out)
+    }
+
+    pub(crate) fn changing(&mut self, run: impl FnOnce(&mut Writing<'_, '_>, &mut Vec<u8>)) -> Answer {
+        let Worker { dsa, scratch, .. } = &mut self.worker;
+        let mut writer = dsa.shard.writer();
+        let mut writing = Writing { dsa, writer: &mut writer, scratch, now: NOW, identity: &self.identity };
+        run(&mut writing, &mut self.out);
+        writer.publish();
+        self.answer()
+    }
+
+    pub(crate) fn bind(&mut self, name: &str, password: &str) -> Answer {
+        self.authenticate(3, name, Authentication::Simple(password.as_bytes()))
+    }
+
+    pub(crate) fn authenticate(
+        &mut self,
+        version: u8,
+        name: &str,
+        authentication: Authentication<'_>,
+    ) -> Answer {
+        let request = Bind { version, name: name.as_bytes(), authentication };
+        self.looking(|reading, identity, out| op::bind::run(reading, identity, 7, &request, out));
+        self.answer()
+    }
+
+    pub(crate) fn add(&mut self, dn: &str, attributes: &[(&str, &[&str])]) -> Answer {
+        let list =
+            attributes.iter().map(|(name, values)| (name.as_bytes(), values.iter().map(|v| v.as_bytes())));
+        let list = attribute_list(list);
+        let attributes = Attributes::parse(&list).expect("just encoded");
+        let request = proto::op::Add { dn: dn.as_bytes(), attributes };
+        self.changing(|writing, out| op::add::run(writing, 7, &request, out))
+    }
+
+    pub(crate) fn compare(&mut self, dn: &str, attribute: &str, value: &str) -> Answer {
+        let assertion = Assertion { attribute: attribute.as_bytes(), value: value.as_bytes() };
+        let request = Compare { dn: dn.as_bytes(), assertion };
+        self.looking(|reading, identity, out| op::compare::run(reading, identity, 7, &request, out));
+        self.answer()
+    }
+
+    /// Values of an attribute of an entry of the server's own; `None` if it has no such entry.
+    fn system_values(&mut self, dn: &str, attribute: &str) -> Option<Vec<String>> {
+        let pin = self.worker.system_reader.pin();
+        let read_point = pin.read_point();
+        let cache = &mut self.worker.scratch.system_evaluator.cache;
+        let entry = read_point.entry(read_point.resolve(dn.as_bytes(), cache).ok()?)?;
+        let wanted = Description::plain(self.dsa.shard.schema().find_type(attribute.as_bytes())?);
+        let mut found = Vec::new();
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            let mut take = |value: &[u8]| found.push(String::from_utf8_lossy(value).into_owned());
+            match values {
+                _ if slot.description != wanted => {}
+                Values::Inline(values) => values.for_each(take),
+                Values::Set(set) => {
+                    let mut position = Default::default();
+                    while read_point.set_values(&set, &mut position, &mut take) {}
+                }
+            }
+        }
+        Some(found)
+    }
+
+    fn monitored(&mut self, dn: &str, attribute: &str) -> String {
+        self.system_values(dn, attribute).expect("an entry of the monitor").join(", ")
+    }
+}
+
+#[test]
+fn the_root_dse_says_what_is_so() {
+    let mut desk = Desk::empty();
+    let mut root =
+        |attribute: &str| desk.system_values(root_dse::INTERNAL_DN, attribute).expect("there is one");
+    assert_eq!(root("namingContexts"), ["dc=com"]);
+    assert_eq!(root("defaultNamingContext"), ["dc=com"]);
+    assert_eq!(root("subschemaSubentry"), ["cn=Subschema"]);
+    assert_eq!(root("monitorContext"), ["cn=Monitor"]);
+    assert_eq!(root("supportedLDAPVersion"), ["3"]);
+    assert_eq!(root("vendorVersion"), ["1.2.3"]);
+    assert!(root("supportedControl").contains(&"1.2.840.113556.1.4.319".to_owned()));
+    assert_eq!(root("supportedExtension"), ["1.3.6.1.4.1.4203.1.11.3"]);
+    assert!(root("supportedSASLMechanisms").is_empty());
+}
+
+#[test]
+fn the_subschema_holds_every_definition() {
+    let mut desk = Desk::empty();
+    let schema = Arc::clone(desk.dsa.shard.schema());
+    let types = desk.system_values("cn=subschema", "attributeTypes").expect("there is one");
+    assert_eq!(types.len(), schema.attribute_types().len());
+    let classes = desk.system_values("cn=subschema", "objectClasses").expect("there is one");
+    assert_eq!(classes.len(), schema.classes().len());
+    assert!(classes.iter().any(|text| text.contains("'inetOrgPerson'")));
+    for attribute in ["ldapSyntaxes", "matchingRules", "matchingRuleUse", "subtreeSpecification"] {
+        assert!(
+            !desk.system_values("cn=subschema", attribute).expect("there is one").is_empty(),
+            "{attribute}"
+        );
+    }
+}
+
+#[test]
+fn the_subschema_was_made_when_the_server_started() {
+    let mut desk = Desk::new();
+    for attribute in ["createTimestamp", "modifyTimestamp"] {
+        assert_eq!(desk.compare("cn=Subschema", attribute, "20251009085320Z").code, ResultCode::CompareTrue);
+    }
+}
+
+#[test]
+fn a_schema_without_monitor_classes_will_do() {
+    let schema = Arc::new(schema::Builder::new().build().expect("the system schema is sound"));
+    let config = Config { store: Settings { suffixes: vec![], ..config().store }, root_dn: None, ..config() };
+    let dsa = Dsa::new(config, schema).expect("no attribute is needed");
+    dsa.system.refresh_monitor(&dsa, NOW);
+}
+
+#[test]
+fn the_monitor_counts() {
+    let mut desk = Desk::empty();
+    crate::monitor::count(&desk.worker.counters.operations[2], 3);
+    crate::monitor::count(&desk.worker.counters.operations[1], 1);
+    crate::monitor::count(&desk.worker.counters.entries, 5);
+    crate::monitor::count(&desk.worker.counters.connections_opened, 4);
+    crate::monitor::count(&desk.worker.counters.connections_closed, 1);
+    let dsa = Arc::clone(&desk.dsa);
+    dsa.system.refresh_monitor(&dsa, NOW);
+    assert_eq!(desk.monitored("cn=Search,cn=Operations,cn=Monitor", "monitorOpCompleted"), "3");
+    assert_eq!(desk.monitored("cn=Operations,cn=Monitor", "monitorOpInitiated"), "4");
+    assert_eq!(desk.monitored("cn=PDU,cn=Statistics,cn=Monitor", "monitorCounter"), "8");
+    assert_eq!(desk.monitored("cn=Total,cn=Connections,cn=Monitor", "monitorCounter"), "4");
+    assert_eq!(desk.monitored("cn=Current,cn=Connections,cn=Monitor", "monitorCounter"), "3");
+    assert_eq!(desk.monitored("cn=Uptime,cn=Time,cn=Monitor", "monitoredInfo"), "100");
+    assert_eq!(desk.monitored("cn=Start,cn=Time,cn=Monitor", "monitorTimestamp"), "20251009085320Z");
+    assert_eq!(desk.monitored("cn=Limit,cn=Memory,cn=Monitor", "monitorCounter"), (64u64 << 20).to_string());
+    assert_eq!(desk.monitored("cn=Monitor", "monitoredInfo"), "Pando 1.2.3");
+}
+
+#[test]
+fn the_monitor_is_measured_at_most_every_tenth_of_a_second() {
+    let mut desk = Desk::empty();
+    let dsa = Arc::clone(&desk.dsa);
+    let search = "cn=Search,cn=Operations,cn=Monitor";
+    let later = |ms: u64| Now { monotonic_ns: NOW.monotonic_ns + ms * 1_000_000, ..NOW };
+    dsa.system.refresh_monitor(&dsa, NOW);
+    crate::monitor::count(&desk.worker.counters.operations[2], 1);
+    dsa.system.refresh_monitor(&dsa, later(99));
+    assert_eq!(desk.monitored(search, "monitorOpCompleted"), "0");
+    dsa.system.refresh_monitor(&dsa, later(100));
+    assert_eq!(desk.monitored(search, "monitorOpCompleted"), "1");
+}
+
+#[test]
+fn names_of_the_servers_own_entries() {
+    let desk = Desk::empty();
+    let system = &desk.dsa.system;
+    for dn in [
+        "",
+        " ",
+        "cn=Subschema",
+        "CN=subschema",
+        "cn=monitor",
+        "cn=Time, cn=Monitor",
+        "cn=nothing,cn=Monitor",
+    ] {
+        assert!(system.holds(dn.as_bytes()), "{dn:?}");
+    }
+    for dn in ["dc=com", "cn=Monitor,dc=com", "cn=other", "not a dn", "CN=root DSE"] {
+        assert!(!system.holds(dn.as_bytes()), "{dn:?}");
+    }
+    assert_eq!(system.kept_as(b" "), root_dse::INTERNAL_DN.as_bytes());
+    assert_eq!(system.kept_as(b"cn=root dse"), b"");
+    for dn in ["", "cn=SubSchema", "2.5.4.3=subschema"] {
+        assert!(system.may_read(Rights::Public, dn.as_bytes()), "{dn}");
+    }
+    assert!(!system.may_read(Rights::Public, b"cn=Time,cn=Monitor"));
+    assert!(system.may_read(Rights::Read, b"cn=Time,cn=Monitor"));
+}
