@@ -233,7 +233,9 @@ fn bind(config: &Config) -> Result<Vec<TcpBound>, End> {
 
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PANDO_LOG").unwrap_or_else(|_| "info".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.with_target(false).with_ansi(colours).init();
 }
 
 #[cfg(test)]
