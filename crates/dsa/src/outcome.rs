@@ -91,11 +91,18 @@ pub(crate) fn unresolved(
 
 /// Code and message for an attribute description that the schema does not take.
 #[cold]
-pub(crate) fn undescribed(text: &[u8], error: DescriptionError) -> (ResultCode, String) {
+pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError) -> (ResultCode, String) {
     let shown = quoted(text);
     match error {
         DescriptionError::UnknownType => {
-            (ResultCode::UndefinedAttributeType, format!("attribute type {shown} is not in the schema"))
+            let (unknown, _) = model::attribute::split_options(text);
+            let meant = schema.nearest_type(unknown).map(|name| format!("; did you mean \"{name}\"?"));
+            let message = format!(
+                "attribute type {} is not in the schema{}",
+                quoted(unknown),
+                meant.unwrap_or_default()
+            );
+            (ResultCode::UndefinedAttributeType, message)
         }
         DescriptionError::Malformed => {
             (ResultCode::UndefinedAttributeType, format!("{shown} is not an attribute description"))

@@ -7,3 +7,58 @@ use crate::session::Session;
 pub(crate) fn run(session: &mut Session, target: i32) {
     session.underway.retain(|search| search.message_id() != target || search.is_in_message());
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::system::tests::Desk;
+    use crate::{Session, State};
+    use proto::Request;
+
+    /// A session with a search under way (message id 5) that has more to look at than one slice.
+    fn searching(desk: &mut Desk) -> (Session, Vec<u8>) {
+        for number in 0..1100 {
+            let person = [("objectClass", &["person"][..]), ("sn", &["x"])];
+            desk.add(&format!("cn={number},dc=com"), &person);
+        }
+        let mut session = Session::new(&mut desk.worker);
+        session.identity = desk.identity.clone();
+        let search = proto::op::Search {
+            base: b"dc=com",
+            scope: model::Scope::Subtree,
+            deref_aliases: model::DerefAliases::Never,
+            size_limit: 0,
+            time_limit_s: 0,
+            types_only: false,
+            filter: model::Filter::Present(b"sn"),
+            selection: proto::Octets::EMPTY,
+        };
+        let (mut input, mut out) = (Vec::new(), Vec::new());
+        Request::Search(search).encode(&mut input, 5, &[]);
+        assert_eq!(session.feed(&mut desk.worker, &input, &mut out).state, State::Busy);
+        (session, out)
+    }
+
+    fn send(desk: &mut Desk, session: &mut Session, request: Request<'_>) -> (State, Vec<u8>) {
+        let (mut input, mut out) = (Vec::new(), Vec::new());
+        request.encode(&mut input, 6, &[]);
+        (session.feed(&mut desk.worker, &input, &mut out).state, out)
+    }
+
+    #[test]
+    fn an_abandoned_search_says_nothing_more() {
+        let mut desk = Desk::new();
+        let (mut session, _) = searching(&mut desk);
+        assert_eq!(send(&mut desk, &mut session, Request::Abandon(4)), (State::Busy, vec![]), "of another");
+        assert_eq!(send(&mut desk, &mut session, Request::Abandon(5)), (State::Idle, vec![]));
+        let mut out = Vec::new();
+        assert_eq!((session.step(&mut desk.worker, &mut out), out.len()), (State::Idle, 0));
+    }
+
+    #[test]
+    fn unbind_ends_the_session_without_a_word() {
+        let mut desk = Desk::new();
+        let (mut session, _) = searching(&mut desk);
+        assert_eq!(send(&mut desk, &mut session, Request::Unbind), (State::Close, vec![]));
+        assert!(session.underway.is_empty());
+    }
+}

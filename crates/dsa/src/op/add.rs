@@ -33,7 +33,7 @@ fn fill(schema: &Schema, entry: &mut Entry, attributes: Attributes<'_>) -> Resul
     for attribute in attributes {
         let text = attribute.description;
         let description =
-            schema.intern_description(text).map_err(|error| outcome::undescribed(text, error))?;
+            schema.intern_description(text).map_err(|error| outcome::undescribed(schema, text, error))?;
         if entry.position(description).is_some() {
             let name = schema.describe(description);
             let message = format!("attribute {name} is given twice; list all its values at one place");
@@ -79,6 +79,8 @@ mod tests {
         let answer = desk.add("cn=x,dc=com", &with("nonsense", &["1"]));
         assert_eq!(answer.code, UndefinedAttributeType);
         assert!(answer.text.contains("\"nonsense\""), "{}", answer.text);
+        let answer = desk.add("cn=x,dc=com", &with("telephonNumber;x-home", &["1"]));
+        assert!(answer.text.ends_with("did you mean \"telephoneNumber\"?"), "{}", answer.text);
         assert_eq!(desk.add("cn=x,dc=com", &with("c_n", &["1"])).code, UndefinedAttributeType);
         assert_eq!(desk.add("cn=x,dc=com", &with("surname", &["Zee"])).code, AttributeOrValueExists);
         assert_eq!(desk.add("cn=x,dc=com", &with("mail", &["a@b"])).code, ObjectClassViolation);

@@ -111,7 +111,7 @@ impl Question<'_> {
         let schema = self.dsa.shard.schema();
         let Some(description) = schema.find_description(assertion.attribute) else {
             return Err(match outcome::why_unknown(schema, assertion.attribute) {
-                Some(error) => outcome::undescribed(assertion.attribute, error),
+                Some(error) => outcome::undescribed(schema, assertion.attribute, error),
                 None => absent(assertion.attribute),
             });
         };

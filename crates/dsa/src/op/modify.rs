@@ -36,7 +36,8 @@ fn changes<'a>(schema: &Schema, changes: Changes<'a>) -> Result<StoreChanges<'a>
 /// Looks the description up and holds the number of values to what the kind of change allows.
 fn translate<'a>(schema: &Schema, change: &Change<'a>) -> Result<store::Change<'a>, (ResultCode, String)> {
     let text = change.modification.description;
-    let description = schema.intern_description(text).map_err(|error| outcome::undescribed(text, error))?;
+    let description =
+        schema.intern_description(text).map_err(|error| outcome::undescribed(schema, text, error))?;
     let values: SmallVec<[&[u8]; 1]> = change.modification.values.iter().collect();
     let kind = match (change.kind, values.len()) {
         (ModifyKind::Add, 0) => return Err(wrong_count(text, "no values to add")),

@@ -289,3 +289,56 @@ fn names_of_the_servers_own_entries() {
     assert!(!system.may_read(Rights::Public, b"cn=Time,cn=Monitor"));
     assert!(system.may_read(Rights::Read, b"cn=Time,cn=Monitor"));
 }
+
+impl Desk {
+    /// Sends a base search through a session; the attributes of the entry found, each with its values.
+    fn search(
+        &mut self,
+        session: &mut crate::Session,
+        dn: &str,
+        selectors: &[&str],
+    ) -> Vec<(String, Vec<String>)> {
+        let selection = proto::list::octet_list(selectors.iter().map(|s| s.as_bytes()));
+        let search = proto::op::Search {
+            base: dn.as_bytes(),
+            scope: model::Scope::Base,
+            deref_aliases: model::DerefAliases::Never,
+            size_limit: 0,
+            time_limit_s: 0,
+            types_only: false,
+            filter: model::Filter::Present(b"objectClass"),
+            selection: proto::Octets::parse(&selection).expect("just encoded"),
+        };
+        let (mut input, mut out) = (Vec::new(), Vec::new());
+        proto::Request::Search(search).encode(&mut input, 7, &[]);
+        self.worker.tick(NOW);
+        session.feed(&mut self.worker, &input, &mut out);
+        while session.step(&mut self.worker, &mut out) == crate::State::Busy {}
+        let Ok(proto::Frame::Complete { len }) = proto::frame(&out) else { panic!("no whole message") };
+        let reply = Reply::decode(&out[..len]).expect("a message");
+        let proto::Response::SearchEntry(entry) = reply.response else { return Vec::new() };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(entry.dn.eq_ignore_ascii_case(dn.as_bytes()), "{}", text(entry.dn));
+        entry.attributes.iter().map(|a| (text(a.description), a.values.iter().map(text).collect())).collect()
+    }
+}
+
+#[test]
+fn clients_find_the_servers_own_entries() {
+    let mut desk = Desk::empty();
+    let mut session = crate::Session::new(&mut desk.worker);
+    for selectors in [&["*"][..], &["+"], &["namingContexts"], &["*", "+"]] {
+        let found = desk.search(&mut session, "", selectors);
+        let contexts = found.iter().find(|(name, _)| name == "namingContexts");
+        assert_eq!(
+            contexts.map(|(_, values)| &values[..]),
+            Some(&["dc=com".to_owned()][..]),
+            "{selectors:?}"
+        );
+    }
+    let found = desk.search(&mut session, "cn=Subschema", &["attributeTypes", "modifyTimestamp"]);
+    let counts: Vec<(&str, usize)> = found.iter().map(|(name, values)| (&name[..], values.len())).collect();
+    let types = desk.dsa.shard.schema().attribute_types().len();
+    assert_eq!(counts, [("attributeTypes", types), ("modifyTimestamp", 1)]);
+    assert!(desk.search(&mut session, "cn=Monitor", &[]).is_empty(), "only for those who may read");
+}
