@@ -1,0 +1,140 @@
+//! Memory that is reserved at once and committed when touched: what the store's segments, slots and hash tables
+//! lie in. A reservation costs address space only; the kernel hands out zeroed pages at the first touch.
+
+use std::io;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+/// The size of a huge page, and the alignment of every region.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// A private, zeroed range of memory at a fixed address.
+#[derive(Debug)]
+pub struct Region {
+    base: NonNull<u8>,
+    len: usize,
+    mapped: NonNull<u8>,
+    mapped_len: usize,
+}
+
+// SAFETY: a region is plain memory, not tied to a thread; what may be done to it at the same time is decided by
+// those who turn it into references.
+unsafe impl Send for Region {}
+// SAFETY: as above; the safe methods hand out atomics only.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Reserves `len` bytes (rounded up to [`HUGE_PAGE`]), aligned to a huge page. With `huge`, asks the kernel for
+    /// huge pages: right where nearly every page will be touched.
+    ///
+    /// # Errors
+    /// What `mmap` says: address space limits, or strict overcommit.
+    pub fn reserve(len: usize, huge: bool) -> io::Result<Region> {
+        let len = len.next_multiple_of(HUGE_PAGE).max(HUGE_PAGE);
+        let mapped_len = len + HUGE_PAGE;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
+        let mapped = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                mapped_len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mapped = NonNull::new(mapped.cast::<u8>()).expect("mmap never maps address 0");
+        let shift = mapped.as_ptr().align_offset(HUGE_PAGE);
+        // SAFETY: the mapping is one huge page longer than asked for, so the aligned range lies inside it.
+        let base = unsafe { mapped.add(shift) };
+        let region = Region { base, len, mapped, mapped_len };
+        let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+        // SAFETY: the range is ours. A kernel without huge pages refuses; nothing depends on the answer.
+        unsafe { libc::madvise(base.as_ptr().cast(), len, advice) };
+        Ok(region)
+    }
+
+    /// Address of the first byte.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Bytes reserved.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Is it empty? Never, but clippy is right to want the question answered.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The region as atomic words, zero where nobody wrote yet.
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: aligned to a huge page, mapped for the life of `self`, zeroed by the kernel, and any bits are a
+        // valid AtomicU64. Whoever also writes bytes through `base` keeps them apart from the words in use.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.len / 8) }
+    }
+
+    /// Gives the pages of a range back to the kernel; they read as zero afterwards. Whole pages only.
+    ///
+    /// # Safety
+    /// Nobody may hold a reference into the range, other than to atomics.
+    ///
+    /// # Panics
+    /// If the range is not inside the region or not made of whole pages.
+    pub unsafe fn release(&self, range: Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.len, "the range lies inside the region");
+        assert!(range.start.is_multiple_of(4096) && range.end.is_multiple_of(4096), "whole pages");
+        // SAFETY: inside our own mapping; the caller vouches for the references.
+        unsafe {
+            let start = self.base.as_ptr().add(range.start);
+            libc::madvise(start.cast(), range.len(), libc::MADV_DONTNEED);
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `reserve` mapped, and `self` is going away, so no reference into it is left.
+        unsafe { libc::munmap(self.mapped.as_ptr().cast(), self.mapped_len) };
+    }
+}
+
+/// Bytes of this process in physical memory, as the kernel counts them; 0 where it does not tell.
+pub fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split_ascii_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+/// Bytes of physical memory of this machine or container, whichever is less; `None` where it cannot be told.
+pub fn physical_bytes() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 = meminfo.lines().find_map(|line| {
+        line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok()
+    })?;
+    let cgroup = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
+    Some((kib * 1024).min(cgroup.unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn reserved_memory_is_zero_and_can_be_released() {
+        let region = Region::reserve(8 << 30, false).expect("address space is plenty");
+        let words = region.words();
+        assert_eq!(words[123_456_789].load(Relaxed), 0);
+        words[512].store(7, Relaxed);
+        // SAFETY: only atomics refer to the region here.
+        unsafe { region.release(4096..8192) };
+        assert_eq!(words[512].load(Relaxed), 0);
+        assert!(resident_bytes() > 0 && physical_bytes().is_some());
+    }
+}
