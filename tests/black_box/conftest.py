@@ -1,0 +1,145 @@
+"""What every suite needs: a server of its own, ended properly, and a way to run a command line tool."""
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+PANDO = os.environ.get("PANDO", str(Path(__file__).parents[2] / "target/release/pando"))
+DATA = Path(__file__).parent / "data"
+SUFFIX = "dc=example,dc=com"
+ADMIN = "cn=admin,dc=example,dc=com"
+SECRET = "secret"
+PEOPLE = f"ou=People,{SUFFIX}"
+# Seconds that anything may take before it counts as hanging. A bound, never a wait.
+PATIENCE = 60
+
+
+class Tool:
+    """The outcome of a command line tool."""
+
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def __repr__(self):
+        return f"code {self.code}\n--- out\n{self.out[-4000:]}\n--- err\n{self.err[-4000:]}"
+
+    @property
+    def said(self):
+        """Both outputs: the tools differ in which one they report a result on."""
+        return self.out + self.err
+
+    @property
+    def dns(self):
+        """The DNs of the entries printed, in order."""
+        return [line[4:] for line in self.out.splitlines() if line.startswith("dn: ")]
+
+
+def run(*command, code=0, stdin="", timeout=PATIENCE, env=None):
+    """Runs a command, checks its exit code (None: any) and returns what it printed."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "LDAPNOINIT": "1", "LC_ALL": "C.UTF-8", **(env or {})},
+    )
+    tool = Tool(done)
+    if code is not None:
+        assert tool.code == code, f"{' '.join(map(str, command))}\n{tool}"
+    return tool
+
+
+class Server:
+    """A running `pando serve` on a port of the system's choice."""
+
+    def __init__(self, arguments, folder):
+        self.folder = folder
+        self.log_path = folder / "log"
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [PANDO, "serve", "--memory", *arguments], stdout=subprocess.PIPE, stderr=log
+            )
+        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        line = self.process.stdout.readline().decode() if readable else ""
+        assert line.startswith("ready ldap://"), f"{line!r}: {self.log}"
+        self.url = line.split()[1]
+        self.port = int(self.url.rsplit(":", 1)[1])
+        self.pid = self.process.pid
+        # What clients add to their command line to be the administrator.
+        self.admin = ["-x", "-H", self.url, "-D", ADMIN, "-w", SECRET]
+
+    @property
+    def log(self):
+        """What the server said on standard error so far."""
+        return self.log_path.read_text()
+
+    @property
+    def resident(self):
+        """Bytes of resident memory."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def search(self, *arguments, code=0):
+        """ldapsearch as the administrator, one line a value."""
+        return run("ldapsearch", *self.admin, "-LLL", "-o", "ldif_wrap=no", *arguments, code=code)
+
+    def modify(self, ldif, *arguments, code=0):
+        """ldapmodify as the administrator, the changes on its standard input."""
+        return run("ldapmodify", *self.admin, *arguments, stdin=ldif, code=code)
+
+    def end(self):
+        """SIGTERM to this very process; it must exit with 0 and have said nothing of a panic."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(PATIENCE)
+        self.process.stdout.close()
+        assert "panic" not in self.log, self.log
+        assert code == 0, f"exit code {code}: {self.log}"
+
+
+def start(folder, *arguments, ldif=None, suffix=SUFFIX):
+    """Starts a server with an administrator; `ldif` is the name of a file in `data/`, or a path."""
+    password = folder / "password"
+    password.write_text(SECRET + "\n")
+    imports = ["--import", str(DATA / ldif)] if ldif else []
+    return Server(
+        ["--suffix", suffix, "--listen", "ldap://127.0.0.1:0", "--root-dn", ADMIN]
+        + ["--root-password-file", str(password), *imports, *map(str, arguments)],
+        folder,
+    )
+
+
+@pytest.fixture
+def server(tmp_path):
+    """`server(...)` starts one as `start` does; all are ended, and checked, after the test."""
+    running = []
+
+    def begin(*arguments, **settings):
+        settings.setdefault("ldif", "people.ldif")
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        running.append(start(folder, *arguments, **settings))
+        return running[-1]
+
+    yield begin
+    for each in running:
+        each.end()
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """One server for a module's tests, which only read; anonymous clients may read too."""
+    server = start(tmp_path_factory.mktemp("reader"), "--anonymous", "read", ldif="people.ldif")
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def fresh(server):
+    """A server of its own with the small directory, to write to."""
+    return server()
