@@ -79,6 +79,21 @@ pub fn run_beside<T>(beside: impl FnOnce() + Send, here: impl FnOnce() -> T) -> 
     })
 }
 
+/// Runs `worker` on `count` threads of their own, each told its number, while `here` runs on this one; returns when
+/// all are done.
+///
+/// # Panics
+/// When one of them panics.
+pub fn run_with_workers<T>(count: usize, worker: impl Fn(usize) + Sync, here: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        let worker = &worker;
+        for number in 0..count {
+            scope.spawn(move || worker(number));
+        }
+        here()
+    })
+}
+
 /// How many threads can run at once on this machine.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())

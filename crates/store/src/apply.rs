@@ -6,17 +6,20 @@ mod delete;
 mod modify;
 mod modify_dn;
 mod name;
+mod prepared;
 mod sets;
 mod write;
 
 pub use add::Add;
 pub use modify::{Change, ChangeKind, Modify};
 pub use modify_dn::ModifyDn;
+pub use prepared::Prepared;
 
 use crate::refused::Refused;
 use crate::resolve::Unresolved;
 use crate::shard::Writer;
 use model::{Csn, EntryId};
+use std::sync::atomic::Ordering;
 
 /// When and by whom a command was given. Made before the command is logged, so that every replica sees the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,12 @@ impl Writer<'_> {
         };
         view.lookup(&target, &state.scratch.key, &mut state.cache)
             .ok_or_else(|| Refused::NoSuchObject { matched: view.matched(&target) })
+    }
+
+    /// What anybody remembers of DNs may be wrong from this batch on: for readers when they see it, for the writer now.
+    fn names_change(&mut self) {
+        self.shard.names_changed.store(self.sequence, Ordering::Release);
+        self.state.cache.forget();
     }
 
     fn outside_or_missing(&self, dn: &[u8]) -> Refused {

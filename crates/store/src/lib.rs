@@ -24,7 +24,7 @@ mod tree;
 mod uuid;
 pub mod values;
 
-pub use apply::{Add, Change, ChangeKind, Modify, ModifyDn, Stamp};
+pub use apply::{Add, Change, ChangeKind, Modify, ModifyDn, Prepared, Stamp};
 pub use index::IndexSettings;
 pub use readers::READERS_MAX;
 pub use record::{EntryRef, Values};

@@ -32,6 +32,8 @@ pub struct Target {
     pub(crate) tag: u32,
     key_start: u32,
     key_end: u32,
+    /// End of the RDN's value as it was sent, behind the key; the same as `key_end` if the RDN is not a simple one.
+    raw_end: u32,
 }
 
 impl Target {
@@ -42,6 +44,10 @@ impl Target {
 
     pub(crate) fn key<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
         &keys[self.key_start as usize..self.key_end as usize]
+    }
+
+    fn raw<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
+        &keys[self.key_end as usize..self.raw_end as usize]
     }
 }
 
@@ -70,10 +76,15 @@ impl DnCache {
     pub fn refresh(&mut self, read_point: ReadPoint<'_>) {
         let changed = read_point.shard.names_changed.load(Ordering::Acquire);
         if changed > self.valid_from {
-            self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
-            self.texts.iter_mut().for_each(|(id, _)| *id = 0);
+            self.forget();
         }
         self.valid_from = read_point.sequence;
+    }
+
+    /// Forgets everything.
+    pub(crate) fn forget(&mut self) {
+        self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
+        self.texts.iter_mut().for_each(|(id, _)| *id = 0);
     }
 
     #[inline]
@@ -104,10 +115,40 @@ impl<'a> ReadPoint<'a> {
         let (first, rest) = dn::split_first(dn);
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
             let start = keys.len();
-            rdn_key(&self.shard.schema, first, keys).map_err(Unresolved::Invalid)?;
+            let raw = rdn_key(&self.shard.schema, first, keys).map_err(Unresolved::Invalid)?;
+            let mut target = self.shard.target(parent, keys, start);
+            keys.extend_from_slice(raw);
+            target.raw_end = keys.len() as u32;
+            return Ok(target);
+        }
+        self.target_from_suffix(dn, rest, cache, keys)
+    }
+
+    /// As [`ReadPoint::target`], of a DN that was taken apart before: `rest` is its superior's DN, `key` the key of
+    /// its RDN.
+    #[inline]
+    pub(crate) fn target_with_key(
+        self,
+        dn: &[u8],
+        rest: Option<&[u8]>,
+        key: &[u8],
+        cache: &mut DnCache,
+        keys: &mut Vec<u8>,
+    ) -> Result<Target, Unresolved> {
+        if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
+            let start = keys.len();
+            keys.extend_from_slice(key);
             return Ok(self.shard.target(parent, keys, start));
         }
         self.target_from_suffix(dn, rest, cache, keys)
+    }
+
+    /// Asks for the cache line of the DN hash where such a DN would be, if its superior is remembered.
+    #[inline]
+    pub(crate) fn prefetch_key(self, rest: Option<&[u8]>, key: &[u8], cache: &DnCache) {
+        if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
+            self.shard.dn_table.prefetch(self.shard.dn_tag(parent, key));
+        }
     }
 
     #[cold]
@@ -146,28 +187,34 @@ impl<'a> ReadPoint<'a> {
 
     fn find(self, parent: u32, key: &[u8]) -> Option<EntryId> {
         let tag = self.shard.dn_tag(parent, key);
-        self.lookup_key(parent, tag, key, &mut Vec::new())
+        self.lookup_key(parent, tag, key, b"", &mut Vec::new())
     }
 
     /// The entry at a target, if it exists.
     #[inline]
     pub fn lookup(self, target: &Target, keys: &[u8], cache: &mut DnCache) -> Option<EntryId> {
-        self.lookup_key(target.parent, target.tag, target.key(keys), &mut cache.value)
+        self.lookup_key(target.parent, target.tag, target.key(keys), target.raw(keys), &mut cache.value)
     }
 
     #[inline]
-    fn lookup_key(self, parent: u32, tag: u32, key: &[u8], scratch: &mut Vec<u8>) -> Option<EntryId> {
+    fn lookup_key(self, parent: u32, tag: u32, key: &[u8], raw: &[u8], scratch: &mut Vec<u8>) -> Option<EntryId> {
         let verify = |id| {
-            self.entry(EntryId(id)).is_some_and(|entry| entry.parent().0 == parent && self.has_key(&entry, key, scratch))
+            let found = self.entry(EntryId(id));
+            found.is_some_and(|entry| entry.parent().0 == parent && self.has_key(&entry, key, raw, scratch))
         };
         self.shard.dn_table.find(tag, verify).map(EntryId)
     }
 
-    /// The entry with this DN.
+    /// The entry with this DN. It is remembered: bases of searches come again and again.
     pub fn resolve(self, dn: &[u8], cache: &mut DnCache) -> Result<EntryId, Unresolved> {
+        if let Some(id) = cache.superior(dn) {
+            return Ok(EntryId(id));
+        }
         let mut keys = Vec::new();
         let target = self.target(dn, cache, &mut keys)?;
-        self.lookup(&target, &keys, cache).ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))
+        let id = self.lookup(&target, &keys, cache).ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))?;
+        cache.remember(dn, id.0);
+        Ok(id)
     }
 
     /// The nearest existing superior of a target that does not exist.
@@ -176,15 +223,15 @@ impl<'a> ReadPoint<'a> {
     }
 
     #[inline]
-    fn has_key(self, entry: &EntryRef<'_>, key: &[u8], scratch: &mut Vec<u8>) -> bool {
+    fn has_key(self, entry: &EntryRef<'_>, key: &[u8], raw: &[u8], scratch: &mut Vec<u8>) -> bool {
         if entry.parent().0 != 0 && key[0] == 1 && entry.shape.naming.len() == 1 {
             let Some((at, value)) = entry.naming().next() else { return false };
             let attribute_type = entry.shape.slots[at].description.attribute_type;
             if attribute_type.0.to_be_bytes() != key[1..3] {
                 return false;
             }
-            // A value that is spelled like the normal form has that normal form.
-            if value == &key[7..] {
+            // Values that are spelled alike match.
+            if value == raw && !raw.is_empty() {
                 return true;
             }
             scratch.clear();
@@ -312,13 +359,14 @@ impl Shard {
     #[inline]
     pub(crate) fn target(&self, parent: u32, keys: &[u8], start: usize) -> Target {
         let tag = self.dn_tag(parent, &keys[start..]);
-        Target { parent, tag, key_start: start as u32, key_end: keys.len() as u32 }
+        let key_end = keys.len() as u32;
+        Target { parent, tag, key_start: start as u32, key_end, raw_end: key_end }
     }
 }
 
-/// Appends the key of an RDN in its string form.
+/// Appends the key of an RDN in its string form. Returns its value as sent, if nothing in it needed to be resolved.
 #[inline]
-pub(crate) fn rdn_key(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+pub(crate) fn rdn_key<'r>(schema: &Schema, rdn: &'r [u8], out: &mut Vec<u8>) -> Result<&'r [u8], String> {
     // The common case: one AVA, nothing escaped, no old forms.
     if let Some(equals) = rdn.iter().position(|&b| b == b'=') {
         let (name, value) = (&rdn[..equals], &rdn[equals + 1..]);
@@ -326,11 +374,11 @@ pub(crate) fn rdn_key(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> Result<
         let simple = value.iter().all(plain) && !matches!(value, [] | [b'#' | b' ', ..] | [.., b' ']);
         if let (true, Some(attribute_type)) = (simple, schema.find_type(name)) {
             out.push(1);
-            return push_ava(schema, attribute_type, value, out);
+            return push_ava(schema, attribute_type, value, out).map(|()| value);
         }
     }
     let parsed = dn::parse_rdn(rdn).map_err(|e| e.to_string())?;
-    avas_key(schema, &parsed, out)
+    avas_key(schema, &parsed, out).map(|()| &b""[..])
 }
 
 fn avas_key(schema: &Schema, rdn: &dn::Rdn<'_>, out: &mut Vec<u8>) -> Result<(), String> {

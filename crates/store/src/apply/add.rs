@@ -65,7 +65,7 @@ impl Writer<'_> {
         outcome
     }
 
-    fn store_new(
+    pub(super) fn store_new(
         &mut self,
         entry: &Entry<schema::Checked>,
         target: &crate::resolve::Target,

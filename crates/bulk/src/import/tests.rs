@@ -1,0 +1,255 @@
+use super::*;
+use proptest::prelude::*;
+use std::io::{self, Cursor, Read};
+use std::sync::Arc;
+use store::{DnCache, Settings, Values};
+
+const TIME_MS: u64 = 1_800_000_000_000;
+
+fn shard_with(operational_attributes: bool) -> Arc<Shard> {
+    let schema = schema::Builder::new().standard().build().expect("the standard schema is sound");
+    let settings = Settings {
+        suffixes: vec!["dc=com".to_owned()],
+        indexes: Vec::new(),
+        memory_bytes_max: 512 << 20,
+        operational_attributes,
+        schema_check: true,
+        founder: String::new(),
+        key: [1, 2, 3, 4],
+        site: 0,
+    };
+    Shard::create(settings, Arc::new(schema)).expect("address space is plenty")
+}
+
+fn import(shard: &Shard) -> Import<'_> {
+    Import { shard, stamp_ms: TIME_MS, operational: Operational::Keep, threads: 2 }
+}
+
+fn run(text: &str) -> (Arc<Shard>, Result<Summary, ImportError>) {
+    let shard = shard_with(true);
+    let done = ldif(import(&shard), Input::Seekable(&mut Cursor::new(text)), &mut |_| {});
+    (shard, done)
+}
+
+fn faults(text: &str) -> Vec<String> {
+    run(text).1.unwrap_err().faults.iter().map(ToString::to_string).collect()
+}
+
+/// All values of an attribute of an entry, sorted; `None` if there is no such entry.
+fn values(shard: &Arc<Shard>, dn: &str, attribute: &str) -> Option<Vec<Vec<u8>>> {
+    let mut reader = store::Reader::register(shard).unwrap();
+    let pin = reader.pin();
+    let point = pin.read_point();
+    let entry = point.entry(point.resolve(dn.as_bytes(), &mut DnCache::default()).ok()?)?;
+    let description = shard.schema().find_description(attribute.as_bytes()).unwrap();
+    let mut found = Vec::new();
+    for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+        if slot.description == description {
+            match values {
+                Values::Inline(values) => found.extend(values.map(<[u8]>::to_vec)),
+                Values::Set(set) => found.push(format!("{} values", set.count).into_bytes()),
+            }
+        }
+    }
+    found.sort();
+    Some(found)
+}
+
+fn texts(shard: &Arc<Shard>, dn: &str, attribute: &str) -> Vec<String> {
+    let values = values(shard, dn, attribute).unwrap_or_else(|| panic!("no entry {dn}"));
+    values.into_iter().map(|v| String::from_utf8(v).unwrap()).collect()
+}
+
+const TOP: &str = "dn: dc=com\nobjectClass: domain\ndc: com\n\n";
+
+fn unit(name: &str, superior: &str) -> String {
+    format!("dn: ou={name},{superior}\nobjectClass: organizationalUnit\nou: {name}\n\n")
+}
+
+fn person(name: &str, superior: &str) -> String {
+    format!("dn: cn={name},{superior}\nobjectClass: person\ncn: {name}\nsn: s\n\n")
+}
+
+#[test]
+fn entries_in_many_pieces_are_stored() {
+    let people: String = (0..20_000).map(|n| person(&format!("p{n}"), "dc=com")).collect();
+    let text = TOP.to_owned() + &people;
+    let shard = shard_with(true);
+    let mut told = Vec::new();
+    let done = ldif(import(&shard), Input::Seekable(&mut Cursor::new(&text)), &mut |p| told.push(p));
+    assert_eq!(done, Ok(Summary { entries: 20_001, bytes: text.len() as u64, set_aside: 0 }));
+    assert!(told.len() > 3 && told.is_sorted_by_key(|p| p.bytes));
+    assert_eq!(told.last(), Some(&Progress { entries: 20_001, bytes: text.len() as u64 }));
+    assert_eq!(shard.entries(), 20_001);
+    assert_eq!(texts(&shard, "cn=p19999,dc=com", "sn"), ["s"]);
+}
+
+#[test]
+fn values_come_folded_scattered_and_in_base64() {
+    let text = TOP.to_owned()
+        + "# a person\ndn: cn=a,dc=com\nchangetype: add\nobjectClass: person\ncn: a\ndescription: one\nsn: lo\n ng\n\
+           description:: dHdv\ncn;lang-de: b\n\n";
+    let (shard, done) = run(&text.replace('\n', "\r\n"));
+    assert_eq!(done.unwrap().entries, 2);
+    assert_eq!(texts(&shard, "cn=a,dc=com", "description"), ["one", "two"]);
+    assert_eq!(texts(&shard, "cn=a,dc=com", "sn"), ["long"]);
+    assert_eq!(texts(&shard, "cn=a,dc=com", "cn;lang-de"), ["b"]);
+}
+
+#[test]
+fn superiors_may_come_later() {
+    let text = person("a", "ou=c,ou=b,dc=com")
+        + &unit("c", "ou=b,dc=com")
+        + &(0..5000).map(|n| person(&format!("p{n}"), "ou=b,dc=com")).collect::<String>()
+        + TOP
+        + &unit("b", "dc=com");
+    let (shard, done) = run(&text);
+    let done = done.unwrap();
+    assert_eq!((done.entries, done.set_aside, done.bytes), (5004, 5002, text.len() as u64));
+    assert_eq!(texts(&shard, "cn=a,ou=c,ou=b,dc=com", "cn"), ["a"]);
+    let shard = shard_with(true);
+    let done = ldif(import(&shard), Input::Stream(&mut text.as_bytes()), &mut |_| {}).unwrap();
+    assert_eq!((done.entries, done.set_aside), (5004, 5002));
+}
+
+#[test]
+fn a_superior_that_never_comes_is_named() {
+    let text = TOP.to_owned() + &person("a", "ou=x,dc=com") + "\n# y\n" + &person("b", "ou=y,dc=com");
+    let wanted = [
+        "5: cn=a,ou=x,dc=com: its superior ou=x,dc=com is neither in the directory nor in the input",
+        "12: cn=b,ou=y,dc=com: its superior ou=y,dc=com is neither in the directory nor in the input",
+    ];
+    assert_eq!(faults(&text), wanted);
+}
+
+#[test]
+fn faults_have_their_lines_and_names() {
+    let text = TOP.to_owned()
+        + "dn: cn=a,dc=com\nobjectClass: person\ncn: a\n\n"
+        + "dn: cn=b,dc=com\nobjectClass: person\ncn: b\nsn: b\nflavour: sweet\n\n"
+        + "dn: cn=c,dc=org\nobjectClass: person\ncn: c\nsn: c\n\n"
+        + "dn: cn=d,dc=com\nchangetype: delete\n\n"
+        + "dn: cn=e,dc=com\njpegPhoto:< file:///e\n\n"
+        + "dn: cn=f\nno line\n\n"
+        + &person("g", "dc=com")
+        + &person("G", "DC=com");
+    let (shard, done) = run(&text);
+    let error = done.unwrap_err();
+    assert_eq!((error.done.entries, shard.entries()), (2, 2));
+    let lines: Vec<u64> = error.faults.iter().map(|f| f.line).collect();
+    assert_eq!(lines, [5, 13, 15, 20, 24, 27, 34]);
+    let shown: Vec<String> = error.faults.iter().map(ToString::to_string).collect();
+    assert!(shown[0].starts_with("5: cn=a,dc=com: ") && shown[0].contains("sn"), "{shown:#?}");
+    assert!(shown[1].contains("cn=b,dc=com: flavour: no such attribute type"), "{shown:#?}");
+    assert_eq!(shown[6], "34: cn=G,DC=com: an entry with this DN exists");
+}
+
+#[test]
+fn an_import_gives_up_after_many_faults() {
+    let bad = "dn: cn=x,dc=org\nobjectClass: person\ncn: x\nsn: x\n\n".repeat(20_000);
+    assert_eq!(faults(&bad).len(), FAULTS_MAX);
+}
+
+const EXPORTED: &str = "dn: dc=com\nobjectClass: domain\ndc: com\nstructuralObjectClass: domain\n\
+    entryUUID: 89fe9a5c-0000-4000-8000-000000000001\ncreateTimestamp: 20200102030405Z\ncreatorsName: cn=x\n\
+    contextCSN: 20200102030405.000000Z#000000#000#000000\nhasSubordinates: TRUE\nentryDN: dc=com\n\
+    subschemaSubentry: cn=Subschema\n";
+
+#[test]
+fn operational_attributes_are_kept_or_stripped() {
+    for (has, operational, kept) in [
+        (true, Operational::Keep, true),
+        (true, Operational::Strip, false),
+        (false, Operational::Keep, false),
+    ] {
+        let shard = shard_with(has);
+        let import = Import { operational, ..import(&shard) };
+        ldif(import, Input::Stream(&mut EXPORTED.as_bytes()), &mut |_| {}).unwrap();
+        for (name, kept) in [
+            ("entryUUID", kept),
+            ("createTimestamp", kept),
+            ("creatorsName", kept),
+            ("structuralObjectClass", false),
+            ("hasSubordinates", false),
+            ("entryDN", false),
+            ("subschemaSubentry", false),
+        ] {
+            assert_eq!(values(&shard, "dc=com", name).unwrap().len(), usize::from(kept), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_big_group_is_one_record() {
+    let members: String = (0..50_000).map(|n| format!("member: cn=p{n},dc=com\n")).collect();
+    let text = TOP.to_owned()
+        + "dn: cn=g,dc=com\nobjectClass: groupOfNames\ncn: g\n"
+        + &members
+        + "\n"
+        + &person("p", "dc=com");
+    let (shard, done) = run(&text);
+    assert_eq!(done.unwrap().entries, 3);
+    assert_eq!(texts(&shard, "cn=g,dc=com", "member"), ["50000 values"]);
+}
+
+#[test]
+fn a_huge_value_is_refused_with_its_line() {
+    let huge = "x".repeat(16 << 20);
+    let text = format!("{TOP}dn: cn=a,dc=com\nobjectClass: person\ncn: a\nsn: s\ndescription: {huge}\n");
+    assert_eq!(faults(&text), ["9: cn=a,dc=com: the value has 16 MiB or more"]);
+}
+
+#[test]
+fn a_source_that_fails_is_a_fault() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("no more tape"))
+        }
+    }
+    let shard = shard_with(true);
+    let error = ldif(import(&shard), Input::Stream(&mut Broken), &mut |_| {}).unwrap_err();
+    assert_eq!(error.faults[0].to_string(), "cannot be read: no more tape");
+}
+
+#[test]
+fn nothing_is_imported_from_nothing() {
+    assert_eq!(run("version: 1\n").1, Ok(Summary { entries: 0, bytes: 11, set_aside: 0 }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// In whatever order entries come, however their lines are written, what is stored is what was given.
+    #[test]
+    fn the_directory_has_what_the_file_says(
+        people in proptest::collection::btree_map("[a-z]{1,6}", ("[ -~]{0,150}[!-~]", 0..3usize, 2..90usize), 1..40),
+        shuffled in any::<u64>(),
+        threads in 1..4usize,
+        is_stream in any::<bool>(),
+    ) {
+        let superiors = ["dc=com", "ou=u,dc=com", "ou=v,ou=u,dc=com"];
+        let mut records = vec![TOP.to_owned(), unit("u", "dc=com"), unit("v", "ou=u,dc=com")];
+        for (name, (description, level, columns)) in &people {
+            let mut record = person(name, superiors[*level]).trim_end().to_owned().into_bytes();
+            record.push(b'\n');
+            proto::ldif::write_attribute_folded(&mut record, b"description", description.as_bytes(), *columns);
+            records.push(String::from_utf8(record).unwrap() + "\n");
+        }
+        let mut state = shuffled | 1;
+        for at in (1..records.len()).rev() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            records.swap(at, (state >> 33) as usize % (at + 1));
+        }
+        let text = records.concat();
+        let shard = shard_with(true);
+        let import = Import { threads, ..import(&shard) };
+        let (mut cursor, mut bytes) = (Cursor::new(&text), text.as_bytes());
+        let input = if is_stream { Input::Stream(&mut bytes) } else { Input::Seekable(&mut cursor) };
+        let done = ldif(import, input, &mut |_| {}).unwrap();
+        prop_assert_eq!(done.entries as usize, people.len() + 3);
+        for (name, (description, level, _)) in &people {
+            prop_assert_eq!(texts(&shard, &format!("cn={name},{}", superiors[*level]), "description"), [description.as_str()]);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A new entry whose part that needs no writer is done: named, checked, its RDN normalised. Many threads prepare
+//! while one adds, which is how a load becomes faster than its writer's checks.
+
+use super::Stamp;
+use super::name::name_entry;
+use crate::refused::Refused;
+use crate::resolve::{Unresolved, rdn_key};
+use crate::shard::{Shard, Writer};
+use model::{Entry, EntryId, TypeId, dn};
+use schema::{CheckOptions, Checked};
+
+/// An entry on its way into a shard. It keeps its memory when it is cleared.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// The DN. The caller fills it in.
+    pub dn: Vec<u8>,
+    /// The attributes. The caller fills them in; [`Shard::prepare`] takes them away.
+    pub entry: Entry,
+    checked: Option<Entry<Checked>>,
+    naming: Vec<TypeId>,
+    /// Key of the RDN.
+    key: Vec<u8>,
+    /// Where the superior's DN begins in `dn`.
+    superior: Option<usize>,
+}
+
+impl Prepared {
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.dn.clear();
+        self.entry = match self.checked.take() {
+            Some(checked) => checked.into_cleared(),
+            None => std::mem::take(&mut self.entry).into_cleared(),
+        };
+        self.naming.clear();
+        self.key.clear();
+        self.superior = None;
+    }
+
+    /// The DN of the superior as it was given; `None` if the DN has one RDN at most.
+    pub fn superior(&self) -> Option<&[u8]> {
+        self.superior.map(|at| &self.dn[at..])
+    }
+}
+
+impl Shard {
+    /// Does all that an add does before it looks at other entries. With `keep_operational`, values for attributes
+    /// that users cannot change may be there.
+    ///
+    /// # Errors
+    /// Those of an add that are about the entry itself. It must be cleared before it is used again.
+    pub fn prepare(&self, prepared: &mut Prepared, keep_operational: bool) -> Result<(), Refused> {
+        let (first, rest) = dn::split_first(&prepared.dn);
+        if first.trim_ascii().is_empty() && rest.is_none() {
+            return Err(Refused::NamingViolation(
+                "the root DSE is not an entry that can be added".to_owned(),
+            ));
+        }
+        prepared.superior = rest.map(|rest| prepared.dn.len() - rest.len());
+        rdn_key(&self.schema, first, &mut prepared.key).map_err(Refused::InvalidDn)?;
+        let rdn = dn::parse_rdn(first).map_err(|e| Refused::InvalidDn(e.to_string()))?;
+        prepared.naming = name_entry(&self.schema, &mut prepared.entry, &rdn)?;
+        self.schema.add_superclasses(&mut prepared.entry);
+        let raw = std::mem::take(&mut prepared.entry);
+        let checked = if self.settings.schema_check {
+            let options = CheckOptions { no_user_modification: keep_operational, obsolete: keep_operational };
+            self.schema.check(raw, options)
+        } else {
+            Ok(self.schema.accept(raw))
+        };
+        match checked {
+            Ok(checked) => prepared.checked = Some(checked),
+            Err((violation, raw)) => {
+                prepared.entry = raw;
+                return Err(Refused::Schema(violation));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Adds an entry that [`Shard::prepare`] of this shard made ready. It stays as it is, whatever comes out.
+    ///
+    /// # Panics
+    /// If it was not prepared.
+    pub fn add_prepared(&mut self, prepared: &Prepared, stamp: Stamp) -> Result<EntryId, Refused> {
+        let checked = prepared.checked.as_ref().expect("the entry was prepared");
+        let (shard, view) = (self.shard, self.view());
+        let state = &mut *self.state;
+        state.cache.refresh(view);
+        let mut keys = std::mem::take(&mut state.scratch.key);
+        keys.clear();
+        let target = view.target_with_key(
+            &prepared.dn,
+            prepared.superior(),
+            &prepared.key,
+            &mut state.cache,
+            &mut keys,
+        );
+        let found = target.map(|target| (target, view.lookup(&target, &keys, &mut state.cache)));
+        let outcome = match found {
+            Ok((target, None)) => self.store_new(checked, &target, &keys, &prepared.naming, stamp),
+            Ok((_, Some(_))) => Err(Refused::EntryAlreadyExists),
+            Err(Unresolved::Invalid(reason)) => Err(Refused::InvalidDn(reason)),
+            Err(Unresolved::NoSuchObject(None)) if !shard.holds(&prepared.dn) => {
+                Err(Refused::OutsideNamingContexts)
+            }
+            Err(Unresolved::NoSuchObject(matched)) => Err(Refused::NoSuchSuperior { matched }),
+        };
+        self.state.scratch.key = keys;
+        outcome
+    }
+
+    /// Asks for the memory that adding this entry will look at first.
+    #[inline]
+    pub fn prefetch_prepared(&self, prepared: &Prepared) {
+        self.view().prefetch_key(prepared.superior(), &prepared.key, &self.state.cache);
+    }
+}
