@@ -12,7 +12,7 @@ use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
 use model::{Filter, ResultCode, Scope};
-use proto::error::DecodeError;
+use proto::error::{DecodeError, Kind};
 use proto::ext::notice_of_disconnection;
 use proto::message::{Frame, Message, Request, frame};
 use proto::result::encode_result;
@@ -230,6 +230,9 @@ fn update(
 
 fn refuse_update(message: &Message<'_>, identity: &Identity, counters: &Counters, out: &mut Vec<u8>) {
     count_operation(counters, &message.request);
+    if let Err(error) = dispatch::requested(&message.request, message.controls) {
+        return refuse_controls(message, error, out);
+    }
     let Some(response) = tag::response_to(message.request.tag()) else { return };
     let text = match identity.dn.is_empty() {
         true => "anonymous clients may not change the directory; bind first",
@@ -266,14 +269,30 @@ impl Looking<'_, '_> {
     fn run(&mut self, session: &mut Session, message: &Result<Message<'_>, DecodeError>, hint: Hint, out: &mut Vec<u8>) {
         let message = match message {
             Ok(message) => message,
-            Err(error) => return refuse_malformed(session, error, out),
+            Err(error) => {
+                self.forget_bind(session, error.op_tag);
+                return refuse_malformed(session, error, out);
+            }
         };
         count_operation(self.counters, &message.request);
         let requested = match dispatch::requested(&message.request, message.controls) {
             Ok(requested) => requested,
-            Err(error) => return refuse_controls(message, error, out),
+            Err(error) => {
+                self.forget_bind(session, Some(message.request.tag()));
+                return refuse_controls(message, error, out);
+            }
         };
         self.dispatch(session, message, &requested, hint, out);
+    }
+
+    /// A bind that fails leaves the session anonymous and nothing under way (RFC 4511 section 4.2.1), also one that
+    /// does not come as far as its operation.
+    #[cold]
+    fn forget_bind(&self, session: &mut Session, op_tag: Option<u8>) {
+        if op_tag == Some(tag::BIND) {
+            session.underway.clear();
+            session.identity = self.dsa.anonymous();
+        }
     }
 
     #[inline]
@@ -358,8 +377,14 @@ fn refuse_malformed(session: &mut Session, error: &DecodeError, out: &mut Vec<u8
     match error.answerable() {
         Some((id, Some(response))) => {
             let text = format!("{} (byte {} of the message)", error.reason, error.offset);
-            encode_result(out, id, response, ResultCode::ProtocolError, b"", &text, &[]);
+            let code = match error.kind {
+                Kind::Limit => ResultCode::AdminLimitExceeded,
+                _ => ResultCode::ProtocolError,
+            };
+            encode_result(out, id, response, code, b"", &text, &[]);
         }
+        // Whatever else it says, the client leaves.
+        Some((_, None)) if error.op_tag == Some(tag::UNBIND) => op::unbind::run(session),
         Some((_, None)) => {}
         None => {
             notice_of_disconnection::encode(out, ResultCode::ProtocolError, error.reason);

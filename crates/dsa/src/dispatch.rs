@@ -47,7 +47,8 @@ pub(crate) enum ControlError<'a> {
 /// Reads the controls of a request.
 pub(crate) fn requested<'a>(request: &Request<'_>, controls: Controls<'a>) -> Result<Requested<'a>, ControlError<'a>> {
     let mut requested = Requested::default();
-    if controls.is_empty() {
+    // Those of unbind mean nothing, critical or not (RFC 4511 section 4.1.11).
+    if controls.is_empty() || matches!(request, Request::Unbind) {
         return Ok(requested);
     }
     let is_search = matches!(request, Request::Search(_));
