@@ -1,0 +1,144 @@
+//! Section 4.5: search, but for filters.
+
+use crate::common::*;
+use model::ResultCode::*;
+use model::Scope;
+use proto::tag;
+
+const ALL: &str = "(objectClass=*)";
+const PEOPLE: &str = "ou=people,dc=example";
+const GRACE: &str = "uid=grace,ou=people,dc=example";
+
+/// The base alone, its immediate subordinates, the whole subtree with the base, the subtree without it.
+#[test]
+fn s4_5_1_2_scopes() {
+    let mut client = Client::new();
+    let mut dns = |scope| client.search(PEOPLE, scope, ALL, &["1.1"]).dns().join(" ");
+    assert_eq!(dns(Scope::Base), PEOPLE);
+    assert_eq!(dns(Scope::One), format!("{ADA} {GRACE}"));
+    assert_eq!(dns(Scope::Subtree), format!("{PEOPLE} {ADA} {GRACE}"));
+    assert_eq!(dns(Scope::Subordinates), format!("{ADA} {GRACE}"));
+}
+
+/// sizeLimit: at most so many entries; sizeLimitExceeded if there are more. Zero is no limit.
+#[test]
+fn s4_5_1_4_size_limit() {
+    let mut client = Client::new();
+    for (limit, entries, code) in
+        [(0, 5, Success), (1, 1, SizeLimitExceeded), (4, 4, SizeLimitExceeded), (5, 5, Success)]
+    {
+        let found = client.search_with(
+            "dc=example",
+            Scope::Subtree,
+            ALL,
+            &[],
+            |search| search.size_limit = limit,
+            &[],
+        );
+        assert_eq!((found.entries.len(), found.end.code), (entries, code), "{limit}");
+    }
+}
+
+/// timeLimit: a search that takes longer ends with timeLimitExceeded. Zero is no limit.
+#[test]
+fn s4_5_1_5_time_limit() {
+    let mut client = Client::new();
+    add_people(&mut client, 2000);
+    let filter = proto::filter_string::parse(b"(sn=nobody)").expect("a filter");
+    for (limit, code) in [(1, TimeLimitExceeded), (2, Success), (0, Success)] {
+        let mut search = search_for("dc=example", Scope::Subtree, filter.filter(), &[]);
+        search.time_limit_s = limit;
+        let (id, bytes) = client.encode(&proto::Request::Search(search), &[]);
+        let mut out = Vec::new();
+        let feed = client.session.feed(&mut client.worker, &bytes, &mut out);
+        assert_eq!((feed.consumed, feed.state), (bytes.len(), dsa::State::Busy), "it has much to look at");
+        client.now.monotonic_ns += 1_500_000_000;
+        client.worker.tick(client.now);
+        while client.session.step(&mut client.worker, &mut out) == dsa::State::Busy {}
+        assert_eq!(found(id, answers(&out)).end.code, code, "{limit}");
+    }
+}
+
+/// typesOnly: descriptions without values, derived attributes included.
+#[test]
+fn s4_5_1_6_types_only() {
+    let mut client = Client::new();
+    let with = |client: &mut Client, types_only| {
+        client.search_with(ADA, Scope::Base, ALL, &["*", "+"], |search| search.types_only = types_only, &[])
+    };
+    let (full, types) = (with(&mut client, false), with(&mut client, true));
+    assert_eq!(full.names(), types.names());
+    assert!(types.entries[0].1.iter().all(|(_, values)| values.is_empty()));
+    assert!(full.entries[0].1.iter().all(|(_, values)| !values.is_empty()));
+}
+
+/// An empty list and "*" ask for all user attributes, "1.1" alone for none, "+" for the operational ones; names
+/// bring subtypes; what is not recognised is ignored.
+#[test]
+fn s4_5_1_8_attribute_selection() {
+    let mut client = Client::new();
+    let user = "cn cn;lang-fr employeeNumber objectClass sn uid userPassword";
+    let mut names = |selectors: &[&str]| client.read(ADA, selectors).names().join(" ");
+    assert_eq!(names(&[]), user);
+    assert_eq!(names(&["*"]), user);
+    assert_eq!(names(&["*", "nonsense", "", "1.2.3.4", "@nonsense", "c_n"]), user);
+    assert_eq!(names(&["1.1"]), "");
+    assert_eq!(names(&["nonsense"]), "");
+    assert_eq!(names(&["1.1", "sn"]), "sn", "with others, 1.1 is ignored");
+    assert_eq!(names(&["SURNAME", "2.5.4.4", "sn"]), "sn", "listed once, however often it is asked for");
+    assert_eq!(names(&["cn"]), "cn cn;lang-fr");
+    assert_eq!(names(&["cn;lang-fr"]), "cn;lang-fr");
+    assert_eq!(names(&["cn;LANG-FR", "sn;lang-fr"]), "cn;lang-fr");
+    assert_eq!(names(&["name"]), "cn cn;lang-fr sn", "subtypes");
+    assert_eq!(names(&["@person"]), "cn cn;lang-fr objectClass sn userPassword");
+    let operational = names(&["+"]);
+    for name in ["createTimestamp", "creatorsName", "entryUUID", "structuralObjectClass", "subschemaSubentry"]
+    {
+        assert!(operational.contains(name), "{name} is in {operational}");
+    }
+    assert!(!operational.contains("sn"), "{operational}");
+}
+
+/// Any number of entries, then a single SearchResultDone.
+#[test]
+fn s4_5_2_entries_then_one_end() {
+    let mut client = Client::new();
+    let found = client.search("dc=example", Scope::Subtree, ALL, &[]);
+    assert_eq!((found.entries.len(), found.end.tag, found.end.code), (5, tag::SEARCH_DONE, Success));
+    let none = client.search("dc=example", Scope::Subtree, "(uid=nobody)", &[]);
+    assert_eq!((none.entries.len(), none.end.code), (0, Success), "nothing found is no error");
+}
+
+/// Secrets are not returned to users, who may ask for everything else.
+#[test]
+fn s4_5_2_secrets_stay() {
+    let mut client = Client::new();
+    client.bind(GRACE, "");
+    assert_eq!(client.read(ADA, &[]).end.code, InsufficientAccessRights);
+    client.bind(ADA, "lace");
+    for selectors in [&["*"][..], &["userPassword"], &["@person"], &["2.5.4.35"]] {
+        assert_eq!(client.read(ADA, selectors).values("userPassword"), None, "{selectors:?}");
+    }
+    let found = client.search("dc=example", Scope::Subtree, "(userPassword=lace)", &[]);
+    assert_eq!((found.entries.len(), found.end.code), (0, Success));
+    let found = client.search("dc=example", Scope::Subtree, "(!(userPassword=x))", &[]);
+    assert_eq!((found.entries.len(), found.end.code), (0, Success), "neither true nor false");
+}
+
+/// No references when the base was not found, but noSuchObject; a base that is no DN is invalidDNSyntax.
+#[test]
+fn s4_5_3_no_reference_without_a_base() {
+    let mut client = Client::new();
+    for (base, code, matched) in [
+        ("uid=nobody,ou=people,dc=example", NoSuchObject, PEOPLE),
+        ("dc=elsewhere", NoSuchObject, ""),
+        ("nonsense", InvalidDnSyntax, ""),
+        ("dc=example,", InvalidDnSyntax, ""),
+    ] {
+        for scope in [Scope::Base, Scope::One, Scope::Subtree, Scope::Subordinates] {
+            let found = client.search(base, scope, ALL, &[]);
+            assert_eq!((found.end.code, &found.end.matched[..]), (code, matched), "{base}");
+            assert!(found.entries.is_empty());
+        }
+    }
+}
