@@ -1,6 +1,8 @@
 //! What must wait until no reader can need it: removals from indexes, and ids.
 
-use crate::shard::Writer;
+use crate::record::EntryRef;
+use crate::segment::NODE;
+use crate::shard::{ReadPoint, Writer};
 use std::collections::VecDeque;
 
 /// Removals made per published batch at most, so that no batch pays for a great delete alone.
@@ -37,8 +39,8 @@ impl Writer<'_> {
         self.state.deferred.queue.push_back((self.sequence, what));
     }
 
-    /// Makes the removals that no reader stands against. Whether an entry has come back to a key meanwhile is
-    /// looked up on the entry.
+    /// Makes the removals that no reader stands against. An entry may have come back to a key and left it again
+    /// meanwhile, which a younger reader sees: every version that a reader may see is looked at.
     pub(crate) fn run_deferred(&mut self) {
         if self.state.deferred.len() == 0 {
             return;
@@ -49,21 +51,21 @@ impl Writer<'_> {
                 Some((sequence, what)) if *sequence <= oldest => {
                     let what = *what;
                     self.state.deferred.queue.pop_front();
-                    self.run_one(what);
+                    self.run_one(what, oldest);
                 }
                 _ => break,
             }
         }
     }
 
-    fn run_one(&mut self, what: Later) {
+    fn run_one(&mut self, what: Later, oldest: u64) {
         let (shard, view) = (self.shard, self.view());
         match what {
             Later::Forget(id) => shard.heap.forget(&mut self.state.heap, id),
             Later::Dn { tag, id } => {
-                let still = view.entry(model::EntryId(id)).is_some_and(|entry| {
+                let still = self.any_version(id, oldest, |at, entry| {
                     let mut key = Vec::new();
-                    view.key_of(&entry, &mut key);
+                    at.key_of(entry, &mut key);
                     shard.dn_tag(entry.parent().0, &key) == tag
                 });
                 if !still {
@@ -71,13 +73,27 @@ impl Writer<'_> {
                 }
             }
             Later::Child { parent, id } => {
-                let still = view.entry(model::EntryId(id)).is_some_and(|entry| entry.parent().0 == parent);
-                if !still {
+                if !self.any_version(id, oldest, |_, entry| entry.parent().0 == parent) {
                     let (children, mut context) = Writer::context(&mut self.state, view);
                     shard.children.remove(children, &mut context, shard.child_tag(parent), id);
                 }
             }
-            Later::Key { index, key, id } => self.remove_key(index, key, id),
+            Later::Key { index, key, id } => self.remove_key(index, key, id, oldest),
         }
+    }
+
+    /// Does `test` say yes to a version of an entry that a reader may see?
+    pub(crate) fn any_version(
+        &self,
+        id: u32,
+        oldest: u64,
+        mut test: impl FnMut(ReadPoint<'_>, &EntryRef<'_>) -> bool,
+    ) -> bool {
+        let shard = self.shard;
+        shard.heap.any_version(id, oldest, |object, sequence| {
+            let is_entry = object.flags & NODE == 0;
+            let at = ReadPoint { shard, sequence };
+            is_entry && test(at, &EntryRef::new(id, object.flags, object.payload, &shard.shapes))
+        })
     }
 }

@@ -283,28 +283,44 @@ impl<'s> Writer<'s> {
     }
 
     fn drop_key(&mut self, number: u16, key: Key, id: u32) {
-        let (shard, version) = (self.shard, self.version());
-        let index = &shard.indexes.all[number as usize];
-        match (key, &index.ordering) {
-            (Key::Ordering(prefix), Some(root)) => {
-                let mut removed = Vec::new();
-                let writer = &mut self.state.heap;
-                let mut tree = TreeWriter { heap: &shard.heap, writer, sequence: version, removed: &mut removed };
-                let root = root.load(Ordering::Relaxed);
-                if root != 0 {
-                    tree.remove(root, (prefix, &id.to_be_bytes())).expect("removing makes no node");
-                }
-                removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
-            }
+        match key {
+            Key::Ordering(prefix) => self.state.scratch.dropped.push((number, prefix)),
             _ => self.later(Later::Key { index: number, key, id }),
         }
     }
 
-    /// Takes a key away for good, unless the entry has it again.
-    pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32) {
+    /// Takes ordering keys that a change dropped out of their trees, unless the changed entry has them from another
+    /// value. To be called when the entry is written.
+    pub(crate) fn settle_ordering(&mut self, id: u32) {
+        let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
+        for (number, prefix) in dropped.drain(..) {
+            let (view, index) = (self.view(), &self.shard.indexes.all[number as usize]);
+            let still = view.entry(EntryId(id)).is_some_and(|entry| has_key(view, index, &entry, Key::Ordering(prefix)));
+            if !still {
+                self.remove_ordering(number, prefix, id);
+            }
+        }
+        self.state.scratch.dropped = dropped;
+    }
+
+    fn remove_ordering(&mut self, number: u16, prefix: u64, id: u32) {
+        let (shard, sequence) = (self.shard, self.version());
+        let root = shard.indexes.all[number as usize].ordering.as_ref().map_or(0, |root| root.load(Ordering::Relaxed));
+        if root == 0 {
+            return;
+        }
+        let mut removed = Vec::new();
+        let writer = &mut self.state.heap;
+        let mut tree = TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed };
+        tree.remove(root, (prefix, &id.to_be_bytes())).expect("removing makes no node");
+        removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+    }
+
+    /// Takes a key away for good, unless a version of the entry that a reader may see has it.
+    pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
         let (shard, view) = (self.shard, self.view());
         let index = &shard.indexes.all[number as usize];
-        if view.entry(EntryId(id)).is_some_and(|entry| has_key(view, index, &entry, key)) {
+        if self.any_version(id, oldest, |at, entry| has_key(at, index, entry, key)) {
             return;
         }
         let state = &mut *self.state;

@@ -7,7 +7,9 @@ use crate::hash::{Full, Table, TableWriter};
 use crate::idset::IdSet;
 use crate::readers::Readers;
 use crate::shard::ReadPoint;
+use crate::sync::AtomicU64;
 use smallvec::SmallVec;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const INLINE_MAX: usize = 4;
@@ -48,6 +50,8 @@ impl Found<'_> {
 pub(crate) struct Postings {
     table: Table,
     sets: Append<LiveSet>,
+    /// Counts the keys whose ids moved from the table to a set.
+    moves: AtomicU64,
 }
 
 /// The writer's side.
@@ -61,7 +65,7 @@ impl Postings {
     pub(crate) fn create(entries_max: usize) -> std::io::Result<(Postings, PostingsWriter)> {
         let (table, writer) = Table::create(entries_max)?;
         let sets = Append::with_room(SETS_MAX.min(entries_max));
-        Ok((Postings { table, sets }, PostingsWriter { table: writer, sets: 0, members: 0 }))
+        Ok((Postings { table, sets, moves: AtomicU64::new(0) }, PostingsWriter { table: writer, sets: 0, members: 0 }))
     }
 
     #[inline]
@@ -76,7 +80,22 @@ impl Postings {
     }
 
     /// Candidates for a key.
+    ///
+    /// The ids of a key may move to a set while the table is looked through: the set comes first, then `moves`
+    /// changes, then the ids go. Who has missed one of them finds `moves` changed, looks again and finds the set.
+    #[inline]
     pub(crate) fn find(&self, tag: u32) -> Found<'_> {
+        loop {
+            let before = self.moves.load(Acquire);
+            let found = self.look(tag);
+            if matches!(found, Found::Many(_)) || self.moves.load(Acquire) == before {
+                return found;
+            }
+        }
+    }
+
+    #[inline]
+    fn look(&self, tag: u32) -> Found<'_> {
         let mut few = SmallVec::new();
         let set = self.table.find(tag, |value| {
             if value & SET == 0 {
@@ -118,6 +137,7 @@ impl Postings {
                 writer.sets += 1;
                 writer.members += few.len() + 1;
                 self.table.put(&mut writer.table, context.readers, tag, Some(few[0]), SET | number as u32)?;
+                self.moves.fetch_add(1, Release);
                 few[1..].iter().for_each(|&member| self.table.remove(tag, member));
                 Ok(())
             }

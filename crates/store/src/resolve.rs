@@ -71,17 +71,18 @@ impl Default for DnCache {
 }
 
 impl DnCache {
-    /// Forgets what may no longer be true at a read point. To be called whenever the read point is a new one.
+    /// Forgets what may not be true at a read point. To be called whenever the read point is another one, be it
+    /// newer or older.
     #[inline]
     pub fn refresh(&mut self, read_point: ReadPoint<'_>) {
         let changed = read_point.shard.names_changed.load(Ordering::Acquire);
-        if changed > self.valid_from {
+        if self.valid_from != read_point.sequence && changed > self.valid_from.min(read_point.sequence) {
             self.forget();
         }
         self.valid_from = read_point.sequence;
     }
 
-    /// Forgets everything.
+    /// Forgets everything: the writer's own changes have no sequence of their own that would tell.
     pub(crate) fn forget(&mut self) {
         self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
         self.texts.iter_mut().for_each(|(id, _)| *id = 0);
@@ -178,7 +179,7 @@ impl<'a> ReadPoint<'a> {
         for key in all[1..below].iter().rev() {
             id = self.find(id.0, key).ok_or(Unresolved::NoSuchObject(Some(id)))?;
         }
-        if let Some(rest) = rest {
+        if let Some(rest) = rest.filter(|_| !self.shard.suffixes.any_below(&all[1..])) {
             cache.remember(rest, id.0);
         }
         keys.extend_from_slice(all[0]);

@@ -145,6 +145,25 @@ impl Heap {
         None
     }
 
+    /// Does `test` say yes to a version that a reader at `oldest` or later may see? It is given a sequence at which
+    /// the version is the one to see. Writer only, and no reader is older than `oldest`.
+    pub(crate) fn any_version(&self, id: u32, oldest: u64, mut test: impl FnMut(Object<'_>, u64) -> bool) -> bool {
+        let mut address = self.slots[id as usize].load(Ordering::Acquire) as usize;
+        while address != 0 {
+            let header = self.header(address);
+            let payload = self.bytes(address + header.len, header.object_len - header.len);
+            let object = Object { flags: header.flags, payload };
+            if header.flags & REMOVED == 0 && test(object, header.sequence.max(oldest)) {
+                return true;
+            }
+            if header.sequence <= oldest {
+                return false;
+            }
+            address = header.older;
+        }
+        false
+    }
+
     #[inline]
     fn header(&self, address: usize) -> Header {
         // One segment is never shorter than the longest header after an object's start plus slack, so reading the

@@ -139,6 +139,8 @@ pub(crate) struct Scratch {
     pub(crate) record: Vec<u8>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) key: Vec<u8>,
+    /// Ordering keys that the change under way dropped: number of the index and key.
+    pub(crate) dropped: Vec<(u16, u64)>,
 }
 
 /// A view of the shard at one commit sequence: everything published up to then and nothing later.
@@ -369,8 +371,13 @@ impl Shard {
         self.foreign_uuids.store(true, Ordering::Relaxed);
     }
 
+    /// A keyed permutation: no two superiors share a tag, so the count kept under a tag is that of one superior.
     pub(crate) fn child_tag(&self, parent: u32) -> u32 {
-        (mix(self.settings.key[1], &parent.to_le_bytes()) >> 32) as u32
+        let key = self.settings.key[1];
+        let mut tag = parent ^ key as u32;
+        tag = (tag ^ tag >> 16).wrapping_mul(0x85eb_ca6b);
+        tag = (tag ^ tag >> 13).wrapping_mul(0xc2b2_ae35);
+        tag ^ tag >> 16 ^ (key >> 32) as u32
     }
 
     pub(crate) fn dn_tag(&self, parent: u32, rdn_key: &[u8]) -> u32 {
@@ -451,6 +458,8 @@ impl<'s> Writer<'s> {
         let (shard, sequence) = (self.shard, self.sequence);
         shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
         shard.readers.publish(sequence);
+        // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
+        self.state.garbage.begin(sequence + 1);
         self.run_deferred();
         let state = &mut *self.state;
         state.garbage.collect(&shard.readers);

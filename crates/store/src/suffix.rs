@@ -38,6 +38,12 @@ impl Suffixes {
         })
     }
 
+    /// Does a naming context begin right below this name, so that not all just below it belong to it?
+    pub(crate) fn any_below(&self, rdn_keys: &[&[u8]]) -> bool {
+        let key = rdn_keys.concat();
+        self.0.iter().any(|suffix| suffix.rdns == rdn_keys.len() + 1 && suffix.key.ends_with(&key))
+    }
+
     /// The naming context with this key.
     pub(crate) fn with_key(&self, key: &[u8]) -> Option<&Suffix> {
         self.0.iter().find(|suffix| suffix.key == key)

@@ -53,9 +53,13 @@ struct Node<'a> {
 
 impl<'a> Node<'a> {
     fn read(heap: &'a Heap, id: u32, sequence: u64) -> Node<'a> {
-        let object = heap.read(id, sequence).expect("a node that is pointed to is there");
+        Node::find(heap, id, sequence).expect("a node that is pointed to is there")
+    }
+
+    fn find(heap: &'a Heap, id: u32, sequence: u64) -> Option<Node<'a>> {
+        let object = heap.read(id, sequence)?;
         assert!(object.flags & NODE != 0, "a tree points to nodes only");
-        Node { level: object.payload[0], body: &object.payload[3..] }
+        Some(Node { level: object.payload[0], body: &object.payload[3..] })
     }
 
     fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
@@ -363,7 +367,8 @@ pub(crate) fn next_leaf<'a>(heap: &'a Heap, root: u32, sequence: u64, from: From
     };
     let mut descend_to: Option<Item<'a>> = None;
     loop {
-        let mut node = Node::read(heap, root, sequence);
+        // The root of an index that was made later than the read point is not there yet: no items.
+        let Some(mut node) = Node::find(heap, root, sequence) else { return false };
         let mut next: Option<Item<'a>> = None;
         while node.level > 0 {
             let (entry, following) = node.child_for(descend_to.unwrap_or(start));

@@ -6,7 +6,6 @@ use crate::refused::Refused;
 use crate::shard::Writer;
 use crate::tree::{self, From, TreeWriter};
 use model::{Description, EntryId};
-use std::sync::atomic::Ordering;
 
 impl Writer<'_> {
     /// Deletes the entry with this DN.
@@ -32,9 +31,10 @@ impl Writer<'_> {
         let parent = entry.parent().0;
         self.later(Later::Dn { tag: shard.dn_tag(parent, &key), id: id.0 });
         self.leave_superior(parent, id.0);
-        shard.names_changed.store(self.sequence, Ordering::Release);
+        self.names_change();
         let version = self.sequence;
         shard.heap.put_removed(&mut self.state.heap, id.0, version);
+        self.settle_ordering(id.0);
         self.later(Later::Forget(id.0));
         self.count_entries(-1);
         Ok(id)

@@ -135,6 +135,10 @@ impl Writer<'_> {
         match change.kind {
             ChangeKind::Add => self.plan_adds(&mut edit.sets[at], &change.values),
             ChangeKind::Delete if !change.values.is_empty() => self.plan_removes(&mut edit.sets[at], &change.values),
+            ChangeKind::Delete if edit.sets[at].count() == 0 => {
+                let name = self.shard.schema.describe(change.description);
+                Err(Refused::NoSuchAttribute(format!("the entry has no attribute {name}")))
+            }
             ChangeKind::Delete => {
                 edit.sets[at].dropped = true;
                 Ok(())
@@ -288,6 +292,7 @@ impl Writer<'_> {
             sets.extend(after.map(|after| (set.description, after)));
         }
         self.write_entry(&Write { id, parent, entry: &checked, sets: &sets, naming, stamps })?;
+        self.settle_ordering(id);
         edit.entry = checked.into_raw();
         Ok(())
     }

@@ -10,7 +10,6 @@ use crate::refused::Refused;
 use crate::resolve::Unresolved;
 use crate::shard::Writer;
 use model::{Description, EntryId, TypeId, dn};
-use std::sync::atomic::Ordering;
 
 /// A modifyDN (RFC 4511 section 4.9).
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +125,7 @@ impl Writer<'_> {
             listed.map_err(|_| full)?;
             self.leave_superior(old.parent().0, id);
         }
-        shard.names_changed.store(self.sequence, Ordering::Release);
+        self.names_change();
         Ok(())
     }
 }

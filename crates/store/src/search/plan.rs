@@ -1,7 +1,7 @@
 //! Where the candidates of a search come from: the most selective index that the filter allows, else the scope.
 
 use super::filter::{Compiled, Item, Node, Test};
-use crate::index::{part_trigrams, prefix};
+use crate::index::{AttributeIndex, part_trigrams, prefix};
 use crate::postings::{Found, LiveSet};
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
@@ -50,7 +50,7 @@ enum Choice<'f> {
     Any(&'f [Node]),
 }
 
-impl ReadPoint<'_> {
+impl<'a> ReadPoint<'a> {
     /// Chooses where to look.
     pub(crate) fn plan(self, filter: &Compiled, base: EntryId, scope: Scope) -> Source {
         let by_scope = match scope {
@@ -117,11 +117,10 @@ impl ReadPoint<'_> {
     }
 
     fn item_len(self, item: &Item) -> Option<u64> {
-        let attribute_type = item.attribute_type?;
         if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { .. }) = (item.derived, &item.test) {
             return Some(1);
         }
-        let index = self.shard.indexes.of(attribute_type)?;
+        let index = self.index_for(item)?;
         let presence = || index.presence.as_ref().map(|set| u64::from(set.len()));
         let best = match &item.test {
             Test::Present => presence(),
@@ -137,6 +136,13 @@ impl ReadPoint<'_> {
             Test::Matches { .. } => None,
         };
         best.or_else(presence)
+    }
+
+    /// The index of an item's attribute, unless the item may be true of entries that the index does not know:
+    /// derived values are stored nowhere, and `:dn:` looks at superiors.
+    fn index_for(self, item: &Item) -> Option<&'a AttributeIndex> {
+        let looks_at_dn = matches!(item.test, Test::Matches { dn_attributes: true, .. });
+        if item.derived.is_some() || looks_at_dn { None } else { self.shard.indexes.of(item.attribute_type?) }
     }
 
     fn gather(self, estimate: &Estimate<'_>) -> Option<Source> {
@@ -174,7 +180,7 @@ impl ReadPoint<'_> {
         if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { normal, .. }) = (item.derived, &item.test) {
             return self.gather_uuid(attribute_type, normal);
         }
-        let index = self.shard.indexes.of(attribute_type)?;
+        let index = self.index_for(item)?;
         let by_presence = || index.presence.as_ref().map(|_| Source::Live(LiveKey::Presence(attribute_type)));
         let best = match &item.test {
             Test::Equal { normal, .. } => {
