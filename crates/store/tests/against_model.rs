@@ -1,0 +1,62 @@
+//! The store against a naive directory of maps and strings: 1,000,000 random operations, whose outcomes, content,
+//! searches and old read points must agree. `PANDO_SEED=7 PANDO_OPS=5000 cargo test --test against_model` runs one
+//! seed alone, with each taste.
+
+#![allow(clippy::disallowed_methods, reason = "tests may look at their environment")]
+
+#[path = "model/mod.rs"]
+mod naive;
+
+use naive::generate::{Random, Taste};
+use naive::run::{Plan, run};
+
+const CROWDED: Plan = Plan {
+    ops: 60_000,
+    taste: Taste { names: 12, members: 60, long_one_in: 400 },
+    entries: 60,
+    content_every: 250,
+    search_every: 8,
+    kept: 4,
+    indexed: true,
+};
+
+const WIDE: Plan = Plan {
+    ops: 125_000,
+    taste: Taste { names: 80, members: 200, long_one_in: 100 },
+    entries: 400,
+    content_every: 2500,
+    search_every: 60,
+    kept: 3,
+    indexed: true,
+};
+
+fn check(plan: Plan, seeds: std::ops::Range<u64>) {
+    let from_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = from_environment("PANDO_SEED").map_or(seeds, |seed| seed..seed + 1);
+    let ops = from_environment("PANDO_OPS").map_or(plan.ops, |ops| ops as usize);
+    for seed in seeds {
+        if let Err(text) = run(&mut Random::new(seed), Plan { ops, ..plan }) {
+            panic!("PANDO_SEED={seed}: {text}");
+        }
+    }
+}
+
+#[test]
+fn crowded_names() {
+    check(CROWDED, 1..6);
+}
+
+#[test]
+fn crowded_names_more() {
+    check(CROWDED, 6..10);
+}
+
+#[test]
+fn wide_trees() {
+    check(WIDE, 10..12);
+}
+
+#[test]
+fn wide_trees_without_old_readers() {
+    check(Plan { kept: 0, ..WIDE }, 12..14);
+}

@@ -1,0 +1,150 @@
+//! A run: many operations on both, and comparisons between them.
+
+use super::compare::{self, Differs};
+use super::directory::{Directory, Op};
+use super::generate::{self, Choices, Taste};
+use model::ResultCode;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use store::search::evaluate::Evaluator;
+use store::{DnCache, LongReadPoint, Reader, Shard};
+
+/// How much and how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) ops: usize,
+    pub(crate) taste: Taste,
+    /// Entries that the directory grows to.
+    pub(crate) entries: usize,
+    /// Operations between comparisons of the whole content.
+    pub(crate) content_every: usize,
+    /// Operations between searches.
+    pub(crate) search_every: usize,
+    /// Old read points kept.
+    pub(crate) kept: usize,
+    pub(crate) indexed: bool,
+}
+
+/// What a run has in hand.
+struct Run<'c, C> {
+    choices: &'c mut C,
+    plan: Plan,
+    shard: Arc<Shard>,
+    reader: Reader,
+    naive: Directory,
+    kept: Vec<(LongReadPoint, Directory)>,
+    cache: DnCache,
+    evaluator: Evaluator,
+    last: VecDeque<String>,
+}
+
+/// Runs a plan. `Err` tells what differs, after which operations.
+pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
+    let shard = compare::shard(plan.indexed);
+    let reader = compare::reader(&shard);
+    let mut run = Run {
+        choices,
+        plan,
+        shard,
+        reader,
+        naive: Directory::default(),
+        kept: Vec::new(),
+        cache: DnCache::default(),
+        evaluator: Evaluator::default(),
+        last: VecDeque::new(),
+    };
+    let mut done = 0;
+    while done < plan.ops {
+        done += match run.batch() {
+            Ok(count) => count,
+            Err(text) => return Err(run.report(done, &text)),
+        };
+        if let Err(text) = run.look(done) {
+            return Err(run.report(done, &text));
+        }
+    }
+    run.everything().map_err(|text| run.report(done, &text))
+}
+
+impl<C: Choices> Run<'_, C> {
+    fn report(&self, done: usize, text: &str) -> String {
+        let last: Vec<&str> = self.last.iter().map(String::as_str).collect();
+        let cut: String = text.chars().take(4000).collect();
+        format!("after {done} operations: {cut}\nthe last of them:\n{}", last.join("\n"))
+    }
+
+    fn note(&mut self, op: &Op, code: ResultCode) {
+        if self.last.len() == 12 {
+            self.last.pop_front();
+        }
+        let text: String = format!("{code}: {op:?}").chars().take(1500).collect();
+        self.last.push_back(text);
+    }
+
+    /// One to four operations that become visible at once.
+    fn batch(&mut self) -> Result<usize, String> {
+        let shard = Arc::clone(&self.shard);
+        let count = if self.choices.one_in(3) { 2 + self.choices.below(3) } else { 1 };
+        let mut writer = shard.writer();
+        for _ in 0..count {
+            let op = generate::op(self.choices, &self.naive, &self.plan.taste, self.plan.entries);
+            let real = compare::apply(&mut writer, &shard, &op);
+            let naive = self.naive.apply(&op).err().unwrap_or(ResultCode::Success);
+            let code = compare::code(&real);
+            self.note(&op, naive);
+            if code != naive {
+                return Err(format!("the store says {code} ({real:?}), the model {naive}"));
+            }
+        }
+        writer.publish();
+        Ok(count)
+    }
+
+    fn look(&mut self, done: usize) -> Differs {
+        let every = |times: usize| done % times < 2;
+        if every(self.plan.search_every) {
+            self.search_now()?;
+        }
+        if every(self.plan.content_every) {
+            let pin = self.reader.pin();
+            compare::content(pin.read_point(), &self.naive, &mut self.cache, true)?;
+        }
+        if self.plan.kept > 0 && self.choices.one_in(150) {
+            self.keep_or_release()?;
+        }
+        Ok(())
+    }
+
+    fn search_now(&mut self) -> Differs {
+        let (top, scope) = (generate::some_name(self.choices, &self.naive), generate::scope(self.choices));
+        let filter = generate::filter(self.choices, &self.plan.taste, 2);
+        if !self.kept.is_empty() && self.choices.one_in(4) {
+            let (old, naive) = &self.kept[self.choices.below(self.kept.len())];
+            return compare::searches(old.read_point(), naive, &mut self.evaluator, &top, scope, &filter)
+                .map_err(|text| format!("at an old read point: {text}"));
+        }
+        let pin = self.reader.pin();
+        compare::searches(pin.read_point(), &self.naive, &mut self.evaluator, &top, scope, &filter)
+    }
+
+    /// Pins what is published now, or looks at what was pinned before and lets it go.
+    fn keep_or_release(&mut self) -> Differs {
+        if self.kept.len() < self.plan.kept {
+            let long = self.reader.pin().extend().ok_or("too many readers")?;
+            self.kept.push((long, self.naive.clone()));
+            return Ok(());
+        }
+        let at = self.choices.below(self.kept.len());
+        let (long, naive) = self.kept.swap_remove(at);
+        compare::content(long.read_point(), &naive, &mut self.cache, false)
+            .map_err(|text| format!("at an old read point: {text}"))
+    }
+
+    fn everything(&mut self) -> Differs {
+        while let Some((long, naive)) = self.kept.pop() {
+            compare::content(long.read_point(), &naive, &mut self.cache, false)?;
+        }
+        let pin = self.reader.pin();
+        compare::content(pin.read_point(), &self.naive, &mut self.cache, true)
+    }
+}
