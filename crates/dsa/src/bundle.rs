@@ -22,7 +22,7 @@ use store::search::EqualityHint;
 use store::{Pin, ReadPoint, Target};
 
 /// Requests of one group: as many cache misses as the memory system likes to have in flight.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 /// Updates in one batch of the writer at most, so that other threads' updates do not wait long.
 const BATCH_MAX: usize = 256;
 
@@ -96,22 +96,20 @@ fn execute(session: &mut Session, worker: &mut Worker, group: &mut Group<'_>, ou
         dsa.system.refresh_monitor(dsa, *now);
     }
     let mut next = 0;
-    let mut hints_hold = true;
+    let mut is_first = true;
     while next < group.len() && !session.closing {
-        if is_update(&group[next]) {
+        if is_update(&group[next]) && !is_first {
             next = update(session, dsa, scratch, counters, *now, group, next, out);
-            hints_hold = false;
             continue;
         }
         let pin = reader.pin();
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
         scratch.keys.clear();
-        if next == 0 {
+        // What was worked out for the whole group holds until its first update.
+        let hints_hold = std::mem::take(&mut is_first);
+        if hints_hold {
             prefetch(read_point, scratch, group);
-            if is_update(&group[0]) {
-                continue;
-            }
         }
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());

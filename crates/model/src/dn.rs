@@ -38,7 +38,16 @@ impl std::error::Error for DnError {}
 /// Splits the leftmost RDN off, unparsed: `uid=a,dc=b` gives `uid=a` and `dc=b`. The second part is `None`
 /// when there is no comma. Knows escapes and, as clients still send them, quoted values and `;`.
 pub fn split_first(dn: &[u8]) -> (&[u8], Option<&[u8]>) {
-    let mut at = 0;
+    // The common case has no escape and no quote before the first comma.
+    match dn.iter().position(|&b| CLASS[b as usize] & STOPS_SPLIT != 0) {
+        None => (dn, None),
+        Some(at) if matches!(dn[at], b',' | b';') => (&dn[..at], Some(&dn[at + 1..])),
+        Some(at) => split_first_escaped(dn, at),
+    }
+}
+
+#[cold]
+fn split_first_escaped(dn: &[u8], mut at: usize) -> (&[u8], Option<&[u8]>) {
     let mut quoted = false;
     while at < dn.len() {
         match dn[at] {
@@ -50,6 +59,33 @@ pub fn split_first(dn: &[u8]) -> (&[u8], Option<&[u8]>) {
         at += 1;
     }
     (dn, None)
+}
+
+/// What a byte may mean in a DN.
+const STOPS_SPLIT: u8 = 1;
+/// It can stand in a value as it is, anywhere.
+const PLAIN: u8 = 2;
+
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        if matches!(b, b'\\' | b'"' | b',' | b';') {
+            class[byte] |= STOPS_SPLIT;
+        }
+        if b.is_ascii_graphic() && !matches!(b, b'"' | b'+' | b',' | b';' | b'<' | b'>' | b'\\' | b'=' | b'#') {
+            class[byte] |= PLAIN;
+        }
+        byte += 1;
+    }
+    class
+};
+
+/// Can this value stand in a DN as it is, without an escape?
+#[inline]
+pub fn is_plain_value(value: &[u8]) -> bool {
+    value.iter().all(|&b| CLASS[b as usize] & PLAIN != 0)
 }
 
 /// Parses a whole DN, leftmost RDN first. The empty string is the root: no RDNs.
@@ -267,8 +303,7 @@ fn strip_oid_prefix(attribute_type: &[u8]) -> &[u8] {
 /// Appends a value as RFC 4514 section 2.4 wants it written. UTF-8 stays as it is; control characters and
 /// bytes that are not UTF-8 become `\xx`.
 pub fn escape_value(value: &[u8], out: &mut Vec<u8>) {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@:/()*!?$%&'[]{}|~^`".contains(&b);
-    if value.iter().all(|&b| plain(b)) {
+    if is_plain_value(value) {
         out.extend_from_slice(value);
         return;
     }

@@ -34,7 +34,30 @@ impl Edges {
 
 /// Prepares a value or a part of one; `fold` makes upper and lower case alike. A whole value has one space at
 /// each end and two wherever it has any inside, so that a part which ends or begins with a space finds one.
+#[inline]
 pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
+    if edges == Edges::VALUE && is_one_short_word(value) {
+        let mut word = [b' '; SHORT + 2];
+        word[1..=value.len()].copy_from_slice(value);
+        if fold {
+            word.make_ascii_lowercase();
+        }
+        out.extend_from_slice(&word[..value.len() + 2]);
+        return Ok(());
+    }
+    prepare_any(value, fold, edges, out)
+}
+
+/// Bytes of a word that takes the shortest way.
+const SHORT: usize = 30;
+
+/// Printable ASCII without spaces, as nearly every login name and number is.
+#[inline]
+fn is_one_short_word(value: &[u8]) -> bool {
+    (1..=SHORT).contains(&value.len()) && value.iter().fold(true, |all, b| all & b.is_ascii_graphic())
+}
+
+fn prepare_any(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
     if edges == Edges::VALUE && !value.is_empty() && value.iter().all(u8::is_ascii_graphic) {
         out.reserve(value.len() + 2);
         out.push(b' ');

@@ -6,6 +6,7 @@ mod delete;
 mod modify;
 mod modify_dn;
 mod name;
+mod replace;
 mod prepared;
 mod sets;
 mod write;

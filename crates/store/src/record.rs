@@ -113,6 +113,11 @@ impl<'a> EntryRef<'a> {
         EntryId(u32::from_le_bytes(self.payload[3..7].try_into().expect("four bytes")))
     }
 
+    /// Bytes of the record.
+    pub(crate) fn len(&self) -> usize {
+        self.payload.len()
+    }
+
     /// Who and when.
     pub fn stamps(&self) -> Stamps {
         let created = Csn(self.u64_at(7));
@@ -146,6 +151,17 @@ impl<'a> EntryRef<'a> {
         })
     }
 
+    /// The bytes of each slot as they lie in the record.
+    pub(crate) fn raw_slots(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut rest = &self.payload[self.values_at()..];
+        self.shape.slots.iter().map(move |slot| {
+            let (_, next) = read_slot(slot.form, rest);
+            let raw = &rest[..rest.len() - next.len()];
+            rest = next;
+            raw
+        })
+    }
+
     /// The values of the slot at a position of the shape.
     #[inline]
     pub fn slot(&self, position: usize) -> Values<'a> {
@@ -153,11 +169,35 @@ impl<'a> EntryRef<'a> {
     }
 
     /// The distinguished values, with their positions in the shape.
+    #[inline]
     pub fn naming(&self) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a, '_> {
-        self.shape.naming.iter().map(|&at| match self.slot(at as usize) {
-            Values::Inline(mut values) => (at as usize, values.next().expect("an attribute has a value")),
-            Values::Set(_) => unreachable!("a naming attribute is never kept as a set"),
-        })
+        self.shape.naming.iter().map(|&at| (at as usize, self.first_value(at as usize)))
+    }
+
+    /// The first value of a slot that is not a set.
+    #[inline]
+    fn first_value(&self, position: usize) -> &'a [u8] {
+        let mut rest = &self.payload[self.values_at()..];
+        for slot in &self.shape.slots[..position] {
+            rest = skip_slot(slot.form, rest);
+        }
+        match self.shape.slots[position].form {
+            Form::One => split_value(rest).0,
+            Form::Many => split_value(&rest[2..]).0,
+            Form::Set => unreachable!("a naming attribute is never kept as a set"),
+        }
+    }
+}
+
+#[inline]
+fn skip_slot(form: Form, bytes: &[u8]) -> &[u8] {
+    match form {
+        Form::One => split_value(bytes).1,
+        Form::Many => {
+            let count = u16::from_le_bytes([bytes[0], bytes[1]]);
+            (0..count).fold(&bytes[2..], |rest, _| split_value(rest).1)
+        }
+        Form::Set => &bytes[SET_BYTES..],
     }
 }
 
@@ -172,11 +212,7 @@ fn read_slot(form: Form, bytes: &[u8]) -> (Values<'_>, &[u8]) {
         }
         Form::Many => {
             let count = u16::from_le_bytes([bytes[0], bytes[1]]);
-            let mut rest = &bytes[2..];
-            for _ in 0..count {
-                rest = split_value(rest).1;
-            }
-            (Values::Inline(Inline { count, bytes: &bytes[2..] }), rest)
+            (Values::Inline(Inline { count, bytes: &bytes[2..] }), skip_slot(form, bytes))
         }
         Form::Set => {
             let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));

@@ -371,8 +371,7 @@ pub(crate) fn rdn_key<'r>(schema: &Schema, rdn: &'r [u8], out: &mut Vec<u8>) -> 
     // The common case: one AVA, nothing escaped, no old forms.
     if let Some(equals) = rdn.iter().position(|&b| b == b'=') {
         let (name, value) = (&rdn[..equals], &rdn[equals + 1..]);
-        let plain = |b: &u8| !matches!(b, b'\\' | b'"' | b'+' | b'<' | b'>' | b';' | b',' | 0);
-        let simple = value.iter().all(plain) && !matches!(value, [] | [b'#' | b' ', ..] | [.., b' ']);
+        let simple = !value.is_empty() && dn::is_plain_value(value);
         if let (true, Some(attribute_type)) = (simple, schema.find_type(name)) {
             out.push(1);
             return push_ava(schema, attribute_type, value, out).map(|()| value);

@@ -19,7 +19,7 @@ use proto::result::{encode_done, encode_result};
 use proto::tag;
 use std::collections::VecDeque;
 use store::search::evaluate::Truth;
-use store::search::{Compiled, Cursor, Step};
+use store::search::{Compiled, Cursor, FewCandidates, Step};
 use store::{EntryRef, LongReadPoint, Pin, ReadPoint, Target, Unresolved};
 
 /// Candidates that a search looks at inside its bundle, and in one slice afterwards.
@@ -115,6 +115,11 @@ pub(crate) fn run(
         let entry = read_point.entry(base.id).expect("the base was just found");
         return run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out);
     }
+    if requested.paged.is_none() && request.size_limit == 0 && request.scope != Scope::Base {
+        if let Some(candidates) = read_point.few_candidates(&filter) {
+            return run_few(reading, around, id, read_point, candidates, &filter, asked, request.scope, &base, out);
+        }
+    }
     let running = match begin(reading, id, request, requested, read_point, &base, filter, reads, out) {
         Some(running) => running,
         None => return,
@@ -138,16 +143,16 @@ enum Refusal {
 fn find_base(reading: &mut Reading<'_>, around: &Around<'_, '_>, request: &Search<'_>) -> Result<Base, Refusal> {
     let Scratch { evaluator, keys, system_evaluator, .. } = &mut *reading.scratch;
     let cache = &mut evaluator.cache;
-    let target = match around.hint {
-        Some(target) => Ok(target),
+    let read_point = reading.read_point;
+    let found = match around.hint {
+        Some(target) => {
+            read_point.lookup(&target, keys, cache).ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target)))
+        }
         None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
-        None => reading.read_point.target(request.base, cache, keys),
+        None => read_point.resolve(request.base, cache),
     };
-    let unresolved = match target {
-        Ok(target) => match reading.read_point.lookup(&target, keys, cache) {
-            Some(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
-            None => Unresolved::NoSuchObject(reading.read_point.matched(&target)),
-        },
+    let unresolved = match found {
+        Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
         Err(unresolved) => unresolved,
     };
     if unresolved != Unresolved::NoSuchObject(None) {
@@ -201,8 +206,43 @@ fn run_base(
         let large =
             templates.write(out, id, read_point, entry, asked, &reading.dsa.rules, cache, base.is_root_dse);
         if let Some(large) = large {
-            let cursor = Cursor::finished();
+            let cursor = Cursor::over(base.id, Scope::Base, filter.clone(), &[]);
             let running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
+            return put_under_way(around, running, asked.selectors, Some(large), out);
+        }
+    }
+    encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
+}
+
+/// Runs the search that logins and phone networks are made of: one equality assertion, a few candidates.
+#[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
+fn run_few(
+    reading: &mut Reading<'_>,
+    around: &mut Around<'_, '_>,
+    id: i32,
+    read_point: ReadPoint<'_>,
+    mut candidates: FewCandidates,
+    filter: &Compiled,
+    asked: Asked<'_>,
+    scope: Scope,
+    base: &Base,
+    out: &mut Vec<u8>,
+) {
+    let scratch = &mut *reading.scratch;
+    candidates.sort_unstable();
+    for (position, candidate) in candidates.iter().enumerate() {
+        let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
+        if !read_point.is_in_scope(&entry, base.id, scope)
+            || scratch.evaluator(base.is_system).evaluate(filter, &entry, read_point) != Truth::True
+        {
+            continue;
+        }
+        let (templates, cache) = scratch.writer(base.is_system);
+        count(&around.counters.entries, 1);
+        let large = templates.write(out, id, read_point, &entry, asked, &reading.dsa.rules, cache, false);
+        if let Some(large) = large {
+            let rest = Cursor::over(base.id, scope, filter.clone(), &candidates[position + 1..]);
+            let running = Running::new(id, rest, asked, base, reading.now.monotonic_ns);
             return put_under_way(around, running, asked.selectors, Some(large), out);
         }
     }

@@ -58,6 +58,9 @@ impl Writer<'_> {
     pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
         let id = self.existing(modify.dn)?;
         let old = self.view().entry(id).expect("it was just found");
+        if let Some(outcome) = self.replace_values(&old, &modify, stamp) {
+            return outcome.map(|()| id);
+        }
         let mut edit = self.begin_edit(&old);
         let outcome = self.change_entry(&old, &mut edit, &modify, stamp);
         self.state.scratch.entry = edit.entry.into_cleared();

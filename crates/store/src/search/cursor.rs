@@ -99,17 +99,10 @@ impl Cursor {
         Cursor { base, scope, filter, source, next, slice: Vec::new(), exhausted: false }
     }
 
-    /// A cursor that yields nothing more.
-    pub fn finished() -> Cursor {
-        Cursor {
-            base: EntryId(0),
-            scope: Scope::Base,
-            filter: Compiled(super::filter::Node::False),
-            source: Source::Nothing,
-            next: 0,
-            slice: Vec::new(),
-            exhausted: true,
-        }
+    /// A cursor over known candidates, ascending.
+    pub fn over(base: EntryId, scope: Scope, filter: Compiled, candidates: &[u32]) -> Cursor {
+        let source = Source::Ids(candidates.to_vec());
+        Cursor { base, scope, filter, source, next: 0, slice: Vec::new(), exhausted: false }
     }
 
     /// Looks at up to `budget` candidates, taking from it what was used.

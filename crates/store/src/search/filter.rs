@@ -81,8 +81,9 @@ fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node
         Filter::And(parts) => Node::And(all(parts)),
         Filter::Or(parts) => Node::Or(all(parts)),
         Filter::Not(part) => Node::Not(Box::new(compile(part, schema, readable))),
+        // Every entry has an object class, and nearly every base search asks just for that.
+        Filter::Present(b"objectClass") => Node::True,
         Filter::Present(attribute) => match described(schema, attribute, readable) {
-            // Every entry has an object class.
             Some((t, OptionsId::NONE)) if t == schema.well_known().object_class => Node::True,
             Some(found) => item(schema, found, Test::Present),
             None => Node::Undefined,

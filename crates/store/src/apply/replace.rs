@@ -1,0 +1,93 @@
+//! The modify that directories are made of: values of single-valued attributes are replaced, nothing else. The shape
+//! stays, so the record is copied slot by slot with the new values in their places.
+
+use super::{ChangeKind, Modify, Stamp};
+use crate::record::{self, EntryRef, Stamps, Values};
+use crate::refused::Refused;
+use crate::shape::{Form, Slot};
+use crate::shard::Writer;
+use schema::CheckOptions;
+use smallvec::SmallVec;
+
+/// Changes that are looked at for this; more of them go the general way.
+const CHANGES_MAX: usize = 4;
+
+/// The slot that each change is about.
+type Places = SmallVec<[usize; CHANGES_MAX]>;
+
+impl Writer<'_> {
+    /// Carries a modify out, if it only gives new values to attributes that have one value and keep one. `None` if
+    /// it does more, or may not: then nothing was done.
+    pub(super) fn replace_values(
+        &mut self,
+        old: &EntryRef<'_>,
+        modify: &Modify<'_, '_>,
+        stamp: Stamp,
+    ) -> Option<Result<(), Refused>> {
+        let places = self.places(old, modify)?;
+        Some(self.replace_at(old, modify, &places, stamp))
+    }
+
+    fn places(&self, old: &EntryRef<'_>, modify: &Modify<'_, '_>) -> Option<Places> {
+        if modify.changes.is_empty() || modify.changes.len() > CHANGES_MAX || modify.keep_operational {
+            return None;
+        }
+        let mut places = Places::new();
+        for change in modify.changes {
+            let place = old.shape.position(change.description)?;
+            let definition = self.shard.schema.attribute_type(change.description.attribute_type);
+            let suits = change.kind == ChangeKind::Replace
+                && change.values.len() == 1
+                && old.shape.slots[place] == Slot { description: change.description, form: Form::One }
+                && !old.shape.naming.contains(&(place as u16))
+                && !definition.no_user_modification
+                && !places.contains(&place);
+            if !suits {
+                return None;
+            }
+            places.push(place);
+        }
+        Some(places)
+    }
+
+    fn replace_at(
+        &mut self,
+        old: &EntryRef<'_>,
+        modify: &Modify<'_, '_>,
+        places: &Places,
+        stamp: Stamp,
+    ) -> Result<(), Refused> {
+        let shard = self.shard;
+        let mut bytes = 0;
+        for change in modify.changes {
+            bytes += change.values[0].len() + 64;
+            if shard.settings.schema_check {
+                let value = std::iter::once(change.values[0]);
+                let checked = shard.schema.check_attribute_values(change.description, value, CheckOptions::COMPLETE);
+                checked.map_err(Refused::Schema)?;
+            }
+        }
+        self.claim(bytes + old.len() + 4096)?;
+        for (change, place) in modify.changes.iter().zip(places) {
+            if shard.indexes.cover(change.description.attribute_type)
+                && let Values::Inline(before) = old.slot(*place)
+            {
+                self.index_change(old.id.0, change.description, before, change.values.iter().copied())?;
+            }
+        }
+        let mut out = std::mem::take(&mut self.state.scratch.record);
+        let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
+        let flags = record::begin(&mut out, old.shape.number, old.parent().0, &stamps);
+        for (position, raw) in old.raw_slots().enumerate() {
+            match places.iter().position(|place| *place == position) {
+                Some(at) => record::push_value(&mut out, modify.changes[at].values[0]),
+                None => out.extend_from_slice(raw),
+            }
+        }
+        let version = self.version();
+        shard.heap.put(&mut self.state.heap, old.id.0, flags, version, &out);
+        self.settle_ordering(old.id.0);
+        self.state.scratch.record = out;
+        Ok(())
+    }
+}
