@@ -59,7 +59,7 @@ pub(crate) fn run(session: &mut Session, worker: &mut Worker, input: &[u8], out:
         }
         let done = execute(session, worker, &mut group, out);
         if done < group.len() {
-            // A half-written answer must be finished before the rest is looked at.
+            // A half-written answer must be finished before the rest is looked at, and a long one be sent.
             consumed = group[done - 1].end;
         }
         if session.is_in_message() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
@@ -118,7 +118,7 @@ fn execute(session: &mut Session, worker: &mut Worker, group: &mut Group<'_>, ou
             let hint = if hints_hold { group[next].hint } else { Hint::Nothing };
             looking.run(session, &group[next].message, hint, out);
             next += 1;
-            if session.is_in_message() {
+            if session.is_in_message() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
         }

@@ -75,6 +75,8 @@ pub(crate) struct Asked<'a> {
 /// The rest of an entry that is too long to be written at once.
 #[derive(Default)]
 pub(crate) struct Large {
+    /// Where its message begins in the out buffer that it was begun in.
+    pub(crate) begin: usize,
     parts: VecDeque<Part>,
 }
 
@@ -128,7 +130,7 @@ impl Templates {
             read_point.write_dn(entry, cache, &mut dn);
         }
         let template = self.template(index, kept, entry.shape, is_root_dse, schema, rules);
-        let mut large = Large::default();
+        let mut large = Large { begin: out.len(), parts: VecDeque::new() };
         template.fill(read_point, entry, cache, &mut attributes, &mut large);
         let parts: usize = large.parts.iter().map(Part::len).sum();
         put_entry_head(out, message_id, &dn, parts + attributes.len());
