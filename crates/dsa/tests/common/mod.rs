@@ -12,7 +12,7 @@ use proto::message::{Frame, frame};
 use proto::op::modify::{Changes, change_list};
 use proto::op::{Add, Authentication, Bind, Compare, Extended, Modify, ModifyDn, ModifyKind, Search};
 use proto::{Reply, Request, Response, filter_string};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::{IndexSettings, Settings};
 
 pub const ROOT_DN: &str = "cn=admin,dc=example";
@@ -145,6 +145,13 @@ fn outcome(reply: &Reply<'_>) -> Outcome {
     outcome
 }
 
+/// The standard schema, read once.
+pub fn standard_schema() -> Arc<schema::Schema> {
+    static SCHEMA: OnceLock<Arc<schema::Schema>> = OnceLock::new();
+    let build = || Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
+    Arc::clone(SCHEMA.get_or_init(build))
+}
+
 /// What the agent of the tests is configured with.
 pub fn config() -> Config {
     let index = |attribute: &str| IndexSettings {
@@ -184,9 +191,7 @@ pub struct Client {
 impl Client {
     /// Over an empty directory, nobody bound.
     pub fn empty(config: Config) -> Client {
-        let schema =
-            Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
-        let dsa = Dsa::new(config, schema).expect("memory is plenty");
+        let dsa = Dsa::new(config, standard_schema()).expect("memory is plenty");
         Client::of(&dsa)
     }
 
