@@ -14,8 +14,8 @@ const CROWDED: Plan = Plan {
     ops: 60_000,
     taste: Taste { names: 12, members: 60, long_one_in: 400 },
     entries: 60,
-    content_every: 250,
-    search_every: 8,
+    content_every: 600,
+    search_every: 20,
     kept: 4,
     indexed: true,
 };
@@ -24,8 +24,8 @@ const WIDE: Plan = Plan {
     ops: 125_000,
     taste: Taste { names: 80, members: 200, long_one_in: 100 },
     entries: 400,
-    content_every: 2500,
-    search_every: 60,
+    content_every: 5000,
+    search_every: 100,
     kept: 3,
     indexed: true,
 };
