@@ -1,0 +1,149 @@
+//! In steady state a base search takes no memory from the heap. A counting allocator proves it; the same is counted
+//! and printed for other operations: `cargo test -p pando-dsa --test no_allocation -- --nocapture`.
+
+mod common;
+
+use common::*;
+use dsa::State;
+use model::{Filter, Scope};
+use proto::op::{Changes, Modify, ModifyKind};
+use proto::{Request, filter_string};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// Requests of one bundle.
+const BUNDLE: usize = 1000;
+/// People that the requests ask for.
+const PEOPLE: usize = 500;
+
+thread_local! {
+    /// Allocations of this thread: other tests run on others.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: everything is handed on to the system's allocator; counting touches no memory but the thread's own cell,
+// which needs no initialisation and no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A client that is bound as an ordinary user or as root, over [`PEOPLE`] people.
+fn client(as_root: bool) -> Client {
+    let mut client = Client::new();
+    add_people(&mut client, PEOPLE);
+    if !as_root {
+        client.bind(ADA, "lace");
+    }
+    client
+}
+
+/// A bundle of one request for each of many people.
+fn bundle(client: &mut Client, mut one: impl FnMut(&mut Client, usize) -> Vec<u8>) -> Vec<u8> {
+    (0..BUNDLE).flat_map(|n| one(client, n * 7 % PEOPLE)).collect()
+}
+
+/// Feeds a bundle over and over; the allocations of the last time, and its answers.
+fn steady(client: &mut Client, input: &[u8]) -> (u64, Vec<u8>) {
+    let mut out = Vec::with_capacity(8 << 20);
+    let mut allocations = 0;
+    for _ in 0..4 {
+        out.clear();
+        let before = ALLOCATIONS.get();
+        let mut at = 0;
+        while at < input.len() {
+            let feed = client.session.feed(&mut client.worker, &input[at..], &mut out);
+            assert_eq!(feed.state, State::Idle);
+            at += feed.consumed;
+        }
+        allocations = ALLOCATIONS.get() - before;
+    }
+    (allocations, out)
+}
+
+fn base_searches(client: &mut Client, filter: Filter<'_>, attributes: &[&str]) -> Vec<u8> {
+    let selection = selection(attributes);
+    bundle(client, |client, n| {
+        let base = format!("uid=n{n},ou=people,dc=example");
+        client.encode(&Request::Search(search_for(&base, Scope::Base, filter.clone(), &selection)), &[]).1
+    })
+}
+
+/// Reports what a bundle took, and checks that everything was answered with so many messages.
+fn report(what: &str, client: &mut Client, input: &[u8], messages: usize) -> u64 {
+    let (allocations, out) = steady(client, input);
+    assert_eq!(answers(&out).len(), messages);
+    println!("{what}: {allocations} allocations in {BUNDLE} operations");
+    allocations
+}
+
+#[test]
+fn base_search_without_attributes() {
+    let mut client = client(false);
+    let input = base_searches(&mut client, Filter::Present(b"objectClass"), &["1.1"]);
+    assert_eq!(report("base search, 1.1", &mut client, &input, 2 * BUNDLE), 0);
+}
+
+#[test]
+fn base_search_with_all_attributes() {
+    let mut client = client(false);
+    let input = base_searches(&mut client, Filter::Present(b"objectClass"), &[]);
+    assert_eq!(report("base search, all attributes", &mut client, &input, 2 * BUNDLE), 0);
+    let input = base_searches(&mut client, Filter::Present(b"objectClass"), &["cn", "sn", "mail"]);
+    assert_eq!(report("base search, three attributes", &mut client, &input, 2 * BUNDLE), 0);
+}
+
+/// Not promised, but worth knowing.
+#[test]
+fn other_operations_are_counted() {
+    let mut client = client(false);
+    let operational = base_searches(&mut client, Filter::Present(b"objectClass"), &["*", "+"]);
+    report("base search, operational attributes", &mut client, &operational, 2 * BUNDLE);
+    let filter = filter_string::parse(b"(&(objectClass=person)(sn=number))").expect("a filter");
+    let filtered = base_searches(&mut client, filter.filter(), &["1.1"]);
+    report("base search, (&(objectClass=person)(sn=number))", &mut client, &filtered, 2 * BUNDLE);
+    let none = selection(&["1.1"]);
+    let equality = bundle(&mut client, |client, n| {
+        let filter = filter_string::parse(format!("(uid=n{n})").as_bytes()).expect("a filter");
+        let search = search_for("dc=example", Scope::Subtree, filter.filter(), &none);
+        client.encode(&Request::Search(search), &[]).1
+    });
+    report("equality search", &mut client, &equality, 2 * BUNDLE);
+    let compare = bundle(&mut client, |client, n| {
+        let dn = format!("uid=n{n},ou=people,dc=example");
+        let assertion = model::filter::Assertion { attribute: b"sn", value: b"Number" };
+        client.encode(&Request::Compare(proto::op::Compare { dn: dn.as_bytes(), assertion }), &[]).1
+    });
+    report("compare", &mut client, &compare, BUNDLE);
+}
+
+#[test]
+fn modifies_are_counted() {
+    let mut client = client(true);
+    let input = bundle(&mut client, |client, n| {
+        let (dn, value) = (format!("uid=n{n},ou=people,dc=example"), "x".repeat(8 + n % 90));
+        let changes = changes_of(&[(ModifyKind::Replace, "description", &[&value])]);
+        let changes = Changes::parse(&changes).expect("just encoded");
+        client.encode(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), &[]).1
+    });
+    report("modify", &mut client, &input, BUNDLE);
+}
