@@ -1,40 +1,88 @@
-//! The progress bar of an import.
+//! The progress of an import: a bar on a terminal, a line now and then elsewhere.
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use server::import::Progress;
+use bulk::{Progress, Summary};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, stderr};
+use std::time::Duration;
 
-/// A bar on standard error; nothing is drawn where that is not a terminal.
-pub(crate) struct Bar(ProgressBar);
+/// Time between two lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// What is shown on standard error while an import goes on.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    /// No terminal: when the next line is due.
+    line_due: Option<Duration>,
+}
 
 impl Bar {
-    /// A bar that is not drawn until something has happened.
+    /// Nothing is shown until something has happened.
     pub(crate) fn new() -> Bar {
-        let style = ProgressStyle::with_template(
-            "importing {wide_bar} {percent:>3} %  {msg}  {binary_bytes_per_sec}  {eta} left",
-        );
-        Bar(ProgressBar::new(0).with_style(style.expect("the template is well-formed")))
+        let style = ProgressStyle::with_template("importing {wide_bar} {percent:>3} %  {msg}  {eta} left");
+        let bar = ProgressBar::new(0).with_style(style.expect("the template is well-formed"));
+        Bar { bar, line_due: (!stderr().is_terminal()).then_some(LINE_EVERY) }
     }
 
-    /// Shows how far it is.
-    pub(crate) fn show(&self, progress: Progress, bytes_total: u64) {
-        self.0.set_length(bytes_total);
-        self.0.set_position(progress.bytes);
-        self.0.set_message(format!("{} entries/s", HumanCount(self.rate(progress))));
+    /// Shows how far it is of `bytes_total`; 0 if that is not known.
+    pub(crate) fn show(&mut self, progress: Progress, bytes_total: u64) {
+        let elapsed = self.bar.elapsed();
+        let text = rates(progress.entries, progress.bytes, elapsed);
+        match &mut self.line_due {
+            None => {
+                self.bar.set_length(bytes_total.max(progress.bytes));
+                self.bar.set_position(progress.bytes);
+                self.bar.set_message(text);
+            }
+            Some(due) if elapsed >= *due => {
+                *due = elapsed + LINE_EVERY;
+                let left = match bytes_total.checked_sub(progress.bytes) {
+                    Some(left) if bytes_total > 0 && progress.bytes > 0 => {
+                        let left = elapsed.mul_f64(left as f64 / progress.bytes as f64);
+                        format!(
+                            "{} % of {:.1} MB, ",
+                            progress.bytes * 100 / bytes_total,
+                            bytes_total as f64 / 1e6
+                        ) + &format!("{} left", HumanDuration(left))
+                    }
+                    _ => format!("{:.1} MB so far", progress.bytes as f64 / 1e6),
+                };
+                eprintln!("importing: {} entries, {text}, {left}", HumanCount(progress.entries));
+            }
+            Some(_) => {}
+        }
     }
 
-    /// Takes it away and says in one line what was done.
-    pub(crate) fn finish(self, progress: Progress) {
-        let seconds = self.0.elapsed().as_secs_f64();
-        self.0.finish_and_clear();
-        eprintln!(
-            "imported {} entries in {seconds:.1} s: {} entries/s, {:.1} MB/s",
-            HumanCount(progress.entries),
-            HumanCount(self.rate(progress)),
-            progress.bytes as f64 / 1e6 / seconds.max(1e-9),
-        );
+    /// Takes the bar away.
+    pub(crate) fn clear(self) {
+        self.bar.finish_and_clear();
     }
 
-    fn rate(&self, progress: Progress) -> u64 {
-        (progress.entries as f64 / self.0.elapsed().as_secs_f64().max(1e-9)) as u64
+    /// Takes the bar away and says in one line what was done.
+    pub(crate) fn finish(self, summary: Summary) {
+        let elapsed = self.bar.elapsed();
+        self.clear();
+        let rates = rates(summary.entries, summary.bytes, elapsed);
+        let (entries, seconds) = (HumanCount(summary.entries), elapsed.as_secs_f64());
+        eprintln!("imported {entries} entries in {seconds:.1} s: {rates}");
+    }
+}
+
+fn rates(entries: u64, bytes: u64, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64().max(1e-9);
+    format!(
+        "{} entries/s, {:.1} MB/s",
+        HumanCount((entries as f64 / seconds) as u64),
+        bytes as f64 / 1e6 / seconds
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_per_second() {
+        assert_eq!(rates(3_000_000, 240_000_000, Duration::from_secs(2)), "1,500,000 entries/s, 120.0 MB/s");
+        assert!(!rates(0, 0, Duration::ZERO).is_empty());
     }
 }

@@ -6,7 +6,7 @@ use env::clock::SystemClock;
 use env::entropy::SystemEntropy;
 use env::net::{self, TcpBound};
 use server::config::{self, Config, Fault};
-use server::directory;
+use server::{directory, import};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -200,12 +200,13 @@ fn serve(config: &Config) -> Result<(), End> {
     let bound = bind(config)?;
     let dsa = directory::create(config, schema, &clock, &mut SystemEntropy);
     let dsa = dsa.map_err(|error| End::failed("the directory cannot be made", error))?;
-    let bar = Bar::new();
-    let loaded = directory::load(config, &dsa, &clock, |progress, total| bar.show(progress, total));
+    let mut bar = Bar::new();
+    let loaded = import::load(config, dsa.shard(), &clock, |progress, total| bar.show(progress, total));
     match loaded {
-        Ok(Some(progress)) => bar.finish(progress),
-        Ok(None) => {}
+        Ok(Some(summary)) => bar.finish(summary),
+        Ok(None) => bar.clear(),
         Err(faults) => {
+            bar.clear();
             return Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() });
         }
     }

@@ -1,7 +1,6 @@
 //! The directory that a configuration describes: its schema, then the store and the agent over it.
 
 use crate::config::{Anonymous, Config, Fault, Problem};
-use crate::import::{self, Progress};
 use dsa::Dsa;
 use dsa::config::SearchLimits;
 use env::clock::Clock;
@@ -104,27 +103,6 @@ fn settings(config: &Config, entropy: &mut impl Entropy) -> Settings {
         key: std::array::from_fn(|_| entropy.next_u64()),
         site: 0,
     }
-}
-
-/// Loads the configured LDIF file, if there is one. `on_progress` is told how far it is, and how many bytes there are.
-///
-/// # Errors
-/// The faults of the file, up to a bound.
-pub fn load(
-    config: &Config,
-    dsa: &Dsa,
-    clock: &impl Clock,
-    mut on_progress: impl FnMut(Progress, u64),
-) -> Result<Option<Progress>, Vec<Fault>> {
-    let Some(path) = &config.import else { return Ok(None) };
-    let name = path.display().to_string();
-    let unreadable = |error: io::Error| {
-        vec![Fault { file: Some(name.clone()), place: None, message: format!("cannot be read: {error}") }]
-    };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let total = file.metadata().map_err(unreadable)?.len();
-    let told = |progress| on_progress(progress, total);
-    import::import(dsa.shard(), dsa.shard().schema(), &name, file, clock.wall_ms(), told).map(Some)
 }
 
 #[cfg(test)]
