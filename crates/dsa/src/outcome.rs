@@ -113,8 +113,8 @@ pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError)
     }
 }
 
-/// Why [`Schema::find_description`] found nothing, if the schema is the reason; `None` if the type is known and just
-/// no entry was ever given these options.
+/// Why [`Schema::find_wanted`] found nothing, if the schema is the reason; `None` if the type is known and just no
+/// entry can have so many or so long options.
 #[cold]
 pub(crate) fn why_unknown(schema: &Schema, text: &[u8]) -> Option<DescriptionError> {
     if !model::attribute::is_well_formed(text) {

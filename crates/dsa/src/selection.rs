@@ -1,9 +1,9 @@
 //! Which attributes a search returns (RFC 4511 section 4.5.1.8).
 
 use crate::access::{Rights, Rules};
-use model::{ClassId, Description, OptionsId, TypeId};
+use model::{ClassId, Description, TypeId};
 use proto::list::Octets;
-use schema::Schema;
+use schema::{Schema, WantedOptions};
 use store::derived::Derived;
 
 /// The attributes that were asked for and may be read.
@@ -11,7 +11,7 @@ use store::derived::Derived;
 pub(crate) struct Selection {
     all_user: bool,
     all_operational: bool,
-    wanted: Vec<(TypeId, OptionsId)>,
+    wanted: Vec<(TypeId, WantedOptions)>,
     rights: Rights,
     pub(crate) types_only: bool,
 }
@@ -31,18 +31,14 @@ impl Selection {
                     }
                 }
                 // "1.1" is an OID that no attribute has: alone it selects nothing.
-                name => {
-                    if let Some(found) = schema.find_description(name) {
-                        selection.wanted.push((found.attribute_type, found.options));
-                    }
-                }
+                name => selection.wanted.extend(schema.find_wanted(name)),
             }
         }
         selection
     }
 
     fn want_class(&mut self, class: ClassId, schema: &Schema) {
-        self.wanted.extend(schema.class(class).all_attributes().map(|t| (t, OptionsId::NONE)));
+        self.wanted.extend(schema.class(class).all_attributes().map(|t| (t, WantedOptions::NONE)));
     }
 
     /// Is a stored attribute returned? `star_is_all` for the root DSE, whose operational attributes clients expect
@@ -53,8 +49,8 @@ impl Selection {
             true => self.all_operational || (star_is_all && self.all_user),
             false => self.all_user || (star_is_all && self.all_operational),
         };
-        let named = |(wanted, options): &(TypeId, OptionsId)| {
-            schema.is_subtype(attribute_type, *wanted) && schema.includes_options(description.options, *options)
+        let named = |(wanted, options): &(TypeId, WantedOptions)| {
+            schema.is_subtype(attribute_type, *wanted) && schema.includes_options(description.options, options)
         };
         (by_kind || self.wanted.iter().any(named)) && rules.may_read(self.rights, attribute_type)
     }

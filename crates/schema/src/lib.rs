@@ -32,7 +32,7 @@ pub use class_set::ClassSet;
 pub use definition::{ClassKind, Usage};
 pub use element::{AttributeType, ObjectClass};
 pub use invalid::Invalid;
-pub use options::{DescriptionError, OPTION_SETS_MAX};
+pub use options::{DescriptionError, OPTION_SETS_MAX, WantedOptions};
 pub use prep::Part;
 pub use rule::{Rule, RuleKind};
 pub use schema::Schema;

@@ -50,6 +50,38 @@ impl fmt::Display for DescriptionError {
 
 impl std::error::Error for DescriptionError {}
 
+/// Options that somebody asks for, whether or not an entry was ever given just these. Asking interns nothing, so that
+/// readers cannot fill the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WantedOptions(Option<Box<str>>);
+
+impl WantedOptions {
+    /// No options.
+    pub const NONE: WantedOptions = WantedOptions(None);
+
+    /// Options as after the first `;`. `None` if they are malformed or too long.
+    pub(crate) fn new(options: &[u8]) -> Option<WantedOptions> {
+        Some(WantedOptions(Some(canonical(options).ok()?.into())))
+    }
+
+    /// None at all?
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Are all of them among `have`, a canonical text? A wanted `lang-de-` is a language range (RFC 3866 section 2.2).
+    pub(crate) fn are_in(&self, have: &str) -> bool {
+        let is_in_range = |option: &str, want: &str| {
+            want.starts_with("lang-")
+                && want.ends_with('-')
+                && (option.starts_with(want) || option == &want[..want.len() - 1])
+        };
+        let Some(want) = &self.0 else { return true };
+        want.split(';').all(|w| have.split(';').any(|h| h == w || is_in_range(h, w)))
+    }
+}
+
 /// All sets of options seen so far. Ids are given in order of arrival and never taken back.
 #[derive(Debug)]
 pub(crate) struct OptionTable {

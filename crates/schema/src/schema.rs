@@ -3,7 +3,7 @@
 use crate::class_set::ClassSets;
 use crate::element::Traits;
 use crate::names::NameTable;
-use crate::options::OptionTable;
+use crate::options::{OptionTable, WantedOptions};
 use crate::{
     AttributeType, DescriptionError, Fault, Invalid, ObjectClass, Rule, WellKnown, definition, dn, names,
 };
@@ -54,6 +54,17 @@ impl Schema {
         Some(Description { attribute_type: self.find_type(kind)?, options: self.options.find(options)? })
     }
 
+    /// What `cn;lang-de` asks for: it and its subtypes, among them `cn;lang-de;x-a`. `None` if the type is unknown or
+    /// the text is malformed.
+    #[inline]
+    pub fn find_wanted(&self, text: &[u8]) -> Option<(TypeId, WantedOptions)> {
+        if let Some(kind) = self.find_type(text) {
+            return Some((kind, WantedOptions::NONE));
+        }
+        let (kind, options) = split_options(text);
+        Some((self.find_type(kind)?, WantedOptions::new(options)?))
+    }
+
     /// As [`Schema::find_description`], and a new set of options is interned.
     #[inline]
     pub fn intern_description(&self, text: &[u8]) -> Result<Description, DescriptionError> {
@@ -88,21 +99,10 @@ impl Schema {
     }
 
     /// Does a description with options `have` answer for one that asks for `want` (RFC 4512 section 2.5.2.1:
-    /// all wanted options are there)? A wanted `lang-de-` is a language range (RFC 3866 section 2.2).
-    pub fn includes_options(&self, have: OptionsId, want: OptionsId) -> bool {
-        if want == OptionsId::NONE || have == want {
-            return true;
-        }
-        if have == OptionsId::NONE {
-            return false;
-        }
-        let (have, want) = (self.options.text(have), self.options.text(want));
-        let is_in_range = |option: &str, want: &str| {
-            want.starts_with("lang-")
-                && want.ends_with('-')
-                && (option.starts_with(want) || option == &want[..want.len() - 1])
-        };
-        want.split(';').all(|w| have.split(';').any(|h| h == w || is_in_range(h, w)))
+    /// all wanted options are there)?
+    #[inline]
+    pub fn includes_options(&self, have: OptionsId, want: &WantedOptions) -> bool {
+        want.is_none() || (have != OptionsId::NONE && want.are_in(&self.options.text(have)))
     }
 
     /// An attribute type of this schema.

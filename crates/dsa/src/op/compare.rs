@@ -6,7 +6,7 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::outcome;
 use model::filter::Assertion;
-use model::{EntryId, Filter, ResultCode, TypeId};
+use model::{Description, EntryId, Filter, ResultCode, TypeId};
 use proto::op::compare::Compare;
 use proto::tag::COMPARE_RESPONSE;
 use store::record::EntryRef;
@@ -109,14 +109,13 @@ impl Question<'_> {
     /// Can the assertion be tested at all, and by this client?
     fn check(&self, assertion: Assertion<'_>) -> Result<(), (ResultCode, String)> {
         let schema = self.dsa.shard.schema();
-        let Some(description) = schema.find_description(assertion.attribute) else {
+        let Some((attribute_type, _)) = schema.find_wanted(assertion.attribute) else {
             return Err(match outcome::why_unknown(schema, assertion.attribute) {
                 Some(error) => outcome::undescribed(schema, assertion.attribute, error),
                 None => absent(assertion.attribute),
             });
         };
-        let attribute_type = description.attribute_type;
-        let name = schema.describe(description);
+        let name = schema.describe(Description::plain(attribute_type));
         if !self.may_read(attribute_type) {
             let text = format!("the values of {name} are only for the root DN");
             return Err((ResultCode::InsufficientAccessRights, text));

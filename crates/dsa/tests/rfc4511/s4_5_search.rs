@@ -3,6 +3,7 @@
 use crate::common::*;
 use model::ResultCode::*;
 use model::Scope;
+use proto::op::ModifyKind;
 use proto::tag;
 
 const ALL: &str = "(objectClass=*)";
@@ -97,6 +98,37 @@ fn s4_5_1_8_attribute_selection() {
         assert!(operational.contains(name), "{name} is in {operational}");
     }
     assert!(!operational.contains("sn"), "{operational}");
+}
+
+/// What a search selects depends on the entry as it is, not on what was known when it was first asked.
+#[test]
+fn s4_5_1_8_options_that_are_new() {
+    let mut client = Client::new();
+    assert_eq!(client.read(GRACE, &["sn;lang-en"]).names(), [""; 0]);
+    assert_eq!(client.modify(GRACE, &[(ModifyKind::Add, "sn;lang-en", &["Murray"])]).code, Success);
+    assert_eq!(client.read(GRACE, &["sn;lang-en"]).names(), ["sn;lang-en"]);
+    assert_eq!(client.read(GRACE, &["SN;LANG-en"]).names(), ["sn;lang-en"]);
+}
+
+/// An attribute answers for each description whose options it has (RFC 4512 section 2.5.2.1), in selections, filters
+/// and compare; nobody need ever have had just these.
+#[test]
+fn s4_5_1_8_options_in_part() {
+    let mut client = Client::new();
+    let end = client.modify(GRACE, &[(ModifyKind::Add, "description;lang-en-us;x-a;x-b", &["Amazing"])]);
+    assert_eq!(end.code, Success, "{}", end.text);
+    for asked in ["description;x-b", "description;lang-en-", "description;X-B;x-a", "description"] {
+        assert_eq!(client.read(GRACE, &[asked]).names(), ["description;lang-en-us;x-a;x-b"], "{asked}");
+        let found = client.search("dc=example", Scope::Subtree, &format!("({asked}=amazing)"), &["1.1"]);
+        assert_eq!(found.dns(), [GRACE], "{asked}");
+        assert_eq!(client.compare(GRACE, asked, "amazing").code, CompareTrue, "{asked}");
+    }
+    for asked in ["description;x-c", "description;x-a;x-c", "description;lang-de-", "cn;x-b"] {
+        assert_eq!(client.read(GRACE, &[asked]).names(), [""; 0], "{asked}");
+        let found = client.search(GRACE, Scope::Base, &format!("(!({asked}=amazing))"), &["1.1"]);
+        assert_eq!(found.dns(), [GRACE], "the type is known, so this is false, not undefined: {asked}");
+        assert_eq!(client.compare(GRACE, asked, "amazing").code, NoSuchAttribute, "{asked}");
+    }
 }
 
 /// Any number of entries, then a single SearchResultDone.

@@ -209,13 +209,17 @@ fn descriptions() {
     let german = schema.intern_description(b"CN;Lang-DE;x-a").unwrap();
     assert_eq!(schema.find_description(b"2.5.4.3;x-a;lang-de"), Some(german));
     assert_eq!(schema.describe(german), "cn;lang-de;x-a");
-    let options = |text: &[u8]| schema.intern_description(text).unwrap().options;
-    assert!(schema.includes_options(german.options, options(b"cn;lang-de")));
-    assert!(schema.includes_options(options(b"cn;lang-de-ch"), options(b"cn;lang-de-")));
-    assert!(!schema.includes_options(options(b"cn;lang-de"), german.options));
+    let answers = |have: &[u8], want: &[u8]| {
+        let have = schema.intern_description(have).unwrap().options;
+        schema.includes_options(have, &schema.find_wanted(want).unwrap().1)
+    };
+    assert!(answers(b"cn;lang-de;x-a", b"cn;x-a") && answers(b"cn;x-a", b"cn") && answers(b"cn", b"cn"));
+    assert!(answers(b"cn;lang-de-ch", b"cn;LANG-de-") && answers(b"cn;lang-de", b"cn;lang-de-"));
+    assert!(!answers(b"cn;lang-de", b"cn;lang-de;x-a") && !answers(b"cn", b"cn;x-a") && !answers(b"cn;x-ab", b"cn;x-a"));
     for bad in [&b"cn;"[..], b"cn;;a", b"nothing", b"cn;a_b", b"", b";a"] {
         assert!(schema.intern_description(bad).is_err(), "{bad:?}");
         assert_eq!(schema.find_description(bad), None, "{bad:?}");
+        assert_eq!(schema.find_wanted(bad), None, "{bad:?}");
     }
 }
 

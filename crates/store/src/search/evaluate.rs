@@ -172,7 +172,7 @@ fn looks_at(item: &Item, description: Description, at: ReadPoint<'_>) -> bool {
     match item.attribute_type {
         Some(wanted) => {
             (description.attribute_type == wanted || schema.is_subtype(description.attribute_type, wanted))
-                && schema.includes_options(description.options, item.options)
+                && schema.includes_options(description.options, &item.options)
         }
         None => match &item.test {
             Test::Matches { rule, .. } => schema.applies_to(*rule, schema.attribute_type(description.attribute_type)),

@@ -3,8 +3,8 @@
 use crate::derived::Derived;
 use crate::shard::Shard;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
-use model::{OptionsId, TypeId};
-use schema::{Part, Rule, Schema};
+use model::TypeId;
+use schema::{Part, Rule, Schema, WantedOptions};
 use smallvec::SmallVec;
 
 /// Normal form of an assertion value; short ones lie in place.
@@ -34,7 +34,7 @@ pub(crate) enum Node {
 pub(crate) struct Item {
     /// Attributes it looks at; `None` for all whose rule is the item's.
     pub(crate) attribute_type: Option<TypeId>,
-    pub(crate) options: OptionsId,
+    pub(crate) options: WantedOptions,
     pub(crate) test: Test,
     pub(crate) derived: Option<Derived>,
 }
@@ -65,7 +65,7 @@ impl Compiled {
     /// The single equality assertion it consists of, if it is one.
     pub(crate) fn as_equality(&self) -> Option<(TypeId, &[u8])> {
         match &self.0 {
-            Node::Item(Item { attribute_type: Some(t), options: OptionsId::NONE, test: Test::Equal { normal, .. }, .. }) => {
+            Node::Item(Item { attribute_type: Some(t), options, test: Test::Equal { normal, .. }, .. }) if options.is_none() => {
                 Some((*t, normal))
             }
             _ => None,
@@ -84,7 +84,7 @@ fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node
         // Every entry has an object class, and nearly every base search asks just for that.
         Filter::Present(b"objectClass") => Node::True,
         Filter::Present(attribute) => match described(schema, attribute, readable) {
-            Some((t, OptionsId::NONE)) if t == schema.well_known().object_class => Node::True,
+            Some((t, options)) if options.is_none() && t == schema.well_known().object_class => Node::True,
             Some(found) => item(schema, found, Test::Present),
             None => Node::Undefined,
         },
@@ -96,15 +96,14 @@ fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node
     }
 }
 
-fn item(schema: &Schema, (attribute_type, options): (TypeId, OptionsId), test: Test) -> Node {
+fn item(schema: &Schema, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
     let derived = Derived::of(attribute_type, schema);
     Node::Item(Item { attribute_type: Some(attribute_type), options, test, derived })
 }
 
-/// The description as known here; one with options that no entry ever had is not: nothing can match it.
-fn described(schema: &Schema, attribute: &[u8], readable: Readable<'_>) -> Option<(TypeId, OptionsId)> {
-    let description = schema.find_description(attribute)?;
-    readable(description.attribute_type).then_some((description.attribute_type, description.options))
+/// What a description asks for, if its type is known and may be read.
+fn described(schema: &Schema, attribute: &[u8], readable: Readable<'_>) -> Option<(TypeId, WantedOptions)> {
+    schema.find_wanted(attribute).filter(|(attribute_type, _)| readable(*attribute_type))
 }
 
 fn normalised(make: impl FnOnce(&mut Vec<u8>) -> Result<(), schema::Invalid>) -> Option<Normal> {
@@ -166,7 +165,7 @@ fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Re
             None => return Node::Undefined,
         },
     };
-    let rule = rule.or_else(|| found.and_then(|(t, _)| schema.attribute_type(t).equality));
+    let rule = rule.or_else(|| found.as_ref().and_then(|(t, _)| schema.attribute_type(*t).equality));
     let Some(rule) = rule else { return Node::Undefined };
     let Some(normal) = normalised(|out| rule.normalise_assertion(schema, extensible.value, out)) else {
         return Node::Undefined;
@@ -174,6 +173,6 @@ fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Re
     let test = Test::Matches { rule, normal, dn_attributes: extensible.dn_attributes };
     match found {
         Some(found) => item(schema, found, test),
-        None => Node::Item(Item { attribute_type: None, options: OptionsId::NONE, test, derived: None }),
+        None => Node::Item(Item { attribute_type: None, options: WantedOptions::NONE, test, derived: None }),
     }
 }
