@@ -37,12 +37,13 @@ impl Edges {
 #[inline]
 pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
     if edges == Edges::VALUE && is_one_short_word(value) {
-        let mut word = [b' '; SHORT + 2];
-        word[1..=value.len()].copy_from_slice(value);
-        if fold {
-            word.make_ascii_lowercase();
+        out.reserve(SHORT + 2);
+        out.push(b' ');
+        match fold {
+            true => value.iter().for_each(|b| out.push(b.to_ascii_lowercase())),
+            false => value.iter().for_each(|b| out.push(*b)),
         }
-        out.extend_from_slice(&word[..value.len() + 2]);
+        out.push(b' ');
         return Ok(());
     }
     prepare_any(value, fold, edges, out)

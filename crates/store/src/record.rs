@@ -78,7 +78,7 @@ impl<'a> Iterator for Inline<'a> {
 
 impl ExactSizeIterator for Inline<'_> {}
 
-#[inline]
+#[inline(always)]
 fn split_value(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes[0] {
         255 => {
@@ -175,7 +175,7 @@ impl<'a> EntryRef<'a> {
     }
 
     /// The first value of a slot that is not a set.
-    #[inline]
+    #[inline(always)]
     fn first_value(&self, position: usize) -> &'a [u8] {
         let mut rest = &self.payload[self.values_at()..];
         for slot in &self.shape.slots[..position] {
@@ -189,7 +189,7 @@ impl<'a> EntryRef<'a> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn skip_slot(form: Form, bytes: &[u8]) -> &[u8] {
     match form {
         Form::One => split_value(bytes).1,

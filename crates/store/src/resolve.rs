@@ -57,6 +57,8 @@ pub struct DnCache {
     superiors: Vec<(Vec<u8>, u32)>,
     texts: Vec<(u32, Vec<u8>)>,
     value: Vec<u8>,
+    /// The attribute type of the last RDN: most are named by the same one.
+    last_type: (Vec<u8>, TypeId),
 }
 
 impl Default for DnCache {
@@ -66,6 +68,7 @@ impl Default for DnCache {
             superiors: vec![(Vec::new(), 0); CACHE_SLOTS],
             texts: vec![(0, Vec::new()); CACHE_SLOTS],
             value: Vec::new(),
+            last_type: (Vec::new(), TypeId(0)),
         }
     }
 }
@@ -94,6 +97,18 @@ impl DnCache {
     }
 
     #[inline]
+    fn find_type(&mut self, name: &[u8], schema: &Schema) -> Option<TypeId> {
+        if self.last_type.0 == name {
+            return Some(self.last_type.1);
+        }
+        let found = schema.find_type(name)?;
+        self.last_type.0.clear();
+        self.last_type.0.extend_from_slice(name);
+        self.last_type.1 = found;
+        Some(found)
+    }
+
+    #[inline]
     fn superior(&self, dn: &[u8]) -> Option<u32> {
         let (text, id) = &self.superiors[DnCache::slot(dn)];
         (*id != 0 && text == dn).then_some(*id)
@@ -116,7 +131,8 @@ impl<'a> ReadPoint<'a> {
         let (first, rest) = dn::split_first(dn);
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
             let start = keys.len();
-            let raw = rdn_key(&self.shard.schema, first, keys).map_err(Unresolved::Invalid)?;
+            let schema = &self.shard.schema;
+            let raw = rdn_key(schema, first, keys, |name| cache.find_type(name, schema)).map_err(Unresolved::Invalid)?;
             let mut target = self.shard.target(parent, keys, start);
             keys.extend_from_slice(raw);
             target.raw_end = keys.len() as u32;
@@ -299,6 +315,10 @@ impl<'a> ReadPoint<'a> {
     /// Appends the RDN of an entry.
     #[inline]
     pub fn write_rdn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
+        if let (Some((_, value)), 1) = (entry.naming().next(), entry.shape.naming.len()) {
+            out.extend_from_slice(&entry.shape.rdn_start);
+            return dn::escape_value(value, out);
+        }
         for (count, (at, value)) in entry.naming().enumerate() {
             if count > 0 {
                 out.push(b'+');
@@ -367,12 +387,17 @@ impl Shard {
 
 /// Appends the key of an RDN in its string form. Returns its value as sent, if nothing in it needed to be resolved.
 #[inline]
-pub(crate) fn rdn_key<'r>(schema: &Schema, rdn: &'r [u8], out: &mut Vec<u8>) -> Result<&'r [u8], String> {
+pub(crate) fn rdn_key<'r>(
+    schema: &Schema,
+    rdn: &'r [u8],
+    out: &mut Vec<u8>,
+    find_type: impl FnOnce(&[u8]) -> Option<TypeId>,
+) -> Result<&'r [u8], String> {
     // The common case: one AVA, nothing escaped, no old forms.
     if let Some(equals) = rdn.iter().position(|&b| b == b'=') {
         let (name, value) = (&rdn[..equals], &rdn[equals + 1..]);
         let simple = !value.is_empty() && dn::is_plain_value(value);
-        if let (true, Some(attribute_type)) = (simple, schema.find_type(name)) {
+        if simple && let Some(attribute_type) = find_type(name) {
             out.push(1);
             return push_ava(schema, attribute_type, value, out).map(|()| value);
         }

@@ -2,6 +2,7 @@
 
 use crate::append::Append;
 use model::{ClassId, Description};
+use schema::Schema;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -42,6 +43,11 @@ pub struct Shape {
     pub slots: Vec<Slot>,
     /// Positions in `slots` of the attributes of the RDN; the first value of each is the distinguished one.
     pub naming: SmallVec<[u16; 1]>,
+    /// Do its entries store a time, name or CSN of their last change, as an import may bring them? The next change
+    /// takes these away.
+    pub(crate) stores_stamps: bool,
+    /// What the RDN begins with, `uid=`, if it has one AVA.
+    pub(crate) rdn_start: Box<[u8]>,
 }
 
 impl Shape {
@@ -71,6 +77,7 @@ pub(crate) struct Draft<'d> {
     pub(crate) structural: Option<ClassId>,
     pub(crate) slots: &'d [Slot],
     pub(crate) naming: &'d [u16],
+    pub(crate) schema: &'d Schema,
 }
 
 impl Shapes {
@@ -111,6 +118,8 @@ impl Shapes {
                 structural: draft.structural,
                 slots: draft.slots.to_vec(),
                 naming: SmallVec::from_slice(draft.naming),
+                stores_stamps: draft.slots.iter().any(|slot| is_stamp(draft.schema, slot.description)),
+                rdn_start: rdn_start(&draft),
             };
             writer.bytes += 3 * key.len() + 300;
             self.table.push(number as usize, shape).ok()?;
@@ -123,6 +132,22 @@ impl Shapes {
         }
         writer.key = key;
         Some(number)
+    }
+}
+
+/// Is this an attribute that every change of an entry sets anew?
+pub(crate) fn is_stamp(schema: &Schema, description: Description) -> bool {
+    let known = schema.well_known();
+    [known.modify_timestamp, known.modifiers_name, known.entry_csn].contains(&description.attribute_type)
+}
+
+fn rdn_start(draft: &Draft<'_>) -> Box<[u8]> {
+    match draft.naming {
+        [at] => {
+            let attribute_type = draft.slots[usize::from(*at)].description.attribute_type;
+            format!("{}=", draft.schema.attribute_type(attribute_type).name()).into_bytes().into()
+        }
+        _ => Box::default(),
     }
 }
 

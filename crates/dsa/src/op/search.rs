@@ -10,7 +10,7 @@ use crate::outcome;
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::{Scratch, Worker};
 use model::limits::SESSION_SEARCHES_MAX;
-use model::{EntryId, ResultCode, Scope};
+use model::{EntryId, Filter, ResultCode, Scope};
 use proto::control::paged_results::{self, PagedResults};
 use proto::control::Control;
 use proto::list::Octets;
@@ -22,8 +22,10 @@ use store::search::evaluate::Truth;
 use store::search::{Compiled, Cursor, FewCandidates, Step};
 use store::{EntryRef, LongReadPoint, Pin, ReadPoint, Target, Unresolved};
 
-/// Candidates that a search looks at inside its bundle, and in one slice afterwards.
+/// Candidates that a search looks at inside its bundle, and in one slice afterwards, if its filter is short.
 const SLICE_CANDIDATES: u32 = 1024;
+/// Items of a filter that are as dear as looking at a candidate.
+const ITEMS_FREE: u32 = 8;
 /// A search under way holds back the cleaner: after this time it is ended.
 const UNDERWAY_MAX_NS: u64 = 600 * 1_000_000_000;
 
@@ -61,6 +63,8 @@ struct Running {
     page: Option<Page>,
     began_ns: u64,
     deadline_ns: u64,
+    /// Candidates of one slice.
+    slice_candidates: u32,
 }
 
 struct Page {
@@ -293,6 +297,7 @@ fn begin(
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
     let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
     running.page = page;
+    running.slice_candidates = slice_candidates(&request.filter);
     if let size @ 1.. = least(request.size_limit, limits.size_max) {
         running.left = size;
     }
@@ -300,6 +305,20 @@ fn begin(
         running.deadline_ns = running.began_ns.saturating_add(u64::from(seconds) * 1_000_000_000);
     }
     Some(running)
+}
+
+/// Candidates of one slice. A filter may have thousands of items, each to be tested for each candidate: a slice must
+/// not keep the other connections of the thread, nor the deadline, waiting for seconds.
+fn slice_candidates(filter: &Filter<'_>) -> u32 {
+    (SLICE_CANDIDATES / items(filter).div_ceil(ITEMS_FREE).max(1)).max(1)
+}
+
+fn items(filter: &Filter<'_>) -> u32 {
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().map(items).sum(),
+        Filter::Not(part) => items(part),
+        _ => 1,
+    }
 }
 
 fn run_cursor(
@@ -310,7 +329,7 @@ fn run_cursor(
     asked: Asked<'_>,
     out: &mut Vec<u8>,
 ) {
-    let mut budget = SLICE_CANDIDATES;
+    let mut budget = running.slice_candidates;
     let rest = running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut budget, out);
     match rest {
         Rest::End(code) => running.end(out, code),
@@ -377,7 +396,7 @@ impl Underway {
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
         let running = &mut self.running;
         let asked = Asked { selectors, types_only: running.types_only, rights: running.rights };
-        let mut budget = SLICE_CANDIDATES;
+        let mut budget = running.slice_candidates;
         match running.slice(&worker.dsa, &mut worker.scratch, read_point, asked, &worker.counters, &mut budget, out) {
             Rest::End(code) => running.end(out, code),
             Rest::PageFull => running.end_page(out),
@@ -404,6 +423,7 @@ impl Running {
             page: None,
             began_ns,
             deadline_ns: u64::MAX,
+            slice_candidates: SLICE_CANDIDATES,
         }
     }
 
@@ -510,5 +530,25 @@ fn read_cookie(cookie: &[u8], check: u64) -> Result<Option<EntryId>, ()> {
         [] => Ok(None),
         [a, b, c, d, rest @ ..] if *rest == check.to_be_bytes() => Ok(Some(EntryId(u32::from_be_bytes([*a, *b, *c, *d])))),
         _ => Err(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_shorter_for_a_longer_filter() {
+        let many = |n: usize| Filter::Or(vec![Filter::Present(b"cn"); n]);
+        for (filter, candidates) in [
+            (Filter::Present(b"cn"), SLICE_CANDIDATES),
+            (many(0), SLICE_CANDIDATES),
+            (many(8), SLICE_CANDIDATES),
+            (many(9), SLICE_CANDIDATES / 2),
+            (Filter::Not(Box::new(Filter::And(vec![many(16), many(16)]))), SLICE_CANDIDATES / 4),
+            (many(model::limits::FILTER_ITEMS_MAX), 2),
+        ] {
+            assert_eq!(slice_candidates(&filter), candidates, "{} items", items(&filter));
+        }
     }
 }

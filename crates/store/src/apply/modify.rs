@@ -6,6 +6,7 @@ use super::sets::{SetEdit, printable};
 use super::write::Write;
 use crate::record::{EntryRef, Stamps, ValueSet, Values};
 use crate::refused::Refused;
+use crate::shape::is_stamp;
 use crate::shard::Writer;
 use model::{Description, Entry, EntryId, TypeId};
 use schema::{Changed, CheckOptions};
@@ -262,6 +263,9 @@ impl Writer<'_> {
     ) -> Result<(), Refused> {
         let shard = self.shard;
         let class_type = Description::plain(shard.schema.well_known().object_class);
+        if old.shape.stores_stamps {
+            self.drop_stale_stamps(old, edit);
+        }
         if edit.touched.contains(&class_type) {
             shard.schema.add_superclasses(&mut edit.entry);
         }
@@ -298,6 +302,17 @@ impl Writer<'_> {
         self.settle_ordering(id);
         edit.entry = checked.into_raw();
         Ok(())
+    }
+
+    /// What an import told of the last change is no longer true.
+    fn drop_stale_stamps(&self, old: &EntryRef<'_>, edit: &mut Edit<'_>) {
+        let schema = &self.shard.schema;
+        for slot in old.shape.slots.iter().filter(|slot| is_stamp(schema, slot.description)) {
+            if !edit.touched.contains(&slot.description) {
+                edit.entry.replace(slot.description, []);
+                edit.touched.push(slot.description);
+            }
+        }
     }
 
     fn reindex(&mut self, old: &EntryRef<'_>, new: &Entry<schema::Checked>, description: Description) -> Result<(), Refused> {

@@ -46,7 +46,8 @@ impl Writer<'_> {
             return Err(Refused::InvalidDn("the new RDN must be a single RDN".to_owned()));
         }
         let mut keys = Vec::new();
-        crate::resolve::rdn_key(&self.shard.schema, modify_dn.new_rdn, &mut keys).map_err(Refused::InvalidDn)?;
+        let schema = &self.shard.schema;
+        crate::resolve::rdn_key(schema, modify_dn.new_rdn, &mut keys, |name| schema.find_type(name)).map_err(Refused::InvalidDn)?;
         let target = self.shard.target(parent.0, &keys, 0);
         if view.lookup(&target, &keys, &mut self.state.cache).is_some_and(|other| other != id) {
             return Err(Refused::EntryAlreadyExists);

@@ -29,7 +29,8 @@ impl Writer<'_> {
     }
 
     fn places(&self, old: &EntryRef<'_>, modify: &Modify<'_, '_>) -> Option<Places> {
-        if modify.changes.is_empty() || modify.changes.len() > CHANGES_MAX || modify.keep_operational {
+        let is_many = modify.changes.is_empty() || modify.changes.len() > CHANGES_MAX;
+        if is_many || modify.keep_operational || old.shape.stores_stamps {
             return None;
         }
         let mut places = Places::new();

@@ -249,3 +249,23 @@ fn memory_has_a_limit() {
     assert_eq!(code(outcome), ResultCode::AdminLimitExceeded);
     assert!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p5")).len() == 1);
 }
+
+#[test]
+fn a_change_outdates_imported_stamps() {
+    let shard = populated();
+    let mut entry = Entry::new();
+    let stamps = [("modifyTimestamp", "20010101000000Z"), ("modifiersName", "cn=old,dc=com"), ("createTimestamp", "20000101000000Z")];
+    for (name, value) in [("objectClass", "inetOrgPerson"), ("sn", "x"), ("cn", "old")].into_iter().chain(stamps) {
+        entry.push_attribute(shard.schema.intern_description(name.as_bytes()).expect("a known type"));
+        entry.push_value(value.as_bytes());
+    }
+    let mut writer = shard.writer();
+    let at = stamp(&mut writer);
+    writer.add(Add { dn: b"cn=old,dc=com", entry: &mut entry, keep_operational: true }, at).unwrap();
+    writer.publish();
+    let has = |name: &str, value: &str| find(&shard, "dc=com", Scope::One, &equality(name, value)).len();
+    assert_eq!((has("modifyTimestamp", "20010101000000Z"), has("modifiersName", "cn=old,dc=com")), (1, 1));
+    change(&shard, "cn=old,dc=com", ChangeKind::Replace, "sn", &["y"]).unwrap();
+    assert_eq!((has("modifyTimestamp", "20010101000000Z"), has("modifiersName", "cn=old,dc=com")), (0, 0));
+    assert_eq!((has("modifyTimestamp", "20260102030405Z"), has("createTimestamp", "20000101000000Z")), (3, 1));
+}

@@ -54,6 +54,7 @@ impl Writer<'_> {
             structural: entry.state().structural(),
             slots: &slots,
             naming: &naming,
+            schema,
         };
         let number = self.shard.shapes.intern(&mut self.state.shapes, draft);
         let number = number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))?;
