@@ -62,7 +62,7 @@ soak: build ## What takes longer than make test may: see docs/testing.md
 
 .PHONY: bench
 bench: build ## Measure this machine's limit and the server against it
-	.ci/bench $(PANDO)
+	PANDO=$(PANDO) .ci/bench
 
 .PHONY: clean-demo
 clean-demo: ## Remove the demo directory's data
