@@ -42,6 +42,7 @@ fn main() {
     definitions();
     requests();
     responses();
+    sessions();
 }
 
 fn dns() {
@@ -193,4 +194,84 @@ fn responses() {
         writer.attribute(b"sn", []);
         writer.finish(&[manage_dsa_it::control(false)]);
     });
+}
+
+/// A dialogue: sizes of the pieces, then requests with ids from 2 on.
+fn session(name: &str, sizes: &[u8], requests: &[Request<'_>]) {
+    let mut out = vec![sizes.len() as u8];
+    out.extend_from_slice(sizes);
+    for (n, request) in requests.iter().enumerate() {
+        request.encode(&mut out, n as i32 + 2, &[]);
+    }
+    save("session", name, &out);
+}
+
+fn sessions() {
+    let filter = filter_string::parse(b"(|(uid=ada)(cn=*b*)(!(sn>=x)))").expect("a seed parses");
+    let search = |base, scope, filter| {
+        Request::Search(Search {
+            base,
+            scope,
+            deref_aliases: DerefAliases::Never,
+            size_limit: 3,
+            time_limit_s: 0,
+            types_only: false,
+            filter,
+            selection: Octets::EMPTY,
+        })
+    };
+    let present = || model::Filter::Present(b"objectClass");
+    let ada = b"uid=ada,ou=people,dc=example";
+    let bind = |name, password| {
+        Request::Bind(Bind { version: 3, name, authentication: Authentication::Simple(password) })
+    };
+    let who_am_i = || Request::Extended(Extended { oid: ext::who_am_i::OID, value: None });
+    let assertion = Assertion { attribute: b"cn", value: b"ada king" };
+    let compare = || Request::Compare(Compare { dn: ada, assertion });
+    session(
+        "read",
+        &[7, 40, 3],
+        &[
+            search(b"dc=example", Scope::Subtree, filter.filter()),
+            bind(ada, b"lace"),
+            search(ada, Scope::Base, present()),
+            compare(),
+            Request::Abandon(2),
+            search(b"", Scope::Base, present()),
+            who_am_i(),
+            Request::Unbind,
+        ],
+    );
+    session(
+        "large",
+        &[200],
+        &[
+            search(b"cn=all,dc=example", Scope::Base, present()),
+            who_am_i(),
+            search(b"dc=example", Scope::Subtree, present()),
+            compare(),
+        ],
+    );
+    let attributes = attribute_list([(&b"objectClass"[..], vec![&b"account"[..]])]);
+    let attributes = Attributes::parse(&attributes).expect("a list");
+    let changes = change_list([(ModifyKind::Add, &b"description"[..], vec![&b"x"[..]])]);
+    let changes = Changes::parse(&changes).expect("changes");
+    let new = b"uid=new,dc=example";
+    session(
+        "write",
+        &[],
+        &[
+            bind(b"cn=admin,dc=example", b"secret"),
+            Request::Add(Add { dn: new, attributes }),
+            Request::Modify(Modify { dn: new, changes }),
+            Request::ModifyDn(ModifyDn {
+                dn: new,
+                new_rdn: b"uid=o",
+                delete_old_rdn: true,
+                new_superior: Some(ada),
+            }),
+            Request::Delete(ada),
+            search(b"dc=example", Scope::Subtree, filter.filter()),
+        ],
+    );
 }

@@ -7,18 +7,20 @@ pub mod ldif;
 pub mod message;
 pub mod oracle;
 pub mod schema_definition;
+pub mod session;
 pub mod store;
 
 /// A target: its name, which is also that of its corpus folder and its binary, and its body.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("dn", dn::check),
     ("filter_ber", filter::check_ber),
     ("filter_string", filter::check_string),
     ("ldif", ldif::check),
     ("message", message::check),
     ("schema_definition", schema_definition::check),
+    ("session", session::check),
     ("store", store::check),
 ];
