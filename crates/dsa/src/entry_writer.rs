@@ -50,16 +50,22 @@ struct Remembered {
     by_shape: Vec<Option<Box<Template>>>,
 }
 
-/// The templates of one thread and one shard.
+/// The templates of one thread and one shard, and buffers for what they are filled with.
 #[derive(Default)]
 pub(crate) struct Templates {
+    made: Made,
+    attributes: Vec<u8>,
+    dn: Vec<u8>,
+}
+
+/// Templates by selection and shape.
+#[derive(Default)]
+struct Made {
     remembered: Vec<Remembered>,
     /// The one that was used last: most requests ask like the one before.
     last: usize,
     next_to_forget: usize,
     key: Vec<u8>,
-    attributes: Vec<u8>,
-    dn: Vec<u8>,
     /// For shapes and selections that are not remembered.
     passing: Option<Box<Template>>,
 }
@@ -109,6 +115,7 @@ impl Large {
 impl Templates {
     /// Appends the message of an entry. Of an entry with a big set of values, only the first part: the rest is
     /// returned and must follow before anything else.
+    #[expect(clippy::too_many_arguments, reason = "what a hot step needs, borrowed from its owners")]
     pub(crate) fn write(
         &mut self,
         out: &mut Vec<u8>,
@@ -121,29 +128,37 @@ impl Templates {
         is_root_dse: bool,
     ) -> Option<Large> {
         let schema = read_point.shard().schema();
-        let (index, kept) = self.selection(asked, schema);
-        let mut attributes = std::mem::take(&mut self.attributes);
-        let mut dn = std::mem::take(&mut self.dn);
+        let Templates { made, attributes, dn } = self;
         attributes.clear();
         dn.clear();
         if !is_root_dse {
-            read_point.write_dn(entry, cache, &mut dn);
+            read_point.write_dn(entry, cache, dn);
         }
-        let template = self.template(index, kept, entry.shape, is_root_dse, schema, rules);
-        let mut large = Large { begin: out.len(), parts: VecDeque::new() };
-        template.fill(read_point, entry, cache, &mut attributes, &mut large);
-        let parts: usize = large.parts.iter().map(Part::len).sum();
-        put_entry_head(out, message_id, &dn, parts + attributes.len());
-        if large.parts.is_empty() {
-            out.extend_from_slice(&attributes);
-        } else if !attributes.is_empty() {
-            large.parts.push_back(Part::Bytes(attributes.clone()));
-        }
-        self.attributes = attributes;
-        self.dn = dn;
-        (!large.parts.is_empty()).then_some(large)
+        let (index, kept) = made.selection(asked, schema);
+        let template = made.template(index, kept, entry.shape, is_root_dse, schema, rules);
+        let mut large = None;
+        template.fill(read_point, entry, cache, attributes, &mut large);
+        let Some(parts) = large else {
+            put_entry_head(out, message_id, dn, attributes.len());
+            out.extend_from_slice(attributes);
+            return None;
+        };
+        Some(begin_large(out, message_id, dn, attributes, parts))
     }
+}
 
+/// Appends the head of an entry whose attributes follow in parts.
+#[cold]
+fn begin_large(out: &mut Vec<u8>, message_id: i32, dn: &[u8], attributes: &[u8], parts: VecDeque<Part>) -> Large {
+    let mut large = Large { begin: out.len(), parts };
+    if !attributes.is_empty() {
+        large.parts.push_back(Part::Bytes(attributes.to_vec()));
+    }
+    put_entry_head(out, message_id, dn, large.parts.iter().map(Part::len).sum());
+    large
+}
+
+impl Made {
     /// The selection asked for, and whether it is one that is kept.
     #[inline]
     fn selection(&mut self, asked: Asked<'_>, schema: &Schema) -> (usize, bool) {
@@ -234,7 +249,7 @@ impl Template {
         entry: &EntryRef<'_>,
         cache: &mut DnCache,
         out: &mut Vec<u8>,
-        large: &mut Large,
+        large: &mut Option<VecDeque<Part>>,
     ) {
         let mut slots = entry.slots();
         let mut next = 0;
@@ -289,13 +304,14 @@ fn put_inline(out: &mut Vec<u8>, head: &[u8], values: Inline<'_>) {
     values.for_each(|value| ber::put_octets(out, value));
 }
 
-fn put_set(read_point: ReadPoint<'_>, set: ValueSet, head: &[u8], out: &mut Vec<u8>, large: &mut Large) {
+fn put_set(read_point: ReadPoint<'_>, set: ValueSet, head: &[u8], out: &mut Vec<u8>, large: &mut Option<VecDeque<Part>>) {
     put_attribute_head(out, head, set.ber_bytes as usize);
     let mut position = SetPosition::default();
     if set.ber_bytes <= SET_BYTES_AT_ONCE {
         while read_point.set_values(&set, &mut position, |value| ber::put_octets(out, value)) {}
         return;
     }
-    large.parts.push_back(Part::Bytes(std::mem::take(out)));
-    large.parts.push_back(Part::Set(set, position));
+    let parts = large.get_or_insert_default();
+    parts.push_back(Part::Bytes(std::mem::take(out)));
+    parts.push_back(Part::Set(set, position));
 }

@@ -37,13 +37,10 @@ impl Edges {
 #[inline]
 pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
     if edges == Edges::VALUE && is_one_short_word(value) {
-        out.reserve(SHORT + 2);
-        out.push(b' ');
-        match fold {
-            true => value.iter().for_each(|b| out.push(b.to_ascii_lowercase())),
-            false => value.iter().for_each(|b| out.push(*b)),
-        }
-        out.push(b' ');
+        let mut word = [b' '; SHORT + 2];
+        let folded = |b: u8| if fold { b.to_ascii_lowercase() } else { b };
+        word[1..].iter_mut().zip(value).for_each(|(to, from)| *to = folded(*from));
+        out.extend_from_slice(&word[..value.len() + 2]);
         return Ok(());
     }
     prepare_any(value, fold, edges, out)

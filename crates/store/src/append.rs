@@ -4,9 +4,11 @@ use std::sync::OnceLock;
 
 const CHUNK: usize = 1024;
 
+type Chunk<T> = Box<[OnceLock<T>]>;
+
 /// Values by number, from 0. Numbers are handed out by [`Append::push`] and stay valid.
 pub(crate) struct Append<T> {
-    chunks: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+    chunks: Box<[OnceLock<Chunk<T>>]>,
 }
 
 impl<T> Append<T> {

@@ -137,10 +137,11 @@ impl Table {
         let mut bucket = first_bucket(tag);
         for _ in 0..SEGMENT_BUCKETS {
             let mut has_empty = false;
-            for at in bucket * BUCKET_WORDS..(bucket + 1) * BUCKET_WORDS {
-                let found = segment[at].load(Ordering::Relaxed);
+            let start = bucket * BUCKET_WORDS;
+            for (at, slot) in segment[start..start + BUCKET_WORDS].iter().enumerate() {
+                let found = slot.load(Ordering::Relaxed);
                 if found == wanted {
-                    return Some(at);
+                    return Some(start + at);
                 }
                 has_empty |= found == 0;
             }
@@ -188,10 +189,10 @@ impl Table {
         }
         let halves = [self.allocate(writer, readers, local as u8 + 1)?, self.allocate(writer, readers, local as u8 + 1)?];
         for (side, half) in halves.into_iter().enumerate() {
-            let belongs = |w: &u64| (w >> 63 - local & 1) as usize == side;
+            let belongs = |w: &u64| (w >> (63 - local) & 1) as usize == side;
             self.fill(writer, half, live.iter().copied().filter(belongs));
         }
-        let upper = 1 << 31 - local;
+        let upper = 1 << (31 - local);
         self.point(tag & !upper, local + 1, halves[0]);
         self.point(tag | upper, local + 1, halves[1]);
         self.retire(writer, readers, number);
@@ -213,7 +214,7 @@ impl Table {
     fn point(&self, tag: u32, depth: u32, number: usize) {
         let whole = self.depth.load(Ordering::Relaxed) as u32;
         let first = directory_index(tag & !(u32::MAX.checked_shr(depth).unwrap_or(0)), whole);
-        for at in first..first + (1 << whole - depth) {
+        for at in first..first + (1 << (whole - depth)) {
             self.directory[at].store(number as u64, Ordering::Release);
         }
     }

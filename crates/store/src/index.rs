@@ -169,17 +169,15 @@ impl AttributeIndex {
             out.push(Key::Equality(view.shard.value_hash(&normal)));
         }
         normal.clear();
-        if let (Some(_), Some(rule)) = (&self.substring, definition.substring) {
-            if rule.normalise_value(schema, value, &mut normal).is_ok() {
+        if let (Some(_), Some(rule)) = (&self.substring, definition.substring)
+            && rule.normalise_value(schema, value, &mut normal).is_ok() {
                 out.extend(trigrams(view, &normal).map(Key::Substring));
             }
-        }
         normal.clear();
-        if let (Some(_), Some(rule)) = (&self.ordering, definition.ordering) {
-            if rule.ordering_key(schema, value, &mut normal).is_ok() {
+        if let (Some(_), Some(rule)) = (&self.ordering, definition.ordering)
+            && rule.ordering_key(schema, value, &mut normal).is_ok() {
                 out.push(Key::Ordering(prefix(&normal)));
             }
-        }
     }
 }
 

@@ -58,7 +58,7 @@ pub struct DnCache {
     texts: Vec<(u32, Vec<u8>)>,
     value: Vec<u8>,
     /// The attribute type of the last RDN: most are named by the same one.
-    last_type: (Vec<u8>, TypeId),
+    last_type: (Vec<u8>, Option<TypeId>),
 }
 
 impl Default for DnCache {
@@ -68,7 +68,7 @@ impl Default for DnCache {
             superiors: vec![(Vec::new(), 0); CACHE_SLOTS],
             texts: vec![(0, Vec::new()); CACHE_SLOTS],
             value: Vec::new(),
-            last_type: (Vec::new(), TypeId(0)),
+            last_type: (Vec::new(), None),
         }
     }
 }
@@ -99,12 +99,12 @@ impl DnCache {
     #[inline]
     fn find_type(&mut self, name: &[u8], schema: &Schema) -> Option<TypeId> {
         if self.last_type.0 == name {
-            return Some(self.last_type.1);
+            return self.last_type.1;
         }
         let found = schema.find_type(name)?;
         self.last_type.0.clear();
         self.last_type.0.extend_from_slice(name);
-        self.last_type.1 = found;
+        self.last_type.1 = Some(found);
         Some(found)
     }
 

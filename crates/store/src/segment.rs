@@ -237,8 +237,13 @@ impl Heap {
             return Ok(());
         }
         self.reuse(writer, readers);
-        let single = bytes + bytes / 2 < SEGMENT && writer.free.len() + never_used >= wanted;
-        if single { Ok(()) } else { Err(HeapFull) }
+        let room = writer.free.len() + never_used >= wanted;
+        let is_short = bytes + bytes / 2 < SEGMENT;
+        let run = (FIRST + bytes + 16).div_ceil(SEGMENT);
+        if room && (is_short || never_used >= run || find_run(&mut writer.free, run).is_some()) {
+            return Ok(());
+        }
+        Err(HeapFull)
     }
 
     fn append(&self, writer: &mut HeapWriter, id: u32, flags: u8, sequence: u64, older: usize, payload: &[u8]) -> usize {
@@ -299,10 +304,15 @@ impl Heap {
     }
 
     fn place_run(&self, writer: &mut HeapWriter, segments: usize) -> usize {
-        let first = writer.accounts.len();
-        assert!((first + segments) * SEGMENT <= self.region.len(), "room was claimed");
-        writer.accounts.push(Account { used: FIRST as u32, run: segments as u32, ..Account::default() });
-        writer.accounts.extend((1..segments).map(|_| Account::default()));
+        let first = match find_run(&mut writer.free, segments) {
+            Some(at) => writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize,
+            None => writer.accounts.len(),
+        };
+        let end = writer.accounts.len().max(first + segments);
+        assert!(end * SEGMENT <= self.region.len(), "room was claimed");
+        writer.accounts.resize(end, Account::default());
+        writer.accounts[first..first + segments].fill(Account::default());
+        writer.accounts[first] = Account { used: FIRST as u32, run: segments as u32, ..Account::default() };
         first * SEGMENT + FIRST
     }
 
@@ -404,6 +414,12 @@ impl HeapWriter {
     pub(crate) fn bytes_slots(&self) -> u64 {
         u64::from(self.ids_next) * 8
     }
+}
+
+/// Where so many free segments are neighbours, in the list, which is sorted for it.
+fn find_run(free: &mut [u32], segments: usize) -> Option<usize> {
+    free.sort_unstable();
+    free.windows(segments).position(|run| run[segments - 1] - run[0] == segments as u32 - 1)
 }
 
 struct Header {

@@ -277,7 +277,7 @@ impl TreeWriter<'_> {
             self.write(id, &mut body, count);
             return Ok(());
         }
-        let (mut left, right_item, mut right, counts) = split(&body);
+        let Halves { mut left, border: right_item, mut right, counts } = split(&body);
         if id == root {
             // The root keeps its id: its content moves down one level.
             let left_id = self.write_new(&mut left, counts.0)?;
@@ -316,8 +316,17 @@ impl TreeWriter<'_> {
     }
 }
 
-/// Cuts a node's bytes into two, the first at least half. Returns left, where right begins, right, and counts.
-fn split(body: &[u8]) -> (Vec<u8>, (u64, Vec<u8>), Vec<u8>, (usize, usize)) {
+/// The two halves of a node that was too long.
+struct Halves {
+    left: Vec<u8>,
+    /// Where the right half begins.
+    border: (u64, Vec<u8>),
+    right: Vec<u8>,
+    counts: (usize, usize),
+}
+
+/// Cuts a node's bytes into two, the first at least half.
+fn split(body: &[u8]) -> Halves {
     let level = body[0];
     let node = Node { level, body: &body[3..] };
     let (mut left, mut right, mut counts) = (node_bytes(level), node_bytes(level), (0, 0));
@@ -341,7 +350,7 @@ fn split(body: &[u8]) -> (Vec<u8>, (u64, Vec<u8>), Vec<u8>, (usize, usize)) {
         }
         last = entry.item();
     }
-    (left, border, right, counts)
+    Halves { left, border, right, counts }
 }
 
 /// Where an iteration goes on.

@@ -119,11 +119,10 @@ pub(crate) fn run(
         let entry = read_point.entry(base.id).expect("the base was just found");
         return run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out);
     }
-    if requested.paged.is_none() && request.size_limit == 0 && request.scope != Scope::Base {
-        if let Some(candidates) = read_point.few_candidates(&filter) {
+    if requested.paged.is_none() && request.size_limit == 0 && request.scope != Scope::Base
+        && let Some(candidates) = read_point.few_candidates(&filter) {
             return run_few(reading, around, id, read_point, candidates, &filter, asked, request.scope, &base, out);
         }
-    }
     let running = match begin(reading, id, request, requested, read_point, &base, filter, reads, out) {
         Some(running) => running,
         None => return,

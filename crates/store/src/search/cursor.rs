@@ -115,13 +115,12 @@ impl Cursor {
                 self.look_ahead(read_point);
                 self.next = id.saturating_add(1);
                 *budget = budget.saturating_sub(1);
-                if let Some(entry) = read_point.entry(EntryId(id)) {
-                    if read_point.is_in_scope(&entry, self.base, self.scope)
+                if let Some(entry) = read_point.entry(EntryId(id))
+                    && read_point.is_in_scope(&entry, self.base, self.scope)
                         && evaluator.evaluate(&self.filter, &entry, read_point) == Truth::True
                     {
                         return Step::Entry(entry);
                     }
-                }
                 if *budget == 0 {
                     return Step::Pause;
                 }

@@ -75,11 +75,10 @@ impl Evaluator {
             return true;
         }
         let class_type = schema.well_known().object_class;
-        if looks_at(item, Description::plain(class_type), at) {
-            if entry.shape.class_values.iter().any(|value| self.value_passes(&item.test, class_type, value, at)) {
+        if looks_at(item, Description::plain(class_type), at)
+            && entry.shape.class_values.iter().any(|value| self.value_passes(&item.test, class_type, value, at)) {
                 return true;
             }
-        }
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             if looks_at(item, slot.description, at) && self.values_pass(item, slot.description, values, at) {
                 return true;

@@ -106,3 +106,18 @@ fn room_is_refused_before_it_is_missing() {
     }
     assert!(written > 8 * SEGMENT, "{written}");
 }
+
+#[test]
+fn freed_runs_are_used_again() {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(64 << 20, 1).unwrap();
+    let id = heap.allocate_id(&mut w).unwrap();
+    for sequence in 1..200u64 {
+        let big = vec![sequence as u8; 3 << 20];
+        heap.claim(&mut w, &readers, big.len()).expect("what was replaced is room again");
+        heap.put(&mut w, id, 0, sequence, &big);
+        readers.publish(sequence);
+        heap.clean(&mut w, &readers, 10, 8 << 20);
+        assert_eq!(heap.read(id, sequence).unwrap().payload, &big[..]);
+    }
+}

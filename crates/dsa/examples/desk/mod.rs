@@ -1,0 +1,73 @@
+//! What the examples share: a directory of DVTDS entries in memory, and a session bound as its administrator.
+
+use dsa::config::SearchLimits;
+use dsa::{Anonymous, Config, Dsa, Session, Worker};
+use env::clock::{Clock, SystemClock};
+use model::Entry;
+use proto::message::Request;
+use proto::op::bind::{Authentication, Bind};
+use std::sync::Arc;
+use store::{Add, IndexSettings, Settings, Stamp};
+
+/// A worker and a session that may do everything.
+pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Session) {
+    let mut worker = Worker::new(dsa).expect("a reader slot");
+    worker.tick(clock.now());
+    let mut session = Session::new(&mut worker);
+    let bind = Request::Bind(Bind { version: 3, name: b"cn=root", authentication: Authentication::Simple(b"secret") });
+    let (mut input, mut out) = (Vec::new(), Vec::new());
+    bind.encode(&mut input, 1, &[]);
+    session.feed(&mut worker, &input, &mut out);
+    (worker, session)
+}
+
+/// `dc=com` with so many entries `uid=N` below it, uid and member indexed.
+pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
+    let schema = schema::Builder::new().standard().builtin("dvtds").expect("built in").build().expect("sound");
+    let index = |name: &str| IndexSettings { attribute: name.to_owned(), equality: true, ..IndexSettings::default() };
+    let store = Settings {
+        suffixes: vec!["dc=com".to_owned()],
+        indexes: vec![index("uid"), index("member")],
+        memory_bytes_max: 8 << 30,
+        operational_attributes: true,
+        schema_check: true,
+        founder: "cn=root".to_owned(),
+        key: [1, 2, 3, 4],
+        site: 0,
+    };
+    let config = Config {
+        store,
+        root_dn: Some("cn=root".to_owned()),
+        root_password: Some(b"secret".to_vec()),
+        anonymous: Anonymous::None,
+        limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        version: "bench".to_owned(),
+        started_ms: 0,
+    };
+    let dsa = Dsa::new(config, Arc::new(schema)).expect("memory");
+    let shard = dsa.shard();
+    let mut writer = shard.writer();
+    for n in 0..=entries {
+        let mut entry = Entry::new();
+        let mut put = |name: &str, value: &str| {
+            entry.push_attribute(shard.schema().intern_description(name.as_bytes()).expect("known"));
+            entry.push_value(value.as_bytes());
+        };
+        let dn = if n == 0 { "dc=com".to_owned() } else { format!("uid={},dc=com", n - 1) };
+        if n == 0 {
+            put("objectClass", "domain");
+        } else {
+            put("objectClass", "inetOrgPerson");
+            put("carLicense", "AA-00000");
+        }
+        let stamp = Stamp { csn: writer.stamp(1_767_323_045_000), actor: 0 };
+        writer.add(Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: false }, stamp).expect("added");
+        if n % 1000 == 0 {
+            writer.publish();
+            writer = shard.writer();
+            writer.load();
+        }
+    }
+    writer.publish();
+    dsa
+}
