@@ -334,7 +334,7 @@ def test_more_filters(reader, text, expected):
 
 
 def test_time_limit_is_kept(server):
-    """The dearest filter that is allowed, over values that are long; others are served in the meantime."""
+    """A filter of a thousand items over values that are long; others are served in the meantime."""
     here = server("--threads", "1")
     connection = connect(here)
     long = b"x" * 2000
@@ -344,7 +344,7 @@ def test_time_limit_is_kept(server):
     ]
     for message in sent:
         connection.result(message)
-    text = "(|" + "".join(f"(description=*{number}y*)" for number in range(4000)) + ")"
+    text = "(|" + "".join(f"(description=*{number}y*)" for number in range(1000)) + ")"
     began = time.monotonic()
     dear = subprocess.Popen(["ldapsearch", *here.admin, "-l", "2", "-b", SUFFIX, text, "1.1"], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
