@@ -174,7 +174,10 @@ fn looks_at(item: &Item, description: Description, at: ReadPoint<'_>) -> bool {
                 && schema.includes_options(description.options, &item.options)
         }
         None => match &item.test {
-            Test::Matches { rule, .. } => schema.applies_to(*rule, schema.attribute_type(description.attribute_type)),
+            Test::Matches { rule, .. } => {
+                item.hidden.binary_search(&description.attribute_type).is_err()
+                    && schema.applies_to(*rule, schema.attribute_type(description.attribute_type))
+            }
             _ => false,
         },
     }

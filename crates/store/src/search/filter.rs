@@ -32,8 +32,10 @@ pub(crate) enum Node {
 /// What an item asks of the values of an attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// Attributes it looks at; `None` for all whose rule is the item's.
+    /// Attributes it looks at; `None` for all whose rule is the item's, but those in `hidden`.
     pub(crate) attribute_type: Option<TypeId>,
+    /// Ascending: what an item without an attribute may not look at, since the reader may not.
+    pub(crate) hidden: Box<[TypeId]>,
     pub(crate) options: WantedOptions,
     pub(crate) test: Test,
     pub(crate) derived: Option<Derived>,
@@ -65,7 +67,7 @@ impl Compiled {
     /// The single equality assertion it consists of, if it is one.
     pub(crate) fn as_equality(&self) -> Option<(TypeId, &[u8])> {
         match &self.0 {
-            Node::Item(Item { attribute_type: Some(t), options, test: Test::Equal { normal, .. }, .. }) if options.is_none() => {
+            Node::Item(Item { attribute_type: Some(t), derived: None, options, test: Test::Equal { normal, .. }, .. }) if options.is_none() => {
                 Some((*t, normal))
             }
             _ => None,
@@ -98,7 +100,7 @@ fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node
 
 fn item(schema: &Schema, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
     let derived = Derived::of(attribute_type, schema);
-    Node::Item(Item { attribute_type: Some(attribute_type), options, test, derived })
+    Node::Item(Item { attribute_type: Some(attribute_type), hidden: Box::default(), options, test, derived })
 }
 
 /// What a description asks for, if its type is known and may be read.
@@ -173,6 +175,9 @@ fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Re
     let test = Test::Matches { rule, normal, dn_attributes: extensible.dn_attributes };
     match found {
         Some(found) => item(schema, found, test),
-        None => Node::Item(Item { attribute_type: None, options: WantedOptions::NONE, test, derived: None }),
+        None => {
+            let hidden = schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id)).collect();
+            Node::Item(Item { attribute_type: None, hidden, options: WantedOptions::NONE, test, derived: None })
+        }
     }
 }
