@@ -20,7 +20,9 @@ fn main() {
     let mut out = Vec::new();
     let rounds = argument(4, 8);
     let wanted = std::env::args().nth(3).unwrap_or_default();
-    for name in ["base 1.1", "base all", "equality", "modify"].into_iter().filter(|name| name.contains(&wanted)) {
+    for name in
+        ["base 1.1", "base all", "equality", "modify"].into_iter().filter(|name| name.contains(&wanted))
+    {
         let bundles: Vec<Vec<u8>> = (0..200).map(|n| bundle(name, entries, queue, n)).collect();
         let mut best = u64::MAX;
         for _ in 0..rounds {
@@ -52,16 +54,29 @@ fn bundle(name: &str, entries: u64, queue: u64, seed: u64) -> Vec<u8> {
         let search = |base, scope, filter, raw| {
             let selection = Octets::parse(raw).expect("a list");
             let deref_aliases = DerefAliases::Never;
-            Request::Search(Search { base, scope, deref_aliases, size_limit: 0, time_limit_s: 0, types_only: false, filter, selection })
+            Request::Search(Search {
+                base,
+                scope,
+                deref_aliases,
+                size_limit: 0,
+                time_limit_s: 0,
+                types_only: false,
+                filter,
+                selection,
+            })
         };
         let value = vec![b'x'; 8 + (state >> 40) as usize % 93];
         let changes = change_list([(ModifyKind::Replace, &b"carLicense"[..], [&value[..]])]);
-        let equality = Filter::Equality(model::filter::Assertion { attribute: b"uid", value: key.as_bytes() });
+        let equality =
+            Filter::Equality(model::filter::Assertion { attribute: b"uid", value: key.as_bytes() });
         let request = match name {
             "base 1.1" => search(dn.as_bytes(), Scope::Base, Filter::Present(b"objectClass"), &none),
             "base all" => search(dn.as_bytes(), Scope::Base, Filter::Present(b"objectClass"), &all),
             "equality" => search(b"dc=com", Scope::Subtree, equality, &none),
-            _ => Request::Modify(Modify { dn: dn.as_bytes(), changes: Changes::parse(&changes).expect("a list") }),
+            _ => Request::Modify(Modify {
+                dn: dn.as_bytes(),
+                changes: Changes::parse(&changes).expect("a list"),
+            }),
         };
         request.encode(&mut input, id as i32 + 1000, &[]);
     }

@@ -37,7 +37,12 @@ fn main() {
         println!("{name:28} {ns:6} ns, {} bytes of answer", out.len());
         ns
     };
-    timed("remove one member, add it", &|n| [change(n, ModifyKind::Delete), change(n, ModifyKind::Add)].concat(), &mut session, &mut worker);
+    timed(
+        "remove one member, add it",
+        &|n| [change(n, ModifyKind::Delete), change(n, ModifyKind::Add)].concat(),
+        &mut session,
+        &mut worker,
+    );
     let uid = timed("(uid=N)", &|n| find(b"uid", n.to_string().as_bytes()), &mut session, &mut worker);
     let group = timed("(member=DN)", &|n| find(b"member", dn(n).as_bytes()), &mut session, &mut worker);
     println!("(member=DN) takes {:.2} times (uid=N)", group as f64 / uid as f64);
@@ -55,8 +60,10 @@ fn fill(session: &mut Session, worker: &mut Worker, members: u64) {
         let mut input = Vec::new();
         if first == 0 {
             let classes: &[&[u8]] = &[b"groupOfNames"];
-            let attributes =
-                proto::list::attribute_list([(&b"objectClass"[..], classes.to_vec()), (&b"member"[..], values)]);
+            let attributes = proto::list::attribute_list([
+                (&b"objectClass"[..], classes.to_vec()),
+                (&b"member"[..], values),
+            ]);
             let attributes = proto::list::Attributes::parse(&attributes).expect("a list");
             Request::Add(Add { dn: GROUP, attributes }).encode(&mut input, 2, &[]);
         } else {

@@ -19,10 +19,13 @@ use proto::result::encode_result;
 use proto::tag;
 use smallvec::SmallVec;
 use store::search::EqualityHint;
-use store::{Pin, ReadPoint, Target};
+use store::{Pin, ReadPoint, Reader, Target, Writer};
 
 /// Requests of one group: as many cache misses as the memory system likes to have in flight.
 const GROUP: usize = 32;
+/// Updates of one group: all that is decoded and asked for before the writer's role is taken shortens the time that
+/// other threads wait for it.
+const GROUP_UPDATES: usize = 128;
 /// Updates in one batch of the writer at most, so that other threads' updates do not wait long.
 const BATCH_MAX: usize = 256;
 
@@ -41,23 +44,67 @@ enum Hint {
     Equality(EqualityHint),
 }
 
-type Group<'a> = SmallVec<[Pending<'a>; GROUP]>;
+type Group<'a> = SmallVec<[Pending<'a>; GROUP_UPDATES]>;
 
 /// Runs what `input` holds. Returns the bytes done with, and the size of the message that is not complete yet.
-pub(crate) fn run(session: &mut Session, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> (usize, usize) {
+pub(crate) fn run(
+    session: &mut Session,
+    worker: &mut Worker,
+    input: &[u8],
+    out: &mut Vec<u8>,
+) -> (usize, usize) {
     if session.is_in_message() {
         return (0, input.len());
     }
+    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, batch: None };
+    let progress = run_groups(session, &mut parts, input, out);
+    parts.publish();
+    progress
+}
+
+/// A worker's parts, borrowed apart, and the writer's role while updates follow each other.
+struct Parts<'w> {
+    dsa: &'w Dsa,
+    reader: &'w mut Reader,
+    system_reader: &'w mut Reader,
+    scratch: &'w mut Scratch,
+    counters: &'w Counters,
+    now: Now,
+    batch: Option<Batch<'w>>,
+}
+
+/// Updates that are published together.
+struct Batch<'w> {
+    writer: Writer<'w>,
+    len: usize,
+}
+
+impl Parts<'_> {
+    /// Ends the batch: others may write, and what was written is seen.
+    fn publish(&mut self) {
+        if let Some(batch) = self.batch.take() {
+            batch.writer.publish();
+        }
+    }
+}
+
+fn run_groups(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    input: &[u8],
+    out: &mut Vec<u8>,
+) -> (usize, usize) {
     let (mut consumed, mut needed) = (0, 0);
     let mut group = Group::new();
-    count(&worker.counters.bundles, 1);
+    count(&parts.counters.bundles, 1);
     while !session.closing {
         group.clear();
         (consumed, needed) = decode(input, consumed, &mut group);
         if group.is_empty() {
             break;
         }
-        let done = execute(session, worker, &mut group, out);
+        let done = execute(session, parts, &mut group, out);
         if done < group.len() {
             // A half-written answer must be finished before the rest is looked at, and a long one be sent.
             consumed = group[done - 1].end;
@@ -72,7 +119,7 @@ pub(crate) fn run(session: &mut Session, worker: &mut Worker, input: &[u8], out:
 /// Decodes up to a group of messages from `at` on. Returns where it stopped and what the next message needs.
 #[inline]
 fn decode<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) -> (usize, usize) {
-    while group.len() < GROUP {
+    while group.len() < GROUP || (group.len() < GROUP_UPDATES && group.last().is_some_and(is_update)) {
         match frame(&input[at..]) {
             Ok(Frame::Complete { len }) => {
                 let message = Message::decode(&input[at..at + len]);
@@ -90,18 +137,22 @@ fn decode<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) -> (usize, 
 }
 
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer.
-fn execute(session: &mut Session, worker: &mut Worker, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
-    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
     if group.iter().any(asks_for_monitor) {
-        dsa.system.refresh_monitor(dsa, *now);
+        parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
     }
     let mut next = 0;
     let mut is_first = true;
     while next < group.len() && !session.closing {
         if is_update(&group[next]) && !is_first {
-            next = update(session, dsa, scratch, counters, *now, group, next, out);
+            next = update(session, parts, group, next, out);
             continue;
         }
+        if !is_update(&group[next]) {
+            // A session sees its own updates.
+            parts.publish();
+        }
+        let Parts { dsa, reader, system_reader, scratch, counters, now, .. } = parts;
         let pin = reader.pin();
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
@@ -130,9 +181,11 @@ fn execute(session: &mut Session, worker: &mut Worker, group: &mut Group<'_>, ou
 fn asks_for_monitor(pending: &Pending<'_>) -> bool {
     const LAST_RDN: &[u8] = b"cn=monitor";
     match &pending.message {
-        Ok(Message { request: Request::Search(search), .. }) => {
-            search.base.len().checked_sub(LAST_RDN.len()).is_some_and(|at| search.base[at..].eq_ignore_ascii_case(LAST_RDN))
-        }
+        Ok(Message { request: Request::Search(search), .. }) => search
+            .base
+            .len()
+            .checked_sub(LAST_RDN.len())
+            .is_some_and(|at| search.base[at..].eq_ignore_ascii_case(LAST_RDN)),
         _ => false,
     }
 }
@@ -140,7 +193,10 @@ fn asks_for_monitor(pending: &Pending<'_>) -> bool {
 fn is_update(pending: &Pending<'_>) -> bool {
     matches!(
         pending.message,
-        Ok(Message { request: Request::Modify(_) | Request::Add(_) | Request::Delete(_) | Request::ModifyDn(_), .. })
+        Ok(Message {
+            request: Request::Modify(_) | Request::Add(_) | Request::Delete(_) | Request::ModifyDn(_),
+            ..
+        })
     )
 }
 
@@ -165,7 +221,7 @@ fn prefetch(read_point: ReadPoint<'_>, scratch: &mut Scratch, group: &mut Group<
             pending.hint = Hint::Target(target);
         }
     }
-    let mut ids = SmallVec::<[_; GROUP]>::new();
+    let mut ids = SmallVec::<[_; GROUP_UPDATES]>::new();
     for pending in group.iter() {
         ids.extend(match pending.hint {
             Hint::Target(target) => read_point.prefetch_slot(&target),
@@ -190,39 +246,36 @@ fn hint_equality(read_point: ReadPoint<'_>, scratch: &mut Scratch, filter: &Filt
     hint.map_or(Hint::Nothing, Hint::Equality)
 }
 
-/// Runs the updates from `next` on in one batch. Returns where the first other request is.
-#[expect(clippy::too_many_arguments, reason = "the parts of a worker, borrowed apart")]
+/// Runs the updates from `next` on, in the batch that is open or a new one. Returns where the first other request is.
 fn update(
     session: &mut Session,
-    dsa: &Dsa,
-    scratch: &mut Scratch,
-    counters: &Counters,
-    now: Now,
+    parts: &mut Parts<'_>,
     group: &Group<'_>,
     mut next: usize,
     out: &mut Vec<u8>,
 ) -> usize {
-    let end = group.len().min(next + BATCH_MAX);
-    if !dsa.rules.may_write(session.identity.rights) {
-        while next < end && is_update(&group[next]) {
-            if let Ok(message) = &group[next].message {
-                refuse_update(message, &session.identity, counters, out);
-            }
-            next += 1;
-        }
-        return next;
-    }
-    let mut writer = dsa.shard.writer();
-    while next < end && is_update(&group[next]) {
-        if let Ok(message) = &group[next].message {
-            count_operation(counters, &message.request);
-            let identity = &session.identity;
-            let mut writing = Writing { dsa, writer: &mut writer, scratch, now, identity };
-            run_update(&mut writing, message, out);
-        }
+    let may_write = parts.dsa.rules.may_write(session.identity.rights);
+    while next < group.len() && is_update(&group[next]) {
+        let Ok(message) = &group[next].message else { break };
         next += 1;
+        if !may_write {
+            refuse_update(message, &session.identity, parts.counters, out);
+            continue;
+        }
+        count_operation(parts.counters, &message.request);
+        if parts.batch.as_ref().is_some_and(|batch| batch.len == BATCH_MAX) {
+            parts.publish();
+        }
+        let Parts { dsa, scratch, now, batch, .. } = parts;
+        let batch = batch.get_or_insert_with(|| Batch { writer: dsa.shard.writer(), len: 0 });
+        batch.len += 1;
+        let identity = &session.identity;
+        run_update(
+            &mut Writing { dsa, writer: &mut batch.writer, scratch, now: *now, identity },
+            message,
+            out,
+        );
     }
-    writer.publish();
     next
 }
 
@@ -264,7 +317,13 @@ struct Looking<'b, 'r> {
 
 impl Looking<'_, '_> {
     #[inline]
-    fn run(&mut self, session: &mut Session, message: &Result<Message<'_>, DecodeError>, hint: Hint, out: &mut Vec<u8>) {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        message: &Result<Message<'_>, DecodeError>,
+        hint: Hint,
+        out: &mut Vec<u8>,
+    ) {
         let message = match message {
             Ok(message) => message,
             Err(error) => {
@@ -362,9 +421,10 @@ fn refuse_controls(message: &Message<'_>, error: ControlError<'_>, out: &mut Vec
             ResultCode::UnavailableCriticalExtension,
             format!("the critical control {} is not known for this operation", String::from_utf8_lossy(oid)),
         ),
-        ControlError::Malformed(oid) => {
-            (ResultCode::ProtocolError, format!("the value of control {} is malformed", String::from_utf8_lossy(oid)))
-        }
+        ControlError::Malformed(oid) => (
+            ResultCode::ProtocolError,
+            format!("the value of control {} is malformed", String::from_utf8_lossy(oid)),
+        ),
     };
     encode_result(out, message.id, response, code, b"", &text, &[]);
 }

@@ -45,7 +45,10 @@ pub(crate) enum ControlError<'a> {
 }
 
 /// Reads the controls of a request.
-pub(crate) fn requested<'a>(request: &Request<'_>, controls: Controls<'a>) -> Result<Requested<'a>, ControlError<'a>> {
+pub(crate) fn requested<'a>(
+    request: &Request<'_>,
+    controls: Controls<'a>,
+) -> Result<Requested<'a>, ControlError<'a>> {
     let mut requested = Requested::default();
     // Those of unbind mean nothing, critical or not (RFC 4511 section 4.1.11).
     if controls.is_empty() || matches!(request, Request::Unbind) {

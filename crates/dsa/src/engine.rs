@@ -32,7 +32,9 @@ impl Dsa {
             Some(dn) => {
                 let mut key = Vec::new();
                 let normalised = schema.normalise_dn(dn.as_bytes(), &mut key);
-                normalised.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, format!("root DN \"{dn}\": {e}")))?;
+                normalised.map_err(|e| {
+                    io::Error::new(io::ErrorKind::InvalidInput, format!("root DN \"{dn}\": {e}"))
+                })?;
                 Some(key)
             }
         };

@@ -149,7 +149,13 @@ impl Templates {
 
 /// Appends the head of an entry whose attributes follow in parts.
 #[cold]
-fn begin_large(out: &mut Vec<u8>, message_id: i32, dn: &[u8], attributes: &[u8], parts: VecDeque<Part>) -> Large {
+fn begin_large(
+    out: &mut Vec<u8>,
+    message_id: i32,
+    dn: &[u8],
+    attributes: &[u8],
+    parts: VecDeque<Part>,
+) -> Large {
     let mut large = Large { begin: out.len(), parts };
     if !attributes.is_empty() {
         large.parts.push_back(Part::Bytes(attributes.to_vec()));
@@ -163,7 +169,9 @@ impl Made {
     #[inline]
     fn selection(&mut self, asked: Asked<'_>, schema: &Schema) -> (usize, bool) {
         let is_same = |kept: &Remembered| {
-            kept.key[0] == asked.rights as u8 && kept.key[1] == asked.types_only as u8 && &kept.key[2..] == asked.selectors.raw()
+            kept.key[0] == asked.rights as u8
+                && kept.key[1] == asked.types_only as u8
+                && &kept.key[2..] == asked.selectors.raw()
         };
         if self.remembered.get(self.last).is_some_and(is_same) {
             return (self.last, true);
@@ -213,7 +221,13 @@ impl Made {
 }
 
 impl Template {
-    fn new(selection: &Selection, shape: &Shape, is_root_dse: bool, schema: &Schema, rules: &Rules) -> Template {
+    fn new(
+        selection: &Selection,
+        shape: &Shape,
+        is_root_dse: bool,
+        schema: &Schema,
+        rules: &Rules,
+    ) -> Template {
         let mut pieces = Vec::new();
         let classes = Description::plain(schema.well_known().object_class);
         let includes = |description| selection.includes(description, is_root_dse, schema, rules);
@@ -229,13 +243,18 @@ impl Template {
             head
         };
         for (position, slot) in shape.slots.iter().enumerate() {
-            if includes(slot.description) {
+            // What the root DSE is called inside is nobody's business: its DN is empty.
+            let is_inner_name = is_root_dse && shape.naming.contains(&(position as u16));
+            if includes(slot.description) && !is_inner_name {
                 pieces.push(Piece::Slot { position: position as u16, head: head(slot.description) });
             }
         }
         for what in Derived::ALL {
             let description = Description::plain(what.attribute_type(schema));
-            if shape.position(description).is_none() && selection.includes_derived(what, schema, rules) && !is_root_dse {
+            if shape.position(description).is_none()
+                && selection.includes_derived(what, schema, rules)
+                && !is_root_dse
+            {
                 pieces.push(Piece::Derived { what, head: head(description) });
             }
         }
@@ -304,7 +323,13 @@ fn put_inline(out: &mut Vec<u8>, head: &[u8], values: Inline<'_>) {
     values.for_each(|value| ber::put_octets(out, value));
 }
 
-fn put_set(read_point: ReadPoint<'_>, set: ValueSet, head: &[u8], out: &mut Vec<u8>, large: &mut Option<VecDeque<Part>>) {
+fn put_set(
+    read_point: ReadPoint<'_>,
+    set: ValueSet,
+    head: &[u8],
+    out: &mut Vec<u8>,
+    large: &mut Option<VecDeque<Part>>,
+) {
     put_attribute_head(out, head, set.ber_bytes as usize);
     let mut position = SetPosition::default();
     if set.ber_bytes <= SET_BYTES_AT_ONCE {

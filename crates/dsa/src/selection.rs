@@ -19,8 +19,13 @@ pub(crate) struct Selection {
 impl Selection {
     /// Looks the selectors up. What the schema does not know is ignored, as the RFC asks.
     pub(crate) fn new(selectors: Octets<'_>, types_only: bool, rights: Rights, schema: &Schema) -> Selection {
-        let mut selection =
-            Selection { all_user: selectors.is_empty(), all_operational: false, wanted: Vec::new(), rights, types_only };
+        let mut selection = Selection {
+            all_user: selectors.is_empty(),
+            all_operational: false,
+            wanted: Vec::new(),
+            rights,
+            types_only,
+        };
         for selector in selectors.iter() {
             match selector {
                 b"*" => selection.all_user = true,
@@ -43,14 +48,21 @@ impl Selection {
 
     /// Is a stored attribute returned? `star_is_all` for the root DSE, whose operational attributes clients expect
     /// from `*` too.
-    pub(crate) fn includes(&self, description: Description, star_is_all: bool, schema: &Schema, rules: &Rules) -> bool {
+    pub(crate) fn includes(
+        &self,
+        description: Description,
+        star_is_all: bool,
+        schema: &Schema,
+        rules: &Rules,
+    ) -> bool {
         let attribute_type = description.attribute_type;
         let by_kind = match schema.attribute_type(attribute_type).is_operational() {
             true => self.all_operational || (star_is_all && self.all_user),
             false => self.all_user || (star_is_all && self.all_operational),
         };
         let named = |(wanted, options): &(TypeId, WantedOptions)| {
-            schema.is_subtype(attribute_type, *wanted) && schema.includes_options(description.options, options)
+            schema.is_subtype(attribute_type, *wanted)
+                && schema.includes_options(description.options, options)
         };
         (by_kind || self.wanted.iter().any(named)) && rules.may_read(self.rights, attribute_type)
     }

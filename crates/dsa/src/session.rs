@@ -2,8 +2,8 @@
 
 use crate::bundle;
 use crate::identity::Identity;
-use crate::op::search::Underway;
 use crate::monitor::count;
+use crate::op::search::Underway;
 use crate::worker::Worker;
 use model::ResultCode;
 use model::limits::SESSION_OUT_BYTES_MAX;

@@ -114,10 +114,11 @@ pub fn resident_bytes() -> u64 {
 /// Bytes of physical memory of this machine or container, whichever is less; `None` where it cannot be told.
 pub fn physical_bytes() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib: u64 = meminfo.lines().find_map(|line| {
-        line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok()
-    })?;
-    let cgroup = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
+    let kib: u64 = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok())?;
+    let cgroup =
+        std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
     Some((kib * 1024).min(cgroup.unwrap_or(u64::MAX)))
 }
 

@@ -74,7 +74,8 @@ const CLASS: [u8; 256] = {
         if matches!(b, b'\\' | b'"' | b',' | b';') {
             class[byte] |= STOPS_SPLIT;
         }
-        if b.is_ascii_graphic() && !matches!(b, b'"' | b'+' | b',' | b';' | b'<' | b'>' | b'\\' | b'=' | b'#') {
+        if b.is_ascii_graphic() && !matches!(b, b'"' | b'+' | b',' | b';' | b'<' | b'>' | b'\\' | b'=' | b'#')
+        {
             class[byte] |= PLAIN;
         }
         byte += 1;
@@ -368,9 +369,23 @@ mod tests {
 
     #[test]
     fn what_is_not_a_dn() {
-        for bad in ["a", "cn=a,", ",cn=a", "cn=a,,dc=b", "=a", "cn=a\\", "cn=a\\zz", "cn=a\"b", "cn=#0", "cn=#0405aa",
-            "c n=a", "cn=\"a", "cn=\"a\"b", "cn=a+", "cn=<a>"]
-        {
+        for bad in [
+            "a",
+            "cn=a,",
+            ",cn=a",
+            "cn=a,,dc=b",
+            "=a",
+            "cn=a\\",
+            "cn=a\\zz",
+            "cn=a\"b",
+            "cn=#0",
+            "cn=#0405aa",
+            "c n=a",
+            "cn=\"a",
+            "cn=\"a\"b",
+            "cn=a+",
+            "cn=<a>",
+        ] {
             assert!(parse(bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(parse("cn=a,".repeat(200).as_bytes()).is_err());

@@ -28,6 +28,11 @@ mod tests {
         for bad in [&b"2"[..], b"2.", b".2", b"2..5", b"2.05", b"cn", b""] {
             assert!(!is_numeric(bad), "{bad:?}");
         }
-        assert!(is_descriptor(b"x-my-attr") && !is_descriptor(b"1a") && !is_descriptor(b"a_b") && !is_descriptor(b""));
+        assert!(
+            is_descriptor(b"x-my-attr")
+                && !is_descriptor(b"1a")
+                && !is_descriptor(b"a_b")
+                && !is_descriptor(b"")
+        );
     }
 }

@@ -6,8 +6,8 @@ mod delete;
 mod modify;
 mod modify_dn;
 mod name;
-mod replace;
 mod prepared;
+mod replace;
 mod sets;
 mod write;
 

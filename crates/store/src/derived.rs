@@ -113,7 +113,9 @@ impl<'a> ReadPoint<'a> {
             Derived::HasSubordinates => {
                 out.extend_from_slice(if self.subordinates(entry.id) > 0 { b"TRUE" } else { b"FALSE" })
             }
-            Derived::NumSubordinates => out.extend_from_slice(self.subordinates(entry.id).to_string().as_bytes()),
+            Derived::NumSubordinates => {
+                out.extend_from_slice(self.subordinates(entry.id).to_string().as_bytes())
+            }
         }
         true
     }

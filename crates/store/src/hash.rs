@@ -54,7 +54,13 @@ impl Table {
             directory: Words::reserve(directory_words, false)?,
             depth: AtomicU64::new(0),
         };
-        let writer = TableWriter { depths: vec![0], used: vec![0], free: vec![], retired: VecDeque::new(), segments_max };
+        let writer = TableWriter {
+            depths: vec![0],
+            used: vec![0],
+            free: vec![],
+            retired: VecDeque::new(),
+            segments_max,
+        };
         Ok((table, writer))
     }
 
@@ -95,7 +101,14 @@ impl Table {
     }
 
     /// Puts `value` under `tag`, or where `replace` is stored under it now. Fails when the table's room is used up.
-    pub(crate) fn put(&self, writer: &mut TableWriter, readers: &Readers, tag: u32, replace: Option<u32>, value: u32) -> Result<(), Full> {
+    pub(crate) fn put(
+        &self,
+        writer: &mut TableWriter,
+        readers: &Readers,
+        tag: u32,
+        replace: Option<u32>,
+        value: u32,
+    ) -> Result<(), Full> {
         assert!(value != 0, "0 is an empty slot");
         if let Some(old) = replace {
             let at = self.position(tag, old).expect("what is replaced is there");
@@ -187,7 +200,10 @@ impl Table {
         if local == self.depth.load(Ordering::Relaxed) as u32 {
             self.deepen()?;
         }
-        let halves = [self.allocate(writer, readers, local as u8 + 1)?, self.allocate(writer, readers, local as u8 + 1)?];
+        let halves = [
+            self.allocate(writer, readers, local as u8 + 1)?,
+            self.allocate(writer, readers, local as u8 + 1)?,
+        ];
         for (side, half) in halves.into_iter().enumerate() {
             let belongs = |w: &u64| (w >> (63 - local) & 1) as usize == side;
             self.fill(writer, half, live.iter().copied().filter(belongs));

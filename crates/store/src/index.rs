@@ -4,6 +4,7 @@
 //! index is a tree of the first eight bytes of the ordering key. All but the tree are supersets of the truth:
 //! additions come before an entry is visible, removals after the last reader that may need them.
 
+use crate::deferred::Later;
 use crate::hash::Full;
 use crate::idset::IdSet;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
@@ -11,7 +12,6 @@ use crate::record::{EntryRef, Values};
 use crate::refused::Refused;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::{self, TreeWriter};
-use crate::deferred::Later;
 use model::{Description, EntryId, TypeId};
 use schema::Schema;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -91,8 +91,9 @@ impl Indexes {
         let mut by_type = vec![Vec::new(); schema.attribute_types().len()];
         for wanted in settings {
             let name = &wanted.attribute;
-            let attribute_type =
-                schema.find_type(name.as_bytes()).ok_or_else(|| format!("index on {name}: no such attribute type"))?;
+            let attribute_type = schema
+                .find_type(name.as_bytes())
+                .ok_or_else(|| format!("index on {name}: no such attribute type"))?;
             if all.iter().any(|i: &AttributeIndex| i.attribute_type == attribute_type) {
                 return Err(format!("index on {name}: given twice"));
             }
@@ -109,7 +110,11 @@ impl Indexes {
                 substring,
                 ordering: wanted.ordering.then(|| AtomicU32::new(0)),
             });
-            writers.push(AttributeIndexWriter { equality: equality_writer, substring: substring_writer, unsorted: vec![] });
+            writers.push(AttributeIndexWriter {
+                equality: equality_writer,
+                substring: substring_writer,
+                unsorted: vec![],
+            });
         }
         Ok((Indexes { all, by_type }, writers))
     }
@@ -129,7 +134,9 @@ impl Indexes {
     pub(crate) fn bytes(&self, writers: &IndexesWriter, view: ReadPoint<'_>) -> u64 {
         let mut sum = 0;
         for (index, writer) in self.all.iter().zip(writers) {
-            for (postings, side) in [(&index.equality, &writer.equality), (&index.substring, &writer.substring)] {
+            for (postings, side) in
+                [(&index.equality, &writer.equality), (&index.substring, &writer.substring)]
+            {
                 if let (Some(postings), Some(side)) = (postings, side) {
                     sum += postings.bytes(side);
                 }
@@ -149,7 +156,9 @@ fn check_rules(wanted: &IndexSettings, schema: &Schema, attribute_type: TypeId) 
         (wanted.ordering && definition.ordering.is_none(), "ordering"),
     ];
     match missing.iter().find(|(is_missing, _)| *is_missing) {
-        Some((_, kind)) => Err(format!("index on {}: the type has no {kind} matching rule", wanted.attribute)),
+        Some((_, kind)) => {
+            Err(format!("index on {}: the type has no {kind} matching rule", wanted.attribute))
+        }
         None => Ok(()),
     }
 }
@@ -165,19 +174,23 @@ impl AttributeIndex {
     fn push_keys(&self, view: ReadPoint<'_>, value: &[u8], out: &mut Vec<Key>) {
         let (schema, mut normal) = (&view.shard.schema, Vec::new());
         let definition = schema.attribute_type(self.attribute_type);
-        if self.equality.is_some() && schema.normalise_equality(self.attribute_type, value, &mut normal).is_ok() {
+        if self.equality.is_some()
+            && schema.normalise_equality(self.attribute_type, value, &mut normal).is_ok()
+        {
             out.push(Key::Equality(view.shard.value_hash(&normal)));
         }
         normal.clear();
         if let (Some(_), Some(rule)) = (&self.substring, definition.substring)
-            && rule.normalise_value(schema, value, &mut normal).is_ok() {
-                out.extend(trigrams(view, &normal).map(Key::Substring));
-            }
+            && rule.normalise_value(schema, value, &mut normal).is_ok()
+        {
+            out.extend(trigrams(view, &normal).map(Key::Substring));
+        }
         normal.clear();
         if let (Some(_), Some(rule)) = (&self.ordering, definition.ordering)
-            && rule.ordering_key(schema, value, &mut normal).is_ok() {
-                out.push(Key::Ordering(prefix(&normal)));
-            }
+            && rule.ordering_key(schema, value, &mut normal).is_ok()
+        {
+            out.push(Key::Ordering(prefix(&normal)));
+        }
     }
 }
 
@@ -218,7 +231,9 @@ impl<'s> Writer<'s> {
         new: impl Iterator<Item = &'v [u8]> + Clone,
     ) -> Result<(), Refused> {
         let shard = self.shard;
-        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else { return Ok(()) };
+        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else {
+            return Ok(());
+        };
         for &number in numbers {
             let index = &shard.indexes.all[number as usize];
             let (mut gone, mut come) = (Vec::new(), Vec::new());
@@ -271,8 +286,14 @@ impl<'s> Writer<'s> {
             (Key::Ordering(prefix), ..) => {
                 let root = index.ordering.as_ref().expect("the key is of this index");
                 let mut removed = Vec::new();
-                let mut tree = TreeWriter { heap: &shard.heap, writer: &mut state.heap, sequence: version, removed: &mut removed };
-                let change = tree_root(root, &mut tree).and_then(|root| tree.insert(root, (prefix, &id.to_be_bytes())));
+                let mut tree = TreeWriter {
+                    heap: &shard.heap,
+                    writer: &mut state.heap,
+                    sequence: version,
+                    removed: &mut removed,
+                };
+                let change = tree_root(root, &mut tree)
+                    .and_then(|root| tree.insert(root, (prefix, &id.to_be_bytes())));
                 removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
                 change.map(|_| ()).map_err(|_| full(Full))
             }
@@ -293,7 +314,9 @@ impl<'s> Writer<'s> {
         let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
         for (number, prefix) in dropped.drain(..) {
             let (view, index) = (self.view(), &self.shard.indexes.all[number as usize]);
-            let still = view.entry(EntryId(id)).is_some_and(|entry| has_key(view, index, &entry, Key::Ordering(prefix)));
+            let still = view
+                .entry(EntryId(id))
+                .is_some_and(|entry| has_key(view, index, &entry, Key::Ordering(prefix)));
             if !still {
                 self.remove_ordering(number, prefix, id);
             }
@@ -303,7 +326,10 @@ impl<'s> Writer<'s> {
 
     fn remove_ordering(&mut self, number: u16, prefix: u64, id: u32) {
         let (shard, sequence) = (self.shard, self.version());
-        let root = shard.indexes.all[number as usize].ordering.as_ref().map_or(0, |root| root.load(Ordering::Relaxed));
+        let root = shard.indexes.all[number as usize]
+            .ordering
+            .as_ref()
+            .map_or(0, |root| root.load(Ordering::Relaxed));
         if root == 0 {
             return;
         }
@@ -345,9 +371,17 @@ impl<'s> Writer<'s> {
     }
 
     /// Adds or drops the equality key of one value of a big set.
-    pub(crate) fn index_set_value(&mut self, id: u32, description: Description, value: &[u8], add: bool) -> Result<(), Refused> {
+    pub(crate) fn index_set_value(
+        &mut self,
+        id: u32,
+        description: Description,
+        value: &[u8],
+        add: bool,
+    ) -> Result<(), Refused> {
         let shard = self.shard;
-        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else { return Ok(()) };
+        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else {
+            return Ok(());
+        };
         for &number in numbers {
             let mut keys = Vec::new();
             shard.indexes.all[number as usize].push_keys(self.view(), value, &mut keys);

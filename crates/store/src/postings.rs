@@ -65,7 +65,10 @@ impl Postings {
     pub(crate) fn create(entries_max: usize) -> std::io::Result<(Postings, PostingsWriter)> {
         let (table, writer) = Table::create(entries_max)?;
         let sets = Append::with_room(SETS_MAX.min(entries_max));
-        Ok((Postings { table, sets, moves: AtomicU64::new(0) }, PostingsWriter { table: writer, sets: 0, members: 0 }))
+        Ok((
+            Postings { table, sets, moves: AtomicU64::new(0) },
+            PostingsWriter { table: writer, sets: 0, members: 0 },
+        ))
     }
 
     #[inline]

@@ -16,14 +16,14 @@ use model::{Csn, EntryId};
 
 /// The entry was changed after it was added.
 pub(crate) const MODIFIED: u8 = 16;
-/// The record tells who added the entry; else nobody is known.
+/// The record tells who added the entry; else it was the founder.
 pub(crate) const CREATOR: u8 = 32;
 
 const FIXED: usize = 3 + 4 + 8;
 /// Bytes of a `Set` slot in the record.
 const SET_BYTES: usize = 4 + 4 + 8;
 
-/// Who and when, of one entry. Names are numbers in the shard's table; 0 is nobody.
+/// Who and when, of one entry. Names are numbers in the shard's table; 0 is the founder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// When it was added.
@@ -121,7 +121,8 @@ impl<'a> EntryRef<'a> {
     /// Who and when.
     pub fn stamps(&self) -> Stamps {
         let created = Csn(self.u64_at(7));
-        let modified = (self.flags & MODIFIED != 0).then(|| (Csn(self.u64_at(FIXED)), self.u24_at(FIXED + 8)));
+        let modified =
+            (self.flags & MODIFIED != 0).then(|| (Csn(self.u64_at(FIXED)), self.u24_at(FIXED + 8)));
         let creator_at = FIXED + if modified.is_some() { 11 } else { 0 };
         let creator = if self.flags & CREATOR != 0 { self.u24_at(creator_at) } else { 0 };
         Stamps { created, creator, modified }
@@ -137,7 +138,9 @@ impl<'a> EntryRef<'a> {
 
     #[inline]
     fn values_at(&self) -> usize {
-        FIXED + if self.flags & MODIFIED != 0 { 11 } else { 0 } + if self.flags & CREATOR != 0 { 3 } else { 0 }
+        FIXED
+            + if self.flags & MODIFIED != 0 { 11 } else { 0 }
+            + if self.flags & CREATOR != 0 { 3 } else { 0 }
     }
 
     /// All values, slot by slot in the order of the shape.

@@ -58,9 +58,9 @@ impl Refused {
     pub fn result_code(&self) -> ResultCode {
         match self {
             Refused::InvalidDn(_) => ResultCode::InvalidDnSyntax,
-            Refused::NoSuchObject { .. } | Refused::NoSuchSuperior { .. } | Refused::OutsideNamingContexts => {
-                ResultCode::NoSuchObject
-            }
+            Refused::NoSuchObject { .. }
+            | Refused::NoSuchSuperior { .. }
+            | Refused::OutsideNamingContexts => ResultCode::NoSuchObject,
             Refused::EntryAlreadyExists => ResultCode::EntryAlreadyExists,
             Refused::NotAllowedOnNonLeaf { .. } => ResultCode::NotAllowedOnNonLeaf,
             Refused::NamingViolation(_) => ResultCode::NamingViolation,
@@ -95,13 +95,17 @@ impl fmt::Display for Refused {
             | Refused::NotModifiable(reason) => f.write_str(reason),
             Refused::NoSuchObject { .. } => f.write_str("the entry does not exist"),
             Refused::NoSuchSuperior { .. } => f.write_str("the superior entry does not exist; add it first"),
-            Refused::OutsideNamingContexts => f.write_str("the DN is not within a naming context of this server"),
+            Refused::OutsideNamingContexts => {
+                f.write_str("the DN is not within a naming context of this server")
+            }
             Refused::EntryAlreadyExists => f.write_str("an entry with this DN exists"),
             Refused::NotAllowedOnNonLeaf { children: 1 } => f.write_str("the entry has 1 subordinate"),
             Refused::NotAllowedOnNonLeaf { children } => write!(f, "the entry has {children} subordinates"),
             Refused::BelowItself => f.write_str("an entry cannot be moved below itself"),
             Refused::Schema(violation) => violation.fmt(f),
-            Refused::MemoryLimit { bytes_max } => write!(f, "the memory limit of {bytes_max} bytes is reached"),
+            Refused::MemoryLimit { bytes_max } => {
+                write!(f, "the memory limit of {bytes_max} bytes is reached")
+            }
             Refused::StoreLimit(what) => write!(f, "too many {what}"),
         }
     }

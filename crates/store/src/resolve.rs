@@ -132,7 +132,8 @@ impl<'a> ReadPoint<'a> {
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
             let start = keys.len();
             let schema = &self.shard.schema;
-            let raw = rdn_key(schema, first, keys, |name| cache.find_type(name, schema)).map_err(Unresolved::Invalid)?;
+            let raw = rdn_key(schema, first, keys, |name| cache.find_type(name, schema))
+                .map_err(Unresolved::Invalid)?;
             let mut target = self.shard.target(parent, keys, start);
             keys.extend_from_slice(raw);
             target.raw_end = keys.len() as u32;
@@ -214,7 +215,14 @@ impl<'a> ReadPoint<'a> {
     }
 
     #[inline]
-    fn lookup_key(self, parent: u32, tag: u32, key: &[u8], raw: &[u8], scratch: &mut Vec<u8>) -> Option<EntryId> {
+    fn lookup_key(
+        self,
+        parent: u32,
+        tag: u32,
+        key: &[u8],
+        raw: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Option<EntryId> {
         let verify = |id| {
             let found = self.entry(EntryId(id));
             found.is_some_and(|entry| entry.parent().0 == parent && self.has_key(&entry, key, raw, scratch))
@@ -229,7 +237,9 @@ impl<'a> ReadPoint<'a> {
         }
         let mut keys = Vec::new();
         let target = self.target(dn, cache, &mut keys)?;
-        let id = self.lookup(&target, &keys, cache).ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))?;
+        let id = self
+            .lookup(&target, &keys, cache)
+            .ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))?;
         cache.remember(dn, id.0);
         Ok(id)
     }
@@ -252,7 +262,8 @@ impl<'a> ReadPoint<'a> {
                 return true;
             }
             scratch.clear();
-            return self.shard.schema.normalise_equality(attribute_type, value, scratch).is_ok() && scratch[..] == key[7..];
+            return self.shard.schema.normalise_equality(attribute_type, value, scratch).is_ok()
+                && scratch[..] == key[7..];
         }
         let mut own = Vec::new();
         self.key_of(entry, &mut own);
@@ -262,11 +273,17 @@ impl<'a> ReadPoint<'a> {
     /// The key of a stored entry's RDN, of a naming context's root that of its whole DN.
     pub(crate) fn key_of(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
         let start = out.len();
-        let avas = entry.naming().map(|(at, value)| (entry.shape.slots[at].description.attribute_type, value));
-        push_avas(&self.shard.schema, avas, out).expect("the RDN of a stored entry was normalised when it was stored");
+        let avas =
+            entry.naming().map(|(at, value)| (entry.shape.slots[at].description.attribute_type, value));
+        push_avas(&self.shard.schema, avas, out)
+            .expect("the RDN of a stored entry was normalised when it was stored");
         if entry.parent().0 == 0 {
             let own = out.split_off(start);
-            let suffix = self.shard.suffixes.iter().find(|s| s.key.starts_with(&own) && self.root_of(s) == Some(entry.id));
+            let suffix = self
+                .shard
+                .suffixes
+                .iter()
+                .find(|s| s.key.starts_with(&own) && self.root_of(s) == Some(entry.id));
             match suffix {
                 Some(suffix) => out.extend_from_slice(&suffix.key),
                 None => out.extend_from_slice(&own),
@@ -277,7 +294,10 @@ impl<'a> ReadPoint<'a> {
     fn root_of(self, suffix: &crate::suffix::Suffix) -> Option<EntryId> {
         let tag = self.shard.dn_tag(0, &suffix.key);
         // Only roots have superior 0, and the tag is that of the suffix: what is found is a root with an RDN like it.
-        self.shard.dn_table.find(tag, |id| self.entry(EntryId(id)).is_some_and(|e| e.parent().0 == 0)).map(EntryId)
+        self.shard
+            .dn_table
+            .find(tag, |id| self.entry(EntryId(id)).is_some_and(|e| e.parent().0 == 0))
+            .map(EntryId)
     }
 
     /// Appends the DN of an entry in its canonical spelling: types by their first name, values as stored.
@@ -294,7 +314,8 @@ impl<'a> ReadPoint<'a> {
         out.push(b',');
         let slot = parent as usize % CACHE_SLOTS;
         if cache.texts[slot].0 != parent {
-            let superior = self.entry(EntryId(parent)).expect("a superior exists as long as its subordinates");
+            let superior =
+                self.entry(EntryId(parent)).expect("a superior exists as long as its subordinates");
             let mut text = Vec::new();
             self.write_dn(&superior, cache, &mut text);
             cache.texts[slot] = (parent, text);
@@ -306,7 +327,9 @@ impl<'a> ReadPoint<'a> {
         self.write_rdn(entry, out);
         let mut key = Vec::new();
         self.key_of(entry, &mut key);
-        if let Some(rest) = self.shard.suffixes.with_key(&key).and_then(|suffix| dn::split_first(&suffix.text).1) {
+        if let Some(rest) =
+            self.shard.suffixes.with_key(&key).and_then(|suffix| dn::split_first(&suffix.text).1)
+        {
             out.push(b',');
             out.extend_from_slice(rest.trim_ascii_start());
         }
@@ -415,9 +438,9 @@ fn avas_key(schema: &Schema, rdn: &dn::Rdn<'_>, out: &mut Vec<u8>) -> Result<(),
 }
 
 pub(crate) fn known_type(schema: &Schema, name: &[u8]) -> Result<TypeId, String> {
-    schema
-        .find_type(name)
-        .ok_or_else(|| format!("the attribute type \"{}\" is not in the schema", String::from_utf8_lossy(name)))
+    schema.find_type(name).ok_or_else(|| {
+        format!("the attribute type \"{}\" is not in the schema", String::from_utf8_lossy(name))
+    })
 }
 
 fn push_avas<'v>(
@@ -442,7 +465,9 @@ fn push_ava(schema: &Schema, attribute_type: TypeId, value: &[u8], out: &mut Vec
     out.extend_from_slice(&attribute_type.0.to_be_bytes());
     let length_at = out.len();
     out.extend_from_slice(&[0; 4]);
-    schema.normalise_equality(attribute_type, value, out).map_err(|e| invalid_value(schema, attribute_type, &e))?;
+    schema
+        .normalise_equality(attribute_type, value, out)
+        .map_err(|e| invalid_value(schema, attribute_type, &e))?;
     let len = (out.len() - length_at - 4) as u32;
     out[length_at..length_at + 4].copy_from_slice(&len.to_be_bytes());
     Ok(())

@@ -25,6 +25,8 @@ const LONG: u8 = 2;
 pub(crate) const NODE: u8 = 4;
 const REMOVED: u8 = 8;
 const VERSION_BYTES: usize = 6 + 5;
+/// Objects whose slots are asked for together when a segment is emptied.
+const CLEANED_TOGETHER: usize = 16;
 /// Where the first object lies: address 0 is no address.
 const FIRST: usize = 64;
 
@@ -69,6 +71,8 @@ pub(crate) struct HeapWriter {
     pub(crate) moved: u64,
     live: u64,
     used: u64,
+    /// The segment that is being emptied, and how far that went.
+    cleaning: Option<(usize, usize)>,
 }
 
 /// No room: the reserved segments or ids are used up.
@@ -95,6 +99,7 @@ impl Heap {
             moved: 0,
             live: 0,
             used: 0,
+            cleaning: None,
         };
         Ok((heap, writer))
     }
@@ -138,7 +143,10 @@ impl Heap {
                     return None;
                 }
                 let start = address + header.len;
-                return Some(Object { flags: header.flags, payload: self.bytes(start, header.object_len - header.len) });
+                return Some(Object {
+                    flags: header.flags,
+                    payload: self.bytes(start, header.object_len - header.len),
+                });
             }
             address = header.older;
         }
@@ -147,7 +155,12 @@ impl Heap {
 
     /// Does `test` say yes to a version that a reader at `oldest` or later may see? It is given a sequence at which
     /// the version is the one to see. Writer only, and no reader is older than `oldest`.
-    pub(crate) fn any_version(&self, id: u32, oldest: u64, mut test: impl FnMut(Object<'_>, u64) -> bool) -> bool {
+    pub(crate) fn any_version(
+        &self,
+        id: u32,
+        oldest: u64,
+        mut test: impl FnMut(Object<'_>, u64) -> bool,
+    ) -> bool {
         let mut address = self.slots[id as usize].load(Ordering::Acquire) as usize;
         while address != 0 {
             let header = self.header(address);
@@ -229,7 +242,12 @@ impl Heap {
     }
 
     /// Makes sure that `bytes` of objects can be written without failing.
-    pub(crate) fn claim(&self, writer: &mut HeapWriter, readers: &Readers, bytes: usize) -> Result<(), HeapFull> {
+    pub(crate) fn claim(
+        &self,
+        writer: &mut HeapWriter,
+        readers: &Readers,
+        bytes: usize,
+    ) -> Result<(), HeapFull> {
         // Every object may waste a segment's end shorter than itself, and a run needs neighbours.
         let wanted = bytes.div_ceil(SEGMENT) * 2 + 2;
         let never_used = self.region.len() / SEGMENT - writer.accounts.len();
@@ -246,7 +264,15 @@ impl Heap {
         Err(HeapFull)
     }
 
-    fn append(&self, writer: &mut HeapWriter, id: u32, flags: u8, sequence: u64, older: usize, payload: &[u8]) -> usize {
+    fn append(
+        &self,
+        writer: &mut HeapWriter,
+        id: u32,
+        flags: u8,
+        sequence: u64,
+        older: usize,
+        payload: &[u8],
+    ) -> usize {
         let mut header = [0u8; 9 + VERSION_BYTES];
         let version = if sequence == 0 { 0 } else { VERSION_BYTES };
         let long = payload.len() + 7 + version > usize::from(u16::MAX);
@@ -305,7 +331,9 @@ impl Heap {
 
     fn place_run(&self, writer: &mut HeapWriter, segments: usize) -> usize {
         let first = match find_run(&mut writer.free, segments) {
-            Some(at) => writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize,
+            Some(at) => {
+                writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize
+            }
             None => writer.accounts.len(),
         };
         let end = writer.accounts.len().max(first + segments);
@@ -337,31 +365,64 @@ impl Heap {
         }
     }
 
-    /// Moves live objects out of the emptiest segments until `budget` bytes were moved or little is to be gained.
-    /// Returns the bytes moved. `sequence` is the last published one, and no reader is older than `oldest`.
-    pub(crate) fn clean(&self, writer: &mut HeapWriter, readers: &Readers, slack_percent: u64, budget: usize) -> usize {
+    /// Moves live objects out of the emptiest segments until `budget` bytes were moved or little is to be gained; a
+    /// segment that is not empty by then is gone on with the next time. Returns the bytes moved.
+    pub(crate) fn clean(
+        &self,
+        writer: &mut HeapWriter,
+        readers: &Readers,
+        slack_percent: u64,
+        budget: usize,
+    ) -> usize {
         self.reuse(writer, readers);
-        let (mut moved, oldest, next) = (0, readers.oldest(), readers.published() + 1);
-        while moved < budget && writer.dead() * 100 > writer.used * slack_percent + 400 * SEGMENT as u64 {
-            let Some(victim) = writer.emptiest(oldest) else { break };
-            moved += self.evacuate(writer, victim, oldest);
-            for number in victim..victim + writer.accounts[victim].run as usize {
-                writer.retired.push_back((next, number as u32));
+        let (mut moved, oldest) = (0, readers.oldest());
+        while moved < budget {
+            let (victim, from) = match writer.cleaning.take() {
+                Some(begun) => begun,
+                None if writer.dead() * 100 <= writer.used * slack_percent + 400 * SEGMENT as u64 => break,
+                None => match writer.emptiest(oldest) {
+                    Some(victim) => (victim, victim * SEGMENT + FIRST),
+                    None => break,
+                },
+            };
+            let (bytes, reached) = self.evacuate(writer, victim, from, oldest, budget - moved);
+            moved += bytes;
+            if reached < victim * SEGMENT + writer.accounts[victim].used as usize {
+                writer.cleaning = Some((victim, reached));
+            } else {
+                writer.retire(victim, readers.published() + 1);
             }
-            let account = &mut writer.accounts[victim];
-            assert_eq!(account.live, 0, "everything alive was moved");
-            writer.used -= u64::from(account.used) - FIRST as u64;
-            account.used = 0;
-            account.run = 0;
         }
         writer.moved += moved as u64;
         moved
     }
 
-    fn evacuate(&self, writer: &mut HeapWriter, victim: usize, oldest: u64) -> usize {
-        let account = writer.accounts[victim];
-        let mut address = victim * SEGMENT + FIRST;
-        let end = victim * SEGMENT + account.used as usize;
+    /// Moves what is alive from an address on. Returns the bytes moved and where it stopped.
+    fn evacuate(
+        &self,
+        writer: &mut HeapWriter,
+        victim: usize,
+        from: usize,
+        oldest: u64,
+        budget: usize,
+    ) -> (usize, usize) {
+        let end = victim * SEGMENT + writer.accounts[victim].used as usize;
+        let (mut address, mut moved) = (from, 0);
+        while address < end && moved < budget {
+            // The slots of a handful of objects are asked for before the first is looked at.
+            let (first, mut objects) = (address, 0);
+            while address < end && objects < CLEANED_TOGETHER {
+                let header = self.header(address);
+                self.prefetch_slot(self.id_at(address, header.flags));
+                address += header.object_len;
+                objects += 1;
+            }
+            moved += self.move_live(writer, first, address, oldest);
+        }
+        (moved, address)
+    }
+
+    fn move_live(&self, writer: &mut HeapWriter, mut address: usize, end: usize, oldest: u64) -> usize {
         let mut moved = 0;
         while address < end {
             let header = self.header(address);
@@ -370,7 +431,8 @@ impl Heap {
             if slot.load(Ordering::Relaxed) as usize == address {
                 let payload = self.bytes(address + header.len, header.object_len - header.len);
                 let flags = header.flags & !(VERSIONED | LONG);
-                let (sequence, older) = if header.sequence > oldest { (header.sequence, header.older) } else { (0, 0) };
+                let (sequence, older) =
+                    if header.sequence > oldest { (header.sequence, header.older) } else { (0, 0) };
                 let copy = self.append(writer, id, flags, sequence, older, payload);
                 slot.store(copy as u64, Ordering::Release);
                 self.bury(writer, address, 0);
@@ -392,9 +454,23 @@ impl HeapWriter {
         self.used - self.live
     }
 
+    /// An emptied segment: free for new objects when no reader is older than `sequence`.
+    fn retire(&mut self, victim: usize, sequence: u64) {
+        let account = &mut self.accounts[victim];
+        assert_eq!(account.live, 0, "everything alive was moved");
+        self.used -= u64::from(account.used) - FIRST as u64;
+        let run = std::mem::take(&mut account.run);
+        account.used = 0;
+        self.retired.extend((0..run).map(|number| (sequence, victim as u32 + number)));
+    }
+
     fn emptiest(&self, oldest: u64) -> Option<usize> {
         let candidate = |(number, a): &(usize, &Account)| {
-            *number != self.current && a.run > 0 && a.used > 0 && a.last_death <= oldest && u64::from(a.live) * 8 < u64::from(a.used) * 7
+            *number != self.current
+                && a.run > 0
+                && a.used > 0
+                && a.last_death <= oldest
+                && u64::from(a.live) * 8 < u64::from(a.used) * 7
         };
         let emptiness = |(_, a): &(usize, &Account)| u64::from(a.live) * 1024 / u64::from(a.used.max(1));
         self.accounts.iter().enumerate().filter(candidate).min_by_key(emptiness).map(|(number, _)| number)

@@ -12,8 +12,8 @@ use crate::resolve::DnCache;
 use crate::segment::{Heap, HeapWriter, NODE};
 use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;
-use crate::uuid::Uuids;
 use crate::sync::{Mutex, MutexGuard, lock};
+use crate::uuid::Uuids;
 use model::{Csn, EntryId};
 use schema::Schema;
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Names of those who add and modify entries. One more is recorded as nobody.
+/// Names of those who add and modify entries. For one more the founder's stands.
 const NAMES_MAX: usize = 1 << 20;
 /// Share of dead bytes that the cleaner leaves, in percent.
-const SLACK_PERCENT: u64 = 10;
+const SLACK_PERCENT: u64 = 15;
 /// Bytes that the cleaner may move per byte written since it last ran, and at least.
 const CLEAN_FACTOR: u64 = 4;
 const CLEAN_BYTES_MIN: u64 = 64 << 10;
@@ -239,7 +239,8 @@ impl<'a> ReadPoint<'a> {
     #[inline]
     pub fn entry(self, id: EntryId) -> Option<EntryRef<'a>> {
         let object = self.shard.heap.read(id.0, self.sequence)?;
-        (object.flags & NODE == 0).then(|| EntryRef::new(id.0, object.flags, object.payload, &self.shard.shapes))
+        (object.flags & NODE == 0)
+            .then(|| EntryRef::new(id.0, object.flags, object.payload, &self.shard.shapes))
     }
 
     /// Candidates for the immediate subordinates of an entry.
@@ -252,9 +253,10 @@ impl<'a> ReadPoint<'a> {
     pub fn subordinates(self, parent: EntryId) -> u32 {
         match self.child_candidates(parent) {
             Found::Many(set) => set.live(),
-            Found::Few(ids) => {
-                ids.iter().filter(|id| self.entry(EntryId(**id)).is_some_and(|e| e.parent() == parent)).count() as u32
-            }
+            Found::Few(ids) => ids
+                .iter()
+                .filter(|id| self.entry(EntryId(**id)).is_some_and(|e| e.parent() == parent))
+                .count() as u32,
         }
     }
 }
@@ -271,7 +273,8 @@ impl Shard {
         let (heap, heap_writer) = Heap::create(memory + memory / 4 + (64 << 20), entries_max)?;
         let (dn_table, dn) = Table::create(entries_max)?;
         let (children, children_writer) = Postings::create(entries_max)?;
-        let (indexes, indexes_writer) = Indexes::create(&settings.indexes, &schema, entries_max).map_err(invalid)?;
+        let (indexes, indexes_writer) =
+            Indexes::create(&settings.indexes, &schema, entries_max).map_err(invalid)?;
         let suffixes = Suffixes::new(&settings.suffixes, &schema).map_err(invalid)?;
         let names = Append::with_room(NAMES_MAX);
         let founder: Box<[u8]> = settings.founder.as_bytes().into();
@@ -381,7 +384,8 @@ impl Shard {
     }
 
     pub(crate) fn dn_tag(&self, parent: u32, rdn_key: &[u8]) -> u32 {
-        (mix(self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15), rdn_key) >> 32) as u32
+        (mix(self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15), rdn_key) >> 32)
+            as u32
     }
 
     /// A hash that outsiders cannot compute: for cookies.
@@ -444,7 +448,10 @@ impl<'s> Writer<'s> {
         number as u32
     }
 
-    pub(crate) fn context<'c>(state: &'c mut WriterState, view: ReadPoint<'c>) -> (&'c mut PostingsWriter, Context<'c>) {
+    pub(crate) fn context<'c>(
+        state: &'c mut WriterState,
+        view: ReadPoint<'c>,
+    ) -> (&'c mut PostingsWriter, Context<'c>) {
         let context = Context { readers: &view.shard.readers, view, garbage: &mut state.garbage };
         (&mut state.children, context)
     }

@@ -21,7 +21,8 @@ impl Suffixes {
         let mut all = Vec::new();
         for text in texts {
             let mut key = Vec::new();
-            let rdns = dn_key(schema, text.as_bytes(), &mut key).map_err(|e| format!("suffix \"{text}\": {e}"))?;
+            let rdns =
+                dn_key(schema, text.as_bytes(), &mut key).map_err(|e| format!("suffix \"{text}\": {e}"))?;
             if rdns == 0 {
                 return Err("the empty DN cannot be a suffix".to_owned());
             }

@@ -271,7 +271,14 @@ impl TreeWriter<'_> {
     }
 
     /// Writes a node's new content, splitting it and its parents where it is too long.
-    fn store(&mut self, root: u32, id: u32, parents: &[u32], mut body: Vec<u8>, count: usize) -> Result<(), HeapFull> {
+    fn store(
+        &mut self,
+        root: u32,
+        id: u32,
+        parents: &[u32],
+        mut body: Vec<u8>,
+        count: usize,
+    ) -> Result<(), HeapFull> {
         let level = body[0];
         if body.len() <= NODE_BYTES || count < if level > 0 { 4 } else { 2 } {
             self.write(id, &mut body, count);
@@ -369,7 +376,13 @@ impl From<'_> {
 
 /// Hands the items of one leaf to `each`, from `from` on: the first leaf that has any. Returns false when there
 /// are none. Call again with the last item seen.
-pub(crate) fn next_leaf<'a>(heap: &'a Heap, root: u32, sequence: u64, from: From<'_>, mut each: impl FnMut(Item<'a>)) -> bool {
+pub(crate) fn next_leaf<'a>(
+    heap: &'a Heap,
+    root: u32,
+    sequence: u64,
+    from: From<'_>,
+    mut each: impl FnMut(Item<'a>),
+) -> bool {
     let (start, inclusive) = match from {
         From::At(item) => (item, true),
         From::After(item) => (item, false),
@@ -399,7 +412,13 @@ pub(crate) fn next_leaf<'a>(heap: &'a Heap, root: u32, sequence: u64, from: From
 }
 
 /// Does an item with this key exist for which `matches` says yes?
-pub(crate) fn contains(heap: &Heap, root: u32, sequence: u64, key: u64, mut matches: impl FnMut(&[u8]) -> bool) -> bool {
+pub(crate) fn contains(
+    heap: &Heap,
+    root: u32,
+    sequence: u64,
+    key: u64,
+    mut matches: impl FnMut(&[u8]) -> bool,
+) -> bool {
     let (mut found, mut past) = (false, false);
     let mut last: Item<'_> = (key, &[]);
     let mut from = From::At(last);

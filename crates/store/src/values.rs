@@ -13,7 +13,12 @@ pub struct SetPosition {
 
 impl<'a> ReadPoint<'a> {
     /// Hands the next few values of a set to `each`. Returns false when there are no more.
-    pub fn set_values(self, set: &ValueSet, position: &mut SetPosition, mut each: impl FnMut(&'a [u8])) -> bool {
+    pub fn set_values(
+        self,
+        set: &ValueSet,
+        position: &mut SetPosition,
+        mut each: impl FnMut(&'a [u8]),
+    ) -> bool {
         let from = position.last.as_ref().map_or(From::START, |(key, value)| From::After((*key, value)));
         let mut last = None;
         let more = tree::next_leaf(&self.shard.heap, set.root, self.sequence, from, |item| {

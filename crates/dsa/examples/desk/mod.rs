@@ -14,7 +14,11 @@ pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Ses
     let mut worker = Worker::new(dsa).expect("a reader slot");
     worker.tick(clock.now());
     let mut session = Session::new(&mut worker);
-    let bind = Request::Bind(Bind { version: 3, name: b"cn=root", authentication: Authentication::Simple(b"secret") });
+    let bind = Request::Bind(Bind {
+        version: 3,
+        name: b"cn=root",
+        authentication: Authentication::Simple(b"secret"),
+    });
     let (mut input, mut out) = (Vec::new(), Vec::new());
     bind.encode(&mut input, 1, &[]);
     session.feed(&mut worker, &input, &mut out);
@@ -23,8 +27,10 @@ pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Ses
 
 /// `dc=com` with so many entries `uid=N` below it, uid and member indexed.
 pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
-    let schema = schema::Builder::new().standard().builtin("dvtds").expect("built in").build().expect("sound");
-    let index = |name: &str| IndexSettings { attribute: name.to_owned(), equality: true, ..IndexSettings::default() };
+    let schema =
+        schema::Builder::new().standard().builtin("dvtds").expect("built in").build().expect("sound");
+    let index =
+        |name: &str| IndexSettings { attribute: name.to_owned(), equality: true, ..IndexSettings::default() };
     let store = Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: vec![index("uid"), index("member")],
@@ -61,7 +67,9 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
             put("carLicense", "AA-00000");
         }
         let stamp = Stamp { csn: writer.stamp(1_767_323_045_000), actor: 0 };
-        writer.add(Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: false }, stamp).expect("added");
+        writer
+            .add(Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: false }, stamp)
+            .expect("added");
         if n % 1000 == 0 {
             writer.publish();
             writer = shard.writer();

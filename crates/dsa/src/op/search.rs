@@ -11,8 +11,8 @@ use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::{Scratch, Worker};
 use model::limits::SESSION_SEARCHES_MAX;
 use model::{EntryId, Filter, ResultCode, Scope};
-use proto::control::paged_results::{self, PagedResults};
 use proto::control::Control;
+use proto::control::paged_results::{self, PagedResults};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::result::{encode_done, encode_result};
@@ -119,10 +119,24 @@ pub(crate) fn run(
         let entry = read_point.entry(base.id).expect("the base was just found");
         return run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out);
     }
-    if requested.paged.is_none() && request.size_limit == 0 && request.scope != Scope::Base
-        && let Some(candidates) = read_point.few_candidates(&filter) {
-            return run_few(reading, around, id, read_point, candidates, &filter, asked, request.scope, &base, out);
-        }
+    if requested.paged.is_none()
+        && request.size_limit == 0
+        && request.scope != Scope::Base
+        && let Some(candidates) = read_point.few_candidates(&filter)
+    {
+        return run_few(
+            reading,
+            around,
+            id,
+            read_point,
+            candidates,
+            &filter,
+            asked,
+            request.scope,
+            &base,
+            out,
+        );
+    }
     let running = match begin(reading, id, request, requested, read_point, &base, filter, reads, out) {
         Some(running) => running,
         None => return,
@@ -143,14 +157,18 @@ enum Refusal {
 }
 
 /// Finds the base: in the directory, else among the server's own entries.
-fn find_base(reading: &mut Reading<'_>, around: &Around<'_, '_>, request: &Search<'_>) -> Result<Base, Refusal> {
+fn find_base(
+    reading: &mut Reading<'_>,
+    around: &Around<'_, '_>,
+    request: &Search<'_>,
+) -> Result<Base, Refusal> {
     let Scratch { evaluator, keys, system_evaluator, .. } = &mut *reading.scratch;
     let cache = &mut evaluator.cache;
     let read_point = reading.read_point;
     let found = match around.hint {
-        Some(target) => {
-            read_point.lookup(&target, keys, cache).ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target)))
-        }
+        Some(target) => read_point
+            .lookup(&target, keys, cache)
+            .ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target))),
         None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
         None => read_point.resolve(request.base, cache),
     };
@@ -184,7 +202,15 @@ fn refuse(reading: &mut Reading<'_>, id: i32, request: &Search<'_>, refusal: Ref
         Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),
         Refusal::Unresolved(unresolved) => {
             let cache = &mut reading.scratch.evaluator.cache;
-            outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, unresolved, reading.read_point, cache)
+            outcome::unresolved(
+                out,
+                id,
+                tag::SEARCH_DONE,
+                request.base,
+                unresolved,
+                reading.read_point,
+                cache,
+            )
         }
     }
 }
@@ -203,7 +229,9 @@ fn run_base(
     out: &mut Vec<u8>,
 ) {
     let scratch = &mut *reading.scratch;
-    if filter.is_true() || scratch.evaluator(base.is_system).evaluate(filter, entry, read_point) == Truth::True {
+    if filter.is_true()
+        || scratch.evaluator(base.is_system).evaluate(filter, entry, read_point) == Truth::True
+    {
         let (templates, cache) = scratch.writer(base.is_system);
         count(&around.counters.entries, 1);
         let large =
@@ -329,7 +357,8 @@ fn run_cursor(
     out: &mut Vec<u8>,
 ) {
     let mut budget = running.slice_candidates;
-    let rest = running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut budget, out);
+    let rest =
+        running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut budget, out);
     match rest {
         Rest::End(code) => running.end(out, code),
         Rest::PageFull => running.end_page(out),
@@ -396,7 +425,15 @@ impl Underway {
         let running = &mut self.running;
         let asked = Asked { selectors, types_only: running.types_only, rights: running.rights };
         let mut budget = running.slice_candidates;
-        match running.slice(&worker.dsa, &mut worker.scratch, read_point, asked, &worker.counters, &mut budget, out) {
+        match running.slice(
+            &worker.dsa,
+            &mut worker.scratch,
+            read_point,
+            asked,
+            &worker.counters,
+            &mut budget,
+            out,
+        ) {
             Rest::End(code) => running.end(out, code),
             Rest::PageFull => running.end_page(out),
             Rest::Pause => return Progress::Paused,
@@ -429,7 +466,9 @@ impl Running {
     fn overdue(&self, now_ns: u64) -> Option<ResultCode> {
         match now_ns {
             now if now >= self.deadline_ns => Some(ResultCode::TimeLimitExceeded),
-            now if now.saturating_sub(self.began_ns) > UNDERWAY_MAX_NS => Some(ResultCode::AdminLimitExceeded),
+            now if now.saturating_sub(self.began_ns) > UNDERWAY_MAX_NS => {
+                Some(ResultCode::AdminLimitExceeded)
+            }
             _ => None,
         }
     }
@@ -503,7 +542,9 @@ fn limit_text(code: ResultCode) -> &'static str {
     match code {
         ResultCode::SizeLimitExceeded => "there are more entries than the size limit allows",
         ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",
-        ResultCode::AdminLimitExceeded => "the search took longer than the server keeps one state of the directory",
+        ResultCode::AdminLimitExceeded => {
+            "the search took longer than the server keeps one state of the directory"
+        }
         _ => "",
     }
 }
@@ -527,7 +568,9 @@ fn page_check(read_point: ReadPoint<'_>, base: &Base, request: &Search<'_>) -> u
 fn read_cookie(cookie: &[u8], check: u64) -> Result<Option<EntryId>, ()> {
     match cookie {
         [] => Ok(None),
-        [a, b, c, d, rest @ ..] if *rest == check.to_be_bytes() => Ok(Some(EntryId(u32::from_be_bytes([*a, *b, *c, *d])))),
+        [a, b, c, d, rest @ ..] if *rest == check.to_be_bytes() => {
+            Ok(Some(EntryId(u32::from_be_bytes([*a, *b, *c, *d]))))
+        }
         _ => Err(()),
     }
 }

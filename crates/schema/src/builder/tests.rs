@@ -215,7 +215,11 @@ fn descriptions() {
     };
     assert!(answers(b"cn;lang-de;x-a", b"cn;x-a") && answers(b"cn;x-a", b"cn") && answers(b"cn", b"cn"));
     assert!(answers(b"cn;lang-de-ch", b"cn;LANG-de-") && answers(b"cn;lang-de", b"cn;lang-de-"));
-    assert!(!answers(b"cn;lang-de", b"cn;lang-de;x-a") && !answers(b"cn", b"cn;x-a") && !answers(b"cn;x-ab", b"cn;x-a"));
+    assert!(
+        !answers(b"cn;lang-de", b"cn;lang-de;x-a")
+            && !answers(b"cn", b"cn;x-a")
+            && !answers(b"cn;x-ab", b"cn;x-a")
+    );
     for bad in [&b"cn;"[..], b"cn;;a", b"nothing", b"cn;a_b", b"", b";a"] {
         assert!(schema.intern_description(bad).is_err(), "{bad:?}");
         assert_eq!(schema.find_description(bad), None, "{bad:?}");

@@ -1,8 +1,8 @@
 //! Add: a new entry.
 
+use super::Stamp;
 use super::name::name_entry;
 use super::write::Write;
-use super::Stamp;
 use crate::record::Stamps;
 use crate::refused::Refused;
 use crate::resolve::Unresolved;
@@ -29,7 +29,13 @@ impl Writer<'_> {
         outcome
     }
 
-    fn add_entry(&mut self, dn: &[u8], entry: &mut Entry, keep_operational: bool, stamp: Stamp) -> Result<EntryId, Refused> {
+    fn add_entry(
+        &mut self,
+        dn: &[u8],
+        entry: &mut Entry,
+        keep_operational: bool,
+        stamp: Stamp,
+    ) -> Result<EntryId, Refused> {
         let (shard, view) = (self.shard, self.view());
         let state = &mut *self.state;
         state.cache.refresh(view);
@@ -38,14 +44,18 @@ impl Writer<'_> {
         let target = match view.target(dn, &mut state.cache, &mut keys) {
             Ok(target) => target,
             Err(Unresolved::Invalid(reason)) => return Err(Refused::InvalidDn(reason)),
-            Err(Unresolved::NoSuchObject(None)) if !shard.holds(dn) => return Err(Refused::OutsideNamingContexts),
+            Err(Unresolved::NoSuchObject(None)) if !shard.holds(dn) => {
+                return Err(Refused::OutsideNamingContexts);
+            }
             Err(Unresolved::NoSuchObject(matched)) => return Err(Refused::NoSuchSuperior { matched }),
         };
         if view.lookup(&target, &keys, &mut state.cache).is_some() {
             return Err(Refused::EntryAlreadyExists);
         }
         if target.parent == 0 && dn::split_first(dn).0.is_empty() {
-            return Err(Refused::NamingViolation("the root DSE is not an entry that can be added".to_owned()));
+            return Err(Refused::NamingViolation(
+                "the root DSE is not an entry that can be added".to_owned(),
+            ));
         }
         let rdn = dn::parse_rdn(dn::split_first(dn).0).map_err(|e| Refused::InvalidDn(e.to_string()))?;
         let naming = name_entry(&shard.schema, entry, &rdn)?;
@@ -74,7 +84,8 @@ impl Writer<'_> {
         stamp: Stamp,
     ) -> Result<EntryId, Refused> {
         let shard = self.shard;
-        let values: usize = (0..entry.len()).map(|at| entry.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
+        let values: usize =
+            (0..entry.len()).map(|at| entry.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
         self.claim(2 * values + 4096)?;
         let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| full.clone())?;
@@ -94,9 +105,10 @@ impl Writer<'_> {
         debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);
         let view = self.view();
         let (children, mut context) = Writer::context(&mut self.state, view);
-        let listed = shard.children.insert(children, &mut context, shard.child_tag(target.parent), id, |child| {
-            view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == target.parent)
-        });
+        let listed =
+            shard.children.insert(children, &mut context, shard.child_tag(target.parent), id, |child| {
+                view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == target.parent)
+            });
         listed.map_err(|_| full)?;
         self.count_entries(1);
         Ok(EntryId(id))

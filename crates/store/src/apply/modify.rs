@@ -118,7 +118,11 @@ impl Writer<'_> {
         Err(Refused::NotModifiable(format!("{name} is kept by the server and cannot be modified")))
     }
 
-    fn apply_change<'c, 'v: 'c>(&mut self, edit: &mut Edit<'c>, change: &'c Change<'v>) -> Result<(), Refused> {
+    fn apply_change<'c, 'v: 'c>(
+        &mut self,
+        edit: &mut Edit<'c>,
+        change: &'c Change<'v>,
+    ) -> Result<(), Refused> {
         let description = change.description;
         if let Some(at) = edit.sets.iter().position(|s| s.description == description && !s.dropped) {
             return self.change_set(edit, at, change);
@@ -135,10 +139,17 @@ impl Writer<'_> {
         }
     }
 
-    fn change_set<'c, 'v: 'c>(&mut self, edit: &mut Edit<'c>, at: usize, change: &'c Change<'v>) -> Result<(), Refused> {
+    fn change_set<'c, 'v: 'c>(
+        &mut self,
+        edit: &mut Edit<'c>,
+        at: usize,
+        change: &'c Change<'v>,
+    ) -> Result<(), Refused> {
         match change.kind {
             ChangeKind::Add => self.plan_adds(&mut edit.sets[at], &change.values),
-            ChangeKind::Delete if !change.values.is_empty() => self.plan_removes(&mut edit.sets[at], &change.values),
+            ChangeKind::Delete if !change.values.is_empty() => {
+                self.plan_removes(&mut edit.sets[at], &change.values)
+            }
             ChangeKind::Delete if edit.sets[at].count() == 0 => {
                 let name = self.shard.schema.describe(change.description);
                 Err(Refused::NoSuchAttribute(format!("the entry has no attribute {name}")))
@@ -160,7 +171,12 @@ impl Writer<'_> {
         }
     }
 
-    fn add_values(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
+    fn add_values(
+        &self,
+        entry: &mut Entry,
+        description: Description,
+        values: &[&[u8]],
+    ) -> Result<(), Refused> {
         self.refuse_duplicates(description, values)?;
         for value in values {
             if find_value(&self.shard.schema, entry, description, value).is_some() {
@@ -177,19 +193,29 @@ impl Writer<'_> {
             return Ok(());
         }
         let attribute_type = description.attribute_type;
-        let form = |value: &[u8]| normal(&self.shard.schema, attribute_type, value).unwrap_or_else(|| value.to_vec());
+        let form = |value: &[u8]| {
+            normal(&self.shard.schema, attribute_type, value).unwrap_or_else(|| value.to_vec())
+        };
         let mut forms: Vec<_> = values.iter().map(|value| (form(value), *value)).collect();
         forms.sort_unstable();
         match forms.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(pair) => {
                 let name = self.shard.schema.describe(description);
-                Err(Refused::ValueExists(format!("{name} is given the value \"{}\" twice", printable(pair[1].1))))
+                Err(Refused::ValueExists(format!(
+                    "{name} is given the value \"{}\" twice",
+                    printable(pair[1].1)
+                )))
             }
             None => Ok(()),
         }
     }
 
-    fn delete_values(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
+    fn delete_values(
+        &self,
+        entry: &mut Entry,
+        description: Description,
+        values: &[&[u8]],
+    ) -> Result<(), Refused> {
         if entry.position(description).is_none() {
             let name = self.shard.schema.describe(description);
             return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {name}")));
@@ -210,22 +236,36 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn increment(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
+    fn increment(
+        &self,
+        entry: &mut Entry,
+        description: Description,
+        values: &[&[u8]],
+    ) -> Result<(), Refused> {
         let name = || self.shard.schema.describe(description);
         let refuse = |text: String| Err(Refused::NotIncrementable(text));
-        let number = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|text| text.parse::<i128>().ok());
+        let number =
+            |value: &[u8]| std::str::from_utf8(value).ok().and_then(|text| text.parse::<i128>().ok());
         let &[by] = values else {
             return refuse(format!("an increment of {} takes exactly one value", name()));
         };
         let Some(position) = entry.position(description) else {
             return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {}", name())));
         };
-        let Some(by) = number(by) else { return refuse(format!("{} cannot grow by what is not an integer", name())) };
+        let Some(by) = number(by) else {
+            return refuse(format!("{} cannot grow by what is not an integer", name()));
+        };
         let mut sums = Vec::new();
         for value in entry.values(position) {
             match number(value).and_then(|n| n.checked_add(by)) {
                 Some(sum) => sums.push(sum.to_string()),
-                None => return refuse(format!("the value \"{}\" of {} cannot be incremented", printable(value), name())),
+                None => {
+                    return refuse(format!(
+                        "the value \"{}\" of {} cannot be incremented",
+                        printable(value),
+                        name()
+                    ));
+                }
             }
         }
         entry.replace(description, sums.iter().map(String::as_bytes));
@@ -233,7 +273,11 @@ impl Writer<'_> {
     }
 
     /// The values that the RDN is made of must stay (RFC 4511 section 4.6).
-    fn check_naming(&self, old: &EntryRef<'_>, edit: &mut Edit<'_>) -> Result<SmallVec<[TypeId; 2]>, Refused> {
+    fn check_naming(
+        &self,
+        old: &EntryRef<'_>,
+        edit: &mut Edit<'_>,
+    ) -> Result<SmallVec<[TypeId; 2]>, Refused> {
         let mut naming = SmallVec::new();
         for (at, value) in old.naming() {
             let description = old.shape.slots[at].description;
@@ -243,7 +287,8 @@ impl Writer<'_> {
             }
             let Some(found) = find_value(&self.shard.schema, &edit.entry, description, value) else {
                 let name = self.shard.schema.describe(description);
-                let text = format!("{name} must keep the value \"{}\" that the entry is named by", printable(value));
+                let text =
+                    format!("{name} must keep the value \"{}\" that the entry is named by", printable(value));
                 return Err(Refused::NotAllowedOnRdn(text));
             };
             let position = edit.entry.position(description).expect("it has the value");
@@ -272,12 +317,14 @@ impl Writer<'_> {
         let present: SmallVec<[Description; 2]> =
             edit.sets.iter().filter(|s| s.count() > 0).map(|s| s.description).collect();
         for set in edit.sets.iter().filter(|s| !s.is_unchanged() && !s.dropped) {
-            let values = shard.schema.check_joining_values(set.description, set.added(), CheckOptions::COMPLETE);
+            let values =
+                shard.schema.check_joining_values(set.description, set.added(), CheckOptions::COMPLETE);
             values.map_err(Refused::Schema)?;
         }
         let entry = std::mem::take(&mut edit.entry);
         let checked = if shard.settings.schema_check {
-            let changed = Changed { touched: &edit.touched, elsewhere: &present, structural: old.shape.structural };
+            let changed =
+                Changed { touched: &edit.touched, elsewhere: &present, structural: old.shape.structural };
             shard.schema.recheck(entry, changed, CheckOptions::COMPLETE).map_err(|(violation, raw)| {
                 edit.entry = raw;
                 Refused::Schema(violation)
@@ -285,7 +332,8 @@ impl Writer<'_> {
         } else {
             shard.schema.accept(entry)
         };
-        let values: usize = (0..checked.len()).map(|at| checked.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
+        let values: usize =
+            (0..checked.len()).map(|at| checked.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
         self.claim(2 * values + 4096 + edit.sets.iter().map(SetEdit::claim).sum::<usize>())?;
         let id = old.id.0;
         for description in &edit.touched {
@@ -315,7 +363,12 @@ impl Writer<'_> {
         }
     }
 
-    fn reindex(&mut self, old: &EntryRef<'_>, new: &Entry<schema::Checked>, description: Description) -> Result<(), Refused> {
+    fn reindex(
+        &mut self,
+        old: &EntryRef<'_>,
+        new: &Entry<schema::Checked>,
+        description: Description,
+    ) -> Result<(), Refused> {
         let after = new.values_of(description);
         if description == Description::plain(self.shard.schema.well_known().object_class) {
             let before = old.shape.class_values.iter().map(|v| &**v);

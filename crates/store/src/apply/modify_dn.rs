@@ -2,8 +2,8 @@
 //! subtree moves at the cost of one entry.
 
 use super::Stamp;
-use super::name::{find_value, name_entry};
 use super::modify::Edit;
+use super::name::{find_value, name_entry};
 use crate::deferred::Later;
 use crate::record::{EntryRef, Stamps};
 use crate::refused::Refused;
@@ -31,7 +31,9 @@ impl Writer<'_> {
         let view = self.view();
         let old = view.entry(id).expect("it was just found");
         if old.parent().0 == 0 {
-            return Err(Refused::NamingViolation("the root of a naming context cannot be renamed".to_owned()));
+            return Err(Refused::NamingViolation(
+                "the root of a naming context cannot be renamed".to_owned(),
+            ));
         }
         let parent = match modify_dn.new_superior {
             None => old.parent(),
@@ -40,14 +42,16 @@ impl Writer<'_> {
         if view.is_within(parent, id) {
             return Err(Refused::BelowItself);
         }
-        let (rest, invalid) = (dn::split_first(modify_dn.new_rdn).1, |e: dn::DnError| Refused::InvalidDn(e.to_string()));
+        let (rest, invalid) =
+            (dn::split_first(modify_dn.new_rdn).1, |e: dn::DnError| Refused::InvalidDn(e.to_string()));
         let rdn = dn::parse_rdn(modify_dn.new_rdn).map_err(invalid)?;
         if rest.is_some() {
             return Err(Refused::InvalidDn("the new RDN must be a single RDN".to_owned()));
         }
         let mut keys = Vec::new();
         let schema = &self.shard.schema;
-        crate::resolve::rdn_key(schema, modify_dn.new_rdn, &mut keys, |name| schema.find_type(name)).map_err(Refused::InvalidDn)?;
+        crate::resolve::rdn_key(schema, modify_dn.new_rdn, &mut keys, |name| schema.find_type(name))
+            .map_err(Refused::InvalidDn)?;
         let target = self.shard.target(parent.0, &keys, 0);
         if view.lookup(&target, &keys, &mut self.state.cache).is_some_and(|other| other != id) {
             return Err(Refused::EntryAlreadyExists);
@@ -65,7 +69,9 @@ impl Writer<'_> {
         match view.resolve(superior, &mut self.state.cache) {
             Ok(id) => Ok(id),
             Err(Unresolved::Invalid(reason)) => Err(Refused::InvalidDn(reason)),
-            Err(Unresolved::NoSuchObject(None)) if !self.shard.holds(superior) => Err(Refused::OutsideNamingContexts),
+            Err(Unresolved::NoSuchObject(None)) if !self.shard.holds(superior) => {
+                Err(Refused::OutsideNamingContexts)
+            }
             Err(Unresolved::NoSuchObject(matched)) => Err(Refused::NoSuchSuperior { matched }),
         }
     }
@@ -80,8 +86,12 @@ impl Writer<'_> {
         stamp: Stamp,
     ) -> Result<(), Refused> {
         let schema = &self.shard.schema;
-        if edit.sets.iter().any(|set| rdn.iter().any(|ava| schema.find_type(ava.attribute_type) == Some(set.description.attribute_type))) {
-            return Err(Refused::NamingViolation("an attribute with so many values cannot name an entry".to_owned()));
+        if edit.sets.iter().any(|set| {
+            rdn.iter().any(|ava| schema.find_type(ava.attribute_type) == Some(set.description.attribute_type))
+        }) {
+            return Err(Refused::NamingViolation(
+                "an attribute with so many values cannot name an entry".to_owned(),
+            ));
         }
         if delete_old_rdn {
             for (at, value) in old.naming() {
@@ -115,14 +125,18 @@ impl Writer<'_> {
         let old_tag = shard.dn_tag(old.parent().0, &old_key);
         let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         if old_tag != tag {
-            shard.dn_table.put(&mut self.state.dn, &shard.readers, tag, None, id).map_err(|_| full.clone())?;
+            shard
+                .dn_table
+                .put(&mut self.state.dn, &shard.readers, tag, None, id)
+                .map_err(|_| full.clone())?;
             self.later(Later::Dn { tag: old_tag, id });
         }
         if old.parent().0 != parent {
             let (children, mut context) = Writer::context(&mut self.state, view);
-            let listed = shard.children.insert(children, &mut context, shard.child_tag(parent), id, |child| {
-            view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == parent)
-        });
+            let listed =
+                shard.children.insert(children, &mut context, shard.child_tag(parent), id, |child| {
+                    view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == parent)
+                });
             listed.map_err(|_| full)?;
             self.leave_superior(old.parent().0, id);
         }

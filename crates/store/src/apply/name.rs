@@ -7,7 +7,11 @@ use schema::Schema;
 
 /// Puts the values of an RDN into an entry where they are missing, each in front of its attribute. Returns the
 /// naming attributes.
-pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) -> Result<Vec<TypeId>, Refused> {
+pub(super) fn name_entry(
+    schema: &Schema,
+    entry: &mut Entry,
+    rdn: &dn::Rdn<'_>,
+) -> Result<Vec<TypeId>, Refused> {
     let mut naming = Vec::with_capacity(rdn.len());
     for ava in rdn {
         let attribute_type = known_type(schema, ava.attribute_type).map_err(Refused::InvalidDn)?;
@@ -17,7 +21,9 @@ pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) 
         }
         if schema.attribute_type(attribute_type).is_operational() {
             let name = schema.attribute_type(attribute_type).name();
-            return Err(Refused::NamingViolation(format!("the operational attribute {name} cannot name an entry")));
+            return Err(Refused::NamingViolation(format!(
+                "the operational attribute {name} cannot name an entry"
+            )));
         }
         let description = Description::plain(attribute_type);
         match find_value(schema, entry, description, &ava.value) {
@@ -37,7 +43,12 @@ pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) 
 }
 
 /// Where an attribute has a value that matches this one.
-pub(super) fn find_value(schema: &Schema, entry: &Entry, description: Description, value: &[u8]) -> Option<usize> {
+pub(super) fn find_value(
+    schema: &Schema,
+    entry: &Entry,
+    description: Description,
+    value: &[u8],
+) -> Option<usize> {
     let position = entry.position(description)?;
     if let Some(at) = entry.values(position).position(|v| v == value) {
         return Some(at);
@@ -48,7 +59,8 @@ pub(super) fn find_value(schema: &Schema, entry: &Entry, description: Descriptio
         other.clear();
         match &wanted {
             Some(wanted) => {
-                schema.normalise_equality(description.attribute_type, v, &mut other).is_ok() && other == *wanted
+                schema.normalise_equality(description.attribute_type, v, &mut other).is_ok()
+                    && other == *wanted
             }
             None => false,
         }

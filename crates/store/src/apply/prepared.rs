@@ -57,7 +57,8 @@ impl Shard {
             ));
         }
         prepared.superior = rest.map(|rest| prepared.dn.len() - rest.len());
-        rdn_key(&self.schema, first, &mut prepared.key, |name| self.schema.find_type(name)).map_err(Refused::InvalidDn)?;
+        rdn_key(&self.schema, first, &mut prepared.key, |name| self.schema.find_type(name))
+            .map_err(Refused::InvalidDn)?;
         let rdn = dn::parse_rdn(first).map_err(|e| Refused::InvalidDn(e.to_string()))?;
         prepared.naming = name_entry(&self.schema, &mut prepared.entry, &rdn)?;
         self.schema.add_superclasses(&mut prepared.entry);

@@ -64,7 +64,8 @@ impl Writer<'_> {
             bytes += change.values[0].len() + 64;
             if shard.settings.schema_check {
                 let value = std::iter::once(change.values[0]);
-                let checked = shard.schema.check_attribute_values(change.description, value, CheckOptions::COMPLETE);
+                let checked =
+                    shard.schema.check_attribute_values(change.description, value, CheckOptions::COMPLETE);
                 checked.map_err(Refused::Schema)?;
             }
         }

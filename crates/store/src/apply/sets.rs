@@ -53,7 +53,11 @@ impl Writer<'_> {
     }
 
     /// Plans to add values.
-    pub(super) fn plan_adds<'v>(&mut self, edit: &mut SetEdit<'v>, values: &[&'v [u8]]) -> Result<(), Refused> {
+    pub(super) fn plan_adds<'v>(
+        &mut self,
+        edit: &mut SetEdit<'v>,
+        values: &[&'v [u8]],
+    ) -> Result<(), Refused> {
         for value in values {
             let key = self.set_key(edit.description.attribute_type, value);
             if let Some(at) = edit.removes.iter().position(|(k, _)| *k == key) {
@@ -70,7 +74,11 @@ impl Writer<'_> {
     }
 
     /// Plans to take values away.
-    pub(super) fn plan_removes<'v>(&mut self, edit: &mut SetEdit<'v>, values: &[&'v [u8]]) -> Result<(), Refused> {
+    pub(super) fn plan_removes<'v>(
+        &mut self,
+        edit: &mut SetEdit<'v>,
+        values: &[&'v [u8]],
+    ) -> Result<(), Refused> {
         for value in values {
             let key = self.set_key(edit.description.attribute_type, value);
             if let Some(at) = edit.adds.iter().position(|(k, _)| *k == key) {
@@ -117,7 +125,8 @@ impl Writer<'_> {
         let wanted = normal(schema, attribute_type, value);
         let mut spelling = None;
         tree::contains(&self.shard.heap, edit.set.root, self.sequence, key, |stored| {
-            let same = stored == value || (wanted.is_some() && normal(schema, attribute_type, stored) == wanted);
+            let same =
+                stored == value || (wanted.is_some() && normal(schema, attribute_type, stored) == wanted);
             if same {
                 spelling = Some(stored.to_vec());
             }

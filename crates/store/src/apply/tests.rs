@@ -3,8 +3,8 @@ use crate::index::IndexSettings;
 use crate::resolve::DnCache;
 use crate::search::evaluate::Evaluator;
 use crate::search::{Compiled, Cursor, Step};
-use crate::shard::{Reader, Shard};
 use crate::shard::tests::shard_with;
+use crate::shard::{Reader, Shard};
 use model::filter::{Assertion, Filter};
 use model::{Description, Entry, ResultCode, Scope};
 use smallvec::smallvec;
@@ -27,7 +27,13 @@ pub(crate) fn add(shard: &Shard, dn: &str, attributes: &[(&str, &[&str])]) -> Re
     outcome
 }
 
-pub(crate) fn change(shard: &Shard, dn: &str, kind: ChangeKind, name: &str, values: &[&str]) -> Result<EntryId, Refused> {
+pub(crate) fn change(
+    shard: &Shard,
+    dn: &str,
+    kind: ChangeKind,
+    name: &str,
+    values: &[&str],
+) -> Result<EntryId, Refused> {
     let description = shard.schema.intern_description(name.as_bytes()).expect("a known type");
     let values = values.iter().map(|v| v.as_bytes()).collect();
     let changes = [Change { kind, description, values }];
@@ -46,7 +52,13 @@ fn delete(shard: &Shard, dn: &str) -> Result<EntryId, Refused> {
     outcome
 }
 
-fn rename(shard: &Shard, dn: &str, new_rdn: &str, delete_old_rdn: bool, superior: Option<&str>) -> Result<EntryId, Refused> {
+fn rename(
+    shard: &Shard,
+    dn: &str,
+    new_rdn: &str,
+    delete_old_rdn: bool,
+    superior: Option<&str>,
+) -> Result<EntryId, Refused> {
     let mut writer = shard.writer();
     let stamp = stamp(&mut writer);
     let new_superior = superior.map(str::as_bytes);
@@ -117,7 +129,10 @@ fn populated() -> Arc<Shard> {
 #[test]
 fn what_is_added_is_found() {
     let shard = populated();
-    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("cn", "person  7")), ["cn=Person 7,ou=a,dc=com"]);
+    assert_eq!(
+        find(&shard, "dc=com", Scope::Subtree, &equality("cn", "person  7")),
+        ["cn=Person 7,ou=a,dc=com"]
+    );
     assert_eq!(find(&shard, "DC=COM", Scope::Subtree, &equality("UID", "P3")).len(), 1);
     assert_eq!(find(&shard, "ou=a,dc=com", Scope::One, &Filter::And(vec![])).len(), 20);
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &Filter::Present(b"objectClass")).len(), 23);
@@ -146,11 +161,17 @@ fn modify_keeps_indexes_in_step() {
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "new")), [dn]);
     change(&shard, dn, ChangeKind::Add, "uid", &["p1", "other"]).unwrap();
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p1")), [dn]);
-    assert_eq!(code(change(&shard, dn, ChangeKind::Add, "uid", &["OTHER"])), ResultCode::AttributeOrValueExists);
+    assert_eq!(
+        code(change(&shard, dn, ChangeKind::Add, "uid", &["OTHER"])),
+        ResultCode::AttributeOrValueExists
+    );
     assert_eq!(code(change(&shard, dn, ChangeKind::Delete, "uid", &["none"])), ResultCode::NoSuchAttribute);
     assert_eq!(code(change(&shard, dn, ChangeKind::Delete, "cn", &[])), ResultCode::NotAllowedOnRdn);
     assert_eq!(code(change(&shard, dn, ChangeKind::Delete, "sn", &[])), ResultCode::ObjectClassViolation);
-    assert_eq!(code(change(&shard, dn, ChangeKind::Replace, "entryUUID", &["x"])), ResultCode::ConstraintViolation);
+    assert_eq!(
+        code(change(&shard, dn, ChangeKind::Replace, "entryUUID", &["x"])),
+        ResultCode::ConstraintViolation
+    );
     change(&shard, dn, ChangeKind::Delete, "uid", &[]).unwrap();
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "new")).len(), 0);
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &Filter::Present(b"uid")).len(), 19);
@@ -160,10 +181,16 @@ fn modify_keeps_indexes_in_step() {
 fn a_subtree_moves_with_its_root() {
     let shard = populated();
     rename(&shard, "ou=a,dc=com", "ou=c", true, Some("ou=b,dc=com")).unwrap();
-    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p3")), ["cn=Person 3,ou=c,ou=b,dc=com"]);
+    assert_eq!(
+        find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p3")),
+        ["cn=Person 3,ou=c,ou=b,dc=com"]
+    );
     assert_eq!(find(&shard, "ou=b,dc=com", Scope::Subtree, &Filter::And(vec![])).len(), 22);
     assert_eq!(find(&shard, "dc=com", Scope::One, &Filter::And(vec![])), ["ou=b,dc=com"]);
-    assert_eq!(code(rename(&shard, "ou=b,dc=com", "ou=b", true, Some("ou=c,ou=b,dc=com"))), ResultCode::UnwillingToPerform);
+    assert_eq!(
+        code(rename(&shard, "ou=b,dc=com", "ou=b", true, Some("ou=c,ou=b,dc=com"))),
+        ResultCode::UnwillingToPerform
+    );
     assert_eq!(code(delete(&shard, "ou=b,dc=com")), ResultCode::NotAllowedOnNonLeaf);
     let mut cache = DnCache::default();
     assert!(shard.unpinned().resolve(b"ou=a,dc=com", &mut cache).is_err());
@@ -179,9 +206,15 @@ fn renames_keep_or_drop_the_old_value() {
     let both = find(&shard, "dc=com", Scope::Subtree, &equality("uid", "two"));
     assert_eq!(both, ["cn=Two+uid=two,ou=a,dc=com"]);
     change(&shard, "UID=TWO+cn=two,ou=a,dc=com", ChangeKind::Replace, "sn", &["y"]).unwrap();
-    assert_eq!(code(rename(&shard, "cn=Person 2,ou=a,dc=com", "cn=person 3", true, None)), ResultCode::EntryAlreadyExists);
+    assert_eq!(
+        code(rename(&shard, "cn=Person 2,ou=a,dc=com", "cn=person 3", true, None)),
+        ResultCode::EntryAlreadyExists
+    );
     rename(&shard, "cn=Person 2,ou=a,dc=com", "cn=PERSON 2", true, None).unwrap();
-    assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("cn", "person 2")), ["cn=PERSON 2,ou=a,dc=com"]);
+    assert_eq!(
+        find(&shard, "dc=com", Scope::Subtree, &equality("cn", "person 2")),
+        ["cn=PERSON 2,ou=a,dc=com"]
+    );
 }
 
 #[test]
@@ -202,16 +235,28 @@ fn big_sets_grow_and_shrink() {
     let refs: Vec<&str> = members.iter().map(String::as_str).collect();
     let group = "cn=group,dc=com";
     add(&shard, group, &[("objectClass", &["groupOfNames"]), ("member", &refs)]).unwrap();
-    let count = |n: usize| find(&shard, "dc=com", Scope::Subtree, &equality("member", &format!("CN=member {n},ou=X,dc=com"))).len();
+    let count = |n: usize| {
+        find(&shard, "dc=com", Scope::Subtree, &equality("member", &format!("CN=member {n},ou=X,dc=com")))
+            .len()
+    };
     assert_eq!((count(0), count(4999), count(5000)), (1, 1, 0));
-    assert_eq!(code(change(&shard, group, ChangeKind::Add, "member", &[refs[17]])), ResultCode::AttributeOrValueExists);
+    assert_eq!(
+        code(change(&shard, group, ChangeKind::Add, "member", &[refs[17]])),
+        ResultCode::AttributeOrValueExists
+    );
     change(&shard, group, ChangeKind::Add, "member", &["cn=Member 5000,ou=x,dc=com"]).unwrap();
     change(&shard, group, ChangeKind::Delete, "member", &[refs[0], refs[4999]]).unwrap();
     assert_eq!((count(0), count(4999), count(5000)), (0, 0, 1));
-    assert_eq!(code(change(&shard, group, ChangeKind::Delete, "member", &[refs[0]])), ResultCode::NoSuchAttribute);
+    assert_eq!(
+        code(change(&shard, group, ChangeKind::Delete, "member", &[refs[0]])),
+        ResultCode::NoSuchAttribute
+    );
     change(&shard, group, ChangeKind::Replace, "description", &["still a group"]).unwrap();
     assert_eq!(count(77), 1);
-    assert_eq!(code(change(&shard, group, ChangeKind::Delete, "member", &[])), ResultCode::ObjectClassViolation);
+    assert_eq!(
+        code(change(&shard, group, ChangeKind::Delete, "member", &[])),
+        ResultCode::ObjectClassViolation
+    );
     change(&shard, group, ChangeKind::Replace, "member", &[refs[3]]).unwrap();
     assert_eq!((count(3), count(77), count(5000)), (1, 0, 0));
     delete(&shard, group).unwrap();
@@ -221,7 +266,12 @@ fn big_sets_grow_and_shrink() {
 #[test]
 fn numbers_are_incremented_and_ordered() {
     let shard = populated();
-    let posix = [("objectClass", &["account", "posixAccount"][..]), ("cn", &["u"]), ("gidNumber", &["1"]), ("homeDirectory", &["/"])];
+    let posix = [
+        ("objectClass", &["account", "posixAccount"][..]),
+        ("cn", &["u"]),
+        ("gidNumber", &["1"]),
+        ("homeDirectory", &["/"]),
+    ];
     for n in [5, 50, 500] {
         let number = n.to_string();
         let mut attributes = posix.to_vec();
@@ -229,13 +279,21 @@ fn numbers_are_incremented_and_ordered() {
         attributes.push(("uidNumber", &values));
         add(&shard, &format!("uid=u{n},dc=com"), &attributes).unwrap();
     }
-    let at_least = |n: &'static str| Filter::GreaterOrEqual(Assertion { attribute: b"uidNumber", value: n.as_bytes() });
+    let at_least =
+        |n: &'static str| Filter::GreaterOrEqual(Assertion { attribute: b"uidNumber", value: n.as_bytes() });
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &at_least("50")).len(), 2);
     change(&shard, "uid=u5,dc=com", ChangeKind::Increment, "uidNumber", &["100"]).unwrap();
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &at_least("50")).len(), 3);
     assert_eq!(find(&shard, "dc=com", Scope::Subtree, &equality("uidNumber", "105")).len(), 1);
-    assert_eq!(code(change(&shard, "uid=u5,dc=com", ChangeKind::Increment, "cn", &["1"])), ResultCode::ConstraintViolation);
-    let _: Change<'_> = Change { kind: ChangeKind::Add, description: Description::plain(model::TypeId(0)), values: smallvec![] };
+    assert_eq!(
+        code(change(&shard, "uid=u5,dc=com", ChangeKind::Increment, "cn", &["1"])),
+        ResultCode::ConstraintViolation
+    );
+    let _: Change<'_> = Change {
+        kind: ChangeKind::Add,
+        description: Description::plain(model::TypeId(0)),
+        values: smallvec![],
+    };
 }
 
 #[test]
@@ -254,8 +312,14 @@ fn memory_has_a_limit() {
 fn a_change_outdates_imported_stamps() {
     let shard = populated();
     let mut entry = Entry::new();
-    let stamps = [("modifyTimestamp", "20010101000000Z"), ("modifiersName", "cn=old,dc=com"), ("createTimestamp", "20000101000000Z")];
-    for (name, value) in [("objectClass", "inetOrgPerson"), ("sn", "x"), ("cn", "old")].into_iter().chain(stamps) {
+    let stamps = [
+        ("modifyTimestamp", "20010101000000Z"),
+        ("modifiersName", "cn=old,dc=com"),
+        ("createTimestamp", "20000101000000Z"),
+    ];
+    for (name, value) in
+        [("objectClass", "inetOrgPerson"), ("sn", "x"), ("cn", "old")].into_iter().chain(stamps)
+    {
         entry.push_attribute(shard.schema.intern_description(name.as_bytes()).expect("a known type"));
         entry.push_value(value.as_bytes());
     }
@@ -267,5 +331,8 @@ fn a_change_outdates_imported_stamps() {
     assert_eq!((has("modifyTimestamp", "20010101000000Z"), has("modifiersName", "cn=old,dc=com")), (1, 1));
     change(&shard, "cn=old,dc=com", ChangeKind::Replace, "sn", &["y"]).unwrap();
     assert_eq!((has("modifyTimestamp", "20010101000000Z"), has("modifiersName", "cn=old,dc=com")), (0, 0));
-    assert_eq!((has("modifyTimestamp", "20260102030405Z"), has("createTimestamp", "20000101000000Z")), (3, 1));
+    assert_eq!(
+        (has("modifyTimestamp", "20260102030405Z"), has("createTimestamp", "20000101000000Z")),
+        (3, 1)
+    );
 }

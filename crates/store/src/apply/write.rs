@@ -37,18 +37,23 @@ impl Writer<'_> {
             let is_naming = description.options.0 == 0 && write.naming.contains(&description.attribute_type);
             let form = match entry.value_count(at) {
                 1 => Form::One,
-                count if count <= INLINE_VALUES_MAX || (is_naming && count <= usize::from(u16::MAX)) => Form::Many,
+                count if count <= INLINE_VALUES_MAX || (is_naming && count <= usize::from(u16::MAX)) => {
+                    Form::Many
+                }
                 _ => Form::Set,
             };
             slots.push(Slot { description, form });
         }
-        slots.extend(write.sets.iter().map(|(description, _)| Slot { description: *description, form: Form::Set }));
+        slots.extend(
+            write.sets.iter().map(|(description, _)| Slot { description: *description, form: Form::Set }),
+        );
         let mut naming = smallvec::SmallVec::<[u16; 4]>::new();
         for attribute_type in write.naming {
             let position = slots.iter().position(|s| s.description == Description::plain(*attribute_type));
             naming.push(position.expect("a naming attribute is in the entry") as u16);
         }
-        let class_values: smallvec::SmallVec<[&[u8]; 8]> = entry.values_of(Description::plain(class_type)).collect();
+        let class_values: smallvec::SmallVec<[&[u8]; 8]> =
+            entry.values_of(Description::plain(class_type)).collect();
         let draft = Draft {
             class_values: &class_values,
             structural: entry.state().structural(),
@@ -62,7 +67,9 @@ impl Writer<'_> {
         let inline = (0..entry.len()).filter(|at| Some(*at) != classes_at);
         for (at, slot) in inline.zip(&slots) {
             match slot.form {
-                Form::One => record::push_value(&mut record, entry.values(at).next().expect("it has one value")),
+                Form::One => {
+                    record::push_value(&mut record, entry.values(at).next().expect("it has one value"))
+                }
                 Form::Many => {
                     record::push_count(&mut record, entry.value_count(at));
                     entry.values(at).for_each(|value| record::push_value(&mut record, value));
@@ -81,12 +88,17 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn build_set<'v>(&mut self, attribute_type: TypeId, values: impl Iterator<Item = &'v [u8]>) -> Result<ValueSet, Refused> {
+    fn build_set<'v>(
+        &mut self,
+        attribute_type: TypeId,
+        values: impl Iterator<Item = &'v [u8]>,
+    ) -> Result<ValueSet, Refused> {
         let mut items: Vec<(u64, &[u8])> = values.map(|v| (self.set_key(attribute_type, v), v)).collect();
         items.sort_unstable();
         let (count, ber_bytes) = (items.len() as u32, items.iter().map(|(_, v)| ber_octets(v.len())).sum());
         let (shard, sequence, mut removed) = (self.shard, self.version(), Vec::new());
-        let mut tree = TreeWriter { heap: &shard.heap, writer: &mut self.state.heap, sequence, removed: &mut removed };
+        let mut tree =
+            TreeWriter { heap: &shard.heap, writer: &mut self.state.heap, sequence, removed: &mut removed };
         let built = tree.build(items.into_iter());
         let root = built.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })?;
         Ok(ValueSet { root, count, ber_bytes })

@@ -4,9 +4,9 @@
 use super::evaluate::{Evaluator, Truth};
 use super::filter::Compiled;
 use super::plan::{LiveKey, Source};
+use crate::postings::Found;
 use crate::record::EntryRef;
 use crate::shard::ReadPoint;
-use crate::postings::Found;
 use model::{EntryId, Scope, TypeId};
 use smallvec::SmallVec;
 
@@ -93,7 +93,13 @@ pub struct EqualityHint {
 
 impl Cursor {
     /// Plans a search below an existing base. `after` goes on behind an entry that an earlier page ended with.
-    pub fn open(read_point: ReadPoint<'_>, base: EntryId, scope: Scope, filter: Compiled, after: Option<EntryId>) -> Cursor {
+    pub fn open(
+        read_point: ReadPoint<'_>,
+        base: EntryId,
+        scope: Scope,
+        filter: Compiled,
+        after: Option<EntryId>,
+    ) -> Cursor {
         let source = read_point.plan(&filter, base, scope);
         let next = after.map_or(0, |id| id.0.saturating_add(1));
         Cursor { base, scope, filter, source, next, slice: Vec::new(), exhausted: false }
@@ -106,7 +112,12 @@ impl Cursor {
     }
 
     /// Looks at up to `budget` candidates, taking from it what was used.
-    pub fn step<'a>(&mut self, read_point: ReadPoint<'a>, evaluator: &mut Evaluator, budget: &mut u32) -> Step<'a> {
+    pub fn step<'a>(
+        &mut self,
+        read_point: ReadPoint<'a>,
+        evaluator: &mut Evaluator,
+        budget: &mut u32,
+    ) -> Step<'a> {
         loop {
             if self.slice.is_empty() && !self.refill(read_point) {
                 return Step::End;
@@ -117,10 +128,10 @@ impl Cursor {
                 *budget = budget.saturating_sub(1);
                 if let Some(entry) = read_point.entry(EntryId(id))
                     && read_point.is_in_scope(&entry, self.base, self.scope)
-                        && evaluator.evaluate(&self.filter, &entry, read_point) == Truth::True
-                    {
-                        return Step::Entry(entry);
-                    }
+                    && evaluator.evaluate(&self.filter, &entry, read_point) == Truth::True
+                {
+                    return Step::Entry(entry);
+                }
                 if *budget == 0 {
                     return Step::Pause;
                 }

@@ -57,7 +57,14 @@ impl Evaluator {
     }
 
     /// `last` if any part is; else undefined if any part is; else `neutral`.
-    fn fold(&mut self, parts: &[Node], entry: &EntryRef<'_>, at: ReadPoint<'_>, neutral: Truth, last: Truth) -> Truth {
+    fn fold(
+        &mut self,
+        parts: &[Node],
+        entry: &EntryRef<'_>,
+        at: ReadPoint<'_>,
+        neutral: Truth,
+        last: Truth,
+    ) -> Truth {
         let mut sum = neutral;
         for part in parts {
             match self.node(part, entry, at) {
@@ -76,9 +83,14 @@ impl Evaluator {
         }
         let class_type = schema.well_known().object_class;
         if looks_at(item, Description::plain(class_type), at)
-            && entry.shape.class_values.iter().any(|value| self.value_passes(&item.test, class_type, value, at)) {
-                return true;
-            }
+            && entry
+                .shape
+                .class_values
+                .iter()
+                .any(|value| self.value_passes(&item.test, class_type, value, at))
+        {
+            return true;
+        }
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             if looks_at(item, slot.description, at) && self.values_pass(item, slot.description, values, at) {
                 return true;
@@ -88,7 +100,8 @@ impl Evaluator {
             (Some(derived), Some(t)) if !at.has_stored(entry, t) => {
                 let mut value = std::mem::take(&mut self.value);
                 value.clear();
-                let passes = at.derive(entry, derived, &mut self.cache, &mut value) && self.value_passes(&item.test, t, &value, at);
+                let passes = at.derive(entry, derived, &mut self.cache, &mut value)
+                    && self.value_passes(&item.test, t, &value, at);
                 self.value = value;
                 passes
             }
@@ -96,11 +109,19 @@ impl Evaluator {
         }
     }
 
-    fn values_pass(&mut self, item: &Item, description: Description, values: Values<'_>, at: ReadPoint<'_>) -> bool {
+    fn values_pass(
+        &mut self,
+        item: &Item,
+        description: Description,
+        values: Values<'_>,
+        at: ReadPoint<'_>,
+    ) -> bool {
         let attribute_type = description.attribute_type;
         match (values, &item.test) {
             (_, Test::Present) => true,
-            (Values::Inline(mut values), test) => values.any(|value| self.value_passes(test, attribute_type, value, at)),
+            (Values::Inline(mut values), test) => {
+                values.any(|value| self.value_passes(test, attribute_type, value, at))
+            }
             (Values::Set(set), Test::Equal { normal, .. }) if item.attribute_type == Some(attribute_type) => {
                 let hash = at.shard.value_hash(normal);
                 tree::contains(&at.shard.heap, set.root, at.sequence, hash, |value| {
@@ -138,8 +159,12 @@ impl Evaluator {
                 let _ = attribute_type;
                 own(*rule, normal) && normal[..] == wanted[..]
             }
-            Test::AtLeast { rule, key } => rule.ordering_key(schema, value, normal).is_ok() && normal[..] >= key[..],
-            Test::AtMost { rule, key } => rule.ordering_key(schema, value, normal).is_ok() && normal[..] <= key[..],
+            Test::AtLeast { rule, key } => {
+                rule.ordering_key(schema, value, normal).is_ok() && normal[..] >= key[..]
+            }
+            Test::AtMost { rule, key } => {
+                rule.ordering_key(schema, value, normal).is_ok() && normal[..] <= key[..]
+            }
             Test::Matches { rule, normal: wanted, .. } => own(*rule, normal) && rule.matches(normal, wanted),
             Test::Substrings { rule, initial, any, last } => {
                 own(*rule, normal) && has_parts(normal, initial.as_deref(), any, last.as_deref())
@@ -184,7 +209,12 @@ fn looks_at(item: &Item, description: Description, at: ReadPoint<'_>) -> bool {
 }
 
 /// Are the parts there, in order, without overlap, the first at the beginning and the last at the end?
-fn has_parts<A: std::ops::Deref<Target = [u8]>>(value: &[u8], initial: Option<&[u8]>, any: &[A], last: Option<&[u8]>) -> bool {
+fn has_parts<A: std::ops::Deref<Target = [u8]>>(
+    value: &[u8],
+    initial: Option<&[u8]>,
+    any: &[A],
+    last: Option<&[u8]>,
+) -> bool {
     let Some(mut rest) = value.strip_prefix(initial.unwrap_or(b"")) else { return false };
     for part in any {
         match find(rest, part) {

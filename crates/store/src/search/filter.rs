@@ -2,8 +2,8 @@
 
 use crate::derived::Derived;
 use crate::shard::Shard;
-use model::filter::{Assertion, Extensible, Filter, Substrings};
 use model::TypeId;
+use model::filter::{Assertion, Extensible, Filter, Substrings};
 use schema::{Part, Rule, Schema, WantedOptions};
 use smallvec::SmallVec;
 
@@ -45,11 +45,29 @@ pub(crate) struct Item {
 pub(crate) enum Test {
     Present,
     /// The normal forms are equal; without a rule, the bytes.
-    Equal { rule: Option<Rule>, normal: Normal },
-    Substrings { rule: Rule, initial: Option<Normal>, any: Vec<Normal>, last: Option<Normal> },
-    AtLeast { rule: Rule, key: Normal },
-    AtMost { rule: Rule, key: Normal },
-    Matches { rule: Rule, normal: Normal, dn_attributes: bool },
+    Equal {
+        rule: Option<Rule>,
+        normal: Normal,
+    },
+    Substrings {
+        rule: Rule,
+        initial: Option<Normal>,
+        any: Vec<Normal>,
+        last: Option<Normal>,
+    },
+    AtLeast {
+        rule: Rule,
+        key: Normal,
+    },
+    AtMost {
+        rule: Rule,
+        key: Normal,
+    },
+    Matches {
+        rule: Rule,
+        normal: Normal,
+        dn_attributes: bool,
+    },
 }
 
 impl Compiled {
@@ -67,16 +85,21 @@ impl Compiled {
     /// The single equality assertion it consists of, if it is one.
     pub(crate) fn as_equality(&self) -> Option<(TypeId, &[u8])> {
         match &self.0 {
-            Node::Item(Item { attribute_type: Some(t), derived: None, options, test: Test::Equal { normal, .. }, .. }) if options.is_none() => {
-                Some((*t, normal))
-            }
+            Node::Item(Item {
+                attribute_type: Some(t),
+                derived: None,
+                options,
+                test: Test::Equal { normal, .. },
+                ..
+            }) if options.is_none() => Some((*t, normal)),
             _ => None,
         }
     }
 }
 
 fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node {
-    let all = |parts: &[Filter<'_>]| parts.iter().map(|part| compile(part, schema, readable)).collect::<Vec<_>>();
+    let all =
+        |parts: &[Filter<'_>]| parts.iter().map(|part| compile(part, schema, readable)).collect::<Vec<_>>();
     match filter {
         Filter::And(parts) if parts.is_empty() => Node::True,
         Filter::Or(parts) if parts.is_empty() => Node::False,
@@ -91,8 +114,12 @@ fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node
             None => Node::Undefined,
         },
         Filter::Equality(assertion) | Filter::Approx(assertion) => equality(schema, assertion, readable),
-        Filter::GreaterOrEqual(assertion) => ordering(schema, assertion, readable, |rule, key| Test::AtLeast { rule, key }),
-        Filter::LessOrEqual(assertion) => ordering(schema, assertion, readable, |rule, key| Test::AtMost { rule, key }),
+        Filter::GreaterOrEqual(assertion) => {
+            ordering(schema, assertion, readable, |rule, key| Test::AtLeast { rule, key })
+        }
+        Filter::LessOrEqual(assertion) => {
+            ordering(schema, assertion, readable, |rule, key| Test::AtMost { rule, key })
+        }
         Filter::Substrings(substrings) => compile_substrings(schema, substrings, readable),
         Filter::Extensible(extensible) => compile_extensible(schema, extensible, readable),
     }
@@ -147,7 +174,9 @@ fn compile_substrings(schema: &Schema, substrings: &Substrings<'_>, readable: Re
     };
     let any: Option<Vec<Normal>> = substrings.any.iter().map(|text| part(Part::Any, text)).collect();
     match (end(Part::Initial, substrings.initial), any, end(Part::Final, substrings.last)) {
-        (Some(initial), Some(any), Some(last)) => item(schema, found, Test::Substrings { rule, initial, any, last }),
+        (Some(initial), Some(any), Some(last)) => {
+            item(schema, found, Test::Substrings { rule, initial, any, last })
+        }
         _ => Node::Undefined,
     }
 }
@@ -177,7 +206,13 @@ fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Re
         Some(found) => item(schema, found, test),
         None => {
             let hidden = schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id)).collect();
-            Node::Item(Item { attribute_type: None, hidden, options: WantedOptions::NONE, test, derived: None })
+            Node::Item(Item {
+                attribute_type: None,
+                hidden,
+                options: WantedOptions::NONE,
+                test,
+                derived: None,
+            })
         }
     }
 }

@@ -59,7 +59,9 @@ impl<'a> ReadPoint<'a> {
             Scope::Subtree | Scope::Subordinates => self.shard.entries(),
         };
         match self.estimate(&filter.0) {
-            Some(best) if best.len <= by_scope => self.gather(&best).unwrap_or_else(|| self.scope_source(base, scope)),
+            Some(best) if best.len <= by_scope => {
+                self.gather(&best).unwrap_or_else(|| self.scope_source(base, scope))
+            }
             _ => self.scope_source(base, scope),
         }
     }
@@ -132,7 +134,9 @@ impl<'a> ReadPoint<'a> {
                 hashes.map(|hash| postings.find(crate::index::tag(hash)).len() as u64).min()
             }),
             // A range is taken to leave a tenth, so that any equality goes before it.
-            Test::AtLeast { .. } | Test::AtMost { .. } => index.ordering_root().map(|_| self.shard.entries() / 10),
+            Test::AtLeast { .. } | Test::AtMost { .. } => {
+                index.ordering_root().map(|_| self.shard.entries() / 10)
+            }
             Test::Matches { .. } => None,
         };
         best.or_else(presence)
@@ -177,7 +181,9 @@ impl<'a> ReadPoint<'a> {
 
     fn gather_item(self, item: &Item) -> Option<Source> {
         let attribute_type = item.attribute_type?;
-        if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { normal, .. }) = (item.derived, &item.test) {
+        if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { normal, .. }) =
+            (item.derived, &item.test)
+        {
             return self.gather_uuid(attribute_type, normal);
         }
         let index = self.index_for(item)?;
@@ -192,7 +198,8 @@ impl<'a> ReadPoint<'a> {
             }
             Test::Substrings { initial, any, last, .. } => index.substring.as_ref().and_then(|postings| {
                 let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
-                let best = hashes.map(|hash| postings.find(crate::index::tag(hash))).min_by_key(Found::len)?;
+                let best =
+                    hashes.map(|hash| postings.find(crate::index::tag(hash))).min_by_key(Found::len)?;
                 let mut ids = Vec::new();
                 push_found(self, &best, &mut ids);
                 Some(Source::Ids(sorted(ids)))
@@ -251,10 +258,12 @@ impl<'a> ReadPoint<'a> {
     pub(crate) fn live_slice(self, key: LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
         let found = match key {
             LiveKey::Children(parent) => self.child_candidates(parent),
-            LiveKey::Equality(t, hash) => match self.shard.indexes.of(t).and_then(|i| self.equality_candidates(i, hash)) {
-                Some(found) => found,
-                None => return,
-            },
+            LiveKey::Equality(t, hash) => {
+                match self.shard.indexes.of(t).and_then(|i| self.equality_candidates(i, hash)) {
+                    Some(found) => found,
+                    None => return,
+                }
+            }
             LiveKey::Presence(t) => {
                 if let Some(set) = self.shard.indexes.of(t).and_then(|index| index.presence.as_ref()) {
                     set.push_from(from, max, self, out);
@@ -264,7 +273,9 @@ impl<'a> ReadPoint<'a> {
         };
         match found {
             Found::Many(LiveSet { ids, .. }) => ids.push_from(from, max, self, out),
-            Found::Few(ids) => out.extend(sorted(ids.to_vec()).into_iter().filter(|id| *id >= from).take(max)),
+            Found::Few(ids) => {
+                out.extend(sorted(ids.to_vec()).into_iter().filter(|id| *id >= from).take(max))
+            }
         }
     }
 }
