@@ -19,7 +19,7 @@ use proto::result::encode_result;
 use proto::tag;
 use smallvec::SmallVec;
 use store::search::EqualityHint;
-use store::{Pin, ReadPoint, Reader, Target, Writer};
+use store::{Known, Pin, ReadPoint, Reader, Target, Writer};
 
 /// Requests of one group: as many cache misses as the memory system likes to have in flight.
 const GROUP: usize = 32;
@@ -57,7 +57,8 @@ pub(crate) fn run(
         return (0, input.len());
     }
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
-    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, batch: None };
+    let mut parts =
+        Parts { dsa, reader, system_reader, scratch, counters, now: *now, batch: None, hinted_at: None };
     let progress = run_groups(session, &mut parts, input, out);
     parts.publish();
     progress
@@ -72,6 +73,8 @@ struct Parts<'w> {
     counters: &'w Counters,
     now: Now,
     batch: Option<Batch<'w>>,
+    /// Commit sequence at which the group's hints were worked out, while their keys are still there.
+    hinted_at: Option<u64>,
 }
 
 /// Updates that are published together.
@@ -152,13 +155,14 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             // A session sees its own updates.
             parts.publish();
         }
-        let Parts { dsa, reader, system_reader, scratch, counters, now, .. } = parts;
+        let Parts { dsa, reader, system_reader, scratch, counters, now, hinted_at, .. } = parts;
         let pin = reader.pin();
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
         scratch.keys.clear();
         // What was worked out for the whole group holds until its first update.
         let hints_hold = std::mem::take(&mut is_first);
+        *hinted_at = hints_hold.then(|| read_point.sequence());
         if hints_hold {
             prefetch(read_point, scratch, group);
         }
@@ -255,8 +259,13 @@ fn update(
     out: &mut Vec<u8>,
 ) -> usize {
     let may_write = parts.dsa.rules.may_write(session.identity.rights);
+    let keys = std::mem::take(&mut parts.scratch.keys);
     while next < group.len() && is_update(&group[next]) {
         let Ok(message) = &group[next].message else { break };
+        let known = match (group[next].hint, parts.hinted_at) {
+            (Hint::Target(target), Some(sequence)) => Some(Known { target, keys: &keys, sequence }),
+            _ => None,
+        };
         next += 1;
         if !may_write {
             refuse_update(message, &session.identity, parts.counters, out);
@@ -270,12 +279,10 @@ fn update(
         let batch = batch.get_or_insert_with(|| Batch { writer: dsa.shard.writer(), len: 0 });
         batch.len += 1;
         let identity = &session.identity;
-        run_update(
-            &mut Writing { dsa, writer: &mut batch.writer, scratch, now: *now, identity },
-            message,
-            out,
-        );
+        let mut writing = Writing { dsa, writer: &mut batch.writer, scratch, now: *now, identity, known };
+        run_update(&mut writing, message, out);
     }
+    parts.scratch.keys = keys;
     next
 }
 

@@ -6,7 +6,7 @@ use crate::worker::Scratch;
 use env::clock::Now;
 use proto::control::{Controls, manage_dsa_it, paged_results};
 use proto::message::Request;
-use store::ReadPoint;
+use store::{Known, ReadPoint};
 
 /// A request that looks: everything at one read point.
 pub(crate) struct Reading<'r> {
@@ -23,6 +23,8 @@ pub(crate) struct Writing<'w, 's> {
     pub(crate) scratch: &'w mut Scratch,
     pub(crate) now: Now,
     pub(crate) identity: &'w Identity,
+    /// Where the entry is, if the group's look-ahead found out.
+    pub(crate) known: Option<Known<'w>>,
 }
 
 /// Controls that were asked for and that the operation knows.

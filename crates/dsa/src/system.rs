@@ -122,7 +122,8 @@ impl System {
                 .collect();
             let changes: Vec<Change<'_>> =
                 taken.iter().map(|(description, value)| replace(*description, value)).collect();
-            let modify = Modify { dn: gauge.dn.as_bytes(), changes: &changes, keep_operational: true };
+            let modify =
+                Modify { dn: gauge.dn.as_bytes(), changes: &changes, keep_operational: true, known: None };
             // Old figures are better than none, should there be no memory left.
             let outcome = writer.modify(modify, stamp);
             debug_assert!(outcome.is_ok(), "{}: {:?}", gauge.dn, outcome.err());

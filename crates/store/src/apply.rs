@@ -17,7 +17,7 @@ pub use modify_dn::ModifyDn;
 pub use prepared::Prepared;
 
 use crate::refused::Refused;
-use crate::resolve::Unresolved;
+use crate::resolve::{Known, Unresolved};
 use crate::shard::Writer;
 use model::{Csn, EntryId};
 use std::sync::atomic::Ordering;
@@ -32,6 +32,18 @@ pub struct Stamp {
 }
 
 impl Writer<'_> {
+    /// The entry that a command is about, where a look-ahead may have found out already.
+    fn existing_known(&mut self, dn: &[u8], known: Option<Known<'_>>) -> Result<EntryId, Refused> {
+        match known {
+            Some(known) if self.shard.names_changed.load(Ordering::Relaxed) <= known.sequence => {
+                let view = self.view();
+                view.lookup(&known.target, known.keys, &mut self.state.cache)
+                    .ok_or_else(|| Refused::NoSuchObject { matched: view.matched(&known.target) })
+            }
+            _ => self.existing(dn),
+        }
+    }
+
     /// The entry that a command is about.
     fn existing(&mut self, dn: &[u8]) -> Result<EntryId, Refused> {
         let view = self.view();

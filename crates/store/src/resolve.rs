@@ -51,6 +51,17 @@ impl Target {
     }
 }
 
+/// A target that was worked out ahead, at a read point: it holds as long as nothing was renamed or deleted since.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'k> {
+    /// The target.
+    pub target: Target,
+    /// The buffer that its key lies in.
+    pub keys: &'k [u8],
+    /// Commit sequence of the read point.
+    pub sequence: u64,
+}
+
 /// What one thread remembers of DNs. Any rename or delete makes it forget.
 pub struct DnCache {
     valid_from: u64,

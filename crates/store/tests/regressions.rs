@@ -72,7 +72,9 @@ fn change(
         })
         .collect();
     let stamp = stamp(writer);
-    writer.modify(Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false }, stamp).map(|_| ())
+    writer
+        .modify(Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false, known: None }, stamp)
+        .map(|_| ())
 }
 
 fn rename(writer: &mut Writer<'_>, dn: &str, rdn: &str) {

@@ -22,7 +22,8 @@ pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &Modify<'_>, 
         Err((code, text)) => return outcome::say(out, id, MODIFY_RESPONSE, code, &text),
     };
     let stamp = writing.stamp();
-    let modify = store::Modify { dn: request.dn, changes: &changes, keep_operational: false };
+    let modify =
+        store::Modify { dn: request.dn, changes: &changes, keep_operational: false, known: writing.known };
     match writing.writer.modify(modify, stamp) {
         Ok(_) => outcome::succeed(out, id, MODIFY_RESPONSE),
         Err(refused) => outcome::refuse_write(writing, out, id, MODIFY_RESPONSE, request.dn, &refused),

@@ -6,6 +6,7 @@ use super::sets::{SetEdit, printable};
 use super::write::Write;
 use crate::record::{EntryRef, Stamps, ValueSet, Values};
 use crate::refused::Refused;
+use crate::resolve::Known;
 use crate::shape::is_stamp;
 use crate::shard::Writer;
 use model::{Description, Entry, EntryId, TypeId};
@@ -45,6 +46,8 @@ pub struct Modify<'c, 'v> {
     pub changes: &'c [Change<'v>],
     /// May attributes be changed that users cannot change? For what the server keeps itself.
     pub keep_operational: bool,
+    /// Where the entry is, if that was worked out ahead.
+    pub known: Option<Known<'c>>,
 }
 
 /// An entry that is being changed: what lies in the record, and the sets beside it.
@@ -57,7 +60,7 @@ pub(super) struct Edit<'v> {
 impl Writer<'_> {
     /// Changes the entry with this DN.
     pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
-        let id = self.existing(modify.dn)?;
+        let id = self.existing_known(modify.dn, modify.known)?;
         let old = self.view().entry(id).expect("it was just found");
         if let Some(outcome) = self.replace_values(&old, &modify, stamp) {
             return outcome.map(|()| id);

@@ -39,7 +39,7 @@ pub(crate) fn change(
     let changes = [Change { kind, description, values }];
     let mut writer = shard.writer();
     let stamp = stamp(&mut writer);
-    let modify = Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false };
+    let modify = Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false, known: None };
     let outcome = writer.modify(modify, stamp);
     writer.publish();
     outcome

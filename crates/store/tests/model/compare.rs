@@ -92,8 +92,10 @@ pub(crate) fn apply(writer: &mut Writer<'_>, shard: &Shard, op: &Op) -> Result<E
                     values: values.iter().map(|value| value.as_bytes()).collect(),
                 })
                 .collect();
-            writer
-                .modify(Modify { dn: text(dn).as_bytes(), changes: &changes, keep_operational: false }, stamp)
+            writer.modify(
+                Modify { dn: text(dn).as_bytes(), changes: &changes, keep_operational: false, known: None },
+                stamp,
+            )
         }
         Op::ModifyDn { dn, rdn, delete_old, superior } => {
             let (dn, rdn, superior) = (text(dn), rdn_text(rdn), superior.as_ref().map(|s| text(s)));
