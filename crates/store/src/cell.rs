@@ -5,6 +5,26 @@ use crate::shard::ReadPoint;
 use crate::sync::{AtomicPtr, Ordering};
 use std::any::Any;
 use std::collections::VecDeque;
+use std::marker::PhantomData;
+
+/// Proof that somebody looks for as long as `'a`: nothing that a reader may see is dropped meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct Held<'a>(PhantomData<&'a ()>);
+
+impl<'a> From<ReadPoint<'a>> for Held<'a> {
+    #[inline]
+    fn from(_: ReadPoint<'a>) -> Held<'a> {
+        Held(PhantomData)
+    }
+}
+
+#[cfg(pando_loom)]
+impl<'a> Held<'a> {
+    /// A model has readers but no shard; it must pin a slot, or be the writer.
+    pub(crate) fn by(_: &'a Readers) -> Held<'a> {
+        Held(PhantomData)
+    }
+}
 
 /// Owns a `T` that readers reach without a lock. What it held before a swap lives on until no reader that may have
 /// seen it is active.
@@ -17,9 +37,9 @@ impl<T: Send + Sync + 'static> Published<T> {
         Published { pointer: AtomicPtr::new(Box::into_raw(Box::new(value))) }
     }
 
-    /// What a reader sees. The read point keeps it alive for as long as it is borrowed.
+    /// What a reader sees. The read point, or what holds in its place, keeps it alive for as long as it is borrowed.
     #[inline]
-    pub(crate) fn load<'a>(&'a self, _read_point: ReadPoint<'a>) -> &'a T {
+    pub(crate) fn load<'a>(&'a self, _held: impl Into<Held<'a>>) -> &'a T {
         // SAFETY: the pointer came from a Box and is never null. A swapped-out value is dropped only after every
         // reader that was active at the swap has rested, and the read point is active for 'a. A writer's own read
         // point ends before the writer frees anything, since freeing takes the writer exclusively.
@@ -38,9 +58,9 @@ impl<T: Send + Sync + 'static> Published<T> {
 impl<T> Drop for Published<T> {
     fn drop(&mut self) {
         // SAFETY: nobody shares `self` any more, and the pointer came from a Box.
-        #[cfg(not(loom))]
+        #[cfg(not(pando_loom))]
         drop(unsafe { Box::from_raw(*self.pointer.get_mut()) });
-        #[cfg(loom)]
+        #[cfg(pando_loom)]
         // SAFETY: as above.
         drop(unsafe { Box::from_raw(self.pointer.load(Ordering::Acquire)) });
     }

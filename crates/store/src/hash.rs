@@ -15,8 +15,8 @@ use crate::sync::{AtomicU64, Ordering, Words, prefetch};
 use std::collections::VecDeque;
 use std::io;
 
-const BUCKET_WORDS: usize = 8;
-const SEGMENT_BUCKETS: usize = if cfg!(loom) { 2 } else { 512 };
+const BUCKET_WORDS: usize = if cfg!(pando_loom) { 2 } else { 8 };
+const SEGMENT_BUCKETS: usize = if cfg!(pando_loom) { 2 } else { 512 };
 const SEGMENT_WORDS: usize = BUCKET_WORDS * SEGMENT_BUCKETS;
 /// Words in use (removed ones count) from which on a segment is split or rebuilt: 85 %.
 const SEGMENT_FULL: u32 = (SEGMENT_WORDS * 85 / 100) as u32;
@@ -47,8 +47,9 @@ impl Table {
     pub(crate) fn create(entries_max: usize) -> io::Result<(Table, TableWriter)> {
         // After a split two segments are 42 % full, and some wait for their readers.
         let segments_max = (entries_max * 5 / 2 / SEGMENT_WORDS).next_power_of_two().max(4) + 64;
-        let segments_max = if cfg!(loom) { 4 } else { segments_max };
         let directory_words = (2 << DEPTH_MAX).min((segments_max * 64).next_power_of_two());
+        let (segments_max, directory_words) =
+            if cfg!(pando_loom) { (4, 8) } else { (segments_max, directory_words) };
         let table = Table {
             words: Words::reserve(segments_max * SEGMENT_WORDS, true)?,
             directory: Words::reserve(directory_words, false)?,
@@ -332,7 +333,7 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(pando_loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -4,11 +4,9 @@
 //! A set is a sorted list of chunks, one per 65,536 ids. A chunk is a sorted array of up to 4,096 low halves, to
 //! which an ascending id is appended in place, or a bitmap of 8 KiB.
 
-use crate::cell::{Garbage, Published};
-use crate::shard::ReadPoint;
-use crate::sync::{AtomicU64, Ordering};
+use crate::cell::{Garbage, Held, Published};
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU32};
 
 const ARRAY_MAX: usize = 4096;
 const BITMAP_WORDS: usize = 1024;
@@ -87,7 +85,8 @@ impl IdSet {
     }
 
     /// Adds an id; false if it is there already. Writer only.
-    pub(crate) fn insert(&self, id: u32, writer: ReadPoint<'_>, garbage: &mut Garbage) -> bool {
+    pub(crate) fn insert<'a>(&self, id: u32, writer: impl Into<Held<'a>>, garbage: &mut Garbage) -> bool {
+        let writer = writer.into();
         let (high, low) = ((id >> 16) as u16, id as u16);
         let chunks = self.chunks.load(writer);
         let added = match chunks.binary_search_by_key(&high, |(h, _)| *h) {
@@ -104,7 +103,8 @@ impl IdSet {
     }
 
     /// Takes an id away; false if it was not there. Writer only.
-    pub(crate) fn remove(&self, id: u32, writer: ReadPoint<'_>, garbage: &mut Garbage) -> bool {
+    pub(crate) fn remove<'a>(&self, id: u32, writer: impl Into<Held<'a>>, garbage: &mut Garbage) -> bool {
+        let writer = writer.into();
         let (high, low) = ((id >> 16) as u16, id as u16);
         let chunks = self.chunks.load(writer);
         let Ok(at) = chunks.binary_search_by_key(&high, |(h, _)| *h) else { return false };
@@ -130,7 +130,14 @@ impl IdSet {
     }
 
     /// Appends up to `max` ids that are at least `from`, ascending. Fewer means that there are no more.
-    pub(crate) fn push_from(&self, from: u32, max: usize, read_point: ReadPoint<'_>, out: &mut Vec<u32>) {
+    pub(crate) fn push_from<'a>(
+        &self,
+        from: u32,
+        max: usize,
+        read_point: impl Into<Held<'a>>,
+        out: &mut Vec<u32>,
+    ) {
+        let read_point = read_point.into();
         let end = out.len() + max;
         let mut lows = Vec::new();
         for (high, chunk) in self.chunks.load(read_point) {
@@ -146,20 +153,22 @@ impl IdSet {
 
     /// Is it a member?
     #[cfg(test)]
-    pub(crate) fn contains(&self, id: u32, read_point: ReadPoint<'_>) -> bool {
+    pub(crate) fn contains<'a>(&self, id: u32, read_point: impl Into<Held<'a>>) -> bool {
+        let read_point = read_point.into();
         let mut out = Vec::new();
         self.push_from(id, 1, read_point, &mut out);
         out == [id]
     }
 
     /// Bytes of memory in use.
-    pub(crate) fn bytes(&self, read_point: ReadPoint<'_>) -> usize {
+    pub(crate) fn bytes<'a>(&self, read_point: impl Into<Held<'a>>) -> usize {
+        let read_point = read_point.into();
         let chunks = self.chunks.load(read_point);
         48 + chunks.capacity() * 16 + chunks.iter().map(|(_, c)| c.load(read_point).bytes()).sum::<usize>()
     }
 }
 
-fn insert_low(chunk: &Published<Chunk>, low: u16, writer: ReadPoint<'_>, garbage: &mut Garbage) -> bool {
+fn insert_low(chunk: &Published<Chunk>, low: u16, writer: Held<'_>, garbage: &mut Garbage) -> bool {
     match chunk.load(writer) {
         Chunk::Bitmap(words) => {
             let bit = 1 << (low % 64);
@@ -187,7 +196,7 @@ fn insert_low(chunk: &Published<Chunk>, low: u16, writer: ReadPoint<'_>, garbage
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::shard::tests::small_shard;

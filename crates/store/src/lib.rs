@@ -9,6 +9,8 @@ pub mod derived;
 mod hash;
 mod idset;
 mod index;
+#[cfg(all(test, pando_loom))]
+mod loom_tests;
 mod postings;
 mod readers;
 pub mod record;

@@ -2,24 +2,23 @@
 //! Up to [`INLINE_MAX`] ids of one key lie in the hash table itself; more of them become an [`IdSet`].
 
 use crate::append::Append;
-use crate::cell::Garbage;
+use crate::cell::{Garbage, Held};
 use crate::hash::{Full, Table, TableWriter};
 use crate::idset::IdSet;
 use crate::readers::Readers;
 use crate::shard::ReadPoint;
-use crate::sync::AtomicU64;
+use crate::sync::Ordering::{self, Acquire, Release};
+use crate::sync::{AtomicU32, AtomicU64};
 use smallvec::SmallVec;
-use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::atomic::{AtomicU32, Ordering};
 
-const INLINE_MAX: usize = 4;
+const INLINE_MAX: usize = if cfg!(pando_loom) { 2 } else { 4 };
 /// Marks a table value that numbers a set.
 const SET: u32 = 1 << 31;
 const SETS_MAX: usize = 1 << 27;
 
 /// The ids of one key.
 pub(crate) enum Found<'a> {
-    Few(SmallVec<[u32; INLINE_MAX]>),
+    Few(SmallVec<[u32; 4]>),
     Many(&'a LiveSet),
 }
 
@@ -114,14 +113,15 @@ impl Postings {
 
     /// Adds an id. It may be there already, since removals come late. `lives` tells of an id in the table whether it
     /// still belongs.
-    pub(crate) fn insert(
+    pub(crate) fn insert<'c>(
         &self,
         writer: &mut PostingsWriter,
-        context: &mut Context<'_>,
+        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
         tag: u32,
         id: u32,
         lives: impl Fn(u32) -> bool,
     ) -> Result<(), Full> {
+        let view = context.view.into();
         match self.find(tag) {
             Found::Few(few) if few.contains(&id) => Ok(()),
             Found::Few(few) if few.len() < INLINE_MAX => {
@@ -130,9 +130,9 @@ impl Postings {
             Found::Few(few) => {
                 let set = LiveSet { ids: IdSet::new(), live: AtomicU32::new(0) };
                 for &member in &few {
-                    set.ids.insert(member, context.view, context.garbage);
+                    set.ids.insert(member, view, context.garbage);
                 }
-                set.ids.insert(id, context.view, context.garbage);
+                set.ids.insert(id, view, context.garbage);
                 let live = few.iter().filter(|member| lives(**member)).count() as u32;
                 set.live.store(live + 1, Ordering::Relaxed);
                 let number = writer.sets;
@@ -145,7 +145,7 @@ impl Postings {
                 Ok(())
             }
             Found::Many(set) => {
-                writer.members += usize::from(set.ids.insert(id, context.view, context.garbage));
+                writer.members += usize::from(set.ids.insert(id, view, context.garbage));
                 set.live.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
@@ -160,11 +160,18 @@ impl Postings {
     }
 
     /// Takes an id away for good. A set stays a set when it shrinks: its key will likely be popular again.
-    pub(crate) fn remove(&self, writer: &mut PostingsWriter, context: &mut Context<'_>, tag: u32, id: u32) {
+    pub(crate) fn remove<'c>(
+        &self,
+        writer: &mut PostingsWriter,
+        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        tag: u32,
+        id: u32,
+    ) {
+        let view = context.view.into();
         match self.find(tag) {
             Found::Few(_) => self.table.remove(tag, id),
             Found::Many(set) => {
-                writer.members -= usize::from(set.ids.remove(id, context.view, context.garbage));
+                writer.members -= usize::from(set.ids.remove(id, view, context.garbage));
             }
         }
     }
@@ -176,8 +183,8 @@ impl Postings {
 }
 
 /// What a change of an index needs besides the index.
-pub(crate) struct Context<'c> {
+pub(crate) struct Context<'c, V = ReadPoint<'c>> {
     pub(crate) readers: &'c Readers,
-    pub(crate) view: ReadPoint<'c>,
+    pub(crate) view: V,
     pub(crate) garbage: &'c mut Garbage,
 }

@@ -5,10 +5,10 @@
 //! writer publishes and then looks at the slots. Both with sequential consistency: either the reader sees the new
 //! sequence and starts over, or the writer sees the reader.
 
-use crate::sync::{AtomicU64, Mutex, Ordering::SeqCst, Padded, lock};
+use crate::sync::{AtomicU64, Mutex, Ordering::SeqCst, Padded, lock, sequential};
 
 /// Readers at the same time: one per IO thread and one per search that outlives its bundle.
-pub const READERS_MAX: usize = if cfg!(loom) { 2 } else { 4096 };
+pub const READERS_MAX: usize = if cfg!(pando_loom) { 2 } else { 4096 };
 
 const RESTING: u64 = u64::MAX;
 
@@ -19,15 +19,18 @@ pub(crate) struct Readers {
     free: Mutex<Vec<u16>>,
     /// Slots from here on were never used: nobody need look at them.
     used_end: AtomicU64,
+    /// Counts the times that a slot took over the sequence of another.
+    extensions: AtomicU64,
 }
 
 impl Readers {
     pub(crate) fn new() -> Readers {
         Readers {
-            published: Padded(AtomicU64::new(0)),
-            slots: (0..READERS_MAX).map(|_| Padded(AtomicU64::new(RESTING))).collect(),
+            published: Padded(sequential(0)),
+            slots: (0..READERS_MAX).map(|_| Padded(sequential(RESTING))).collect(),
             free: Mutex::new((0..READERS_MAX as u16).rev().collect()),
-            used_end: AtomicU64::new(0),
+            used_end: sequential(0),
+            extensions: sequential(0),
         }
     }
 
@@ -59,9 +62,10 @@ impl Readers {
         }
     }
 
-    /// Makes a slot active at a sequence that another active slot protects.
+    /// Makes a slot active at a sequence that another active slot protects, which may rest from then on.
     pub(crate) fn pin_at(&self, slot: u16, sequence: u64) {
         self.slots[slot as usize].0.store(sequence, SeqCst);
+        self.extensions.fetch_add(1, SeqCst);
     }
 
     /// The slot's owner looks at nothing any more.
@@ -82,19 +86,30 @@ impl Readers {
         self.published.0.store(sequence, SeqCst);
     }
 
-    fn used(&self) -> &[Padded<AtomicU64>] {
-        // A slot that is registered after this load is pinned later still, at what is published by then.
-        &self.slots[..self.used_end.load(SeqCst) as usize]
+    /// The smallest active sequence, or [`RESTING`].
+    ///
+    /// A sequence may pass from one slot to another while they are looked at, from one not yet looked at to one that
+    /// was. Whoever sees the former rest sees the extension counted, too, and looks again.
+    fn smallest(&self) -> u64 {
+        loop {
+            let before = self.extensions.load(SeqCst);
+            // A slot that is registered after this load is pinned later still, at what is published by then.
+            let used = &self.slots[..self.used_end.load(SeqCst) as usize];
+            let smallest = used.iter().map(|s| s.0.load(SeqCst)).min().unwrap_or(RESTING);
+            if self.extensions.load(SeqCst) == before {
+                return smallest;
+            }
+        }
     }
 
     /// Is nobody active?
     pub(crate) fn all_rest(&self) -> bool {
-        self.used().iter().all(|s| s.0.load(SeqCst) == RESTING)
+        self.smallest() == RESTING
     }
 
     /// No active reader is older than this, and no later one will be. Writer only.
     pub(crate) fn oldest(&self) -> u64 {
         let published = self.published();
-        self.used().iter().map(|s| s.0.load(SeqCst)).min().unwrap_or(RESTING).min(published)
+        self.smallest().min(published)
     }
 }

@@ -1,33 +1,33 @@
-//! The atomics of the store: loom's under `--cfg loom`, so that its protocols can be model-checked, else the
+//! The atomics of the store: loom's under `--cfg pando_loom`, so that its protocols can be model-checked, else the
 //! standard library's.
 
-#[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64};
-#[cfg(loom)]
+#[cfg(pando_loom)]
+pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64};
+#[cfg(pando_loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64};
-#[cfg(not(loom))]
+#[cfg(not(pando_loom))]
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64};
+#[cfg(not(pando_loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 pub(crate) use std::sync::atomic::Ordering;
 
 /// A long array of atomic words that are zero until written.
 pub(crate) struct Words {
-    #[cfg(not(loom))]
+    #[cfg(not(pando_loom))]
     region: env::memory::Region,
-    #[cfg(loom)]
+    #[cfg(pando_loom)]
     words: Vec<AtomicU64>,
 }
 
 impl Words {
     /// Reserves `len` words; they take memory when touched. `huge` asks for huge pages.
-    #[cfg(not(loom))]
+    #[cfg(not(pando_loom))]
     pub(crate) fn reserve(len: usize, huge: bool) -> std::io::Result<Words> {
         Ok(Words { region: env::memory::Region::reserve(len * 8, huge)? })
     }
 
-    #[cfg(loom)]
+    #[cfg(pando_loom)]
     pub(crate) fn reserve(len: usize, _huge: bool) -> std::io::Result<Words> {
         Ok(Words { words: (0..len).map(|_| AtomicU64::new(0)).collect() })
     }
@@ -36,15 +36,24 @@ impl Words {
 impl std::ops::Deref for Words {
     type Target = [AtomicU64];
 
-    #[cfg(not(loom))]
+    #[cfg(not(pando_loom))]
     fn deref(&self) -> &[AtomicU64] {
         self.region.words()
     }
 
-    #[cfg(loom)]
+    #[cfg(pando_loom)]
     fn deref(&self) -> &[AtomicU64] {
         &self.words
     }
+}
+
+/// An atomic that is only used with sequential consistency. loom keeps to that order among such stores, but does not
+/// count the first value as one of them.
+pub(crate) fn sequential(value: u64) -> AtomicU64 {
+    let atomic = AtomicU64::new(value);
+    #[cfg(pando_loom)]
+    atomic.store(value, Ordering::SeqCst);
+    atomic
 }
 
 /// A value alone on its cache lines, so that cores do not fight over neighbours. 128: the prefetcher takes pairs.
