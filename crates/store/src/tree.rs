@@ -12,7 +12,7 @@
 use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
 
 /// Bytes of a node from which on it is split.
-const NODE_BYTES: usize = 2048;
+const NODE_BYTES: usize = 1024;
 
 /// Bytes to claim for one change: a node on each level may be written and split.
 pub(crate) const CHANGE_BYTES: usize = 16 * (NODE_BYTES + 64);
