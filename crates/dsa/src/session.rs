@@ -64,7 +64,7 @@ impl Session {
         let before = out.len();
         while out.len() < OUT_BYTES_SOFT_MAX {
             let Some(mut search) = self.underway.pop_front() else { break };
-            match search.go_on(self, worker, out) {
+            match search.go_on(worker, out) {
                 crate::op::search::Progress::Done => {}
                 // An answer that is half written must be finished before anything else is said.
                 crate::op::search::Progress::InMessage => {

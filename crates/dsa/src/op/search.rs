@@ -7,7 +7,7 @@ use crate::entry_writer::{Asked, Large};
 use crate::identity::Identity;
 use crate::monitor::count;
 use crate::outcome;
-use crate::session::{OUT_BYTES_SOFT_MAX, Session};
+use crate::session::OUT_BYTES_SOFT_MAX;
 use crate::worker::{Scratch, Worker};
 use model::limits::SESSION_SEARCHES_MAX;
 use model::{EntryId, Filter, ResultCode, Scope};
@@ -408,7 +408,7 @@ impl Underway {
     }
 
     /// Does a slice of work.
-    pub(crate) fn go_on(&mut self, _session: &Session, worker: &mut Worker, out: &mut Vec<u8>) -> Progress {
+    pub(crate) fn go_on(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> Progress {
         let read_point = self.read_point.read_point();
         if let Some(large) = &mut self.large {
             if !large.go_on(read_point, out, OUT_BYTES_SOFT_MAX) {

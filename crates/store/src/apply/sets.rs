@@ -44,12 +44,7 @@ impl<'v> SetEdit<'v> {
 
 impl Writer<'_> {
     fn set_has(&self, edit: &SetEdit<'_>, key: u64, value: &[u8]) -> bool {
-        let schema = &self.shard.schema;
-        let attribute_type = edit.description.attribute_type;
-        let wanted = normal(schema, attribute_type, value);
-        tree::contains(&self.shard.heap, edit.set.root, self.sequence, key, |stored| {
-            stored == value || (wanted.is_some() && normal(schema, attribute_type, stored) == wanted)
-        })
+        self.stored_spelling(edit, key, value).is_some()
     }
 
     /// Plans to add values.
@@ -96,14 +91,15 @@ impl Writer<'_> {
 
     /// Makes the planned changes; returns the set as it is then, `None` if nothing is left of it.
     pub(super) fn carry_out(&mut self, id: u32, edit: &SetEdit<'_>) -> Result<Option<ValueSet>, Refused> {
-        let (shard, sequence) = (self.shard, self.version());
+        let sequence = self.version();
         if edit.count() == 0 {
             self.delete_set(id, edit.description, edit.set.root)?;
             return Ok(None);
         }
         let mut set = edit.set;
         for (key, value) in &edit.removes {
-            let stored = self.stored_spelling(edit, *key, value);
+            let stored =
+                self.stored_spelling(edit, *key, value).expect("it was there when the change was planned");
             self.with_tree(sequence, |tree| tree.remove(set.root, (*key, &stored)))?;
             set.count -= 1;
             set.ber_bytes -= ber_octets(stored.len());
@@ -115,11 +111,11 @@ impl Writer<'_> {
             set.count += 1;
             set.ber_bytes += ber_octets(value.len());
         }
-        let _ = shard;
         Ok(Some(set))
     }
 
-    fn stored_spelling(&self, edit: &SetEdit<'_>, key: u64, value: &[u8]) -> Vec<u8> {
+    /// A value of the set as it is stored, if one matches.
+    fn stored_spelling(&self, edit: &SetEdit<'_>, key: u64, value: &[u8]) -> Option<Vec<u8>> {
         let schema = &self.shard.schema;
         let attribute_type = edit.description.attribute_type;
         let wanted = normal(schema, attribute_type, value);
@@ -132,7 +128,7 @@ impl Writer<'_> {
             }
             same
         });
-        spelling.expect("it was there when the change was planned")
+        spelling
     }
 
     fn with_tree<T>(

@@ -5,7 +5,7 @@ use crate::index::{AttributeIndex, part_trigrams, prefix};
 use crate::postings::{Found, LiveSet};
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
-use model::{EntryId, OptionsId, Scope};
+use model::{EntryId, Scope};
 use roaring::RoaringBitmap;
 
 /// Ids that a range of an ordering index may gather before the plan is given up for a scan.
@@ -208,7 +208,6 @@ impl<'a> ReadPoint<'a> {
             Test::AtMost { key, .. } => self.range(index.ordering_root()?, 0, prefix(key)),
             Test::Present | Test::Matches { .. } => None,
         };
-        let _ = OptionsId::NONE;
         best.or_else(by_presence)
     }
 
