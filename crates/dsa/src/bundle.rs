@@ -2,9 +2,11 @@
 //! records are asked for together, stage by stage, before the first of its requests runs. Requests run in order;
 //! neighbouring updates share one batch of the writer.
 
-use crate::dispatch::{self, ControlError, Reading, Requested, Writing};
+mod update;
+
+use self::update::Batch;
+use crate::dispatch::{self, ControlError, Reading, Requested};
 use crate::engine::Dsa;
-use crate::identity::Identity;
 use crate::monitor::{Counters, count};
 use crate::op;
 use crate::op::search::Around;
@@ -19,16 +21,13 @@ use proto::result::encode_result;
 use proto::tag;
 use smallvec::SmallVec;
 use store::search::EqualityHint;
-use store::{Known, Pin, ReadPoint, Reader, Target, Writer};
+use store::{Pin, ReadPoint, Reader, Target};
 
 /// Requests of one group: as many cache misses as the memory system likes to have in flight.
 const GROUP: usize = 32;
 /// Updates of one group: all that is decoded and asked for before the writer's role is taken shortens the time that
 /// other threads wait for it.
 const GROUP_UPDATES: usize = 128;
-/// Updates in one batch of the writer at most, so that other threads' updates do not wait long.
-const BATCH_MAX: usize = 256;
-
 /// A decoded request and where it will look.
 struct Pending<'a> {
     message: Result<Message<'a>, DecodeError>,
@@ -75,21 +74,6 @@ struct Parts<'w> {
     batch: Option<Batch<'w>>,
     /// Commit sequence at which the group's hints were worked out, while their keys are still there.
     hinted_at: Option<u64>,
-}
-
-/// Updates that are published together.
-struct Batch<'w> {
-    writer: Writer<'w>,
-    len: usize,
-}
-
-impl Parts<'_> {
-    /// Ends the batch: others may write, and what was written is seen.
-    fn publish(&mut self) {
-        if let Some(batch) = self.batch.take() {
-            batch.writer.publish();
-        }
-    }
 }
 
 fn run_groups(
@@ -148,7 +132,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     let mut is_first = true;
     while next < group.len() && !session.closing {
         if is_update(&group[next]) && !is_first {
-            next = update(session, parts, group, next, out);
+            next = update::run(session, parts, group, next, out);
             continue;
         }
         if !is_update(&group[next]) {
@@ -248,68 +232,6 @@ fn hint_equality(read_point: ReadPoint<'_>, scratch: &mut Scratch, filter: &Filt
     };
     scratch.keys.truncate(start);
     hint.map_or(Hint::Nothing, Hint::Equality)
-}
-
-/// Runs the updates from `next` on, in the batch that is open or a new one. Returns where the first other request is.
-fn update(
-    session: &mut Session,
-    parts: &mut Parts<'_>,
-    group: &Group<'_>,
-    mut next: usize,
-    out: &mut Vec<u8>,
-) -> usize {
-    let may_write = parts.dsa.rules.may_write(session.identity.rights);
-    let keys = std::mem::take(&mut parts.scratch.keys);
-    while next < group.len() && is_update(&group[next]) {
-        let Ok(message) = &group[next].message else { break };
-        let known = match (group[next].hint, parts.hinted_at) {
-            (Hint::Target(target), Some(sequence)) => Some(Known { target, keys: &keys, sequence }),
-            _ => None,
-        };
-        next += 1;
-        if !may_write {
-            refuse_update(message, &session.identity, parts.counters, out);
-            continue;
-        }
-        count_operation(parts.counters, &message.request);
-        if parts.batch.as_ref().is_some_and(|batch| batch.len == BATCH_MAX) {
-            parts.publish();
-        }
-        let Parts { dsa, scratch, now, batch, .. } = parts;
-        let batch = batch.get_or_insert_with(|| Batch { writer: dsa.shard.writer(), len: 0 });
-        batch.len += 1;
-        let identity = &session.identity;
-        let mut writing = Writing { dsa, writer: &mut batch.writer, scratch, now: *now, identity, known };
-        run_update(&mut writing, message, out);
-    }
-    parts.scratch.keys = keys;
-    next
-}
-
-fn refuse_update(message: &Message<'_>, identity: &Identity, counters: &Counters, out: &mut Vec<u8>) {
-    count_operation(counters, &message.request);
-    if let Err(error) = dispatch::requested(&message.request, message.controls) {
-        return refuse_controls(message, error, out);
-    }
-    let Some(response) = tag::response_to(message.request.tag()) else { return };
-    let text = match identity.dn.is_empty() {
-        true => "anonymous clients may not change the directory; bind first",
-        false => "this identity may not change the directory",
-    };
-    crate::outcome::say(out, message.id, response, ResultCode::InsufficientAccessRights, text);
-}
-
-fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) {
-    if let Err(error) = dispatch::requested(&message.request, message.controls) {
-        return refuse_controls(message, error, out);
-    }
-    match &message.request {
-        Request::Modify(modify) => op::modify::run(writing, message.id, modify, out),
-        Request::Add(add) => op::add::run(writing, message.id, add, out),
-        Request::Delete(dn) => op::delete::run(writing, message.id, dn, out),
-        Request::ModifyDn(modify_dn) => op::modify_dn::run(writing, message.id, modify_dn, out),
-        _ => unreachable!("only updates come here"),
-    }
 }
 
 /// Requests that look, at one read point.
