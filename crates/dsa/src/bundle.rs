@@ -2,48 +2,27 @@
 //! records are asked for together, stage by stage, before the first of its requests runs. Requests run in order;
 //! neighbouring updates share one batch of the writer.
 
+mod group;
 mod update;
 
+use self::group::{Group, Hint, Pending};
 use self::update::Batch;
+use crate::access::Rights;
 use crate::dispatch::{self, ControlError, Reading, Requested};
 use crate::engine::Dsa;
 use crate::monitor::{Counters, count};
 use crate::op;
-use crate::op::search::Around;
+use crate::op::search::{self, Around};
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
-use model::{Filter, ResultCode, Scope};
+use model::ResultCode;
 use proto::error::{DecodeError, Kind};
 use proto::ext::notice_of_disconnection;
-use proto::message::{Frame, Message, Request, frame};
+use proto::message::{Message, Request};
 use proto::result::encode_result;
 use proto::tag;
-use smallvec::SmallVec;
-use store::search::EqualityHint;
-use store::{Pin, ReadPoint, Reader, Target};
-
-/// Requests of one group: as many cache misses as the memory system likes to have in flight.
-const GROUP: usize = 32;
-/// Updates of one group: all that is decoded and asked for before the writer's role is taken shortens the time that
-/// other threads wait for it.
-const GROUP_UPDATES: usize = 128;
-/// A decoded request and where it will look.
-struct Pending<'a> {
-    message: Result<Message<'a>, DecodeError>,
-    hint: Hint,
-    /// Where it ends in the input.
-    end: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Hint {
-    Nothing,
-    Target(Target),
-    Equality(EqualityHint),
-}
-
-type Group<'a> = SmallVec<[Pending<'a>; GROUP_UPDATES]>;
+use store::{Pin, Reader};
 
 /// Runs what `input` holds. Returns the bytes done with, and the size of the message that is not complete yet.
 pub(crate) fn run(
@@ -72,7 +51,7 @@ struct Parts<'w> {
     counters: &'w Counters,
     now: Now,
     batch: Option<Batch<'w>>,
-    /// Commit sequence at which the group's hints were worked out, while their keys are still there.
+    /// Commit sequence at which the group's hints were worked out.
     hinted_at: Option<u64>,
 }
 
@@ -87,7 +66,7 @@ fn run_groups(
     count(&parts.counters.bundles, 1);
     while !session.closing {
         group.clear();
-        (consumed, needed) = decode(input, consumed, &mut group);
+        (consumed, needed) = group::gather(input, consumed, &mut group);
         if group.is_empty() {
             break;
         }
@@ -103,39 +82,19 @@ fn run_groups(
     (consumed, needed)
 }
 
-/// Decodes up to a group of messages from `at` on. Returns where it stopped and what the next message needs.
-#[inline]
-fn decode<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) -> (usize, usize) {
-    while group.len() < GROUP || (group.len() < GROUP_UPDATES && group.last().is_some_and(is_update)) {
-        match frame(&input[at..]) {
-            Ok(Frame::Complete { len }) => {
-                let message = Message::decode(&input[at..at + len]);
-                at += len;
-                group.push(Pending { message, hint: Hint::Nothing, end: at });
-            }
-            Ok(Frame::Incomplete { needed }) => return (at, needed),
-            Err(error) => {
-                group.push(Pending { message: Err(error), hint: Hint::Nothing, end: input.len() });
-                return (input.len(), 0);
-            }
-        }
-    }
-    (at, 0)
-}
-
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer.
 fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
-    if group.iter().any(asks_for_monitor) {
+    if group.iter().any(Pending::asks_for_monitor) {
         parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
     }
     let mut next = 0;
     let mut is_first = true;
     while next < group.len() && !session.closing {
-        if is_update(&group[next]) && !is_first {
+        if group[next].is_update() && !is_first {
             next = update::run(session, parts, group, next, out);
             continue;
         }
-        if !is_update(&group[next]) {
+        if !group[next].is_update() {
             // A session sees its own updates.
             parts.publish();
         }
@@ -143,19 +102,18 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         let pin = reader.pin();
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
-        scratch.keys.clear();
-        // What was worked out for the whole group holds until its first update.
-        let hints_hold = std::mem::take(&mut is_first);
-        *hinted_at = hints_hold.then(|| read_point.sequence());
-        if hints_hold {
-            prefetch(read_point, scratch, group);
+        if std::mem::take(&mut is_first) {
+            scratch.keys.clear();
+            *hinted_at = Some(read_point.sequence());
+            group::prefetch(read_point, session.identity.rights, scratch, group);
         }
+        let hints_hold = hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
-        let mut looking = Looking { dsa, pin: &pin, system_pin: &system_pin, scratch, counters, now: *now };
-        while next < group.len() && !session.closing && !is_update(&group[next]) {
-            let hint = if hints_hold { group[next].hint } else { Hint::Nothing };
-            looking.run(session, &group[next].message, hint, out);
+        let mut looking =
+            Looking { dsa, pin: &pin, system_pin: &system_pin, scratch, counters, now: *now, hints_hold };
+        while next < group.len() && !session.closing && !group[next].is_update() {
+            looking.run(session, &group[next], out);
             next += 1;
             if session.is_in_message() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
@@ -163,75 +121,6 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         }
     }
     group.len()
-}
-
-/// Figures are brought up to date before a read point is taken, so that the one who asks sees them.
-fn asks_for_monitor(pending: &Pending<'_>) -> bool {
-    const LAST_RDN: &[u8] = b"cn=monitor";
-    match &pending.message {
-        Ok(Message { request: Request::Search(search), .. }) => search
-            .base
-            .len()
-            .checked_sub(LAST_RDN.len())
-            .is_some_and(|at| search.base[at..].eq_ignore_ascii_case(LAST_RDN)),
-        _ => false,
-    }
-}
-
-fn is_update(pending: &Pending<'_>) -> bool {
-    matches!(
-        pending.message,
-        Ok(Message {
-            request: Request::Modify(_) | Request::Add(_) | Request::Delete(_) | Request::ModifyDn(_),
-            ..
-        })
-    )
-}
-
-/// Three stages over the whole group: buckets, slots, records. Each stage's misses overlap.
-#[inline]
-fn prefetch(read_point: ReadPoint<'_>, scratch: &mut Scratch, group: &mut Group<'_>) {
-    for pending in group.iter_mut() {
-        let Ok(message) = &pending.message else { continue };
-        let dn = match &message.request {
-            Request::Search(search) if search.scope == Scope::Base => search.base,
-            Request::Search(search) => {
-                pending.hint = hint_equality(read_point, scratch, &search.filter);
-                continue;
-            }
-            Request::Modify(modify) => modify.dn,
-            Request::Compare(compare) => compare.dn,
-            Request::Delete(dn) => dn,
-            _ => continue,
-        };
-        if let Ok(target) = read_point.target(dn, &mut scratch.evaluator.cache, &mut scratch.keys) {
-            read_point.prefetch_tag(&target);
-            pending.hint = Hint::Target(target);
-        }
-    }
-    let mut ids = SmallVec::<[_; GROUP_UPDATES]>::new();
-    for pending in group.iter() {
-        ids.extend(match pending.hint {
-            Hint::Target(target) => read_point.prefetch_slot(&target),
-            Hint::Equality(hint) => read_point.prefetch_candidate(hint),
-            Hint::Nothing => None,
-        });
-    }
-    ids.into_iter().for_each(|id| read_point.prefetch_entry(id));
-}
-
-fn hint_equality(read_point: ReadPoint<'_>, scratch: &mut Scratch, filter: &Filter<'_>) -> Hint {
-    let Filter::Equality(assertion) = filter else { return Hint::Nothing };
-    let schema = read_point.shard().schema();
-    let Some(attribute_type) = schema.find_type(assertion.attribute) else { return Hint::Nothing };
-    let start = scratch.keys.len();
-    let normalised = schema.normalise_equality_assertion(attribute_type, assertion.value, &mut scratch.keys);
-    let hint = match normalised {
-        Ok(()) => read_point.prefetch_equality(attribute_type, &scratch.keys[start..]),
-        Err(_) => None,
-    };
-    scratch.keys.truncate(start);
-    hint.map_or(Hint::Nothing, Hint::Equality)
 }
 
 /// Requests that look, at one read point.
@@ -242,18 +131,18 @@ struct Looking<'b, 'r> {
     scratch: &'b mut Scratch,
     counters: &'b Counters,
     now: Now,
+    /// Do the group's hints hold at this read point?
+    hints_hold: bool,
 }
 
 impl Looking<'_, '_> {
     #[inline]
-    fn run(
-        &mut self,
-        session: &mut Session,
-        message: &Result<Message<'_>, DecodeError>,
-        hint: Hint,
-        out: &mut Vec<u8>,
-    ) {
-        let message = match message {
+    fn run(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
+        if self.hints_hold && self.run_again(session.identity.rights, pending, out) {
+            return;
+        }
+        let decoded = pending.decode();
+        let message = match &decoded {
             Ok(message) => message,
             Err(error) => {
                 self.forget_bind(session, error.op_tag);
@@ -268,7 +157,27 @@ impl Looking<'_, '_> {
                 return refuse_controls(message, error, out);
             }
         };
-        self.dispatch(session, message, &requested, hint, out);
+        self.dispatch(session, message, &requested, pending, out);
+    }
+
+    /// Runs a search of a known form. `false` if it is none, or not as simple as most: then nothing was done.
+    #[inline]
+    fn run_again(&mut self, rights: Rights, pending: &Pending<'_>, out: &mut Vec<u8>) -> bool {
+        let (Some(again), Some(outline)) = (pending.again, &pending.outline) else { return false };
+        let read_point = self.pin.read_point();
+        let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
+        let (reading, id, counters) = (&mut reading, outline.id, self.counters);
+        let done = match &pending.hint {
+            Hint::Target(target) => search::base_again(reading, id, rights, again, target, counters, out),
+            Hint::Equality(_, value) => {
+                search::equality_again(reading, id, rights, again, *value, counters, out)
+            }
+            Hint::Nothing => false,
+        };
+        if done {
+            count(&self.counters.operations[SEARCHES], 1);
+        }
+        done
     }
 
     /// A bind that fails leaves the session anonymous and nothing under way (RFC 4511 section 4.2.1), also one that
@@ -287,7 +196,7 @@ impl Looking<'_, '_> {
         session: &mut Session,
         message: &Message<'_>,
         requested: &Requested<'_>,
-        hint: Hint,
+        pending: &Pending<'_>,
         out: &mut Vec<u8>,
     ) {
         let id = message.id;
@@ -295,8 +204,8 @@ impl Looking<'_, '_> {
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
         match &message.request {
             Request::Search(search) => {
-                let hint = match hint {
-                    Hint::Target(target) => Some(target),
+                let hint = match pending.hint {
+                    Hint::Target(target) if self.hints_hold => Some(target),
                     _ => None,
                 };
                 let mut around = Around {
@@ -306,6 +215,7 @@ impl Looking<'_, '_> {
                     underway: &mut session.underway,
                     counters: self.counters,
                     hint,
+                    outline: pending.outline.as_ref(),
                 };
                 op::search::run(&mut reading, &mut around, id, search, requested, out);
             }
@@ -325,12 +235,15 @@ impl Looking<'_, '_> {
     }
 }
 
+/// Where searches are counted.
+const SEARCHES: usize = 2;
+
 #[inline]
 fn count_operation(counters: &Counters, request: &Request<'_>) {
     let kind = match request {
         Request::Bind(_) => 0,
         Request::Unbind => 1,
-        Request::Search(_) => 2,
+        Request::Search(_) => SEARCHES,
         Request::Compare(_) => 3,
         Request::Modify(_) => 4,
         Request::ModifyDn(_) => 5,

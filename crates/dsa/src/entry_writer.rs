@@ -30,8 +30,9 @@ const SET_BYTES_AT_ONCE: u64 = 32 << 10;
 enum Piece {
     /// The whole PartialAttribute, the same for all entries of the shape.
     Constant(Vec<u8>),
-    /// Values from the record; `head` is the attribute description as an OCTET STRING.
-    Slot { position: u16, head: Vec<u8> },
+    /// Values from the record; `head` is the attribute description as an OCTET STRING. `single` is all of the
+    /// PartialAttribute up to its only value, but for the lengths.
+    Slot { position: u16, head: Vec<u8>, single: Vec<u8> },
     /// Worked out for each entry.
     Derived { what: Derived, head: Vec<u8> },
 }
@@ -65,6 +66,7 @@ struct Made {
     /// The one that was used last: most requests ask like the one before.
     last: usize,
     next_to_forget: usize,
+    forgotten: u64,
     key: Vec<u8>,
     /// For shapes and selections that are not remembered.
     passing: Option<Box<Template>>,
@@ -76,6 +78,16 @@ pub(crate) struct Asked<'a> {
     pub(crate) selectors: Octets<'a>,
     pub(crate) types_only: bool,
     pub(crate) rights: Rights,
+}
+
+/// A selection that templates are made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chosen {
+    index: usize,
+    /// Is it one that is kept?
+    kept: bool,
+    /// How many selections had been forgotten by then.
+    forgotten: u64,
 }
 
 /// The rest of an entry that is too long to be written at once.
@@ -113,6 +125,19 @@ impl Large {
 }
 
 impl Templates {
+    /// Looks up what is asked for. Good for entries of the same shard until another selection is looked up; longer
+    /// if [`Templates::holds`] says so.
+    #[inline]
+    pub(crate) fn choose(&mut self, asked: Asked<'_>, schema: &Schema) -> Chosen {
+        self.made.selection(asked, schema)
+    }
+
+    /// Is a selection still what it was?
+    #[inline]
+    pub(crate) fn holds(&self, chosen: Chosen) -> bool {
+        chosen.kept && chosen.forgotten == self.made.forgotten
+    }
+
     /// Appends the message of an entry. Of an entry with a big set of values, only the first part: the rest is
     /// returned and must follow before anything else.
     #[expect(clippy::too_many_arguments, reason = "what a hot step needs, borrowed from its owners")]
@@ -122,7 +147,7 @@ impl Templates {
         message_id: i32,
         read_point: ReadPoint<'_>,
         entry: &EntryRef<'_>,
-        asked: Asked<'_>,
+        chosen: Chosen,
         rules: &Rules,
         cache: &mut DnCache,
         is_root_dse: bool,
@@ -130,17 +155,26 @@ impl Templates {
         let schema = read_point.shard().schema();
         let Templates { made, attributes, dn } = self;
         attributes.clear();
+        let template = made.template(chosen, entry.shape, is_root_dse, schema, rules);
+        let mut large = None;
+        template.fill(read_point, entry, cache, attributes, &mut large);
+        if large.is_none()
+            && !is_root_dse
+            && let Some(parts) = read_point.dn_parts(entry, cache)
+        {
+            put_entry_head(out, message_id, parts.len(), attributes.len());
+            parts.append(out);
+            ber::put_tlv(out, tag::SEQUENCE, attributes);
+            return None;
+        }
         dn.clear();
         if !is_root_dse {
             read_point.write_dn(entry, cache, dn);
         }
-        let (index, kept) = made.selection(asked, schema);
-        let template = made.template(index, kept, entry.shape, is_root_dse, schema, rules);
-        let mut large = None;
-        template.fill(read_point, entry, cache, attributes, &mut large);
         let Some(parts) = large else {
-            put_entry_head(out, message_id, dn, attributes.len());
-            out.extend_from_slice(attributes);
+            put_entry_head(out, message_id, dn.len(), attributes.len());
+            out.extend_from_slice(dn);
+            ber::put_tlv(out, tag::SEQUENCE, attributes);
             return None;
         };
         Some(begin_large(out, message_id, dn, attributes, parts))
@@ -160,21 +194,23 @@ fn begin_large(
     if !attributes.is_empty() {
         large.parts.push_back(Part::Bytes(attributes.to_vec()));
     }
-    put_entry_head(out, message_id, dn, large.parts.iter().map(Part::len).sum());
+    let attributes_len = large.parts.iter().map(Part::len).sum();
+    put_entry_head(out, message_id, dn.len(), attributes_len);
+    out.extend_from_slice(dn);
+    ber::put_header(out, tag::SEQUENCE, attributes_len);
     large
 }
 
 impl Made {
-    /// The selection asked for, and whether it is one that is kept.
     #[inline]
-    fn selection(&mut self, asked: Asked<'_>, schema: &Schema) -> (usize, bool) {
+    fn selection(&mut self, asked: Asked<'_>, schema: &Schema) -> Chosen {
         let is_same = |kept: &Remembered| {
             kept.key[0] == asked.rights as u8
                 && kept.key[1] == asked.types_only as u8
                 && &kept.key[2..] == asked.selectors.raw()
         };
         if self.remembered.get(self.last).is_some_and(is_same) {
-            return (self.last, true);
+            return Chosen { index: self.last, kept: true, forgotten: self.forgotten };
         }
         let found = self.remembered.iter().position(is_same);
         let keeps = asked.selectors.raw().len() <= SELECTION_BYTES_MAX;
@@ -190,24 +226,24 @@ impl Made {
             }
             self.next_to_forget = (self.next_to_forget + 1) % SELECTIONS_MAX;
             self.remembered[self.next_to_forget] = fresh;
+            self.forgotten += 1;
             self.next_to_forget
         });
-        (self.last, keeps)
+        Chosen { index: self.last, kept: keeps, forgotten: self.forgotten }
     }
 
     #[inline]
     fn template(
         &mut self,
-        index: usize,
-        kept: bool,
+        chosen: Chosen,
         shape: &Shape,
         is_root_dse: bool,
         schema: &Schema,
         rules: &Rules,
     ) -> &Template {
-        let remembered = &mut self.remembered[index];
+        let remembered = &mut self.remembered[chosen.index];
         let number = shape.number as usize;
-        if !kept || number >= TEMPLATES_MAX {
+        if !chosen.kept || number >= TEMPLATES_MAX {
             let made = Template::new(&remembered.selection, shape, is_root_dse, schema, rules);
             return self.passing.insert(Box::new(made));
         }
@@ -246,7 +282,11 @@ impl Template {
             // What the root DSE is called inside is nobody's business: its DN is empty.
             let is_inner_name = is_root_dse && shape.naming.contains(&(position as u16));
             if includes(slot.description) && !is_inner_name {
-                pieces.push(Piece::Slot { position: position as u16, head: head(slot.description) });
+                let head = head(slot.description);
+                let mut single = vec![tag::SEQUENCE, 0];
+                single.extend_from_slice(&head);
+                single.extend_from_slice(&[tag::SET, 0, tag::OCTET_STRING, 0]);
+                pieces.push(Piece::Slot { position: position as u16, head, single });
             }
         }
         for what in Derived::ALL {
@@ -276,11 +316,11 @@ impl Template {
             match piece {
                 Piece::Constant(bytes) => out.extend_from_slice(bytes),
                 Piece::Slot { head, .. } if self.types_only => put_attribute_head(out, head, 0),
-                Piece::Slot { position, head } => {
+                Piece::Slot { position, head, single } => {
                     let skip = usize::from(*position) - next;
                     next = usize::from(*position) + 1;
                     match slots.nth(skip).expect("the template is of this shape") {
-                        Values::Inline(values) => put_inline(out, head, values),
+                        Values::Inline(values) => put_inline(out, head, single, values),
                         Values::Set(set) => put_set(read_point, set, head, out, large),
                     }
                 }
@@ -317,7 +357,21 @@ fn put_attribute_head(out: &mut Vec<u8>, head: &[u8], values_len: usize) {
 }
 
 #[inline]
-fn put_inline(out: &mut Vec<u8>, head: &[u8], values: Inline<'_>) {
+fn put_inline(out: &mut Vec<u8>, head: &[u8], single: &[u8], values: Inline<'_>) {
+    if values.len() == 1 {
+        let value = values.clone().next().unwrap_or_default();
+        // The contents of the SEQUENCE, which take the largest of the three lengths.
+        let contents = single.len() - 2 + value.len();
+        if contents < 0x80 {
+            let start = out.len();
+            out.extend_from_slice(single);
+            let end = out.len();
+            out[start + 1] = contents as u8;
+            out[end - 3] = value.len() as u8 + 2;
+            out[end - 1] = value.len() as u8;
+            return out.extend_from_slice(value);
+        }
+    }
     let len = values.map(|value| ber::tlv_len(value.len())).sum();
     put_attribute_head(out, head, len);
     values.for_each(|value| ber::put_octets(out, value));

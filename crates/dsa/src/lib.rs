@@ -13,6 +13,7 @@ mod monitor_entries;
 mod op;
 mod outcome;
 mod password;
+mod recent;
 mod root_dse;
 mod selection;
 mod session;

@@ -3,6 +3,7 @@
 use crate::engine::Dsa;
 use crate::entry_writer::Templates;
 use crate::monitor::Counters;
+use crate::recent::Recent;
 use env::clock::Now;
 use model::Entry;
 use std::sync::Arc;
@@ -28,8 +29,9 @@ pub(crate) struct Scratch {
     pub(crate) system_templates: Templates,
     /// For the system shard: what is remembered of DNs must not be mixed.
     pub(crate) system_evaluator: Evaluator,
-    /// Keys of the RDNs of a group of requests.
+    /// Keys of the RDNs, and normal forms of the assertion values, of a group of requests.
     pub(crate) keys: Vec<u8>,
+    pub(crate) recent: Recent,
     pub(crate) entry: Entry,
 }
 
@@ -63,6 +65,7 @@ impl Worker {
                 system_templates: Templates::default(),
                 system_evaluator: Evaluator::default(),
                 keys: Vec::new(),
+                recent: Recent::default(),
                 entry: Entry::new(),
             },
             counters: dsa.monitor.register(),

@@ -59,6 +59,7 @@ impl Region {
     }
 
     /// Address of the first byte.
+    #[inline]
     pub fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -74,6 +75,7 @@ impl Region {
     }
 
     /// The region as atomic words, zero where nobody wrote yet.
+    #[inline]
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: aligned to a huge page, mapped for the life of `self`, zeroed by the kernel, and any bits are a
         // valid AtomicU64. Whoever also writes bytes through `base` keeps them apart from the words in use.

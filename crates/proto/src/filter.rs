@@ -9,7 +9,8 @@ use model::limits::{FILTER_DEPTH_MAX, FILTER_ITEMS_MAX};
 pub(crate) const AND: u8 = context_constructed(0);
 pub(crate) const OR: u8 = context_constructed(1);
 pub(crate) const NOT: u8 = context_constructed(2);
-pub(crate) const EQUALITY: u8 = context_constructed(3);
+/// Tag of an equality match.
+pub const EQUALITY: u8 = context_constructed(3);
 pub(crate) const SUBSTRINGS: u8 = context_constructed(4);
 pub(crate) const GREATER_OR_EQUAL: u8 = context_constructed(5);
 pub(crate) const LESS_OR_EQUAL: u8 = context_constructed(6);

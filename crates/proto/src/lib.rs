@@ -12,6 +12,7 @@ pub mod ldif;
 pub mod list;
 pub mod message;
 pub mod op;
+pub mod outline;
 pub mod result;
 pub mod tag;
 
@@ -19,4 +20,5 @@ pub use control::{Control, Controls};
 pub use error::{DecodeError, Kind};
 pub use list::{Attribute, Attributes, Octets};
 pub use message::{Frame, Message, Reply, Request, Response, frame};
+pub use outline::Outline;
 pub use result::LdapResult;

@@ -36,12 +36,19 @@ impl Edges {
 /// each end and two wherever it has any inside, so that a part which ends or begins with a space finds one.
 #[inline]
 pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
-    if edges == Edges::VALUE && is_one_short_word(value) {
-        let mut word = [b' '; SHORT + 2];
-        let folded = |b: u8| if fold { b.to_ascii_lowercase() } else { b };
-        word[1..].iter_mut().zip(value).for_each(|(to, from)| *to = folded(*from));
-        out.extend_from_slice(&word[..value.len() + 2]);
-        return Ok(());
+    if edges == Edges::VALUE && (1..=SHORT).contains(&value.len()) {
+        // Loops of fixed length over the padded word, so that they become a few vector instructions.
+        let mut word = [b'x'; SHORT + 2];
+        word[1..=value.len()].copy_from_slice(value);
+        if is_one_word(&word) {
+            if fold {
+                word.make_ascii_lowercase();
+            }
+            word[0] = b' ';
+            word[value.len() + 1] = b' ';
+            out.extend_from_slice(&word[..value.len() + 2]);
+            return Ok(());
+        }
     }
     prepare_any(value, fold, edges, out)
 }
@@ -51,8 +58,8 @@ const SHORT: usize = 30;
 
 /// Printable ASCII without spaces, as nearly every login name and number is.
 #[inline]
-fn is_one_short_word(value: &[u8]) -> bool {
-    (1..=SHORT).contains(&value.len()) && value.iter().fold(true, |all, b| all & b.is_ascii_graphic())
+fn is_one_word(value: &[u8; SHORT + 2]) -> bool {
+    value.iter().fold(true, |all, b| all & b.is_ascii_graphic())
 }
 
 fn prepare_any(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {

@@ -31,5 +31,5 @@ pub use index::IndexSettings;
 pub use readers::READERS_MAX;
 pub use record::{EntryRef, Values};
 pub use refused::Refused;
-pub use resolve::{DnCache, Known, Target, Unresolved};
+pub use resolve::{DnCache, DnParts, Known, Target, Unresolved};
 pub use shard::{LongReadPoint, MemoryUse, Pin, ReadPoint, Reader, Settings, Shard, Writer};

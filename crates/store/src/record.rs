@@ -12,7 +12,7 @@
 //! ```
 
 use crate::shape::{Form, Shape, Shapes};
-use model::{Csn, EntryId};
+use model::{Csn, Description, EntryId, TypeId};
 
 /// The entry was changed after it was added.
 pub(crate) const MODIFIED: u8 = 16;
@@ -169,6 +169,23 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub fn slot(&self, position: usize) -> Values<'a> {
         self.slots().nth(position).expect("a position of the shape")
+    }
+
+    /// Is this, byte by byte, a value of the attribute without options that lies in the record?
+    #[inline]
+    pub fn has_value(&self, attribute_type: TypeId, value: &[u8]) -> bool {
+        let wanted = Description::plain(attribute_type);
+        let mut rest = &self.payload[self.values_at()..];
+        for slot in &self.shape.slots {
+            if slot.description == wanted {
+                return match read_slot(slot.form, rest).0 {
+                    Values::Inline(mut values) => values.any(|own| own == value),
+                    Values::Set(_) => false,
+                };
+            }
+            rest = skip_slot(slot.form, rest);
+        }
+        false
     }
 
     /// The distinguished values, with their positions in the shape.

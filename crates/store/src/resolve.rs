@@ -62,6 +62,31 @@ pub struct Known<'k> {
     pub sequence: u64,
 }
 
+/// The DN of an entry, in the pieces that it is put together from.
+#[derive(Clone, Copy, Debug)]
+pub struct DnParts<'a> {
+    rdn_start: &'a [u8],
+    value: &'a [u8],
+    superior: &'a [u8],
+}
+
+impl DnParts<'_> {
+    /// Bytes of the DN.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "no entry has an empty DN")]
+    pub fn len(&self) -> usize {
+        self.rdn_start.len() + self.value.len() + self.superior.len()
+    }
+
+    /// Appends the DN.
+    #[inline]
+    pub fn append(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.rdn_start);
+        out.extend_from_slice(self.value);
+        out.extend_from_slice(self.superior);
+    }
+}
+
 /// What one thread remembers of DNs. Any rename or delete makes it forget.
 pub struct DnCache {
     valid_from: u64,
@@ -70,6 +95,8 @@ pub struct DnCache {
     value: Vec<u8>,
     /// The attribute type of the last RDN: most are named by the same one.
     last_type: (Vec<u8>, Option<TypeId>),
+    /// The superior met last, and its id: many have the same one.
+    last_superior: (Vec<u8>, u32),
 }
 
 impl Default for DnCache {
@@ -80,6 +107,7 @@ impl Default for DnCache {
             texts: vec![(0, Vec::new()); CACHE_SLOTS],
             value: Vec::new(),
             last_type: (Vec::new(), None),
+            last_superior: (Vec::new(), 0),
         }
     }
 }
@@ -100,6 +128,7 @@ impl DnCache {
     pub(crate) fn forget(&mut self) {
         self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
         self.texts.iter_mut().for_each(|(id, _)| *id = 0);
+        self.last_superior.1 = 0;
     }
 
     #[inline]
@@ -125,6 +154,18 @@ impl DnCache {
         (*id != 0 && text == dn).then_some(*id)
     }
 
+    /// Takes `type=value,superior` apart, if type and superior are those met last and the value stands for itself.
+    #[inline]
+    fn like_last<'d>(&self, dn: &'d [u8]) -> Option<(TypeId, &'d [u8], u32)> {
+        let (superior, id) = &self.last_superior;
+        let (name, attribute_type) = &self.last_type;
+        // A value without anything special has no comma either: the RDN ends where it ends.
+        let rdn = dn.strip_suffix(&superior[..])?.strip_suffix(b",")?;
+        let value = rdn.strip_prefix(&name[..])?.strip_prefix(b"=")?;
+        let is_like = *id != 0 && !value.is_empty() && dn::is_plain_value(value);
+        attribute_type.filter(|_| is_like).map(|attribute_type| (attribute_type, value, *id))
+    }
+
     fn remember(&mut self, dn: &[u8], id: u32) {
         if dn.len() <= CACHE_DN_BYTES_MAX {
             let (text, slot_id) = &mut self.superiors[DnCache::slot(dn)];
@@ -139,9 +180,22 @@ impl<'a> ReadPoint<'a> {
     /// Works out where the entry with this DN is, as far as its superior; appends its RDN's key to `keys`.
     #[inline]
     pub fn target(self, dn: &[u8], cache: &mut DnCache, keys: &mut Vec<u8>) -> Result<Target, Unresolved> {
+        let start = keys.len();
+        if let Some((attribute_type, value, parent)) = cache.like_last(dn)
+            && simple_key(&self.shard.schema, attribute_type, value, keys)
+        {
+            let mut target = self.shard.target(parent, keys, start);
+            keys.extend_from_slice(value);
+            target.raw_end = keys.len() as u32;
+            return Ok(target);
+        }
         let (first, rest) = dn::split_first(dn);
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
-            let start = keys.len();
+            if cache.last_superior.1 != parent {
+                cache.last_superior.0.clear();
+                cache.last_superior.0.extend_from_slice(rest.unwrap_or_default());
+                cache.last_superior.1 = parent;
+            }
             let schema = &self.shard.schema;
             let raw = rdn_key(schema, first, keys, |name| cache.find_type(name, schema))
                 .map_err(Unresolved::Invalid)?;
@@ -216,12 +270,18 @@ impl<'a> ReadPoint<'a> {
 
     fn find(self, parent: u32, key: &[u8]) -> Option<EntryId> {
         let tag = self.shard.dn_tag(parent, key);
-        self.lookup_key(parent, tag, key, b"", &mut Vec::new())
+        self.lookup_key(parent, tag, key, b"", &mut Vec::new()).map(|entry| entry.id)
     }
 
     /// The entry at a target, if it exists.
     #[inline]
     pub fn lookup(self, target: &Target, keys: &[u8], cache: &mut DnCache) -> Option<EntryId> {
+        self.lookup_entry(target, keys, cache).map(|entry| entry.id)
+    }
+
+    /// As [`ReadPoint::lookup`], with the entry itself.
+    #[inline]
+    pub fn lookup_entry(self, target: &Target, keys: &[u8], cache: &mut DnCache) -> Option<EntryRef<'a>> {
         self.lookup_key(target.parent, target.tag, target.key(keys), target.raw(keys), &mut cache.value)
     }
 
@@ -233,16 +293,22 @@ impl<'a> ReadPoint<'a> {
         key: &[u8],
         raw: &[u8],
         scratch: &mut Vec<u8>,
-    ) -> Option<EntryId> {
-        let verify = |id| {
-            let found = self.entry(EntryId(id));
-            found.is_some_and(|entry| entry.parent().0 == parent && self.has_key(&entry, key, raw, scratch))
-        };
-        self.shard.dn_table.find(tag, verify).map(EntryId)
+    ) -> Option<EntryRef<'a>> {
+        let mut found = None;
+        self.shard.dn_table.find(tag, |id| {
+            found = self
+                .entry(EntryId(id))
+                .filter(|entry| entry.parent().0 == parent && self.has_key(entry, key, raw, scratch));
+            found.is_some()
+        });
+        found
     }
 
     /// The entry with this DN. It is remembered: bases of searches come again and again.
     pub fn resolve(self, dn: &[u8], cache: &mut DnCache) -> Result<EntryId, Unresolved> {
+        if cache.last_superior.1 != 0 && cache.last_superior.0 == dn {
+            return Ok(EntryId(cache.last_superior.1));
+        }
         if let Some(id) = cache.superior(dn) {
             return Ok(EntryId(id));
         }
@@ -253,6 +319,12 @@ impl<'a> ReadPoint<'a> {
             .ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))?;
         cache.remember(dn, id.0);
         Ok(id)
+    }
+
+    /// Is what was worked out at an earlier read point still true, as far as DNs go?
+    #[inline]
+    pub fn names_hold_since(self, sequence: u64) -> bool {
+        self.shard.names_changed.load(Ordering::Acquire) <= sequence
     }
 
     /// The nearest existing superior of a target that does not exist.
@@ -322,16 +394,43 @@ impl<'a> ReadPoint<'a> {
             return self.write_root_dn(entry, out);
         }
         self.write_rdn(entry, out);
-        out.push(b',');
-        let slot = parent as usize % CACHE_SLOTS;
-        if cache.texts[slot].0 != parent {
-            let superior =
-                self.entry(EntryId(parent)).expect("a superior exists as long as its subordinates");
-            let mut text = Vec::new();
-            self.write_dn(&superior, cache, &mut text);
-            cache.texts[slot] = (parent, text);
+        out.extend_from_slice(self.superior_text(parent, cache));
+    }
+
+    /// The DN of an entry in its canonical spelling as it lies in memory, if its RDN is one AVA that needs no escapes.
+    #[inline]
+    pub fn dn_parts<'c>(self, entry: &EntryRef<'a>, cache: &'c mut DnCache) -> Option<DnParts<'c>>
+    where
+        'a: 'c,
+    {
+        let parent = entry.parent().0;
+        if parent == 0 || entry.shape.naming.len() != 1 {
+            return None;
         }
-        out.extend_from_slice(&cache.texts[slot].1);
+        let (_, value) = entry.naming().next()?;
+        dn::is_plain_value(value).then(|| DnParts {
+            rdn_start: &entry.shape.rdn_start,
+            value,
+            superior: self.superior_text(parent, cache),
+        })
+    }
+
+    /// A comma and the DN of a superior.
+    #[inline]
+    fn superior_text(self, superior: u32, cache: &mut DnCache) -> &[u8] {
+        let slot = superior as usize % CACHE_SLOTS;
+        if cache.texts[slot].0 != superior {
+            self.remember_text(superior, slot, cache);
+        }
+        &cache.texts[slot].1
+    }
+
+    #[cold]
+    fn remember_text(self, superior: u32, slot: usize, cache: &mut DnCache) {
+        let entry = self.entry(EntryId(superior)).expect("a superior exists as long as its subordinates");
+        let mut text = vec![b','];
+        self.write_dn(&entry, cache, &mut text);
+        cache.texts[slot] = (superior, text);
     }
 
     fn write_root_dn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
@@ -438,6 +537,22 @@ pub(crate) fn rdn_key<'r>(
     }
     let parsed = dn::parse_rdn(rdn).map_err(|e| e.to_string())?;
     avas_key(schema, &parsed, out).map(|()| &b""[..])
+}
+
+/// Appends the key of an RDN that is one AVA. `false`, and nothing, if its value is not valid.
+#[inline]
+fn simple_key(schema: &Schema, attribute_type: TypeId, value: &[u8], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let [high, low] = attribute_type.0.to_be_bytes();
+    out.extend_from_slice(&[1, high, low, 0, 0, 0, 0]);
+    let value_at = out.len();
+    if schema.normalise_equality(attribute_type, value, out).is_err() {
+        out.truncate(start);
+        return false;
+    }
+    let len = (out.len() - value_at) as u32;
+    out[value_at - 4..value_at].copy_from_slice(&len.to_be_bytes());
+    true
 }
 
 fn avas_key(schema: &Schema, rdn: &dn::Rdn<'_>, out: &mut Vec<u8>) -> Result<(), String> {

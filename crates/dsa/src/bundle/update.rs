@@ -1,6 +1,7 @@
 //! The updates of a bundle: neighbours share one batch of the writer.
 
-use super::{Group, Hint, Parts, count_operation, is_update, refuse_controls};
+use super::group::{Group, Hint};
+use super::{Parts, count_operation, refuse_controls, refuse_malformed};
 use crate::dispatch::{self, Writing};
 use crate::identity::Identity;
 use crate::monitor::Counters;
@@ -39,13 +40,21 @@ pub(super) fn run(
 ) -> usize {
     let may_write = parts.dsa.rules.may_write(session.identity.rights);
     let keys = std::mem::take(&mut parts.scratch.keys);
-    while next < group.len() && is_update(&group[next]) {
-        let Ok(message) = &group[next].message else { break };
-        let known = match (group[next].hint, parts.hinted_at) {
-            (Hint::Target(target), Some(sequence)) => Some(Known { target, keys: &keys, sequence }),
+    while next < group.len() && group[next].is_update() && !session.closing {
+        let pending = &group[next];
+        next += 1;
+        let decoded = pending.decode();
+        let message = match &decoded {
+            Ok(message) => message,
+            Err(error) => {
+                refuse_malformed(session, error, out);
+                continue;
+            }
+        };
+        let known = match (&pending.hint, parts.hinted_at) {
+            (Hint::Target(target), Some(sequence)) => Some(Known { target: *target, keys: &keys, sequence }),
             _ => None,
         };
-        next += 1;
         if !may_write {
             refuse_update(message, &session.identity, parts.counters, out);
             continue;

@@ -96,8 +96,9 @@ impl<'a> SearchEntry<'a> {
     pub fn encode(&self, out: &mut Vec<u8>, message_id: i32, controls: &[Control<'_>]) {
         if controls.is_empty() {
             let attributes = self.attributes.raw();
-            put_entry_head(out, message_id, self.dn, attributes.len());
-            out.extend_from_slice(attributes);
+            put_entry_head(out, message_id, self.dn.len(), attributes.len());
+            out.extend_from_slice(self.dn);
+            ber::put_tlv(out, tag::SEQUENCE, attributes);
             return;
         }
         let writer = EntryWriter::begin(out, message_id, self.dn);
@@ -114,18 +115,33 @@ pub fn entry_len(message_id: i32, dn_len: usize, attributes_len: usize) -> usize
     ber::tlv_len(2 + ber::integer_len(message_id as i64) + ber::tlv_len(op))
 }
 
-/// Appends the head of a message for an entry: everything up to its attributes. The caller appends exactly
-/// `attributes_len` bytes of ready PartialAttribute elements, and the message is complete. Nothing is moved.
+/// Appends the head of a message for an entry: everything up to the contents of its DN. The caller appends exactly
+/// `dn_len` bytes of DN, [`ber::put_header`] of a SEQUENCE with `attributes_len`, and so many bytes of ready
+/// PartialAttribute elements; then the message is complete. Nothing is moved.
 #[inline]
-pub fn put_entry_head(out: &mut Vec<u8>, message_id: i32, dn: &[u8], attributes_len: usize) {
-    let op = ber::tlv_len(dn.len()) + ber::tlv_len(attributes_len);
+pub fn put_entry_head(out: &mut Vec<u8>, message_id: i32, dn_len: usize, attributes_len: usize) {
+    let op = ber::tlv_len(dn_len) + ber::tlv_len(attributes_len);
     let message = 2 + ber::integer_len(message_id as i64) + ber::tlv_len(op);
     out.reserve(ber::tlv_len(message));
+    if message < 0x80 {
+        // Four headers at once: every length takes one byte.
+        let id_len = ber::integer_len(message_id as i64);
+        let mut head = [0u8; 2 + 2 + 4 + 4];
+        head[..4].copy_from_slice(&[tag::SEQUENCE, message as u8, tag::INTEGER, id_len as u8]);
+        // The id is moved to the front of its field; what it does not fill is overwritten by what follows.
+        head[4..8].copy_from_slice(&((message_id as u32) << (8 * (4 - id_len))).to_be_bytes());
+        head[4 + id_len..8 + id_len].copy_from_slice(&[
+            tag::SEARCH_ENTRY,
+            op as u8,
+            tag::OCTET_STRING,
+            dn_len as u8,
+        ]);
+        return out.extend_from_slice(&head[..8 + id_len]);
+    }
     ber::put_header(out, tag::SEQUENCE, message);
     ber::put_integer(out, message_id as i64);
     ber::put_header(out, tag::SEARCH_ENTRY, op);
-    ber::put_octets(out, dn);
-    ber::put_header(out, tag::SEQUENCE, attributes_len);
+    ber::put_header(out, tag::OCTET_STRING, dn_len);
 }
 
 /// Writes the message of an entry attribute by attribute, when lengths are not known beforehand.

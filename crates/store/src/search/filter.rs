@@ -97,6 +97,27 @@ impl Compiled {
     }
 }
 
+/// Equality assertions on a plain stored attribute: all that differs from one to the next is the value.
+impl Compiled {
+    /// The attribute type, if the filter is one such assertion.
+    pub fn equality_type(&self) -> Option<TypeId> {
+        self.as_equality().map(|(attribute_type, _)| attribute_type)
+    }
+
+    /// Puts another assertion value, in normal form, in the place of the one that is there.
+    ///
+    /// # Panics
+    /// If the filter is not one such assertion.
+    #[inline]
+    pub fn assert_equality(&mut self, value: &[u8]) {
+        let Node::Item(Item { test: Test::Equal { normal, .. }, .. }) = &mut self.0 else {
+            unreachable!("an equality assertion was asked for");
+        };
+        normal.clear();
+        normal.extend_from_slice(value);
+    }
+}
+
 fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node {
     let all =
         |parts: &[Filter<'_>]| parts.iter().map(|part| compile(part, schema, readable)).collect::<Vec<_>>();

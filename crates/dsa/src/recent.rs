@@ -1,0 +1,229 @@
+//! The searches decoded last, kept so that one which asks the same of another entry need not be decoded again: nearly
+//! all searches of a client are of a few forms and differ in a DN or in one assertion value.
+
+use crate::access::Rights;
+use crate::entry_writer::Chosen;
+use model::{Scope, TypeId};
+use proto::outline::Outline;
+use proto::{filter, tag};
+use store::search::Compiled;
+
+/// Forms remembered per thread.
+const FORMS_MAX: usize = 16;
+/// Longer searches are not worth remembering.
+const FORM_BYTES_MAX: usize = 512;
+
+/// The form of a recent search: where it is kept, and its number, since another one may have taken its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Again {
+    place: usize,
+    number: u64,
+}
+
+/// Where an assertion value lies in a buffer: its normal form, and behind that the value as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asserted {
+    start: u32,
+    raw: u32,
+    end: u32,
+}
+
+impl Asserted {
+    /// Appends the value behind its normal form, which lies in `keys` from `start` on.
+    #[inline]
+    pub(crate) fn push_raw(start: usize, value: &[u8], keys: &mut Vec<u8>) -> Asserted {
+        let raw = keys.len() as u32;
+        keys.extend_from_slice(value);
+        Asserted { start: start as u32, raw, end: keys.len() as u32 }
+    }
+
+    #[inline]
+    pub(crate) fn normal(self, keys: &[u8]) -> &[u8] {
+        &keys[self.start as usize..self.raw as usize]
+    }
+
+    #[inline]
+    pub(crate) fn raw(self, keys: &[u8]) -> &[u8] {
+        &keys[self.raw as usize..self.end as usize]
+    }
+}
+
+/// Forms of recent searches.
+#[derive(Default)]
+pub(crate) struct Recent {
+    forms: Vec<Form>,
+    /// The one that was met last.
+    last: usize,
+    /// Forms kept so far.
+    count: u64,
+}
+
+/// What searches of one form have in common: regular messages without controls.
+struct Form {
+    number: u64,
+    rights: Rights,
+    chosen: Chosen,
+    asks: Asks,
+}
+
+enum Asks {
+    /// For one entry, whatever its attributes are. What follows the base, undecoded.
+    Base(Vec<u8>),
+    Equality(Box<Equality>),
+}
+
+/// A search below a base by an equality assertion.
+pub(crate) struct Equality {
+    pub(crate) base: Vec<u8>,
+    pub(crate) scope: Scope,
+    /// Ready but for the assertion value.
+    pub(crate) filter: Compiled,
+    pub(crate) attribute_type: TypeId,
+    /// What stands between the base and the filter, undecoded.
+    before: Vec<u8>,
+    /// The element of the attribute description.
+    attribute: Vec<u8>,
+    /// What follows the filter.
+    after: Vec<u8>,
+}
+
+impl Recent {
+    /// Is this a search for one entry, whatever its attributes are, of a known form?
+    #[inline]
+    pub(crate) fn repeats_base(&mut self, outline: &Outline<'_>, rights: Rights) -> Option<Again> {
+        if outline.has_more || !outline.dn.is_ascii() {
+            return None;
+        }
+        self.find(
+            |form| matches!(&form.asks, Asks::Base(rest) if form.rights == rights && rest == outline.rest),
+        )
+    }
+
+    /// Is this an equality search of a known form? Then its assertion value comes along.
+    #[inline]
+    pub(crate) fn repeats_equality<'a>(
+        &mut self,
+        outline: &Outline<'a>,
+        rights: Rights,
+    ) -> Option<(Again, &'a [u8])> {
+        if outline.has_more {
+            return None;
+        }
+        let mut value = None;
+        let again = self.find(|form| {
+            value = match &form.asks {
+                Asks::Equality(equality) if form.rights == rights => equality.value(outline),
+                _ => None,
+            };
+            value.is_some()
+        })?;
+        value.map(|value| (again, value))
+    }
+
+    #[inline]
+    fn find(&mut self, mut is_it: impl FnMut(&Form) -> bool) -> Option<Again> {
+        if !self.forms.get(self.last).is_some_and(&mut is_it) {
+            self.last = self.forms.iter().position(is_it)?;
+        }
+        Some(Again { place: self.last, number: self.forms[self.last].number })
+    }
+
+    /// The attribute type that an equality search asserts of.
+    #[inline]
+    pub(crate) fn attribute_type(&self, again: Again) -> Option<TypeId> {
+        match &self.forms.get(again.place)?.asks {
+            Asks::Equality(equality) => Some(equality.attribute_type),
+            Asks::Base(_) => None,
+        }
+    }
+
+    /// The selection of a form, and its equality assertion if it has one. `None` if it is not one for who has these
+    /// rights: a bind may have come in between.
+    #[inline]
+    pub(crate) fn form(&mut self, again: Again, rights: Rights) -> Option<(Chosen, Option<&mut Equality>)> {
+        let form = self.forms.get_mut(again.place);
+        let form = form.filter(|form| form.number == again.number && form.rights == rights);
+        form.map(|form| match &mut form.asks {
+            Asks::Base(_) => (form.chosen, None),
+            Asks::Equality(equality) => (form.chosen, Some(&mut **equality)),
+        })
+    }
+
+    /// Remembers a search for one entry that is true of every entry.
+    pub(crate) fn keep_base(&mut self, outline: &Outline<'_>, rights: Rights, chosen: Chosen) {
+        if is_worth_it(outline) && self.repeats_base(outline, rights).is_none() {
+            self.keep(rights, chosen, Asks::Base(outline.rest.to_vec()));
+        }
+    }
+
+    /// Remembers a search that is nothing but an equality assertion on a plain attribute.
+    pub(crate) fn keep_equality(
+        &mut self,
+        outline: &Outline<'_>,
+        rights: Rights,
+        chosen: Chosen,
+        scope: Scope,
+        filter: &Compiled,
+    ) {
+        let Some(attribute_type) = filter.equality_type().filter(|_| is_worth_it(outline)) else { return };
+        if self.repeats_equality(outline, rights).is_some() {
+            return;
+        }
+        let Some((before, attribute, after)) = take_apart(outline.rest) else { return };
+        let equality = Equality {
+            base: outline.dn.to_vec(),
+            scope,
+            filter: filter.clone(),
+            attribute_type,
+            before: before.to_vec(),
+            attribute: attribute.to_vec(),
+            after: after.to_vec(),
+        };
+        self.keep(rights, chosen, Asks::Equality(Box::new(equality)));
+    }
+
+    fn keep(&mut self, rights: Rights, chosen: Chosen, asks: Asks) {
+        let form = Form { number: self.count, rights, chosen, asks };
+        match self.forms.get_mut(self.count as usize % FORMS_MAX) {
+            Some(oldest) => *oldest = form,
+            None => self.forms.push(form),
+        }
+        self.count += 1;
+    }
+}
+
+fn is_worth_it(outline: &Outline<'_>) -> bool {
+    !outline.has_more && outline.dn.len() + outline.rest.len() <= FORM_BYTES_MAX
+}
+
+impl Equality {
+    /// The assertion value of a search that is like this one in everything else.
+    #[inline]
+    fn value<'a>(&self, outline: &Outline<'a>) -> Option<&'a [u8]> {
+        let filter = outline.rest.strip_prefix(&self.before[..])?;
+        let (assertion, after) = short_element(filter, filter::EQUALITY)?;
+        let (value, end) = short_element(assertion.strip_prefix(&self.attribute[..])?, tag::OCTET_STRING)?;
+        (end.is_empty() && after == self.after && outline.dn == self.base).then_some(value)
+    }
+}
+
+/// The contents of an element with this tag and a length of one byte, and what follows it.
+#[inline]
+fn short_element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    match bytes {
+        [first, len @ 0..0x80, rest @ ..] if *first == tag => rest.split_at_checked(usize::from(*len)),
+        _ => None,
+    }
+}
+
+/// Of what follows the base in a search by an equality assertion: what stands before the filter, the element of its
+/// attribute description, what follows the filter.
+fn take_apart(rest: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let mut filter = rest;
+    for tag in [tag::ENUMERATED, tag::ENUMERATED, tag::INTEGER, tag::INTEGER, tag::BOOLEAN] {
+        filter = short_element(filter, tag)?.1;
+    }
+    let (assertion, after) = short_element(filter, filter::EQUALITY)?;
+    let (_, value) = short_element(assertion, tag::OCTET_STRING)?;
+    Some((&rest[..rest.len() - filter.len()], &assertion[..assertion.len() - value.len()], after))
+}

@@ -1,0 +1,130 @@
+//! What a request is about, told from its first bytes: enough to ask for memory, or to see that it asks the same as
+//! the one before, without decoding it.
+
+use crate::tag;
+
+/// The outline of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline<'a> {
+    /// messageID, from 1 on.
+    pub id: i32,
+    /// Tag of the protocolOp.
+    pub op_tag: u8,
+    /// DN of the entry that the operation is about; empty if it is about none.
+    pub dn: &'a [u8],
+    /// What follows the DN within the operation, undecoded.
+    pub rest: &'a [u8],
+    /// Does anything follow the operation: controls, or what is not known here?
+    pub has_more: bool,
+}
+
+impl<'a> Outline<'a> {
+    /// Looks at a message that [`crate::frame`] delimited. `None` if its beginning is not a regular one: decoding it
+    /// will tell what is wrong. That it has an outline does not mean that it can be decoded.
+    #[inline]
+    pub fn of(message: &'a [u8]) -> Option<Outline<'a>> {
+        let (_, message) = element(message, tag::SEQUENCE)?.0;
+        let ((_, id), message) = element(message, tag::INTEGER)?;
+        let id = match *id {
+            [a] if a < 0x80 => i32::from(a),
+            [a, b] if a < 0x80 => i32::from_be_bytes([0, 0, a, b]),
+            [a, b, c] if a < 0x80 => i32::from_be_bytes([0, a, b, c]),
+            [a, b, c, d] if a < 0x80 => i32::from_be_bytes([a, b, c, d]),
+            _ => return None,
+        };
+        let ((op_tag, op), rest) = any_element(message)?;
+        let (dn, op) = match op_tag {
+            tag::SEARCH | tag::MODIFY | tag::ADD | tag::MODIFY_DN | tag::COMPARE => {
+                let ((_, dn), op) = element(op, tag::OCTET_STRING)?;
+                (dn, op)
+            }
+            tag::DELETE => (op, &b""[..]),
+            _ => (&b""[..], op),
+        };
+        (id != 0).then_some(Outline { id, op_tag, dn, rest: op, has_more: !rest.is_empty() })
+    }
+}
+
+type Element<'a> = ((u8, &'a [u8]), &'a [u8]);
+
+#[inline(always)]
+fn element(bytes: &[u8], tag: u8) -> Option<Element<'_>> {
+    if bytes.first() != Some(&tag) { None } else { any_element(bytes) }
+}
+
+/// The first element, tag and contents, and what follows it.
+#[inline(always)]
+fn any_element(bytes: &[u8]) -> Option<Element<'_>> {
+    let [tag, first, rest @ ..] = bytes else { return None };
+    let (len, rest) = match *first {
+        len @ 0..0x80 => (usize::from(len), rest),
+        _ => long(*first, rest)?,
+    };
+    let (contents, rest) = rest.split_at_checked(len)?;
+    Some(((*tag, contents), rest))
+}
+
+fn long(first: u8, rest: &[u8]) -> Option<(usize, &[u8])> {
+    let count = usize::from(first & 0x7f);
+    if count == 0 || count > 4 {
+        return None;
+    }
+    let (len, rest) = rest.split_at_checked(count)?;
+    Some((len.iter().fold(0, |n, &b| n << 8 | usize::from(b)), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Message, Request};
+    use proptest::prelude::*;
+
+    fn dn_of<'a>(request: &Request<'a>) -> &'a [u8] {
+        match request {
+            Request::Search(search) => search.base,
+            Request::Modify(modify) => modify.dn,
+            Request::Add(add) => add.dn,
+            Request::Delete(dn) => dn,
+            Request::ModifyDn(modify_dn) => modify_dn.dn,
+            Request::Compare(compare) => compare.dn,
+            _ => b"",
+        }
+    }
+
+    #[test]
+    fn a_delete_is_all_dn() {
+        for len in [3, 127, 128, 300, 70_000] {
+            let (dn, mut out) = (vec![b'a'; len], Vec::new());
+            Request::Delete(&dn).encode(&mut out, 300, &[]);
+            let outline = Outline::of(&out).expect("it is a regular message");
+            assert_eq!((outline.id, outline.op_tag, outline.dn), (300, tag::DELETE, &dn[..]));
+            assert!(outline.rest.is_empty() && !outline.has_more);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_outline_of_what_can_be_decoded_agrees(
+            id in 1..i32::MAX,
+            dn in "[a-z]{0,200}",
+            flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        ) {
+            let mut out = Vec::new();
+            let compare = crate::op::Compare {
+                dn: dn.as_bytes(),
+                assertion: model::filter::Assertion { attribute: b"cn", value: b"x" },
+            };
+            Request::Compare(compare).encode(&mut out, id, &[]);
+            for (at, byte) in flips {
+                let at = at.index(out.len());
+                out[at] = byte;
+            }
+            if let (Ok(message), Some(outline)) = (Message::decode(&out), Outline::of(&out)) {
+                prop_assert_eq!(outline.id, message.id);
+                prop_assert_eq!(outline.op_tag, message.request.tag());
+                prop_assert_eq!(outline.dn, dn_of(&message.request));
+                prop_assert!(outline.has_more || message.controls.is_empty());
+            }
+        }
+    }
+}
