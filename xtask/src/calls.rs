@@ -40,6 +40,10 @@ const OUTSIDE_ENV: &[Rule] = &[
     Rule { words: &["getrandom::", "rand::", "RandomState"], reason: "random bytes come from env::entropy" },
 ];
 
+/// In crates whose files must last: a disk that is simulated must see all of it.
+const DURABLE: &[Rule] =
+    &[Rule { words: &["std::fs", "fs::File"], reason: "durable files are reached through env::disk" }];
+
 /// In deterministic crates.
 const DETERMINISM: &[Rule] = &[
     Rule { words: &["HashMap", "HashSet"], reason: "its order is random; use BTreeMap or a fixed hasher" },
@@ -77,7 +81,8 @@ fn check_file(file: &File) -> Vec<Fault> {
         }
         let rules = if name == "env" { &[][..] } else { OUTSIDE_ENV };
         let deterministic = if DETERMINISTIC.contains(&name) { DETERMINISM } else { &[] };
-        for rule in rules.iter().chain(deterministic) {
+        let durable = if name == "wal" { DURABLE } else { &[][..] };
+        for rule in rules.iter().chain(deterministic).chain(durable) {
             for word in rule.words.iter().filter(|word| has_word(&code, word)) {
                 fault(format!("`{word}`: {}", rule.reason));
             }
@@ -129,6 +134,12 @@ mod tests {
     fn deterministic_crates_have_no_random_order() {
         assert_eq!(faults("crates/store/src/a.rs", "use std::collections::HashMap;\n").len(), 1);
         assert!(faults("crates/dsa/src/a.rs", "use std::collections::HashMap;\n").is_empty());
+    }
+
+    #[test]
+    fn durable_files_are_reached_through_env() {
+        assert_eq!(faults("crates/wal/src/a.rs", "use std::fs::File;\n").len(), 1);
+        assert!(faults("crates/wal/tests/a.rs", "use std::fs::File;\n").is_empty());
     }
 
     #[test]

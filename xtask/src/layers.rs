@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pando-env", &[]),
     ("pando-proto", &["pando-model"]),
     ("pando-schema", &["pando-model"]),
+    ("pando-wal", &["pando-env"]),
     ("pando-store", &["pando-model", "pando-schema", "pando-env"]),
     ("pando-dsa", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
     ("pando-bulk", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
@@ -28,6 +29,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("pando", &["pando-server", "pando-loadgen", "pando-model", "pando-env", "pando-bulk", "pando-dsa"]),
+    // The simulator may use anything; nobody uses it outside tests.
+    ("pando-sim", &["pando-env", "pando-wal"]),
     ("xtask", &[]),
 ];
 

@@ -1,6 +1,7 @@
-//! Clock, memory, network, entropy and tasks: the only door to the outside world.
+//! Clock, disk, memory, network, entropy and tasks: the only door to the outside world.
 
 pub mod clock;
+pub mod disk;
 pub mod entropy;
 pub mod host;
 pub mod memory;

@@ -48,6 +48,21 @@ impl Thread {
     }
 }
 
+/// A thread without an event loop, for work that waits for the disk.
+pub struct PlainThread(JoinHandle<()>);
+
+impl PlainThread {
+    /// Starts a thread called `name` that runs `main`.
+    pub fn spawn(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<PlainThread> {
+        Ok(PlainThread(std::thread::Builder::new().name(name.to_owned()).spawn(main)?))
+    }
+
+    /// Waits for its end. `Err` tells that it panicked.
+    pub fn join(self) -> io::Result<()> {
+        self.0.join().map_err(|_| io::Error::other("a thread panicked"))
+    }
+}
+
 /// Starts a task on the calling thread's event loop.
 pub fn spawn_local(future: impl Future<Output = ()> + 'static) {
     tokio::task::spawn_local(future);

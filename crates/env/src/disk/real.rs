@@ -1,0 +1,202 @@
+//! The operating system's files: pread, pwrite, fdatasync, fallocate, flock.
+
+use super::{Disk, File, Lock, fault};
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, statvfs};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+/// Name of the file that [`Disk::lock_dir`] locks.
+const LOCK_NAME: &str = "lock";
+
+impl RealDisk {
+    fn file(path: &Path, create: bool) -> io::Result<Arc<dyn File>> {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).create(create).truncate(create);
+        let what = if create { "create" } else { "open" };
+        let file = options.open(path).map_err(|error| fault(error, path, what, None))?;
+        Ok(Arc::new(RealFile { file, path: path.to_owned() }))
+    }
+}
+
+impl Disk for RealDisk {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        RealDisk::file(path, true)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        RealDisk::file(path, false)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let read = || {
+            let mut names = Vec::new();
+            for entry in fs::read_dir(dir)? {
+                let entry = entry?;
+                if entry.file_type()?.is_file() {
+                    // Names that are not UTF-8 are not ours.
+                    names.extend(entry.file_name().into_string());
+                }
+            }
+            names.sort_unstable();
+            Ok(names)
+        };
+        read().map_err(|error| fault(error, dir, "list", None))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to).map_err(|error| fault(error, from, "rename", None))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path).map_err(|error| fault(error, path, "remove", None))
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        if dir.is_dir() {
+            return Ok(());
+        }
+        if let Some(above) = dir.parent().filter(|above| !above.as_os_str().is_empty()) {
+            self.create_dir(above)?;
+        }
+        match fs::create_dir(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(fault(error, dir, "create the folder", None));
+            }
+            _ => {}
+        }
+        self.sync_dir(dir.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let sync = || fs::File::open(dir)?.sync_all();
+        sync().map_err(|error| fault(error, dir, "sync the folder", None))
+    }
+
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
+        let path = dir.join(LOCK_NAME);
+        let open = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = open.map_err(|error| fault(error, &path, "open", None))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+            Err(Errno::WOULDBLOCK) => {
+                let error = io::Error::new(io::ErrorKind::ResourceBusy, "another process uses this folder");
+                Err(fault(error, &path, "lock", None))
+            }
+            Err(error) => Err(fault(error.into(), &path, "lock", None)),
+        }
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let stat = statvfs(dir).map_err(|error| fault(error.into(), dir, "ask for free space", None))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+/// An flock, which ends with the descriptor, so with the process at the latest.
+#[derive(Debug)]
+struct RealLock {
+    _file: fs::File,
+}
+
+impl Lock for RealLock {}
+
+#[derive(Debug)]
+struct RealFile {
+    file: fs::File,
+    path: PathBuf,
+}
+
+impl File for RealFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset).map_err(|error| fault(error, &self.path, "read", Some(offset)))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset).map_err(|error| fault(error, &self.path, "write", Some(offset)))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data().map_err(|error| fault(error, &self.path, "sync", None))
+    }
+
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        match fallocate(&self.file, FallocateFlags::empty(), 0, len) {
+            Ok(()) => Ok(()),
+            // File systems without it: the zeros that follow claim the space.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) if self.len()? >= len => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.truncate(len),
+            Err(error) => Err(fault(error.into(), &self.path, "reserve space", None)),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let metadata =
+            self.file.metadata().map_err(|error| fault(error, &self.path, "ask for the length", None))?;
+        Ok(metadata.len())
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len).map_err(|error| fault(error, &self.path, "change the length", None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_names_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("a/b");
+        RealDisk.create_dir(&inner).unwrap();
+        RealDisk.create_dir(&inner).unwrap();
+        let file = RealDisk.create(&inner.join("one")).unwrap();
+        file.allocate(3 << 20).unwrap();
+        file.write_at(b"hello", 100).unwrap();
+        file.sync_data().unwrap();
+        assert_eq!(file.len().unwrap(), 3 << 20);
+        RealDisk.rename(&inner.join("one"), &inner.join("two")).unwrap();
+        RealDisk.sync_dir(&inner).unwrap();
+        assert_eq!(RealDisk.list(&inner).unwrap(), ["two"]);
+        let mut bytes = [9; 7];
+        RealDisk.open(&inner.join("two")).unwrap().read_at(&mut bytes, 99).unwrap();
+        assert_eq!(&bytes, b"\0hello\0");
+        RealDisk.remove(&inner.join("two")).unwrap();
+        assert!(RealDisk.list(&inner).unwrap().is_empty());
+        assert!(RealDisk.free_bytes(&inner).unwrap() > 0);
+    }
+
+    #[test]
+    fn errors_name_file_and_offset_and_keep_their_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("short");
+        let file = RealDisk.create(&path).unwrap();
+        let error = file.read_at(&mut [0; 4], 8).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert!(error.to_string().contains("short: read at offset 8"), "{error}");
+        let error = RealDisk.open(&dir.path().join("none")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_folder_is_locked_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = RealDisk.lock_dir(dir.path()).unwrap();
+        let error = RealDisk.lock_dir(dir.path()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        drop(lock);
+        RealDisk.lock_dir(dir.path()).unwrap();
+    }
+}

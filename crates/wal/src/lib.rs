@@ -1,0 +1,28 @@
+//! Durable bytes: a write-ahead log with group commit and its recovery. What the bytes mean is not known here.
+//!
+//! Many threads append to a [`Log`]; one [`Writer`] moves what they appended to the disk, a block at a time: while one
+//! block is synced the next one fills. Nothing here starts a thread or reads a clock unless [`Syncer`] is used, so a
+//! simulator can take every step itself. Formats: `docs/formats/log.md`.
+
+mod error;
+mod files;
+mod format;
+mod log;
+mod open;
+mod place;
+mod scan;
+mod settings;
+mod state;
+mod syncer;
+mod writer;
+
+pub use error::{Damage, OpenError, Poisoned, Refused};
+pub use files::{Preparation, Prepared};
+pub use format::{FILE_HEADER_BYTES, Kind};
+pub use log::{Batch, Log};
+pub use open::{Cut, Opened, open};
+pub use place::{Index, Place};
+pub use scan::{Found, Record, Visitor, read};
+pub use settings::{Mode, Settings};
+pub use syncer::{Progress, Syncer};
+pub use writer::{Block, Step, Writer};

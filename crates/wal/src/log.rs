@@ -1,0 +1,268 @@
+//! The log as its appenders see it.
+
+use crate::error::{Poisoned, Refused};
+use crate::files::{Preparation, Prepared, Role, path};
+use crate::format::{FileHeader, Kind};
+use crate::place::Index;
+use crate::settings::Settings;
+use crate::state::{Health, State};
+use env::disk::Disk;
+use env::entropy::Entropy as _;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// A log that is open: many threads append, one [`crate::Writer`] writes.
+#[derive(Debug)]
+pub struct Log {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) dir: PathBuf,
+    pub(crate) settings: Settings,
+    state: Mutex<State>,
+    /// Of the writer's thread.
+    work: Condvar,
+    /// Of the thread that prepares files.
+    files: Condvar,
+    safe: AtomicU64,
+    synced: AtomicU64,
+}
+
+impl Log {
+    pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, settings: Settings, state: State) -> Log {
+        let last = state.filling.first.0 - 1;
+        Log {
+            disk,
+            dir,
+            settings,
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            files: Condvar::new(),
+            safe: AtomicU64::new(last),
+            synced: AtomicU64::new(last),
+        }
+    }
+
+    /// # Panics
+    /// When a holder panicked: a record may be half written, so nothing may follow it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of the log's lock panicked")
+    }
+
+    /// Takes the lock for several records: they become durable together or not at all, and nobody's come between.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { log: self, state: self.lock(), appended: false }
+    }
+
+    /// Appends one record, its payload written by `encode` to the end of the buffer it is given.
+    ///
+    /// # Errors
+    /// See [`Refused`]; nothing is in the log then.
+    pub fn append(&self, kind: Kind, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Index, Refused> {
+        self.batch().append(kind, encode)
+    }
+
+    /// Index of the last record that is as safe as the mode promises: it may be acknowledged.
+    pub fn safe(&self) -> Index {
+        Index(self.safe.load(Ordering::Acquire))
+    }
+
+    /// Index of the last record that outlives power loss, whatever the mode. A snapshot may say that it contains
+    /// everything up to here, not beyond.
+    pub fn synced(&self) -> Index {
+        Index(self.synced.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_safe(&self, index: Index) {
+        self.safe.store(index.0, Ordering::Release);
+    }
+
+    pub(crate) fn set_synced(&self, index: Index) {
+        self.synced.store(index.0, Ordering::Release);
+    }
+
+    /// Asks for a sync of what is appended by now, whatever the mode; [`Log::synced`] tells when it is done.
+    pub fn request_sync(&self) {
+        self.lock().sync_wanted = true;
+        self.work.notify_one();
+    }
+
+    /// Bytes that wait to be written.
+    pub fn waiting_bytes(&self) -> usize {
+        self.lock().filling.bytes.len()
+    }
+
+    /// Bytes of the files that hold records: what a release could free, and what a start has to read.
+    pub fn live_bytes(&self) -> u64 {
+        let state = self.lock();
+        let full: u64 = state.full.iter().map(|file| u64::from(file.bytes)).sum();
+        full + u64::from(state.offset)
+    }
+
+    /// Why nothing is appended any more.
+    pub fn poisoned(&self) -> Option<Poisoned> {
+        match &self.lock().health {
+            Health::Poisoned(poisoned) => Some(poisoned.clone()),
+            _ => None,
+        }
+    }
+
+    /// Why no file can be prepared, if that is so.
+    pub fn no_space(&self) -> Option<Arc<str>> {
+        self.lock().no_space.clone()
+    }
+
+    /// Ends it for ever: later appends are refused with `error`, which is returned.
+    pub(crate) fn poison(&self, error: &io::Error) -> Poisoned {
+        let mut state = self.lock();
+        if let Health::Poisoned(first) = &state.health {
+            return first.clone();
+        }
+        let poisoned = Poisoned(error.to_string().into());
+        state.health = Health::Poisoned(poisoned.clone());
+        poisoned
+    }
+
+    /// The next file to be prepared, when fewer are ready than should be. Whoever gets it runs it and reports with
+    /// [`Log::prepared`]; until then there is none for others.
+    pub fn wanted(&self) -> Option<Preparation> {
+        let mut state = self.lock();
+        let wanted = state.ready.len() < self.settings.ready_files && matches!(state.health, Health::Good);
+        if !wanted || state.preparing {
+            return None;
+        }
+        state.preparing = true;
+        let epoch = state.entropy.next_u64();
+        let header = FileHeader { number: state.next_number(), epoch, bytes: self.settings.file_bytes };
+        let spare = state.spares.pop();
+        Some(Preparation { disk: self.disk.clone(), dir: self.dir.clone(), header, spare })
+    }
+
+    /// Takes the outcome of [`Preparation::run`]. After a failure appends are refused once the current file is full, and
+    /// taken again after a preparation that succeeds.
+    pub fn prepared(&self, outcome: io::Result<Prepared>) {
+        let mut state = self.lock();
+        state.preparing = false;
+        match outcome {
+            Ok(Prepared(file)) => {
+                state.no_space = None;
+                state.ready.push_back(file);
+            }
+            Err(error) => state.no_space = Some(error.to_string().into()),
+        }
+    }
+
+    /// Frees the files whose records all have an index up to `up_to`, because a snapshot that is durable holds what they
+    /// did. They are kept for use again, or removed when there are enough. Returns how many were freed.
+    ///
+    /// # Errors
+    /// What the disk says. Files that were not freed are tried again by the next release.
+    pub fn release(&self, up_to: Index) -> io::Result<usize> {
+        let mut freed = 0;
+        loop {
+            let (file, keep) = {
+                let state = self.lock();
+                let Some(file) = state.full.front().copied().filter(|file| file.last <= up_to) else { break };
+                let fits = file.bytes == self.settings.file_bytes;
+                (file, fits && state.spares.len() < self.settings.spare_files_max)
+            };
+            let old = path(&self.dir, file.number, Role::Log);
+            if keep {
+                self.disk.rename(&old, &path(&self.dir, file.number, Role::Spare))?;
+            } else {
+                self.disk.remove(&old)?;
+            }
+            let mut state = self.lock();
+            state.full.pop_front();
+            state.spares.extend(keep.then_some(file.number));
+            freed += 1;
+        }
+        if freed > 0 {
+            self.disk.sync_dir(&self.dir)?;
+            self.files.notify_one();
+        }
+        Ok(freed)
+    }
+
+    /// Tells the threads to end when everything is written.
+    pub(crate) fn stop(&self) {
+        self.lock().stopping = true;
+        self.work.notify_all();
+        self.files.notify_all();
+    }
+
+    /// Waits until the writer has something to do, `timeout` at most. False when it should end.
+    pub(crate) fn wait_for_work(&self, timeout: Option<Duration>) -> bool {
+        let mut state = self.lock();
+        if state.filling.records > 0 || state.sync_wanted {
+            return true;
+        }
+        if state.stopping {
+            return false;
+        }
+        state.writer_waits = true;
+        let mut state = match timeout {
+            Some(timeout) => self.work.wait_timeout(state, timeout).expect("no holder panicked").0,
+            None => self.work.wait(state).expect("no holder panicked"),
+        };
+        state.writer_waits = false;
+        true
+    }
+
+    /// Waits until a file may be wanted, `timeout` at most. False when nobody will want one.
+    pub(crate) fn wait_for_files(&self, timeout: Option<Duration>) -> bool {
+        let state = self.lock();
+        let ends = |state: &State| state.stopping || !matches!(state.health, Health::Good);
+        if ends(&state) {
+            return false;
+        }
+        if timeout.is_none() && state.ready.len() < self.settings.ready_files {
+            return true;
+        }
+        let state = match timeout {
+            Some(timeout) => self.files.wait_timeout(state, timeout).expect("no holder panicked").0,
+            None => self.files.wait(state).expect("no holder panicked"),
+        };
+        !ends(&state)
+    }
+
+    /// Wakes the thread that prepares files.
+    pub(crate) fn wake_files(&self) {
+        self.files.notify_one();
+    }
+}
+
+/// The log's lock, held for several records.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    log: &'a Log,
+    state: MutexGuard<'a, State>,
+    appended: bool,
+}
+
+impl Batch<'_> {
+    /// Appends a record; see [`Log::append`].
+    ///
+    /// # Errors
+    /// See [`Refused`]; the records before it stay.
+    pub fn append(&mut self, kind: Kind, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Index, Refused> {
+        let index = self.state.append(kind, encode)?;
+        self.appended = true;
+        Ok(index)
+    }
+
+    /// The index that the next record gets.
+    pub fn next_index(&self) -> Index {
+        self.state.filling.next()
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        // Waking costs a system call, so only a writer that sleeps is woken.
+        if self.appended && self.state.writer_waits {
+            self.log.work.notify_one();
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Reading a log: finds the blocks in order, hands out their records, and tells a torn tail from damage.
+//!
+//! A block counts if its checksums are right, it stands where it says, and it follows the block before it: same chain,
+//! next index. The first place where that fails is the end of the log. It is a *torn tail* unless a block that was written
+//! later says, by its mark, that everything there had been synced: then it is *damage*.
+
+use crate::error::{Damage, OpenError};
+use crate::files::{LogFile, Role, parse, path};
+use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, Kind, Records, body_crc};
+use crate::place::{Index, Place};
+use env::disk::{Disk, SECTOR};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes read at once.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A record as it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its number.
+    pub index: Index,
+    /// What it is.
+    pub kind: Kind,
+    /// What was appended.
+    pub payload: &'a [u8],
+    /// Where its block begins.
+    pub place: Place,
+}
+
+/// Takes records in order; an error in words ends the reading.
+pub type Visitor<'a> = &'a mut dyn FnMut(Record<'_>) -> Result<(), String>;
+
+/// The log files of a folder, and what else the log left there.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub(crate) dir: PathBuf,
+    /// The files that follow one another up to the newest, with the header of their first block.
+    pub(crate) files: Vec<(Arc<LogFile>, Option<BlockHeader>)>,
+    /// Numbers of older ones before a gap: released, though a crash brought their names back.
+    pub(crate) stray: Vec<u32>,
+    pub(crate) spares: Vec<u32>,
+    pub(crate) new: Vec<u32>,
+}
+
+impl Folder {
+    /// Reads names and headers. Nothing is changed.
+    pub(crate) fn read(disk: &dyn Disk, dir: &Path) -> Result<Folder, OpenError> {
+        let names = disk.list(dir)?;
+        let numbers = |role| {
+            let mut numbers: Vec<u32> = names
+                .iter()
+                .filter_map(|name| parse(name))
+                .filter(|(_, r)| *r == role)
+                .map(|(n, _)| n)
+                .collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        let mut logs = numbers(Role::Log);
+        let gap = logs.windows(2).rposition(|pair| pair[0] + 1 != pair[1]).map_or(0, |at| at + 1);
+        let present = logs.split_off(gap);
+        let mut window = Window::new();
+        let mut files = Vec::with_capacity(present.len());
+        for number in present {
+            let file = LogFile::open(disk, dir, number)?.map_err(|what| {
+                OpenError::Damaged(Damage { path: path(dir, number, Role::Log), offset: 0, what })
+            })?;
+            let first = window.header(&file, file.begin())?.map(|(header, _)| header);
+            files.push((Arc::new(file), first));
+        }
+        let (spares, new) = (numbers(Role::Spare), numbers(Role::New));
+        Ok(Folder { dir: dir.to_owned(), files, stray: logs, spares, new })
+    }
+
+    /// Where to begin, in the order of `files`, so that what comes after record `from` is found: the file with `from`
+    /// itself, so that the chain to the block after it is known. Else, when that was released, the file that goes on with
+    /// the next record; or the first file, if nothing is known of it: its first block may not have reached the disk.
+    /// `None` when the files begin later.
+    pub(crate) fn start(&self, from: Index) -> Option<usize> {
+        let first_is_open = self.files.first().is_some_and(|(_, first)| first.is_none());
+        let with = |index: Index| {
+            self.files.iter().rposition(|(_, first)| first.is_some_and(|header| header.first <= index))
+        };
+        with(from).or_else(|| with(from.plus(1))).or(first_is_open.then_some(0))
+    }
+
+    /// Whether a whole block shows that nothing before the files is needed for record `next`.
+    pub(crate) fn reaches(&self, next: Index) -> bool {
+        self.files.iter().any(|(_, first)| first.is_some_and(|header| header.first <= next))
+    }
+}
+
+/// Where reading ended.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    /// Position of the file in the folder's list.
+    pub(crate) file: usize,
+    /// End of the last good block.
+    pub(crate) place: Place,
+    /// Checksum in the header of that block; 0 if there was none.
+    pub(crate) previous: u32,
+    /// Index of the first record and of the one after the last; `None` if there was no block.
+    pub(crate) indexes: Option<(Index, Index)>,
+    /// The highest mark seen: everything before it had been synced.
+    pub(crate) mark: Place,
+    /// Headers of blocks that stand after the end and do not count.
+    pub(crate) torn: Vec<Place>,
+}
+
+/// Reads all blocks from the beginning of `folder.files[start]`.
+pub(crate) fn scan(folder: &Folder, start: usize, visit: Visitor<'_>) -> Result<End, OpenError> {
+    let begin = folder.files[start].0.begin();
+    let none = End { file: start, place: begin, previous: 0, indexes: None, mark: begin, torn: Vec::new() };
+    let mut scan = Scan { folder, window: Window::new(), end: none };
+    while scan.block(visit)? || scan.next_file(visit)? {}
+    scan.look_for_marks()?;
+    Ok(scan.end)
+}
+
+struct Scan<'a> {
+    folder: &'a Folder,
+    window: Window,
+    end: End,
+}
+
+impl Scan<'_> {
+    /// Reads the block at the end so far. False when none stands there that follows the one before.
+    fn block(&mut self, visit: Visitor<'_>) -> Result<bool, OpenError> {
+        let file = &self.folder.files[self.end.file].0;
+        let place = self.end.place;
+        let Some((header, crc)) = self.window.header(file, place)? else { return Ok(false) };
+        if !self.end.is_followed_by(&header) {
+            return Ok(false);
+        }
+        let Some(body) = self.window.body(file, &header)? else { return Ok(false) };
+        let mut records = Records::new(body);
+        for n in 0..u64::from(header.records) {
+            let index = header.first.plus(n);
+            let Some((kind, payload)) = records.next() else {
+                return Err(self.damage("the checksum is right but a record is of no known kind or length"));
+            };
+            visit(Record { index, kind, payload, place }).map_err(|reason| OpenError::Record {
+                index,
+                place,
+                reason,
+            })?;
+        }
+        if !records.is_done() {
+            return Err(self.damage("the checksum is right but the block has more than its records"));
+        }
+        let first = self.end.indexes.map_or(header.first, |(first, _)| first);
+        self.end.indexes = Some((first, header.next()));
+        self.end.previous = crc;
+        self.end.mark = self.end.mark.max(header.mark);
+        self.end.place.offset += header.stride() as u32;
+        Ok(true)
+    }
+
+    /// Reads the first block of the next file, if it follows the last one read. Otherwise the end stays where it is: the
+    /// end of one file and the beginning of the next are the same place, and marks name it by the former.
+    fn next_file(&mut self, visit: Visitor<'_>) -> Result<bool, OpenError> {
+        let Some((file, Some(header))) = self.folder.files.get(self.end.file + 1) else { return Ok(false) };
+        if self.end.indexes.is_none() || !self.end.is_followed_by(header) {
+            return Ok(false);
+        }
+        let last = (self.end.file, self.end.place);
+        (self.end.file, self.end.place) = (last.0 + 1, file.begin());
+        let follows = self.block(visit)?;
+        if !follows {
+            (self.end.file, self.end.place) = last;
+        }
+        Ok(follows)
+    }
+
+    /// Looks at everything after the end for blocks that say it had been synced.
+    fn look_for_marks(&mut self) -> Result<(), OpenError> {
+        let end = self.end.place;
+        for (file, _) in &self.folder.files[self.end.file..] {
+            let mut place = if end.file == file.number() { end } else { file.begin() };
+            while place.offset as usize + BLOCK_HEADER_BYTES <= file.header.bytes as usize {
+                if let Some((header, _)) = self.window.header(file, place)? {
+                    if header.mark > end {
+                        let later = format!(
+                            "no whole block that follows the one before, though a later one ({place}) says that all was \
+                             safe up to {}",
+                            header.mark
+                        );
+                        return Err(self.damage(&later));
+                    }
+                    self.end.torn.push(place);
+                }
+                place.offset += SECTOR as u32;
+            }
+        }
+        Ok(())
+    }
+
+    fn damage(&self, what: &str) -> OpenError {
+        let place = self.end.place;
+        let path = path(&self.folder.dir, place.file, Role::Log);
+        OpenError::Damaged(Damage { path, offset: u64::from(place.offset), what: what.to_owned() })
+    }
+}
+
+impl End {
+    /// Whether torn blocks stand in files after the last.
+    pub(crate) fn has_torn_files(&self) -> bool {
+        self.torn.iter().any(|torn| torn.file > self.place.file)
+    }
+
+    fn is_followed_by(&self, header: &BlockHeader) -> bool {
+        self.indexes.is_none_or(|(_, next)| header.previous == self.previous && header.first == next)
+    }
+}
+
+/// A piece of a file in memory.
+struct Window {
+    bytes: Vec<u8>,
+    /// Whose bytes, and from where.
+    place: Place,
+}
+
+impl Window {
+    fn new() -> Window {
+        Window { bytes: Vec::new(), place: Place::default() }
+    }
+
+    /// The header at `place` and its checksum.
+    fn header(&mut self, file: &LogFile, place: Place) -> io::Result<Option<(BlockHeader, u32)>> {
+        if place.offset as usize + BLOCK_HEADER_BYTES > file.header.bytes as usize {
+            return Ok(None);
+        }
+        let bytes = self.read(file, place, BLOCK_HEADER_BYTES)?;
+        let found = BlockHeader::decode(bytes, file.seed, place);
+        Ok(found.filter(|(header, _)| place.offset as usize + header.stride() <= file.header.bytes as usize))
+    }
+
+    /// The records of the block with this header, if their checksum is right.
+    fn body(&mut self, file: &LogFile, header: &BlockHeader) -> io::Result<Option<&[u8]>> {
+        let whole = BLOCK_HEADER_BYTES + header.body_bytes as usize;
+        let body = &self.read(file, header.place, whole)?[BLOCK_HEADER_BYTES..];
+        Ok((body_crc(file.seed, body) == header.body_crc).then_some(body))
+    }
+
+    /// `len` bytes at `place`, which lie in the file.
+    fn read(&mut self, file: &LogFile, place: Place, len: usize) -> io::Result<&[u8]> {
+        let held = self.place.file == place.file && self.place.offset <= place.offset;
+        let begin = place.offset.wrapping_sub(self.place.offset) as usize;
+        if held && begin + len <= self.bytes.len() {
+            return Ok(&self.bytes[begin..begin + len]);
+        }
+        let rest = (file.header.bytes - place.offset) as usize;
+        self.place = place;
+        self.bytes.resize(len.max(WINDOW_BYTES).min(rest), 0);
+        let read = file.file.read_at(&mut self.bytes, u64::from(place.offset));
+        if read.is_err() {
+            self.bytes.clear();
+        }
+        read?;
+        Ok(&self.bytes[..len])
+    }
+}
+
+/// What [`read`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Index of the first record and of the one after the last.
+    pub indexes: Option<(Index, Index)>,
+    /// Where the log ends.
+    pub end: Place,
+    /// Blocks after the end that were cut short.
+    pub torn: usize,
+}
+
+/// Reads all records that a folder has, checks everything and changes nothing.
+///
+/// # Errors
+/// As [`crate::open`].
+pub fn read(disk: &dyn Disk, dir: &Path, visit: Visitor<'_>) -> Result<Option<Found>, OpenError> {
+    let folder = Folder::read(disk, dir)?;
+    if folder.files.is_empty() {
+        return Ok(None);
+    }
+    let end = scan(&folder, 0, visit)?;
+    Ok(Some(Found { indexes: end.indexes, end: end.place, torn: end.torn.len() }))
+}
