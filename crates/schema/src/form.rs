@@ -62,20 +62,36 @@ pub(crate) fn bits(value: &[u8], out: &mut Vec<u8>) -> Result {
 /// The numeric OID of a class, attribute type or matching rule; unknown names in lower case.
 pub(crate) fn oid(schema: &Schema, value: &[u8], out: &mut Vec<u8>) -> Result {
     let value = value.trim_ascii();
-    if value.first().is_some_and(u8::is_ascii_digit) && model::oid::is_numeric(value) {
-        out.extend_from_slice(value);
-    } else if let Some(class) = schema.find_class(value) {
-        out.extend_from_slice(schema.class(class).oid.as_bytes());
-    } else if let Some(kind) = schema.find_type(value) {
-        out.extend_from_slice(schema.attribute_type(kind).oid.as_bytes());
-    } else if let Some(rule) = crate::Rule::find(value) {
-        out.extend_from_slice(rule.oid().as_bytes());
+    if let Some(oid) = numeric_oid(schema, value) {
+        out.extend_from_slice(oid);
     } else if value.is_empty() || !value.iter().all(|b| b.is_ascii_graphic()) {
         return Err(Invalid::new("not an object identifier"));
     } else {
         out.extend(value.iter().map(u8::to_ascii_lowercase));
     }
     Ok(())
+}
+
+/// The numeric OID that an assertion means. A name that the schema does not know makes the match Undefined (RFC 4517
+/// section 4.2.26).
+pub(crate) fn oid_assertion(schema: &Schema, assertion: &[u8], out: &mut Vec<u8>) -> Result {
+    match numeric_oid(schema, assertion.trim_ascii()) {
+        Some(oid) => {
+            out.extend_from_slice(oid);
+            Ok(())
+        }
+        None => Err(Invalid::new("not the name of a class, attribute type or matching rule of this schema")),
+    }
+}
+
+fn numeric_oid<'a>(schema: &'a Schema, text: &'a [u8]) -> Option<&'a [u8]> {
+    if text.first().is_some_and(u8::is_ascii_digit) && model::oid::is_numeric(text) {
+        return Some(text);
+    }
+    let class = || schema.find_class(text).map(|class| schema.class(class).oid.as_bytes());
+    let kind = || schema.find_type(text).map(|kind| schema.attribute_type(kind).oid.as_bytes());
+    let rule = || crate::Rule::find(text).map(|rule| rule.oid().as_bytes());
+    class().or_else(kind).or_else(rule)
 }
 
 pub(crate) fn boolean(value: &[u8], out: &mut Vec<u8>) -> Result {

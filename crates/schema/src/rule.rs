@@ -167,8 +167,8 @@ impl Rule {
     }
 
     /// Appends the normal form of an assertion value: as of values, but of the firstComponent rules, whose
-    /// assertion is the component itself. Substring rules have no whole assertion: see
-    /// [`Rule::normalise_substring`].
+    /// assertion is the component itself, and of the rules for OIDs, which have no assertion with a name that the
+    /// schema does not know. Substring rules have no whole assertion: see [`Rule::normalise_substring`].
     pub fn normalise_assertion(
         self,
         schema: &Schema,
@@ -177,7 +177,7 @@ impl Rule {
     ) -> Result<(), Invalid> {
         match self.form() {
             Form::FirstInteger => form::integer(assertion, out),
-            Form::FirstOid => form::oid(schema, assertion, out),
+            Form::Oid | Form::FirstOid => form::oid_assertion(schema, assertion, out),
             Form::FirstString => prep::prepare(assertion, true, Edges::VALUE, out),
             _ if self.kind() == RuleKind::Substring => {
                 Err(Invalid::new("a substrings rule needs a substrings assertion"))

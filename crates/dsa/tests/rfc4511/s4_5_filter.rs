@@ -24,6 +24,8 @@ fn s4_5_1_7_three_values() {
     for (filter, expected) in [
         ("(nonsense=x)", &NOTHING[..]),
         ("(!(nonsense=x))", &NOTHING),
+        ("(!(objectClass=noSuchClass))", &NOTHING),
+        ("(!(objectClass=1.2.3.4.5))", &both),
         ("(|(nonsense=x)(uid=ada))", &["ada"]),
         ("(!(|(nonsense=x)(uid=ada)))", &NOTHING),
         ("(&(nonsense=x)(uid=ada))", &NOTHING),
@@ -59,6 +61,8 @@ fn s4_5_1_7_undefined_filters_are_no_errors() {
         ":noSuchRule:=x",
         "jpegPhoto>=x",
         "objectClass>=person",
+        "objectClass=noSuchClass",
+        "objectClass:=noSuchClass",
         "createTimestamp=*2025*",
         "hasSubordinates=perhaps",
         "cn=\\ff\\fe",
