@@ -98,7 +98,7 @@ fn every_rule_has_its_code_and_message() {
         (
             &[PERSON, CN, SN, ("manager", &["nobody"])],
             ResultCode::InvalidAttributeSyntax,
-            "value #0 of attribute 'manager' is not of syntax DN: expected attribute=value",
+            "value 1 of attribute 'manager' is not of syntax DN: expected attribute=value",
         ),
         (&[PERSON, CN, ("sn", &[""])], ResultCode::InvalidAttributeSyntax, "an empty string"),
         (

@@ -28,7 +28,7 @@ pub enum Violation {
     AttributeNotAllowed { attribute: String, classes: String, class: Option<String> },
     /// Several values of a single-valued attribute.
     SingleValue { attribute: String, count: usize },
-    /// A value that is not of the attribute's syntax. `index` counts from 0.
+    /// A value that is not of the attribute's syntax. `index` counts from 0, the message from 1.
     InvalidValue { attribute: String, index: usize, syntax: &'static str, invalid: Invalid },
     /// The same value twice.
     DuplicateValue { attribute: String, value: String },
@@ -74,9 +74,10 @@ impl fmt::Display for Violation {
             }
             TooManyClasses => f.write_str("too many object classes"),
             NoStructuralClass { classes } => {
+                let are = if is_several(classes) { "are" } else { "is" };
                 write!(
                     f,
-                    "no structural object class: {classes} are abstract or auxiliary; name one that says what the entry is"
+                    "no structural object class: {classes} {are} abstract or auxiliary; name one that says what the entry is"
                 )
             }
             SeveralStructuralClasses { one, other } => {
@@ -95,14 +96,16 @@ impl fmt::Display for Violation {
                 write!(f, "object class '{class}' requires attribute '{attribute}'")
             }
             AttributeNotAllowed { attribute, classes, class } => {
-                write!(f, "attribute '{attribute}' is not allowed by object classes {classes}")?;
+                let s = if is_several(classes) { "es" } else { "" };
+                write!(f, "attribute '{attribute}' is not allowed by object class{s} {classes}")?;
                 class.iter().try_for_each(|c| write!(f, "; '{c}' would allow it"))
             }
             SingleValue { attribute, count } => {
                 write!(f, "attribute '{attribute}' takes one value and was given {count}")
             }
             InvalidValue { attribute, index, syntax, invalid } => {
-                write!(f, "value #{index} of attribute '{attribute}' is not of syntax {syntax}: {invalid}")
+                let number = index + 1;
+                write!(f, "value {number} of attribute '{attribute}' is not of syntax {syntax}: {invalid}")
             }
             DuplicateValue { attribute, value } => {
                 write!(f, "attribute '{attribute}' has the value '{value}' twice")
@@ -114,6 +117,11 @@ impl fmt::Display for Violation {
             NoValues { attribute } => write!(f, "attribute '{attribute}' has no values"),
         }
     }
+}
+
+/// Does a list of names hold more than one? No name has a comma.
+fn is_several(names: &str) -> bool {
+    names.contains(',')
 }
 
 impl std::error::Error for Violation {}
