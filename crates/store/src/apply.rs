@@ -75,4 +75,4 @@ impl Writer<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

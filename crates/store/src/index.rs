@@ -12,8 +12,10 @@ use crate::record::{EntryRef, Values};
 use crate::refused::Refused;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::{self, TreeWriter};
+use crate::values::SetPosition;
 use model::{Description, EntryId, TypeId};
 use schema::Schema;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Anchors that mark the ends of a value among its trigrams.
@@ -46,6 +48,21 @@ pub(crate) enum Key {
     Substring(u64),
     /// First bytes of the ordering key.
     Ordering(u64),
+}
+
+/// Does an entry have a key?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    Yes,
+    No,
+    /// Perhaps: one of its big sets would have to be walked through.
+    Unknown,
+}
+
+impl Keeps {
+    fn of(has: bool) -> Keeps {
+        if has { Keeps::Yes } else { Keeps::No }
+    }
 }
 
 /// The indexes of one attribute type.
@@ -122,13 +139,25 @@ impl Indexes {
     /// The indexes of this very type, for an assertion on it.
     #[inline]
     pub(crate) fn of(&self, attribute_type: TypeId) -> Option<&AttributeIndex> {
-        let numbers = self.by_type.get(attribute_type.0 as usize)?;
-        numbers.iter().map(|n| &self.all[*n as usize]).find(|index| index.attribute_type == attribute_type)
+        self.numbers_of(attribute_type)
+            .iter()
+            .map(|n| self.at(*n))
+            .find(|index| index.attribute_type == attribute_type)
+    }
+
+    /// The indexes with this number.
+    pub(crate) fn at(&self, number: u16) -> &AttributeIndex {
+        &self.all[usize::from(number)]
+    }
+
+    /// Numbers of the indexes that hold values of this type.
+    pub(crate) fn numbers_of(&self, attribute_type: TypeId) -> &[u16] {
+        self.by_type.get(usize::from(attribute_type.0)).map_or(&[], Vec::as_slice)
     }
 
     /// Must a change of values of this type be noted in some index?
     pub(crate) fn cover(&self, attribute_type: TypeId) -> bool {
-        self.by_type.get(attribute_type.0 as usize).is_some_and(|numbers| !numbers.is_empty())
+        !self.numbers_of(attribute_type).is_empty()
     }
 
     pub(crate) fn bytes(&self, writers: &IndexesWriter, view: ReadPoint<'_>) -> u64 {
@@ -168,6 +197,68 @@ impl AttributeIndex {
     pub(crate) fn ordering_root(&self) -> Option<Option<u32>> {
         let root = self.ordering.as_ref()?.load(Ordering::Acquire);
         Some((root != 0).then_some(root))
+    }
+
+    /// Does it hold values of this type?
+    pub(crate) fn holds(&self, view: ReadPoint<'_>, attribute_type: TypeId) -> bool {
+        view.shard.schema.is_subtype(attribute_type, self.attribute_type)
+    }
+
+    /// Does this version of an entry have a key?
+    fn keeps(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, key: Key) -> Keeps {
+        let mut keys = Vec::new();
+        if view.shard.schema.well_known().object_class == self.attribute_type {
+            entry.shape.class_values.iter().for_each(|value| self.push_keys(view, value, &mut keys));
+            return Keeps::of(key == Key::Presence || keys.contains(&key));
+        }
+        let mut sum = Keeps::No;
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            if !self.holds(view, slot.description.attribute_type) {
+                continue;
+            }
+            let keeps = match (values, key) {
+                (_, Key::Presence) => Keeps::Yes,
+                (Values::Inline(values), _) => {
+                    keys.clear();
+                    values.for_each(|value| self.push_keys(view, value, &mut keys));
+                    Keeps::of(keys.contains(&key))
+                }
+                (Values::Set(set), Key::Equality(hash)) => {
+                    Keeps::of(tree::contains(&view.shard.heap, set.root, view.sequence, hash, |_| true))
+                }
+                (Values::Set(_), _) => Keeps::Unknown,
+            };
+            match keeps {
+                Keeps::Yes => return Keeps::Yes,
+                Keeps::Unknown => sum = Keeps::Unknown,
+                Keeps::No => {}
+            }
+        }
+        sum
+    }
+
+    /// Takes the keys that a version of an entry has out of `keys`. Walks through its sets.
+    pub(crate) fn strike_out(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, keys: &mut BTreeSet<Key>) {
+        let mut own = Vec::new();
+        let mut strike = |value: &[u8]| {
+            own.clear();
+            self.push_keys(view, value, &mut own);
+            for key in &own {
+                keys.remove(key);
+            }
+        };
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            if !self.holds(view, slot.description.attribute_type) {
+                continue;
+            }
+            match values {
+                Values::Inline(values) => values.for_each(&mut strike),
+                Values::Set(set) => {
+                    let mut position = SetPosition::default();
+                    while view.set_values(&set, &mut position, &mut strike) {}
+                }
+            }
+        }
     }
 
     /// The keys of one value.
@@ -231,11 +322,8 @@ impl<'s> Writer<'s> {
         new: impl Iterator<Item = &'v [u8]> + Clone,
     ) -> Result<(), Refused> {
         let shard = self.shard;
-        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else {
-            return Ok(());
-        };
-        for &number in numbers {
-            let index = &shard.indexes.all[number as usize];
+        for &number in shard.indexes.numbers_of(description.attribute_type) {
+            let index = shard.indexes.at(number);
             let (mut gone, mut come) = (Vec::new(), Vec::new());
             old.clone().for_each(|value| index.push_keys(self.view(), value, &mut gone));
             new.clone().for_each(|value| index.push_keys(self.view(), value, &mut come));
@@ -259,7 +347,7 @@ impl<'s> Writer<'s> {
 
     fn add_key(&mut self, number: u16, key: Key, id: u32) -> Result<(), Refused> {
         let (shard, view, loading, version) = (self.shard, self.view(), self.loading, self.version());
-        let index = &shard.indexes.all[number as usize];
+        let index = shard.indexes.at(number);
         let state = &mut *self.state;
         let side = &mut state.indexes[number as usize];
         let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
@@ -301,7 +389,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    fn drop_key(&mut self, number: u16, key: Key, id: u32) {
+    pub(crate) fn drop_key(&mut self, number: u16, key: Key, id: u32) {
         match key {
             Key::Ordering(prefix) => self.state.scratch.dropped.push((number, prefix)),
             _ => self.later(Later::Key { index: number, key, id }),
@@ -313,23 +401,23 @@ impl<'s> Writer<'s> {
     pub(crate) fn settle_ordering(&mut self, id: u32) {
         let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
         for (number, prefix) in dropped.drain(..) {
-            let (view, index) = (self.view(), &self.shard.indexes.all[number as usize]);
-            let still = view
-                .entry(EntryId(id))
-                .is_some_and(|entry| has_key(view, index, &entry, Key::Ordering(prefix)));
-            if !still {
-                self.remove_ordering(number, prefix, id);
+            let (view, key) = (self.view(), Key::Ordering(prefix));
+            let keeps = match view.entry(EntryId(id)) {
+                Some(entry) => self.shard.indexes.at(number).keeps(view, &entry, key),
+                None => Keeps::No,
+            };
+            match keeps {
+                Keeps::Yes => {}
+                Keeps::No => self.remove_ordering(number, prefix, id),
+                Keeps::Unknown => self.leave_behind(number, key, id, self.sequence),
             }
         }
         self.state.scratch.dropped = dropped;
     }
 
-    fn remove_ordering(&mut self, number: u16, prefix: u64, id: u32) {
+    pub(crate) fn remove_ordering(&mut self, number: u16, prefix: u64, id: u32) {
         let (shard, sequence) = (self.shard, self.version());
-        let root = shard.indexes.all[number as usize]
-            .ordering
-            .as_ref()
-            .map_or(0, |root| root.load(Ordering::Relaxed));
+        let root = shard.indexes.at(number).ordering.as_ref().map_or(0, |root| root.load(Ordering::Relaxed));
         if root == 0 {
             return;
         }
@@ -342,11 +430,23 @@ impl<'s> Writer<'s> {
 
     /// Takes a key away for good, unless a version of the entry that a reader may see has it.
     pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
-        let (shard, view) = (self.shard, self.view());
-        let index = &shard.indexes.all[number as usize];
-        if self.any_version(id, oldest, |at, entry| has_key(at, index, entry, key)) {
-            return;
+        let (index, mut is_unknown) = (self.shard.indexes.at(number), false);
+        let is_kept = self.any_version(id, oldest, |at, entry| {
+            let keeps = index.keeps(at, entry, key);
+            is_unknown |= keeps == Keeps::Unknown;
+            keeps == Keeps::Yes
+        });
+        match (is_kept, is_unknown) {
+            (true, _) => {}
+            (false, true) => self.leave_behind(number, key, id, oldest),
+            (false, false) => self.take_key(number, key, id),
         }
+    }
+
+    /// Takes a key away that no version of the entry has which a reader may see.
+    pub(crate) fn take_key(&mut self, number: u16, key: Key, id: u32) {
+        let (shard, view) = (self.shard, self.view());
+        let index = shard.indexes.at(number);
         let state = &mut *self.state;
         let side = &mut state.indexes[number as usize];
         let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
@@ -379,12 +479,9 @@ impl<'s> Writer<'s> {
         add: bool,
     ) -> Result<(), Refused> {
         let shard = self.shard;
-        let Some(numbers) = shard.indexes.by_type.get(description.attribute_type.0 as usize) else {
-            return Ok(());
-        };
-        for &number in numbers {
+        for &number in shard.indexes.numbers_of(description.attribute_type) {
             let mut keys = Vec::new();
-            shard.indexes.all[number as usize].push_keys(self.view(), value, &mut keys);
+            shard.indexes.at(number).push_keys(self.view(), value, &mut keys);
             keys.sort_unstable();
             keys.dedup();
             for key in keys {
@@ -437,40 +534,6 @@ fn tree_root(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::
 #[inline]
 pub(crate) fn tag(hash: u64) -> u32 {
     (hash >> 32) as u32
-}
-
-fn has_key(view: ReadPoint<'_>, index: &AttributeIndex, entry: &EntryRef<'_>, key: Key) -> bool {
-    let schema = &view.shard.schema;
-    let mut keys = Vec::new();
-    if schema.well_known().object_class == index.attribute_type {
-        entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, &mut keys));
-        return key == Key::Presence || keys.contains(&key);
-    }
-    for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-        if !schema.is_subtype(slot.description.attribute_type, index.attribute_type) {
-            continue;
-        }
-        if key == Key::Presence {
-            return true;
-        }
-        match (values, key) {
-            (Values::Inline(values), _) => {
-                keys.clear();
-                values.for_each(|value| index.push_keys(view, value, &mut keys));
-                if keys.contains(&key) {
-                    return true;
-                }
-            }
-            (Values::Set(set), Key::Equality(hash)) => {
-                if tree::contains(&view.shard.heap, set.root, view.sequence, hash, |_| true) {
-                    return true;
-                }
-            }
-            // Walking a million values to drop one trigram is not worth it: it stays, and is verified when found.
-            (Values::Set(_), _) => return true,
-        }
-    }
-    false
 }
 
 impl<'a> ReadPoint<'a> {

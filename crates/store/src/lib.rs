@@ -9,6 +9,7 @@ pub mod derived;
 mod hash;
 mod idset;
 mod index;
+mod left_behind;
 #[cfg(all(test, pando_loom))]
 mod loom_tests;
 mod postings;

@@ -5,6 +5,7 @@ use crate::cell::Garbage;
 use crate::deferred::Deferred;
 use crate::hash::{Table, TableWriter, mix};
 use crate::index::{IndexSettings, Indexes, IndexesWriter};
+use crate::left_behind::LeftBehind;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
@@ -126,6 +127,7 @@ pub(crate) struct WriterState {
     pub(crate) indexes: IndexesWriter,
     pub(crate) garbage: Garbage,
     pub(crate) deferred: Deferred,
+    pub(crate) left_behind: LeftBehind,
     pub(crate) cache: DnCache,
     pub(crate) scratch: Scratch,
     last_csn: Csn,
@@ -288,6 +290,7 @@ impl Shard {
             indexes: indexes_writer,
             garbage: Garbage::default(),
             deferred: Deferred::default(),
+            left_behind: LeftBehind::default(),
             cache: DnCache::default(),
             scratch: Scratch::default(),
             last_csn: Csn::from_unix_ms(0, settings.site),

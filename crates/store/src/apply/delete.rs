@@ -1,6 +1,7 @@
 //! Delete: an entry without subordinates goes.
 
 use crate::deferred::Later;
+use crate::index::Key;
 use crate::record::Values;
 use crate::refused::Refused;
 use crate::shard::Writer;
@@ -62,6 +63,12 @@ impl Writer<'_> {
                     self.index_set_value(id, description, value, false)?;
                 }
             }
+        }
+        for &number in shard.indexes.numbers_of(description.attribute_type) {
+            if shard.indexes.at(number).presence.is_some() {
+                self.drop_key(number, Key::Presence, id);
+            }
+            self.drop_left_behind(number, id);
         }
         let mut removed = Vec::new();
         let writer = &mut self.state.heap;

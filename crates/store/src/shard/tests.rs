@@ -6,7 +6,16 @@ pub(crate) fn small_shard() -> Arc<Shard> {
 }
 
 pub(crate) fn shard_with(indexes: Vec<IndexSettings>) -> Arc<Shard> {
-    let schema = schema::Builder::new().standard().build().expect("the standard schema is sound");
+    shard_of(standard_with(""), indexes)
+}
+
+/// The standard schema and more.
+pub(crate) fn standard_with(types: &str) -> Schema {
+    let builder = schema::Builder::new().standard().file("test", types);
+    builder.build().expect("the schema is sound")
+}
+
+pub(crate) fn shard_of(schema: Schema, indexes: Vec<IndexSettings>) -> Arc<Shard> {
     let settings = Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes,

@@ -1,0 +1,85 @@
+//! Index keys that an entry may have lost. When values leave a big set, only a walk through all of the set tells
+//! whether another of its values has one of their keys too. Such keys are gathered until there are so many that the
+//! walk costs no more than a few values per key, or until the set goes.
+//!
+//! Equality keys need no walk: a set is ordered by their hashes.
+
+use crate::deferred::Later;
+use crate::index::Key;
+use crate::record::Values;
+use crate::shard::Writer;
+use model::EntryId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Keys of a set's values that are made for each key left behind, at most.
+const WALK_SHARE: u64 = 4;
+
+/// By entry and number of the index: keys that may be too many.
+#[derive(Default)]
+pub(crate) struct LeftBehind {
+    keys: BTreeMap<(u32, u16), BTreeSet<Key>>,
+}
+
+impl Writer<'_> {
+    /// Notes a key that some value of a big set may still have, and looks for it if that is worth a walk.
+    pub(crate) fn leave_behind(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
+        let in_sets = self.keys_in_sets(number, id);
+        if in_sets == 0 {
+            // Only a version that is about to pass has a set. Who drops a set for good drops what was left behind.
+            return self.later(Later::Key { index: number, key, id });
+        }
+        let keys = self.state.left_behind.keys.entry((id, number)).or_default();
+        keys.insert(key);
+        if keys.len() as u64 * WALK_SHARE >= in_sets {
+            self.walk_sets(number, id, oldest);
+        }
+    }
+
+    /// A big set of an entry goes: what was left behind is decided anew.
+    pub(crate) fn drop_left_behind(&mut self, number: u16, id: u32) {
+        for key in self.state.left_behind.keys.remove(&(id, number)).unwrap_or_default() {
+            self.drop_key(number, key, id);
+        }
+    }
+
+    /// Keys that a walk through the entry's sets would make, about: a substring index has one for each byte.
+    fn keys_in_sets(&self, number: u16, id: u32) -> u64 {
+        let (view, index) = (self.view(), self.shard.indexes.at(number));
+        let Some(entry) = view.entry(EntryId(id)) else { return 0 };
+        let slots = entry.shape.slots.iter().zip(entry.slots());
+        slots
+            .filter(|(slot, _)| index.holds(view, slot.description.attribute_type))
+            .map(|(_, values)| match values {
+                Values::Inline(_) => 0,
+                Values::Set(set) if index.substring.is_some() => set.ber_bytes,
+                Values::Set(set) => u64::from(set.count),
+            })
+            .sum()
+    }
+
+    /// Takes away all keys left behind that no value has. The ordering tree is versioned, so only the newest version
+    /// of the entry counts there; elsewhere all do that a reader may see.
+    fn walk_sets(&mut self, number: u16, id: u32, oldest: u64) {
+        let (view, index) = (self.view(), self.shard.indexes.at(number));
+        let left = self.state.left_behind.keys.remove(&(id, number)).unwrap_or_default();
+        let (mut gone, mut unseen) = (left.clone(), left);
+        if let Some(entry) = view.entry(EntryId(id)) {
+            index.strike_out(view, &entry, &mut gone);
+        }
+        unseen.retain(|key| !matches!(key, Key::Ordering(_)) && gone.contains(key));
+        self.any_version(id, oldest, |at, entry| {
+            index.strike_out(at, entry, &mut unseen);
+            unseen.is_empty()
+        });
+        for key in gone {
+            match key {
+                Key::Ordering(prefix) => self.remove_ordering(number, prefix, id),
+                key if unseen.contains(&key) => self.take_key(number, key, id),
+                key => self.later(Later::Key { index: number, key, id }),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
