@@ -3,6 +3,7 @@
 use super::Stamp;
 use super::name::name_entry;
 use super::write::Write;
+use crate::deferred::Later;
 use crate::record::Stamps;
 use crate::refused::Refused;
 use crate::resolve::Unresolved;
@@ -88,29 +89,64 @@ impl Writer<'_> {
             (0..entry.len()).map(|at| entry.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
         self.claim(2 * values + 4096)?;
         let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
-        let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| full.clone())?;
-        for at in 0..entry.len() {
-            let description = entry.description(at);
-            if shard.indexes.cover(description.attribute_type) {
-                self.index_change(id, description, std::iter::empty(), entry.values(at))?;
-            }
+        let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| full)?;
+        debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);
+        let stamps = Stamps { created: stamp.csn, creator: stamp.actor, modified: None };
+        let write = Write { id, parent: target.parent, entry, sets: &[], naming, stamps };
+        if let Err(refused) = self.link_and_write(&write, target.tag) {
+            self.take_back(&write);
+            return Err(refused);
         }
         if entry.position(model::Description::plain(shard.schema.well_known().entry_uuid)).is_some() {
             shard.note_foreign_uuid();
         }
-        let stamps = Stamps { created: stamp.csn, creator: stamp.actor, modified: None };
-        self.write_entry(&Write { id, parent: target.parent, entry, sets: &[], naming, stamps })?;
-        let put = shard.dn_table.put(&mut self.state.dn, &shard.readers, target.tag, None, id);
-        put.map_err(|_| full.clone())?;
-        debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);
-        let view = self.view();
-        let (children, mut context) = Writer::context(&mut self.state, view);
-        let listed =
-            shard.children.insert(children, &mut context, shard.child_tag(target.parent), id, |child| {
-                view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == target.parent)
-            });
-        listed.map_err(|_| full)?;
         self.count_entries(1);
         Ok(EntryId(id))
+    }
+
+    /// Makes a new entry findable, then stores it. Nobody sees what leads to an id that has no entry.
+    fn link_and_write(&mut self, write: &Write<'_>, tag: u32) -> Result<(), Refused> {
+        for at in 0..write.entry.len() {
+            let description = write.entry.description(at);
+            if self.shard.indexes.cover(description.attribute_type) {
+                self.index_change(write.id, description, std::iter::empty(), write.entry.values(at))?;
+            }
+        }
+        self.link_name(write.id, tag)?;
+        let stored = self.link_superior(write.id, write.parent).and_then(|()| {
+            self.write_entry(write).inspect_err(|_| self.leave_superior(write.parent, write.id))
+        });
+        stored.inspect_err(|_| self.later(Later::Dn { tag, id: write.id }))
+    }
+
+    /// Puts an id under the hash of its name.
+    pub(super) fn link_name(&mut self, id: u32, tag: u32) -> Result<(), Refused> {
+        let shard = self.shard;
+        let put = shard.dn_table.put(&mut self.state.dn, &shard.readers, tag, None, id);
+        put.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+    }
+
+    /// Puts an id among those below `parent`.
+    pub(super) fn link_superior(&mut self, id: u32, parent: u32) -> Result<(), Refused> {
+        let (shard, view) = (self.shard, self.view());
+        let (children, mut context) = Writer::context(&mut self.state, view);
+        let listed = shard.children.insert(children, &mut context, shard.child_tag(parent), id, |child| {
+            view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == parent)
+        });
+        listed.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+    }
+
+    /// The index keys of an entry that could not be stored go, and its id is free again.
+    #[cold]
+    fn take_back(&mut self, write: &Write<'_>) {
+        for at in 0..write.entry.len() {
+            let none = std::iter::empty::<&[u8]>();
+            let dropped =
+                self.index_change(write.id, write.entry.description(at), write.entry.values(at), none);
+            debug_assert!(dropped.is_ok(), "nothing is added");
+        }
+        self.settle_ordering(write.id);
+        self.shard.heap.put_removed(&mut self.state.heap, write.id, self.sequence);
+        self.later(Later::Forget(write.id));
     }
 }

@@ -10,7 +10,7 @@ use crate::resolve::Known;
 use crate::shape::is_stamp;
 use crate::shard::Writer;
 use model::{Description, Entry, EntryId, TypeId};
-use schema::{Changed, CheckOptions};
+use schema::{Changed, CheckOptions, Syntax};
 use smallvec::SmallVec;
 
 /// What a change does (RFC 4511 section 4.6, RFC 4525).
@@ -127,6 +127,9 @@ impl Writer<'_> {
         change: &'c Change<'v>,
     ) -> Result<(), Refused> {
         let description = change.description;
+        if change.kind == ChangeKind::Increment {
+            self.refuse_not_an_integer(description)?;
+        }
         if let Some(at) = edit.sets.iter().position(|s| s.description == description && !s.dropped) {
             return self.change_set(edit, at, change);
         }
@@ -139,6 +142,18 @@ impl Writer<'_> {
                 Ok(())
             }
             ChangeKind::Increment => self.increment(&mut edit.entry, description, &change.values),
+        }
+    }
+
+    /// Only integers grow (RFC 4525 section 3), not strings that happen to look like one.
+    fn refuse_not_an_integer(&self, description: Description) -> Result<(), Refused> {
+        let schema = &self.shard.schema;
+        match schema.attribute_type(description.attribute_type).syntax {
+            Syntax::Integer => Ok(()),
+            _ => {
+                let name = schema.describe(description);
+                Err(Refused::NotIncrementable(format!("the values of {name} are not of syntax INTEGER")))
+            }
         }
     }
 
@@ -339,6 +354,14 @@ impl Writer<'_> {
             (0..checked.len()).map(|at| checked.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
         self.claim(2 * values + 4096 + edit.sets.iter().map(SetEdit::claim).sum::<usize>())?;
         let id = old.id.0;
+        let kept: SmallVec<[(Description, ValueSet); 2]> =
+            edit.sets.iter().filter(|s| s.count() > 0).map(|s| (s.description, s.set)).collect();
+        if let Err(refused) =
+            self.shape_of(&Write { id, parent, entry: &checked, sets: &kept, naming, stamps })
+        {
+            edit.entry = checked.into_raw();
+            return Err(refused);
+        }
         for description in &edit.touched {
             if shard.indexes.cover(description.attribute_type) {
                 self.reindex(old, &checked, *description)?;

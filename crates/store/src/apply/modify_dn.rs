@@ -56,12 +56,16 @@ impl Writer<'_> {
         if view.lookup(&target, &keys, &mut self.state.cache).is_some_and(|other| other != id) {
             return Err(Refused::EntryAlreadyExists);
         }
+        let links = Links::new(self, &old, parent.0, target.tag);
+        links.make(self)?;
         let mut edit = self.begin_edit(&old);
         let outcome = self.rename(&old, &mut edit, &rdn, modify_dn.delete_old_rdn, parent, stamp);
         self.state.scratch.entry = edit.entry.into_cleared();
-        outcome?;
-        self.relink(&old, parent.0, target.tag)?;
-        Ok(id)
+        links.drop_those(self, outcome.is_err());
+        if outcome.is_ok() {
+            self.names_change();
+        }
+        outcome.map(|()| id)
     }
 
     fn new_superior(&mut self, superior: &[u8]) -> Result<EntryId, Refused> {
@@ -86,9 +90,11 @@ impl Writer<'_> {
         stamp: Stamp,
     ) -> Result<(), Refused> {
         let schema = &self.shard.schema;
-        if edit.sets.iter().any(|set| {
-            rdn.iter().any(|ava| schema.find_type(ava.attribute_type) == Some(set.description.attribute_type))
-        }) {
+        let names = |description: Description| {
+            rdn.iter()
+                .any(|ava| schema.find_type(ava.attribute_type).map(Description::plain) == Some(description))
+        };
+        if edit.sets.iter().any(|set| names(set.description)) {
             return Err(Refused::NamingViolation(
                 "an attribute with so many values cannot name an entry".to_owned(),
             ));
@@ -115,32 +121,53 @@ impl Writer<'_> {
         let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
         self.finish_edit(old, edit, parent.0, &naming, stamps)
     }
+}
 
-    /// Makes the entry findable under its new name, and no longer under the old one.
-    fn relink(&mut self, old: &EntryRef<'_>, parent: u32, tag: u32) -> Result<(), Refused> {
-        let (shard, view) = (self.shard, self.view());
-        let id = old.id.0;
+/// What leads to an entry from its names and superiors, before and after. The new links are made before the entry
+/// is written, so that a refusal leaves it findable, and whoever follows them too early does not find what it looks
+/// for.
+struct Links {
+    id: u32,
+    /// Hashes of the old and the new name; `None` if they are the same.
+    tags: Option<[u32; 2]>,
+    /// The old and the new superior; `None` if they are the same.
+    superiors: Option<[u32; 2]>,
+}
+
+impl Links {
+    fn new(writer: &Writer<'_>, old: &EntryRef<'_>, parent: u32, tag: u32) -> Links {
         let mut old_key = Vec::new();
-        view.key_of(old, &mut old_key);
-        let old_tag = shard.dn_tag(old.parent().0, &old_key);
-        let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
-        if old_tag != tag {
-            shard
-                .dn_table
-                .put(&mut self.state.dn, &shard.readers, tag, None, id)
-                .map_err(|_| full.clone())?;
-            self.later(Later::Dn { tag: old_tag, id });
+        writer.view().key_of(old, &mut old_key);
+        let (old_parent, old_tag) = (old.parent().0, writer.shard.dn_tag(old.parent().0, &old_key));
+        Links {
+            id: old.id.0,
+            tags: (old_tag != tag).then_some([old_tag, tag]),
+            superiors: (old_parent != parent).then_some([old_parent, parent]),
         }
-        if old.parent().0 != parent {
-            let (children, mut context) = Writer::context(&mut self.state, view);
-            let listed =
-                shard.children.insert(children, &mut context, shard.child_tag(parent), id, |child| {
-                    view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == parent)
-                });
-            listed.map_err(|_| full)?;
-            self.leave_superior(old.parent().0, id);
+    }
+
+    fn make(&self, writer: &mut Writer<'_>) -> Result<(), Refused> {
+        if let Some([_, tag]) = self.tags {
+            writer.link_name(self.id, tag)?;
         }
-        self.names_change();
+        if let Some([_, parent]) = self.superiors {
+            let listed = writer.link_superior(self.id, parent);
+            listed.inspect_err(|_| self.drop_name(writer, true))?;
+        }
         Ok(())
+    }
+
+    /// Drops the new links, or else the old ones.
+    fn drop_those(&self, writer: &mut Writer<'_>, new: bool) {
+        self.drop_name(writer, new);
+        if let Some(superiors) = self.superiors {
+            writer.leave_superior(superiors[usize::from(new)], self.id);
+        }
+    }
+
+    fn drop_name(&self, writer: &mut Writer<'_>, new: bool) {
+        if let Some(tags) = self.tags {
+            writer.later(Later::Dn { tag: tags[usize::from(new)], id: self.id });
+        }
     }
 }

@@ -6,8 +6,7 @@ use crate::search::{Compiled, Cursor, Step};
 use crate::shard::tests::shard_with;
 use crate::shard::{Reader, Shard};
 use model::filter::{Assertion, Filter};
-use model::{Description, Entry, ResultCode, Scope};
-use smallvec::smallvec;
+use model::{Entry, ResultCode, Scope};
 use std::sync::Arc;
 
 pub(crate) fn stamp(writer: &mut Writer<'_>) -> Stamp {
@@ -45,7 +44,7 @@ pub(crate) fn change(
     outcome
 }
 
-fn delete(shard: &Shard, dn: &str) -> Result<EntryId, Refused> {
+pub(crate) fn delete(shard: &Shard, dn: &str) -> Result<EntryId, Refused> {
     let mut writer = shard.writer();
     let outcome = writer.delete(dn.as_bytes());
     writer.publish();
@@ -289,11 +288,6 @@ fn numbers_are_incremented_and_ordered() {
         code(change(&shard, "uid=u5,dc=com", ChangeKind::Increment, "cn", &["1"])),
         ResultCode::ConstraintViolation
     );
-    let _: Change<'_> = Change {
-        kind: ChangeKind::Add,
-        description: Description::plain(model::TypeId(0)),
-        values: smallvec![],
-    };
 }
 
 #[test]
@@ -335,4 +329,97 @@ fn a_change_outdates_imported_stamps() {
         (has("modifyTimestamp", "20260102030405Z"), has("createTimestamp", "20000101000000Z")),
         (3, 1)
     );
+}
+
+/// Only the plain description names an entry, so only its values must lie in the record.
+#[test]
+fn a_big_set_with_options_does_not_forbid_a_name() {
+    let shard = populated();
+    let many: Vec<String> = (0..70).map(|n| format!("Name {n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let dn = "cn=Person 5,ou=a,dc=com";
+    change(&shard, dn, ChangeKind::Add, "cn;lang-en", &many).unwrap();
+    rename(&shard, dn, "cn=Somebody", true, None).unwrap();
+    assert_eq!(
+        find(&shard, "dc=com", Scope::Subtree, &equality("cn;lang-en", "name 69")),
+        ["cn=Somebody,ou=a,dc=com"]
+    );
+    change(&shard, "cn=Somebody,ou=a,dc=com", ChangeKind::Add, "sn", &many).unwrap();
+    let refused = rename(&shard, "cn=Somebody,ou=a,dc=com", "sn=Name 1", false, None);
+    assert_eq!(code(refused), ResultCode::NamingViolation);
+}
+
+/// Makes the DN hash refuse anything under this tag.
+fn fill_dn_table(shard: &Shard, tag: u32) {
+    let mut writer = shard.writer();
+    let full = (1u32..1 << 20).any(|n| {
+        let near = tag & !0xfff | n & 0xfff;
+        shard.dn_table.put(&mut writer.state.dn, &shard.readers, near, None, n).is_err()
+    });
+    assert!(full, "a segment cannot be split for ever");
+    writer.publish();
+}
+
+fn dn_tag(shard: &Arc<Shard>, dn: &str) -> u32 {
+    let mut reader = Reader::register(shard).expect("a slot is free");
+    let (pin, mut keys) = (reader.pin(), Vec::new());
+    let target = pin.read_point().target(dn.as_bytes(), &mut DnCache::default(), &mut keys);
+    target.expect("its superior exists").tag
+}
+
+#[test]
+fn an_add_that_cannot_be_linked_leaves_nothing() {
+    let shard = populated();
+    let (before, person) = (shard.entries(), [PERSON[0], PERSON[1], ("uid", &["new"][..])]);
+    let found = |uid| find(&shard, "dc=com", Scope::Subtree, &equality("uid", uid)).len();
+    fill_dn_table(&shard, dn_tag(&shard, "cn=new,ou=a,dc=com"));
+    assert_eq!(code(add(&shard, "cn=new,ou=a,dc=com", &person)), ResultCode::AdminLimitExceeded);
+    assert_eq!((found("new"), shard.entries()), (0, before));
+    let uid = shard.schema.find_type(b"uid").expect("known");
+    let hash = {
+        let mut normal = Vec::new();
+        shard.schema.normalise_equality(uid, b"new", &mut normal).unwrap();
+        shard.value_hash(&normal)
+    };
+    let index = shard.indexes.of(uid).expect("uid is indexed");
+    assert_eq!(shard.unpinned().equality_candidates(index, hash).expect("for equality").len(), 0);
+    let siblings = find(&shard, "ou=a,dc=com", Scope::One, &Filter::Present(b"objectClass")).len();
+    add(&shard, "cn=other,ou=a,dc=com", &person).unwrap();
+    assert_eq!((found("new"), shard.entries()), (1, before + 1));
+    assert_eq!(find(&shard, "ou=a,dc=com", Scope::One, &Filter::Present(b"objectClass")).len(), siblings + 1);
+}
+
+#[test]
+fn a_rename_that_cannot_be_linked_leaves_the_entry_where_it_is() {
+    let shard = populated();
+    fill_dn_table(&shard, dn_tag(&shard, "cn=new,ou=a,dc=com"));
+    let dn = "cn=Person 5,ou=a,dc=com";
+    assert_eq!(code(rename(&shard, dn, "cn=new", true, None)), ResultCode::AdminLimitExceeded);
+    assert_eq!(find(&shard, dn, Scope::Base, &equality("cn", "Person 5")).len(), 1);
+    assert_eq!(code(rename(&shard, dn, "cn=newer", true, None)), ResultCode::Success);
+}
+
+/// RFC 4525 section 3: integers, and nothing that only looks like them.
+#[test]
+fn only_integers_are_incremented() {
+    let shard = populated();
+    let dn = "cn=Person 5,ou=a,dc=com";
+    change(&shard, dn, ChangeKind::Replace, "description", &["5"]).unwrap();
+    let refused = change(&shard, dn, ChangeKind::Increment, "description", &["1"]);
+    assert_eq!(code(refused), ResultCode::ConstraintViolation);
+}
+
+/// More values than a record can count, of an attribute that must lie in the record.
+#[test]
+fn too_many_values_of_a_naming_attribute_are_refused() {
+    let shard = populated();
+    let many: Vec<String> = (0..70_000).map(|n| format!("Name {n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let names = [PERSON[0], PERSON[1], ("cn", &many[..])];
+    assert_eq!(code(add(&shard, "cn=Name 1,ou=a,dc=com", &names)), ResultCode::AdminLimitExceeded);
+    let dn = "cn=Person 5,ou=a,dc=com";
+    assert_eq!(code(change(&shard, dn, ChangeKind::Add, "cn", &many)), ResultCode::AdminLimitExceeded);
+    assert_eq!(find(&shard, dn, Scope::Base, &equality("cn", "Name 1")).len(), 0);
+    change(&shard, dn, ChangeKind::Add, "cn", &many[..60_000]).unwrap();
+    assert_eq!(find(&shard, dn, Scope::Base, &equality("cn", "Name 59999")).len(), 1);
 }

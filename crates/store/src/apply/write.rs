@@ -23,46 +23,12 @@ pub(super) struct Write<'w> {
 }
 
 impl Writer<'_> {
-    /// Stores an entry. Room was claimed, indexes are the caller's.
+    /// Stores an entry. Room was claimed, indexes are the caller's. Refused is only what [`Writer::shape_of`] refuses.
     pub(super) fn write_entry(&mut self, write: &Write<'_>) -> Result<(), Refused> {
-        let schema = &self.shard.schema;
-        let entry = write.entry;
-        let class_type = schema.well_known().object_class;
-        let classes_at = entry.position(Description::plain(class_type));
-        let mut slots = std::mem::take(&mut self.state.scratch.slots);
+        let number = self.shape_of(write)?;
+        let (entry, classes_at) = (write.entry, self.classes_at(write.entry));
+        let slots = std::mem::take(&mut self.state.scratch.slots);
         let mut record = std::mem::take(&mut self.state.scratch.record);
-        slots.clear();
-        for at in (0..entry.len()).filter(|at| Some(*at) != classes_at) {
-            let description = entry.description(at);
-            let is_naming = description.options.0 == 0 && write.naming.contains(&description.attribute_type);
-            let form = match entry.value_count(at) {
-                1 => Form::One,
-                count if count <= INLINE_VALUES_MAX || (is_naming && count <= usize::from(u16::MAX)) => {
-                    Form::Many
-                }
-                _ => Form::Set,
-            };
-            slots.push(Slot { description, form });
-        }
-        slots.extend(
-            write.sets.iter().map(|(description, _)| Slot { description: *description, form: Form::Set }),
-        );
-        let mut naming = smallvec::SmallVec::<[u16; 4]>::new();
-        for attribute_type in write.naming {
-            let position = slots.iter().position(|s| s.description == Description::plain(*attribute_type));
-            naming.push(position.expect("a naming attribute is in the entry") as u16);
-        }
-        let class_values: smallvec::SmallVec<[&[u8]; 8]> =
-            entry.values_of(Description::plain(class_type)).collect();
-        let draft = Draft {
-            class_values: &class_values,
-            structural: entry.state().structural(),
-            slots: &slots,
-            naming: &naming,
-            schema,
-        };
-        let number = self.shard.shapes.intern(&mut self.state.shapes, draft);
-        let number = number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))?;
         let flags = record::begin(&mut record, number, write.parent, &write.stamps);
         let inline = (0..entry.len()).filter(|at| Some(*at) != classes_at);
         for (at, slot) in inline.zip(&slots) {
@@ -86,6 +52,53 @@ impl Writer<'_> {
         self.state.scratch.slots = slots;
         self.state.scratch.record = record;
         Ok(())
+    }
+
+    fn classes_at(&self, entry: &Entry<Checked>) -> Option<usize> {
+        entry.position(Description::plain(self.shard.schema.well_known().object_class))
+    }
+
+    /// The number of an entry's shape; its slots are left in the scratch. Who changes anything before the entry is
+    /// written asks for it first.
+    ///
+    /// # Errors
+    /// When there are too many shapes, or too many values of an attribute that names the entry.
+    pub(super) fn shape_of(&mut self, write: &Write<'_>) -> Result<u32, Refused> {
+        let (entry, classes_at) = (write.entry, self.classes_at(write.entry));
+        let mut slots = std::mem::take(&mut self.state.scratch.slots);
+        slots.clear();
+        let mut naming = smallvec::SmallVec::<[u16; 4]>::from_elem(0, write.naming.len());
+        for at in (0..entry.len()).filter(|at| Some(*at) != classes_at) {
+            let (description, count) = (entry.description(at), entry.value_count(at));
+            let named = write.naming.iter().position(|t| description == Description::plain(*t));
+            if let Some(named) = named {
+                naming[named] = slots.len() as u16;
+                if count > usize::from(u16::MAX) {
+                    return Err(Refused::StoreLimit("values of an attribute that names the entry"));
+                }
+            }
+            let form = match count {
+                1 => Form::One,
+                count if count <= INLINE_VALUES_MAX || named.is_some() => Form::Many,
+                _ => Form::Set,
+            };
+            slots.push(Slot { description, form });
+        }
+        slots.extend(
+            write.sets.iter().map(|(description, _)| Slot { description: *description, form: Form::Set }),
+        );
+        let class_values: smallvec::SmallVec<[&[u8]; 8]> =
+            classes_at.into_iter().flat_map(|at| entry.values(at)).collect();
+        let draft = Draft {
+            class_values: &class_values,
+            structural: entry.state().structural(),
+            slots: &slots,
+            naming: &naming,
+            schema: &self.shard.schema,
+        };
+        let number = self.shard.shapes.intern(&mut self.state.shapes, draft);
+        self.state.scratch.slots = slots;
+        number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))
     }
 
     fn build_set<'v>(

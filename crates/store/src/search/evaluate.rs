@@ -5,7 +5,7 @@ use crate::record::{EntryRef, Values};
 use crate::resolve::DnCache;
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
-use model::{Description, TypeId};
+use model::Description;
 use schema::Rule;
 
 /// True, false, or not to be told.
@@ -83,11 +83,7 @@ impl Evaluator {
         }
         let class_type = schema.well_known().object_class;
         if looks_at(item, Description::plain(class_type), at)
-            && entry
-                .shape
-                .class_values
-                .iter()
-                .any(|value| self.value_passes(&item.test, class_type, value, at))
+            && entry.shape.class_values.iter().any(|value| self.value_passes(&item.test, value, at))
         {
             return true;
         }
@@ -101,7 +97,7 @@ impl Evaluator {
                 let mut value = std::mem::take(&mut self.value);
                 value.clear();
                 let passes = at.derive(entry, derived, &mut self.cache, &mut value)
-                    && self.value_passes(&item.test, t, &value, at);
+                    && self.value_passes(&item.test, &value, at);
                 self.value = value;
                 passes
             }
@@ -119,13 +115,11 @@ impl Evaluator {
         let attribute_type = description.attribute_type;
         match (values, &item.test) {
             (_, Test::Present) => true,
-            (Values::Inline(mut values), test) => {
-                values.any(|value| self.value_passes(test, attribute_type, value, at))
-            }
+            (Values::Inline(mut values), test) => values.any(|value| self.value_passes(test, value, at)),
             (Values::Set(set), Test::Equal { normal, .. }) if item.attribute_type == Some(attribute_type) => {
                 let hash = at.shard.value_hash(normal);
                 tree::contains(&at.shard.heap, set.root, at.sequence, hash, |value| {
-                    self.value_passes(&item.test, attribute_type, value, at)
+                    self.value_passes(&item.test, value, at)
                 })
             }
             (Values::Set(set), test) => {
@@ -134,7 +128,7 @@ impl Evaluator {
                 while !passes {
                     let from = last.map_or(From::START, From::After);
                     let more = tree::next_leaf(&at.shard.heap, set.root, at.sequence, from, |item| {
-                        passes = passes || self.value_passes(test, attribute_type, item.1, at);
+                        passes = passes || self.value_passes(test, item.1, at);
                         last = Some(item);
                     });
                     if !more {
@@ -147,7 +141,7 @@ impl Evaluator {
     }
 
     #[inline]
-    fn value_passes(&mut self, test: &Test, attribute_type: TypeId, value: &[u8], at: ReadPoint<'_>) -> bool {
+    fn value_passes(&mut self, test: &Test, value: &[u8], at: ReadPoint<'_>) -> bool {
         let schema = &at.shard.schema;
         let normal = &mut self.normal;
         normal.clear();
@@ -156,7 +150,6 @@ impl Evaluator {
             Test::Present => true,
             Test::Equal { rule: None, normal } => value == &normal[..],
             Test::Equal { rule: Some(rule), normal: wanted } => {
-                let _ = attribute_type;
                 own(*rule, normal) && normal[..] == wanted[..]
             }
             Test::AtLeast { rule, key } => {

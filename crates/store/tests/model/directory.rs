@@ -289,7 +289,7 @@ impl Directory {
             return Err(ResultCode::EntryAlreadyExists);
         }
         let mut node = Node::clone(&self.entries[&old]);
-        if rdn.iter().any(|(kind, _)| node.big.iter().any(|d| base(d) == kind)) {
+        if rdn.iter().any(|(kind, _)| node.big.contains(kind)) {
             return Err(ResultCode::NamingViolation);
         }
         if delete_old {
