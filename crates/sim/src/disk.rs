@@ -327,6 +327,10 @@ impl Disk for SimDisk {
         if world.off {
             return Err(off());
         }
+        let fails = world.faults.failing_syncs;
+        if world.chance(fails) {
+            return Err(fault(io::Error::other("a simulated fault"), dir, "sync the folder", None));
+        }
         let dir = world.dirs.get_mut(dir).ok_or_else(|| missing(dir, "sync the folder"))?;
         dir.durable = dir.seen.clone();
         dir.changes.clear();

@@ -3,6 +3,7 @@
 //! Many threads append to a [`Log`]; one [`Writer`] moves what they appended to the disk, a block at a time: while one
 //! block is synced the next one fills. Nothing here starts a thread or reads a clock unless [`Syncer`] is used, so a
 //! simulator can take every step itself. Formats: `docs/formats/log.md`.
+//! [`snapshot`] keeps the files that make old parts of the log superfluous.
 
 mod error;
 mod files;
@@ -12,6 +13,7 @@ mod open;
 mod place;
 mod scan;
 mod settings;
+pub mod snapshot;
 mod state;
 mod syncer;
 mod writer;

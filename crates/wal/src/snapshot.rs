@@ -1,0 +1,240 @@
+//! Snapshots: files that never change once they are whole, and a manifest that names those which belong together.
+//!
+//! A new snapshot keeps the files that it shares with the last one and writes the others; then the manifest is replaced at
+//! once, and what no manifest names is removed. Whatever happens in between, the last snapshot stays whole. One process
+//! at a time, one draft at a time. Formats: `docs/formats/manifest.md`.
+
+mod file;
+mod manifest;
+
+pub use file::{FileWriter, PIECE_BYTES, SnapshotFile};
+pub use manifest::{FileId, FileRecord, Manifest};
+
+use crate::error::Damage;
+use crate::place::Index;
+use env::disk::Disk;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the manifest.
+const MANIFEST: &str = "manifest";
+/// What names end in until their files are whole.
+const NEW: &str = ".new";
+
+/// Why a snapshot was not read or written.
+#[derive(Debug)]
+pub enum SnapshotError {
+    /// The operating system refused; the message names the file. The last snapshot is as it was.
+    Io(io::Error),
+    /// What was whole once is damaged.
+    Damaged(Damage),
+}
+
+impl From<io::Error> for SnapshotError {
+    fn from(error: io::Error) -> SnapshotError {
+        SnapshotError::Io(error)
+    }
+}
+
+impl fmt::Display for SnapshotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SnapshotError::Io(error) => error.fmt(f),
+            SnapshotError::Damaged(damage) => {
+                write!(f, "{damage}. Keep a copy of the directory and restore a backup")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SnapshotError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SnapshotError::Io(error) => Some(error),
+            SnapshotError::Damaged(_) => None,
+        }
+    }
+}
+
+/// The snapshots of a folder: the last one, and how the next comes about.
+#[derive(Debug)]
+pub struct Snapshots {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    latest: Option<Manifest>,
+    /// The manifest on the disk may be a later one than `latest`: nothing may be removed.
+    unsure: bool,
+}
+
+impl Snapshots {
+    /// Opens the folder, which is made if it is not there, reads the manifest and looks that its files are there and of
+    /// their length. The caller holds the folder's lock.
+    ///
+    /// # Errors
+    /// `Damaged` if the manifest is, or a file that it names is missing or shorter.
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Snapshots, SnapshotError> {
+        disk.create_dir(dir)?;
+        let latest = match disk.list(dir)?.iter().any(|name| name == MANIFEST) {
+            true => Some(read_manifest(&*disk, dir)?),
+            false => None,
+        };
+        // The process before may have ended between the manifest's new name and its being durable. Whoever relies on it
+        // releases the log, so it must not go back.
+        disk.sync_dir(dir)?;
+        let snapshots = Snapshots { disk, dir: dir.to_owned(), latest, unsure: false };
+        for record in snapshots.latest.iter().flat_map(|manifest| &manifest.files) {
+            snapshots.check_length(record)?;
+        }
+        Ok(snapshots)
+    }
+
+    fn check_length(&self, record: &FileRecord) -> Result<(), SnapshotError> {
+        let path = self.dir.join(record.id.name());
+        let len = match self.disk.open(&path) {
+            Ok(file) => file.len()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let what = "the manifest names it, but there is no such file".to_owned();
+                return Err(SnapshotError::Damaged(Damage { path, offset: 0, what }));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let expected = file::file_bytes(record.bytes);
+        if len != expected {
+            let what = format!("it should have {expected} bytes");
+            return Err(SnapshotError::Damaged(Damage { path, offset: len, what }));
+        }
+        Ok(())
+    }
+
+    /// The last snapshot.
+    pub fn latest(&self) -> Option<&Manifest> {
+        self.latest.as_ref()
+    }
+
+    /// Opens a file of the last snapshot for reading.
+    ///
+    /// # Errors
+    /// `Damaged` when its list of checksums is.
+    pub fn file(&self, record: &FileRecord) -> Result<SnapshotFile, SnapshotError> {
+        SnapshotFile::open(&*self.disk, &self.dir, record)
+    }
+
+    /// Reads and checks every byte of the last snapshot.
+    ///
+    /// # Errors
+    /// The first damage.
+    pub fn verify(&self) -> Result<(), SnapshotError> {
+        let mut bytes = vec![0; PIECE_BYTES];
+        for record in self.latest.iter().flat_map(|manifest| &manifest.files) {
+            let file = self.file(record)?;
+            let mut at = 0;
+            while at < record.bytes {
+                let len = (record.bytes - at).min(PIECE_BYTES as u64);
+                file.read(&mut bytes[..len as usize], at)?;
+                at += len;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the next snapshot.
+    pub fn draft(&self) -> Draft {
+        let known = self.latest.iter().flat_map(|manifest| &manifest.files);
+        Draft {
+            disk: self.disk.clone(),
+            dir: self.dir.clone(),
+            known: known.map(|record| (record.id, *record)).collect(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Makes the draft the last snapshot: it holds everything up to record `index` of the log, and `meta`, which only the
+    /// caller understands. The log must be synced up to `index` before. Returns when it is durable; afterwards the log
+    /// may be released up to `index`.
+    ///
+    /// # Errors
+    /// What the disk says: the last snapshot is still whole.
+    pub fn commit(&mut self, draft: Draft, index: Index, meta: Vec<u8>) -> Result<&Manifest, SnapshotError> {
+        let manifest = Manifest { index, files: draft.files.into_values().collect(), meta };
+        // The files got their names after their bytes were synced; now the names are.
+        self.disk.sync_dir(&self.dir)?;
+        let path = self.dir.join(MANIFEST);
+        let new = self.dir.join([MANIFEST, NEW].concat());
+        let file = self.disk.create(&new)?;
+        file.write_at(&manifest.encode(), 0)?;
+        file.sync_data()?;
+        self.unsure = true;
+        self.disk.rename(&new, &path)?;
+        self.disk.sync_dir(&self.dir)?;
+        self.unsure = false;
+        self.latest = Some(manifest);
+        // What cannot be removed now is removed after the next snapshot, or at the next start.
+        let _ = self.remove_unnamed();
+        Ok(self.latest.as_ref().expect("it was just set"))
+    }
+
+    /// Removes the files that the last snapshot does not name, such as those of a draft that was given up. Nothing when it
+    /// is not certain which one is the last.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn remove_unnamed(&self) -> io::Result<()> {
+        if self.unsure {
+            return Ok(());
+        }
+        let latest = self.latest.iter().flat_map(|manifest| &manifest.files);
+        let named: std::collections::BTreeSet<String> = latest.map(|record| record.id.name()).collect();
+        for name in self.disk.list(&self.dir)? {
+            let ours = name.strip_suffix(NEW).unwrap_or(&name);
+            let stays =
+                if ours == MANIFEST { ours == name } else { !FileId::is_name(ours) || named.contains(&name) };
+            if !stays {
+                self.disk.remove(&self.dir.join(name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A snapshot that is being written. Dropped without [`Snapshots::commit`] it leaves files that nothing names.
+#[derive(Debug)]
+pub struct Draft {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    known: BTreeMap<FileId, FileRecord>,
+    files: BTreeMap<FileId, FileRecord>,
+}
+
+impl Draft {
+    /// Takes a file over from the last snapshot. False if that does not have it: then it must be written.
+    pub fn keep(&mut self, id: FileId) -> bool {
+        let Some(record) = self.known.get(&id) else { return false };
+        self.files.insert(id, *record);
+        true
+    }
+
+    /// Begins to write a file. Files may be written at the same time by several threads.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn create(&self, id: FileId) -> io::Result<FileWriter> {
+        FileWriter::create(self.disk.clone(), &self.dir, id)
+    }
+
+    /// Adds a file that [`FileWriter::finish`] has made.
+    pub fn add(&mut self, record: FileRecord) {
+        self.files.insert(record.id, record);
+    }
+}
+
+fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Manifest, SnapshotError> {
+    let path = dir.join(MANIFEST);
+    let file = disk.open(&path)?;
+    let mut bytes = vec![0; file.len()? as usize];
+    file.read_at(&mut bytes, 0)?;
+    Manifest::decode(&bytes)
+        .map_err(|(offset, what)| SnapshotError::Damaged(Damage { path, offset: offset as u64, what }))
+}

@@ -1,0 +1,157 @@
+//! One file of a snapshot: its content from offset 0 on, then a checksum for each piece of 64 KiB.
+
+use super::{FileId, FileRecord, NEW, SnapshotError};
+use crate::error::Damage;
+use env::disk::{Disk, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of content under one checksum: what can be read and checked alone.
+pub const PIECE_BYTES: usize = 64 << 10;
+
+/// Length of a file with so much content.
+pub(super) fn file_bytes(content: u64) -> u64 {
+    content + content.div_ceil(PIECE_BYTES as u64) * 4
+}
+
+/// Writes a file, from its beginning to its end. It gets its name when it is whole.
+#[derive(Debug)]
+pub struct FileWriter {
+    disk: Arc<dyn Disk>,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    id: FileId,
+    bytes: u64,
+    /// Of the pieces that are whole.
+    crcs: Vec<u8>,
+    /// Of the piece that is not.
+    crc: u32,
+    whole: bool,
+}
+
+impl FileWriter {
+    pub(super) fn create(disk: Arc<dyn Disk>, dir: &Path, id: FileId) -> io::Result<FileWriter> {
+        let path = dir.join(id.name());
+        let file = disk.create(&dir.join([&*id.name(), NEW].concat()))?;
+        let crc = id.seed();
+        Ok(FileWriter { disk, file, path, id, bytes: 0, crcs: Vec::new(), crc, whole: false })
+    }
+
+    /// Writes what comes next.
+    ///
+    /// # Errors
+    /// What the disk says; the file cannot be finished then and must be dropped.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(bytes, self.bytes)?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = PIECE_BYTES - (self.bytes % PIECE_BYTES as u64) as usize;
+            let (piece, later) = rest.split_at(room.min(rest.len()));
+            self.crc = crc32c::crc32c_append(self.crc, piece);
+            self.bytes += piece.len() as u64;
+            if piece.len() == room {
+                self.end_piece();
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn end_piece(&mut self) {
+        self.crcs.extend_from_slice(&self.crc.to_le_bytes());
+        self.crc = self.id.seed();
+    }
+
+    /// Writes the checksums, makes everything durable and gives the file its name.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn finish(mut self) -> io::Result<FileRecord> {
+        if !self.bytes.is_multiple_of(PIECE_BYTES as u64) {
+            self.end_piece();
+        }
+        self.file.write_at(&self.crcs, self.bytes)?;
+        self.file.sync_data()?;
+        self.disk.rename(self.file.path(), &self.path)?;
+        self.whole = true;
+        let crc = crc32c::crc32c_append(self.id.seed(), &self.crcs);
+        Ok(FileRecord { id: self.id, bytes: self.bytes, crc })
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        if !self.whole {
+            // Its space is of more use free. Should this fail too, the next snapshot removes it.
+            let _ = self.disk.remove(self.file.path());
+        }
+    }
+}
+
+/// A file that is read. Several threads may read different pieces.
+#[derive(Debug)]
+pub struct SnapshotFile {
+    file: Arc<dyn File>,
+    record: FileRecord,
+    crcs: Vec<u8>,
+}
+
+impl SnapshotFile {
+    pub(super) fn open(
+        disk: &dyn Disk,
+        dir: &Path,
+        record: &FileRecord,
+    ) -> Result<SnapshotFile, SnapshotError> {
+        let file = disk.open(&dir.join(record.id.name()))?;
+        let mut crcs = vec![0; (file_bytes(record.bytes) - record.bytes) as usize];
+        file.read_at(&mut crcs, record.bytes)?;
+        if crc32c::crc32c_append(record.id.seed(), &crcs) != record.crc {
+            let what = "the checksums of its pieces are not what the manifest says".to_owned();
+            let path = file.path().to_owned();
+            return Err(SnapshotError::Damaged(Damage { path, offset: record.bytes, what }));
+        }
+        Ok(SnapshotFile { file, record: *record, crcs })
+    }
+
+    /// Bytes of its content.
+    pub fn bytes(&self) -> u64 {
+        self.record.bytes
+    }
+
+    /// Reads and checks content from `offset`, a multiple of [`PIECE_BYTES`], on. `bytes` has whole pieces, or ends where the
+    /// content does.
+    ///
+    /// # Errors
+    /// `Damaged` with the offset of the piece whose checksum is wrong.
+    ///
+    /// # Panics
+    /// When `offset` or the length of `bytes` is another.
+    pub fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), SnapshotError> {
+        let end = offset + bytes.len() as u64;
+        let whole = |at: u64| at.is_multiple_of(PIECE_BYTES as u64);
+        assert!(whole(offset) && (whole(end) || end == self.record.bytes), "whole pieces are read");
+        assert!(end <= self.record.bytes, "what is read lies in the file");
+        self.file.read_at(bytes, offset)?;
+        let first = offset as usize / PIECE_BYTES;
+        for (n, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
+            let crc = crc32c::crc32c_append(self.record.id.seed(), piece);
+            if crc.to_le_bytes() != self.crcs[(first + n) * 4..][..4] {
+                let offset = ((first + n) * PIECE_BYTES) as u64;
+                let what = "the checksum of the piece that begins there is wrong".to_owned();
+                let path = self.file.path().to_owned();
+                return Err(SnapshotError::Damaged(Damage { path, offset, what }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads and checks all of it into `bytes`, which has its length.
+    ///
+    /// # Errors
+    /// As [`SnapshotFile::read`].
+    pub fn read_all(&self, bytes: &mut [u8]) -> Result<(), SnapshotError> {
+        assert_eq!(bytes.len() as u64, self.record.bytes, "the buffer has the file's length");
+        self.read(bytes, 0)
+    }
+}
