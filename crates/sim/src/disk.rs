@@ -1,7 +1,7 @@
 //! A disk made of memory that keeps exactly the promises of [`env::disk`] and breaks every hope beyond them.
 //!
-//! Power loss keeps any subset of the sectors written since the last sync, and a beginning of the changes of names since
-//! the folder's last sync. A sync that fails makes some of what waited durable and forgets that the rest ever was
+//! Power loss keeps any subset of the sectors written since the last sync, and of the changes of names since the folder's
+//! last sync a beginning, or one for each file. A sync that fails makes some of what waited durable and forgets that the rest ever was
 //! written, while reads go on to show it. Everything that happens is decided by the seed.
 
 mod image;
@@ -68,6 +68,14 @@ enum Change {
 }
 
 impl Change {
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let (one, other) = match self {
+            Change::Set(name, _) | Change::Remove(name) => (name, None),
+            Change::Rename(from, to) => (from, Some(to.as_str())),
+        };
+        [Some(one.as_str()), other].into_iter().flatten()
+    }
+
     fn apply(&self, names: &mut BTreeMap<String, u64>) {
         match self {
             Change::Set(name, file) => {
@@ -90,6 +98,39 @@ impl Dir {
         change.apply(&mut self.seen);
         self.changes.push(change);
     }
+
+    /// Keeps a beginning of the changes; or, as some file systems do, one of its own for each group of names that renames
+    /// connect.
+    fn lose_power(&mut self, entropy: &mut SeededEntropy) {
+        let changes = std::mem::take(&mut self.changes);
+        let groups =
+            if entropy.next_u64().is_multiple_of(2) { groups(&changes) } else { vec![0; changes.len()] };
+        let mut kept = BTreeMap::new();
+        for (at, group) in groups.iter().enumerate() {
+            let of_group = groups.iter().filter(|other| *other == group).count();
+            let left = kept.entry(group).or_insert_with(|| entropy.next_u64() as usize % (of_group + 1));
+            if *left > 0 {
+                *left -= 1;
+                changes[at].apply(&mut self.durable);
+            }
+        }
+        self.seen = self.durable.clone();
+    }
+}
+
+/// A number for each change, the same for those whose names are connected.
+fn groups(changes: &[Change]) -> Vec<usize> {
+    let mut groups: Vec<usize> = Vec::new();
+    let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    for (at, change) in changes.iter().enumerate() {
+        groups.push(at);
+        for name in change.names() {
+            let earlier = *by_name.entry(name).or_insert(at);
+            let (from, to) = (groups[earlier], groups[at]);
+            groups.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+        }
+    }
+    groups
 }
 
 impl SimDisk {
@@ -149,9 +190,7 @@ impl SimDisk {
             file.lose_power(&mut world.entropy, kept_of_16);
         }
         for dir in world.dirs.values_mut() {
-            let kept = world.entropy.next_u64() as usize % (dir.changes.len() + 1);
-            dir.changes.drain(..).take(kept).for_each(|change| change.apply(&mut dir.durable));
-            dir.seen = dir.durable.clone();
+            dir.lose_power(&mut world.entropy);
         }
         let named: BTreeSet<u64> = world.dirs.values().flat_map(|dir| dir.seen.values().copied()).collect();
         world.files.retain(|file, _| named.contains(file));

@@ -173,14 +173,13 @@ impl Log {
             } else {
                 self.disk.remove(&old)?;
             }
+            // One at a time, so that no crash leaves a gap between those that are there.
+            let synced = self.disk.sync_dir(&self.dir);
             let mut state = self.lock();
             state.full.pop_front();
             state.spares.extend(keep.then_some(file.number));
             freed += 1;
-        }
-        if freed > 0 {
-            self.disk.sync_dir(&self.dir)?;
-            self.files.notify_one();
+            synced?;
         }
         Ok(freed)
     }
