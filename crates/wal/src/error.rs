@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// Why a record was not appended. Nothing of it is in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Too much waits to be written already: come again when some of it is safe.
+    /// Too much waits to be written already, or the next file is not ready yet: come again when something is safe or a
+    /// file is ready, which [`crate::Progress`] tells.
     Full,
     /// It is longer than a record may be.
     TooLong,

@@ -144,6 +144,8 @@ impl Log {
     pub fn prepared(&self, outcome: io::Result<Prepared>) {
         let mut state = self.lock();
         state.preparing = false;
+        state.room_changed = true;
+        self.work.notify_one();
         match outcome {
             Ok(Prepared(file)) => {
                 state.no_space = None;
@@ -194,7 +196,7 @@ impl Log {
     /// Waits until the writer has something to do, `timeout` at most. False when it should end.
     pub(crate) fn wait_for_work(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.lock();
-        if state.filling.records > 0 || state.sync_wanted {
+        if state.filling.records > 0 || state.sync_wanted || state.room_changed {
             return true;
         }
         if state.stopping {
@@ -207,6 +209,11 @@ impl Log {
         };
         state.writer_waits = false;
         true
+    }
+
+    /// Whether the outcome of a preparation is to be reported; says so once.
+    pub(crate) fn room_changed(&self) -> bool {
+        std::mem::take(&mut self.lock().room_changed)
     }
 
     /// Waits until a file may be wanted, `timeout` at most. False when nobody will want one.

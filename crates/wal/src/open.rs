@@ -224,6 +224,7 @@ fn state(
         no_space: None,
         entropy,
         health: Health::Good,
+        room_changed: false,
         sync_wanted: false,
         stopping: false,
         writer_waits: false,

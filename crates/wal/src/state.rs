@@ -87,6 +87,8 @@ pub(crate) struct State {
     /// For the epochs of files.
     pub(crate) entropy: SeededEntropy,
     pub(crate) health: Health,
+    /// The outcome of a preparation has not been reported yet: who was refused may come again.
+    pub(crate) room_changed: bool,
     /// A sync is asked for, whatever the mode says.
     pub(crate) sync_wanted: bool,
     /// The threads should end.

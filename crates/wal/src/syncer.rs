@@ -18,6 +18,8 @@ const RETRY_MS: u64 = 500;
 pub enum Progress {
     /// Records up to here may be acknowledged.
     Safe(Index),
+    /// A file was prepared, or the disk refused one: an append that was refused as `Full` or `NoSpace` may be tried again.
+    Room,
     /// Nothing that is not safe by now will be: what waits has an unknown outcome.
     Poisoned(Poisoned),
 }
@@ -78,6 +80,9 @@ fn write_blocks(
     let log = writer.log().clone();
     let now_ms = || clock.monotonic_ns() / 1_000_000;
     loop {
+        if log.room_changed() {
+            on_progress(Progress::Room);
+        }
         match writer.step(now_ms()) {
             Ok(Step::Moved) => on_progress(Progress::Safe(log.safe())),
             Ok(Step::Idle { due_ms }) => {

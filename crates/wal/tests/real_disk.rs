@@ -56,7 +56,7 @@ fn append_and_close(opened: Opened, count: u64) -> Vec<Vec<u8>> {
     );
     let last = *last.lock().unwrap();
     while log.safe() < last {
-        assert!(matches!(receiver.recv().unwrap(), Progress::Safe(_)));
+        assert!(!matches!(receiver.recv().unwrap(), Progress::Poisoned(_)));
     }
     syncer.stop().unwrap();
     assert_eq!(log.synced(), last);
@@ -120,4 +120,22 @@ fn a_snapshot_beyond_the_log_is_refused() {
         &mut |_| Ok(()),
     );
     assert!(matches!(refused, Err(wal::OpenError::Missing { wanted: Index(41), .. })));
+}
+
+#[test]
+fn who_was_refused_for_room_is_told_when_there_is_some() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = open(dir.path(), Mode::Always, 0, &mut Vec::new());
+    let log = opened.log.clone();
+    // Nobody prepares files yet, so the first one is used up.
+    let mut writer = opened.writer;
+    while log.append(Kind::Commands, |out| out.extend_from_slice(&[1; 9000])).is_ok() {
+        writer.step(0).unwrap();
+    }
+    let (sender, receiver) = mpsc::channel();
+    let syncer =
+        Syncer::start(writer, SystemClock::start(), move |progress| drop(sender.send(progress))).unwrap();
+    assert_eq!(receiver.recv(), Ok(Progress::Room));
+    log.append(Kind::Commands, |out| out.extend_from_slice(&[1; 9000])).unwrap();
+    syncer.stop().unwrap();
 }

@@ -1,0 +1,109 @@
+//! The committed files of every format version so far are read; today's are written as they always were.
+//!
+//! `PANDO_GOLDEN=write cargo test -p pando-wal --test formats today` writes those of today's version anew. Files of an older
+//! version are never written again.
+
+use env::disk::{Disk, RealDisk};
+use env::entropy::SeededEntropy;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wal::snapshot::{FileId, PIECE_BYTES, Snapshots};
+use wal::{Index, Kind, Mode, Settings};
+
+const RECORDS: [(Kind, &[u8]); 5] = [
+    (Kind::Commands, b"one"),
+    (Kind::Commands, b""),
+    (Kind::Ingest, b"eight by"),
+    (Kind::Checkpoint, b"nine byte"),
+    (Kind::Commands, &[0xa5; 600]),
+];
+const FILE: FileId = FileId { kind: 1, number: 2, generation: 3 };
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// Two blocks and the closing mark; a snapshot of one file with two pieces.
+fn write(dir: &Path) {
+    let settings = Settings {
+        mode: Mode::Always,
+        file_bytes: 8192,
+        waiting_bytes_max: 4096,
+        ready_files: 1,
+        spare_files_max: 0,
+    };
+    let mut entropy = SeededEntropy::new(1);
+    let log = dir.join("log");
+    let mut opened =
+        wal::open(Arc::new(RealDisk), &log, settings, &mut entropy, Index(0), &mut |_| Ok(())).unwrap();
+    for records in [&RECORDS[..2], &RECORDS[2..]] {
+        let mut batch = opened.log.batch();
+        for (kind, payload) in records {
+            batch.append(*kind, |out| out.extend_from_slice(payload)).unwrap();
+        }
+        drop(batch);
+        opened.writer.step(0).unwrap();
+    }
+    opened.writer.close().unwrap();
+    let mut snapshots = Snapshots::open(Arc::new(RealDisk), &dir.join("snapshot")).unwrap();
+    let mut draft = snapshots.draft();
+    let mut file = draft.create(FILE).unwrap();
+    file.write(&content()).unwrap();
+    draft.add(file.finish().unwrap());
+    snapshots.commit(draft, Index(4), b"what only the caller understands".to_vec()).unwrap();
+}
+
+fn content() -> Vec<u8> {
+    (0..PIECE_BYTES + 10).map(|n| (n / 1000) as u8).collect()
+}
+
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for folder in ["log", "snapshot"] {
+        for name in RealDisk.list(&dir.join(folder)).unwrap() {
+            let path = Path::new(folder).join(name);
+            found.insert(path.clone(), std::fs::read(dir.join(path)).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_version_is_read() {
+    for version in ["v1"] {
+        let dir = fixtures().join(version);
+        let mut found = Vec::new();
+        let read = wal::read(&RealDisk, &dir.join("log"), &mut |record| {
+            found.push((record.index, record.kind, record.payload.to_vec()));
+            Ok(())
+        });
+        assert_eq!(read.unwrap().unwrap().torn, 0);
+        let expected = (1..).zip(RECORDS).map(|(index, (kind, bytes))| (Index(index), kind, bytes.to_vec()));
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        // A copy, because opening makes names durable.
+        let copy = tempfile::tempdir().unwrap();
+        for (path, bytes) in files(&dir) {
+            std::fs::create_dir_all(copy.path().join(&path).parent().unwrap()).unwrap();
+            std::fs::write(copy.path().join(path), bytes).unwrap();
+        }
+        let snapshots = Snapshots::open(Arc::new(RealDisk), &copy.path().join("snapshot")).unwrap();
+        let manifest = snapshots.latest().unwrap();
+        assert_eq!((manifest.index, &*manifest.meta), (Index(4), &b"what only the caller understands"[..]));
+        let mut bytes = vec![0; content().len()];
+        snapshots.file(&manifest.files[0]).unwrap().read_all(&mut bytes).unwrap();
+        assert!(bytes == content() && manifest.files[0].id == FILE);
+    }
+}
+
+#[test]
+fn today_is_written_as_ever() {
+    let today = fixtures().join("v1");
+    if std::env::var("PANDO_GOLDEN").as_deref() == Ok("write") {
+        let _ = std::fs::remove_dir_all(&today);
+        write(&today);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    assert!(files(dir.path()) == files(&today), "a change of format needs a new version");
+}
