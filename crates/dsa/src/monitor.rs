@@ -23,6 +23,8 @@ pub struct Counters {
     pub entries: AtomicU64,
     /// Operations begun, by kind ([`OPERATIONS`]).
     pub operations: [AtomicU64; 10],
+    /// Searches that outlived their bundle and are not done yet.
+    pub searches_underway: AtomicU64,
     /// Bundles: reads of a socket that held at least one whole request.
     pub bundles: AtomicU64,
 }
@@ -48,8 +50,9 @@ impl Monitor {
     }
 }
 
-/// Adds to a counter that only this thread writes: a load and a store, no locked instruction.
+/// Adds to a counter that only this thread writes: a load and a store, no locked instruction. What is less than zero
+/// goes round, so that a count can sink.
 #[inline]
 pub(crate) fn count(counter: &AtomicU64, by: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
 }

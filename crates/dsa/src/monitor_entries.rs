@@ -19,8 +19,10 @@ const COUNTER_OBJECT: &str = "monitorCounterObject";
 /// Where a figure comes from.
 #[derive(Clone, Copy)]
 pub(crate) enum Measure {
-    /// Operations of one kind, by its place in [`OPERATIONS`].
-    Operation(usize),
+    /// Operations of one kind begun, by its place in [`OPERATIONS`].
+    Initiated(usize),
+    /// Operations of one kind that are done.
+    Completed(usize),
     /// Any number.
     Number(fn(&Dsa, Now) -> u64),
     /// Unix time in milliseconds, shown as generalized time.
@@ -31,7 +33,8 @@ impl Measure {
     /// The value, as an attribute holds it.
     pub(crate) fn take(self, dsa: &Dsa, now: Now) -> String {
         match self {
-            Measure::Operation(kind) => dsa.monitor.sum(|counters| &counters.operations[kind]).to_string(),
+            Measure::Initiated(kind) => initiated(dsa, kind).to_string(),
+            Measure::Completed(kind) => completed(dsa, kind).to_string(),
             Measure::Number(number) => number(dsa, now).to_string(),
             Measure::Time(unix_ms) => {
                 let mut text = Vec::new();
@@ -111,26 +114,42 @@ fn connections() -> [Item; 3] {
     ]
 }
 
-/// An operation counts as completed when its bundle has run. Of searches with long answers a few may still be
-/// sending; they are not told apart.
+/// Operations are done when their bundle is, but for searches under way.
 fn operations() -> Vec<Item> {
-    let both = |measure| vec![("monitorOpInitiated", measure), ("monitorOpCompleted", measure)];
-    let item = |name, description, measure| Item {
+    let item = |name, description, initiated, completed| Item {
         name,
         class: "monitorOperation",
         description,
-        measures: both(measure),
+        measures: vec![("monitorOpInitiated", initiated), ("monitorOpCompleted", completed)],
     };
-    let total = Measure::Number(|dsa, _| operations_of(dsa, |_| true));
-    let mut items = vec![item("cn=Operations".to_owned(), "Operations since the start", total)];
+    let mut items = vec![item(
+        "cn=Operations".to_owned(),
+        "Operations since the start",
+        Measure::Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| initiated(dsa, kind)).sum()),
+        Measure::Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| completed(dsa, kind)).sum()),
+    )];
     for (kind, name) in OPERATIONS.iter().enumerate() {
         items.push(item(
             format!("cn={name},cn=Operations"),
             "Operations of this kind",
-            Measure::Operation(kind),
+            Measure::Initiated(kind),
+            Measure::Completed(kind),
         ));
     }
     items
+}
+
+fn initiated(dsa: &Dsa, kind: usize) -> u64 {
+    dsa.monitor.sum(|counters| &counters.operations[kind])
+}
+
+fn completed(dsa: &Dsa, kind: usize) -> u64 {
+    let under_way = match OPERATIONS[kind] {
+        "Search" => sum(dsa, |counters| &counters.searches_underway),
+        _ => 0,
+    };
+    // A thread may count while another sums.
+    initiated(dsa, kind).saturating_sub(under_way)
 }
 
 fn statistics() -> [Item; 5] {
@@ -138,8 +157,9 @@ fn statistics() -> [Item; 5] {
         container("cn=Statistics", "What was sent"),
         counter("cn=Bytes,cn=Statistics", "Bytes of answers", |dsa, _| sum(dsa, |c| &c.bytes_out)),
         counter("cn=PDU,cn=Statistics", "Messages that answer requests", |dsa, _| {
-            let answered = operations_of(dsa, |name| !matches!(name, "Unbind" | "Abandon"));
-            answered + sum(dsa, |c| &c.entries)
+            let is_answered = |kind: &usize| !matches!(OPERATIONS[*kind], "Unbind" | "Abandon");
+            let ends: u64 = (0..OPERATIONS.len()).filter(is_answered).map(|kind| completed(dsa, kind)).sum();
+            ends + sum(dsa, |c| &c.entries)
         }),
         counter("cn=Entries,cn=Statistics", "Entries that searches returned", |dsa, _| {
             sum(dsa, |c| &c.entries)
@@ -195,7 +215,7 @@ fn memory() -> [Item; 12] {
         counter("cn=Resident,cn=Memory", "Of the whole process, 0 if the system does not say", |_, _| {
             env::host::resident_bytes().unwrap_or(0)
         }),
-        counter("cn=Limit,cn=Memory", "Beyond which adds are refused", |dsa, _| {
+        counter("cn=Limit,cn=Memory", "Beyond which the directory may not grow", |dsa, _| {
             dsa.config.store.memory_bytes_max
         }),
         counter("cn=Total,cn=Memory", "Of the directory", |dsa, _| dsa.shard.memory().total()),
@@ -225,11 +245,6 @@ fn counter(name: &str, description: &'static str, number: fn(&Dsa, Now) -> u64) 
 
 fn sum(dsa: &Dsa, which: impl Fn(&Counters) -> &AtomicU64) -> u64 {
     dsa.monitor.sum(which)
-}
-
-fn operations_of(dsa: &Dsa, is_counted: impl Fn(&str) -> bool) -> u64 {
-    let kinds = OPERATIONS.iter().enumerate().filter(|(_, name)| is_counted(name));
-    kinds.map(|(kind, _)| sum(dsa, |counters| &counters.operations[kind])).sum()
 }
 
 fn connections_open(dsa: &Dsa) -> u64 {

@@ -40,6 +40,8 @@ pub struct Session {
     pub(crate) identity: Identity,
     /// Searches that outlived their bundle, in turn.
     pub(crate) underway: VecDeque<Underway>,
+    /// Of them, those that the thread's counters know of.
+    underway_counted: usize,
     pub(crate) closing: bool,
 }
 
@@ -47,7 +49,12 @@ impl Session {
     /// Starts a session with a client that has not bound yet.
     pub fn new(worker: &mut Worker) -> Session {
         count(&worker.counters.connections_opened, 1);
-        Session { identity: worker.dsa.anonymous(), underway: VecDeque::new(), closing: false }
+        Session {
+            identity: worker.dsa.anonymous(),
+            underway: VecDeque::new(),
+            underway_counted: 0,
+            closing: false,
+        }
     }
 
     /// Takes complete messages from `input` and appends answers to `out`.
@@ -56,6 +63,7 @@ impl Session {
         let (consumed, needed) = bundle::run(self, worker, input, out);
         count(&worker.counters.bytes_in, consumed as u64);
         count(&worker.counters.bytes_out, (out.len() - before) as u64);
+        self.count_underway(worker);
         Feed { consumed, state: self.state(), needed }
     }
 
@@ -78,6 +86,7 @@ impl Session {
             }
         }
         count(&worker.counters.bytes_out, (out.len() - before) as u64);
+        self.count_underway(worker);
         self.state()
     }
 
@@ -91,8 +100,19 @@ impl Session {
     }
 
     /// Ends a session whose connection is gone.
-    pub fn close(self, worker: &mut Worker) {
+    pub fn close(mut self, worker: &mut Worker) {
+        self.underway.clear();
+        self.count_underway(worker);
         count(&worker.counters.connections_closed, 1);
+    }
+
+    #[inline]
+    fn count_underway(&mut self, worker: &Worker) {
+        let (before, now) = (self.underway_counted, self.underway.len());
+        if before != now {
+            count(&worker.counters.searches_underway, (now as u64).wrapping_sub(before as u64));
+            self.underway_counted = now;
+        }
     }
 
     /// Is the last thing in the out buffer only the first part of a message?

@@ -263,6 +263,37 @@ fn a_large_group_is_streamed() {
     assert_eq!(found.dns(), [GROUP]);
 }
 
+/// A search under way is initiated, but not completed until its end was written.
+#[test]
+fn a_search_under_way_is_not_completed() {
+    let mut client = Client::new();
+    add_group(&mut client, 100_000);
+    let mut observer = Client::of(&client.dsa);
+    observer.bind_root();
+    let mut under_way = |ms: u64| {
+        observer.now.monotonic_ns += ms * 1_000_000;
+        observer.worker.tick(observer.now);
+        let found = observer.read("cn=Search,cn=Operations,cn=Monitor", &["+"]);
+        let figure = |name| found.values(name).expect("it is there")[0].parse::<u64>().expect("a number");
+        figure("monitorOpInitiated") - figure("monitorOpCompleted")
+    };
+    assert_eq!(under_way(1000), 0);
+    let (_, input) = begin_search(&mut client, GROUP, Scope::Base, &["member"]);
+    let mut out = Vec::new();
+    let feed = client.session.feed(&mut client.worker, &input, &mut out);
+    assert_eq!(feed.state, State::Busy);
+    assert_eq!(under_way(1000), 1);
+    while client.session.step(&mut client.worker, &mut out) == State::Busy {
+        out.clear();
+    }
+    assert_eq!(under_way(1000), 0);
+    client.session.feed(&mut client.worker, &input, &mut out);
+    assert_eq!(under_way(1000), 1);
+    let Client { session, mut worker, .. } = client;
+    session.close(&mut worker);
+    assert_eq!(under_way(1000), 0, "its client is gone");
+}
+
 /// Entries that are large without a set of values fill the buffer only so far before it must be sent.
 #[test]
 fn large_entries_do_not_pile_up() {
