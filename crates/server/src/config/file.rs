@@ -48,11 +48,15 @@ impl Read {
     }
 }
 
-/// Reads the file at `path`.
+/// Reads the file at `path`. Relative names of files in it are relative to the folder that it lies in.
 pub fn read_file(path: &Path) -> Result<Read, Fault> {
     let file = path.display().to_string();
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(read(&file, &text)),
+        Ok(text) => {
+            let mut read = read(&file, &text);
+            read.config.locate_files(path.parent().unwrap_or(Path::new("")));
+            Ok(read)
+        }
         Err(error) => {
             Err(Fault { file: Some(file), place: None, message: format!("cannot be read: {error}") })
         }
@@ -220,5 +224,19 @@ mod tests {
         assert_eq!(faults("memory = off\nthreads = 2\n").len(), 1);
         assert!(faults("threads = \n")[0].starts_with("p.toml:1:"));
         assert_eq!(faults("limits = 3\n"), ["p.toml:1:1: unknown key `limits`"]);
+    }
+
+    #[test]
+    fn files_are_relative_to_the_file_that_names_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.toml");
+        let text = "root-password-file = \"etc/secret\"\nschema = [\"dvtds\", \"own.ldif\"]\nimport = \"/data.ldif\"\n";
+        std::fs::write(&file, text).unwrap();
+        let Ok(Read { config, .. }) = read_file(&file) else { panic!("it can be read") };
+        assert_eq!(config.root_password_file, Some(folder.path().join("etc/secret")));
+        assert_eq!(config.schema[0], "dvtds");
+        assert_eq!(Path::new(&config.schema[1]), folder.path().join("own.ldif"));
+        assert_eq!(config.import, Some("/data.ldif".into()));
+        assert_eq!(read("flags", text).config.root_password_file, Some("etc/secret".into()));
     }
 }

@@ -13,7 +13,7 @@ pub use keys::{KEYS, Key};
 pub use value::{Anonymous, Index, Listen};
 
 use crate::Options;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything that can be configured. `Default` is what an empty file means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +74,20 @@ impl Config {
     pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), String> {
         let key = keys::find(name).ok_or_else(|| keys::unknown(name))?;
         key.set(self, values).map_err(|(_, reason)| reason)
+    }
+
+    /// Takes relative names of files as relative to `folder`.
+    fn locate_files(&mut self, folder: &Path) {
+        for path in [&mut self.root_password_file, &mut self.import].into_iter().flatten() {
+            *path = folder.join(&*path);
+        }
+        let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());
+        for name in self.schema.iter_mut().filter(is_file) {
+            // A text joined to a path that is none of ours may not be one any more: then it stays as it is.
+            if let Ok(path) = folder.join(&*name).into_os_string().into_string() {
+                *name = path;
+            }
+        }
     }
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.
