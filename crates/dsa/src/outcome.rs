@@ -107,8 +107,10 @@ pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError)
         DescriptionError::Malformed => {
             (ResultCode::UndefinedAttributeType, format!("{shown} is not an attribute description"))
         }
-        DescriptionError::OptionsTooLong | DescriptionError::TooManyOptionSets => {
-            (ResultCode::AdminLimitExceeded, format!("attribute description {shown}: {error}"))
+        DescriptionError::LanguageRange
+        | DescriptionError::OptionsTooLong
+        | DescriptionError::TooManyOptionSets => {
+            (error.result_code(), format!("attribute description {shown}: {error}"))
         }
     }
 }

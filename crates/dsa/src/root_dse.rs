@@ -13,12 +13,13 @@ use store::derived::SUBSCHEMA_DN;
 pub(crate) const INTERNAL_DN: &str = "cn=Root DSE";
 
 /// Elective features (RFC 3674) that are there.
-const FEATURES: [&str; 5] = [
+const FEATURES: [&str; 6] = [
     "1.3.6.1.1.14",           // increment in modify, RFC 4525
     "1.3.6.1.4.1.4203.1.5.1", // "+" for all operational attributes, RFC 3673
     "1.3.6.1.4.1.4203.1.5.2", // "@class" for all attributes of a class, RFC 4529
     "1.3.6.1.4.1.4203.1.5.3", // absolute true and false filters, RFC 4526
     "1.3.6.1.4.1.4203.1.5.4", // language tags as attribute options, RFC 3866
+    "1.3.6.1.4.1.4203.1.5.5", // language ranges, RFC 3866
 ];
 
 /// Is this the DN of the root DSE?

@@ -19,6 +19,9 @@ pub enum DescriptionError {
     Malformed,
     /// No attribute type has this name or OID.
     UnknownType,
+    /// A language range where a language tag is needed (RFC 3866 section 2.2): `lang-de-` selects, it describes no
+    /// values.
+    LanguageRange,
     /// Too many or too long options in one description.
     OptionsTooLong,
     /// [`OPTION_SETS_MAX`] different sets are in use.
@@ -29,7 +32,9 @@ impl DescriptionError {
     /// The result code that tells a client.
     pub fn result_code(self) -> ResultCode {
         match self {
-            DescriptionError::Malformed | DescriptionError::UnknownType => ResultCode::UndefinedAttributeType,
+            DescriptionError::Malformed | DescriptionError::UnknownType | DescriptionError::LanguageRange => {
+                ResultCode::UndefinedAttributeType
+            }
             DescriptionError::OptionsTooLong | DescriptionError::TooManyOptionSets => {
                 ResultCode::AdminLimitExceeded
             }
@@ -42,6 +47,7 @@ impl fmt::Display for DescriptionError {
         f.write_str(match self {
             DescriptionError::Malformed => "not an attribute description",
             DescriptionError::UnknownType => "no such attribute type",
+            DescriptionError::LanguageRange => "a language range selects values, it cannot describe them",
             DescriptionError::OptionsTooLong => "too many attribute options",
             DescriptionError::TooManyOptionSets => "the server knows too many sets of attribute options",
         })
@@ -73,13 +79,15 @@ impl WantedOptions {
     /// Are all of them among `have`, a canonical text? A wanted `lang-de-` is a language range (RFC 3866 section 2.2).
     pub(crate) fn are_in(&self, have: &str) -> bool {
         let is_in_range = |option: &str, want: &str| {
-            want.starts_with("lang-")
-                && want.ends_with('-')
-                && (option.starts_with(want) || option == &want[..want.len() - 1])
+            is_language_range(want) && (option.starts_with(want) || option == &want[..want.len() - 1])
         };
         let Some(want) = &self.0 else { return true };
         want.split(';').all(|w| have.split(';').any(|h| h == w || is_in_range(h, w)))
     }
+}
+
+fn is_language_range(option: &str) -> bool {
+    option.starts_with("lang-") && option.ends_with('-')
 }
 
 /// All sets of options seen so far. Ids are given in order of arrival and never taken back.
@@ -117,6 +125,9 @@ impl OptionTable {
             return Ok(id);
         }
         let text: Arc<str> = canonical(options)?.into();
+        if text.split(';').any(is_language_range) {
+            return Err(DescriptionError::LanguageRange);
+        }
         let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = sets.by_text.get(&text) {
             return Ok(OptionsId(*id));
@@ -169,6 +180,15 @@ mod tests {
         assert_eq!(&*table.text(id), "lang-de;x-a");
         assert_eq!(table.intern(b"a;;b"), Err(DescriptionError::Malformed));
         assert_eq!(table.intern(b""), Ok(OptionsId::NONE));
+    }
+
+    #[test]
+    fn language_ranges_select_and_describe_nothing() {
+        let are_in = |want: &str, have: &str| WantedOptions::new(want.as_bytes()).unwrap().are_in(have);
+        assert!(are_in("lang-de-", "lang-de") && are_in("LANG-de-", "lang-de-ch;x-a"));
+        assert!(!are_in("lang-de-", "lang-den") && !are_in("lang-de", "lang-de-ch"));
+        assert!(are_in("lang-", "lang-fr") && !are_in("lang-", "x-lang-fr"));
+        assert_eq!(OptionTable::new().intern(b"x-a;lang-DE-"), Err(DescriptionError::LanguageRange));
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn s4_6_results_conform() {
         ((Replace, "objectClass", &["top"]), ObjectClassViolation),
         ((Add, "dc", &["x"]), ObjectClassViolation),
         ((Add, "nonsense", &["x"]), UndefinedAttributeType),
+        ((Add, "cn;lang-de-", &["x"]), UndefinedAttributeType),
         ((Replace, "entryUUID", &["x"]), ConstraintViolation),
     ] {
         let end = client.modify(ADA, &[change]);
