@@ -4,8 +4,11 @@
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Nesting of filters: `(!(!(...)))`.
 pub const FILTER_DEPTH_MAX: usize = 64;
-/// Filter items in one request, sets included.
-pub const FILTER_ITEMS_MAX: usize = 4096;
+/// Filter items in one request, sets and parts of substrings included. Clients send ORs of several thousand; a compiled
+/// item takes some 300 bytes.
+pub const FILTER_ITEMS_MAX: usize = 16 << 10;
+/// Bytes of one filter: a search under way keeps its assertion values.
+pub const FILTER_BYTES_MAX: usize = 1 << 20;
 /// Nesting of BER elements anywhere else.
 pub const BER_DEPTH_MAX: usize = 100;
 /// RDNs in one DN.
@@ -32,3 +35,4 @@ pub const LDIF_LINE_BYTES_MAX: usize = 64 << 20;
 const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
 const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");
 const _: () = assert!(FILTER_DEPTH_MAX <= BER_DEPTH_MAX);
+const _: () = assert!(FILTER_BYTES_MAX < MESSAGE_BYTES_MAX, "the longest filter must fit in a message");

@@ -4,7 +4,7 @@ use crate::ber::{self, Reader};
 use crate::error::Error;
 use crate::tag::{self, context, context_constructed};
 use model::filter::{Assertion, Extensible, Filter, Substrings};
-use model::limits::{FILTER_DEPTH_MAX, FILTER_ITEMS_MAX};
+use model::limits::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, FILTER_ITEMS_MAX};
 
 pub(crate) const AND: u8 = context_constructed(0);
 pub(crate) const OR: u8 = context_constructed(1);
@@ -35,7 +35,20 @@ pub fn decode(ber: &[u8]) -> Result<Filter<'_>, Error> {
 #[inline]
 pub(crate) fn read<'a>(reader: &mut Reader<'a>) -> Result<Filter<'a>, Error> {
     let mut items = 0;
+    if reader.rest().len() > FILTER_BYTES_MAX {
+        check_len(reader)?;
+    }
     read_at(reader, 1, &mut items)
+}
+
+#[cold]
+fn check_len(reader: &Reader<'_>) -> Result<(), Error> {
+    let mut ahead = *reader;
+    let (_, contents) = ahead.element()?;
+    match contents.len() > FILTER_BYTES_MAX {
+        true => Err(Error::limit(reader.offset(), "the filter is too long")),
+        false => Ok(()),
+    }
 }
 
 #[inline]
@@ -218,6 +231,13 @@ mod tests {
         };
         assert!(decode(&set(FILTER_ITEMS_MAX)).is_ok());
         assert_eq!(decode(&set(FILTER_ITEMS_MAX + 1)).unwrap_err().kind, Kind::Limit);
+        let long = |len| {
+            let mut out = Vec::new();
+            ber::put_tlv(&mut out, PRESENT, &vec![b'a'; len]);
+            out
+        };
+        assert!(decode(&long(FILTER_BYTES_MAX)).is_ok());
+        assert_eq!(decode(&long(FILTER_BYTES_MAX + 1)).unwrap_err().kind, Kind::Limit);
     }
 
     #[test]

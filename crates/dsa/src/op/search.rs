@@ -716,7 +716,8 @@ mod tests {
             (many(8), SLICE_CANDIDATES),
             (many(9), SLICE_CANDIDATES / 2),
             (Filter::Not(Box::new(Filter::And(vec![many(16), many(16)]))), SLICE_CANDIDATES / 4),
-            (many(model::limits::FILTER_ITEMS_MAX), 2),
+            (many(4096), 2),
+            (many(model::limits::FILTER_ITEMS_MAX), 1),
         ] {
             assert_eq!(slice_candidates(&filter), candidates, "{} items", items(&filter));
         }

@@ -154,8 +154,16 @@ fn s4_5_1_7_bounds() {
     let (all, _) = client.raw(&message(77, &[&search]));
     assert_eq!(found(77, all).end.code, AdminLimitExceeded);
     assert_eq!(people(&mut client, &nested(model::limits::FILTER_DEPTH_MAX - 2)), ["ada"]);
-    let wide =
-        proto::filter_string::parse(format!("(|{})", "(uid=ada)".repeat(4000)).as_bytes()).expect("a filter");
-    let search = search_for("dc=example", Scope::Subtree, wide.filter(), &[]);
-    assert_eq!(client.ask(&Request::Search(search), &[]).entries.len(), 1);
+    for (item, count, code, found) in [
+        ("(uid=ada)", 10_000, Success, 1),
+        ("(cn=a*l*e)", 3_000, Success, 1),
+        ("(uid=ada)", model::limits::FILTER_ITEMS_MAX + 1, AdminLimitExceeded, 0),
+        (&format!("(cn={})", "x".repeat(1000)), 1100, AdminLimitExceeded, 0),
+    ] {
+        let item = proto::filter_string::parse(item.as_bytes()).expect("a filter");
+        let wide = model::Filter::Or(vec![item.filter(); count]);
+        let search = search_for("dc=example", Scope::Subtree, wide, &[]);
+        let answer = client.ask(&Request::Search(search), &[]);
+        assert_eq!((answer.end.code, answer.entries.len()), (code, found), "{count} items");
+    }
 }
