@@ -77,9 +77,11 @@ def test_template_has_no_fault(tmp_path):
 
 
 def test_configuration_file(tmp_path):
-    (tmp_path / "root.password").write_text(SECRET)
-    (tmp_path / "data.ldif").write_text(f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n")
-    (tmp_path / "pando.toml").write_text(f"""suffix = ["{SUFFIX}", "o=second"]
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    (folder / "root.password").write_text(SECRET)
+    (folder / "data.ldif").write_text(f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n")
+    (folder / "pando.toml").write_text(f"""suffix = ["{SUFFIX}", "o=second"]
 listen = ["ldap://127.0.0.1:0", "ldap://127.0.0.1:0"]
 root-dn = "{ADMIN}"
 root-password-file = "root.password"
@@ -88,8 +90,8 @@ memory-max = "1GiB"
 [limits]
 size = 5
 """)
-    # Names of files are relative to where the server is started.
-    process = subprocess.Popen([PANDO, "serve", "--config", "pando.toml"], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    # Names of files are relative to the file that they stand in.
+    process = subprocess.Popen([PANDO, "serve", "--config", "etc/pando.toml"], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     urls = [process.stdout.readline().split()[1] for _ in range(2)]
     assert len(set(urls)) == 2
     for url in urls:
@@ -233,10 +235,18 @@ def test_memory_limit(server):
             break
     assert code and "memory" in code["info"], code
     assert number > 8 and here.resident < 512 << 20
-    # What is there can be read, and be deleted; then there is room again.
+    # What is there can be read, changed if it does not grow, and be deleted; then there is room again.
+    for _ in range(2):
+        for changed in range(number):
+            connection.modify_s(f"uid=m{changed},{PEOPLE}", [(ldap.MOD_REPLACE, "jpegPhoto", [os.urandom(1 << 20)])])
+    with pytest.raises(ldap.ADMINLIMIT_EXCEEDED):
+        connection.modify_s(f"uid=m0,{PEOPLE}", [(ldap.MOD_REPLACE, "jpegPhoto", [os.urandom(2 << 20)])])
     for gone in range(number):
         connection.delete_s(f"uid=m{gone},{PEOPLE}")
     assert len(connection.search_s(PEOPLE, ldap.SCOPE_ONELEVEL, attrlist=["1.1"])) == 3
+    connection.add_s(f"uid=m0,{PEOPLE}", [
+        ("objectClass", [b"inetOrgPerson"]), ("uid", [b"m0"]), ("cn", [b"x"]), ("sn", [b"x"]), ("jpegPhoto", [photo]),
+    ])
 
 
 # The end

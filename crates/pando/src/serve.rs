@@ -66,8 +66,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ATTR:eq[,pres,sub,ord]")]
     index: Vec<String>,
 
-    /// Memory that the directory may occupy, such as 8GiB; beyond it adds are refused with adminLimitExceeded
-    /// [default: 80 % of the machine's]
+    /// Memory that the directory may occupy, such as 8GiB; beyond it adds, and changes that make an entry larger, are
+    /// refused with adminLimitExceeded [default: 80 % of the machine's]
     #[arg(long, value_name = "BYTES")]
     memory_max: Option<String>,
 

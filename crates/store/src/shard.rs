@@ -30,6 +30,16 @@ const SLACK_PERCENT: u64 = 15;
 const CLEAN_FACTOR: u64 = 4;
 const CLEAN_BYTES_MIN: u64 = 64 << 10;
 
+/// What changes that do not grow an entry may take above the memory limit: this share of it, and so many bytes. A new
+/// version is written before the old one is cleaned away.
+const RESERVE_SHARE: u64 = 8;
+const RESERVE_BYTES: u64 = 16 << 20;
+/// When memory is short, the cleaner leaves less and moves more.
+const SLACK_SHORT_PERCENT: u64 = 5;
+const CLEAN_SHORT_FACTOR: u64 = 16;
+/// Bytes that it moves at once for a command that finds no room.
+const CLEAN_SHORT_BYTES: usize = 8 << 20;
+
 /// What a shard is made with. All of it is fixed for the shard's life.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -37,7 +47,7 @@ pub struct Settings {
     pub suffixes: Vec<String>,
     /// Attribute indexes.
     pub indexes: Vec<IndexSettings>,
-    /// Bytes of memory beyond which adds are refused.
+    /// Bytes of memory beyond which adds and changes that grow an entry are refused.
     pub memory_bytes_max: u64,
     /// Are entryUUID, times and names kept and shown?
     pub operational_attributes: bool,
@@ -272,7 +282,9 @@ impl Shard {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         let memory = settings.memory_bytes_max as usize;
         let entries_max = (memory / 32).clamp(1 << 16, 1 << 31);
-        let (heap, heap_writer) = Heap::create(memory + memory / 4 + (64 << 20), entries_max)?;
+        // Reserved, not taken: up to the limit, its reserve, and a note for each delete while old readers hold the rest.
+        let (heap, heap_writer) =
+            Heap::create(memory.saturating_mul(2).saturating_add(64 << 20), entries_max)?;
         let (dn_table, dn) = Table::create(entries_max)?;
         let (children, children_writer) = Postings::create(entries_max)?;
         let (indexes, indexes_writer) =
@@ -475,8 +487,12 @@ impl<'s> Writer<'s> {
         state.garbage.collect(&shard.readers);
         let written = state.heap.appended - state.cleaned_at;
         if written >= CLEAN_BYTES_MIN {
-            let budget = (written * CLEAN_FACTOR) as usize;
-            shard.heap.clean(&mut state.heap, &shard.readers, SLACK_PERCENT, budget);
+            let (slack, factor) = match self.bytes_used() > shard.settings.memory_bytes_max {
+                true => (SLACK_SHORT_PERCENT, CLEAN_SHORT_FACTOR),
+                false => (SLACK_PERCENT, CLEAN_FACTOR),
+            };
+            let state = &mut *self.state;
+            shard.heap.clean(&mut state.heap, &shard.readers, slack, (written * factor) as usize);
             state.cleaned_at = state.heap.appended;
             self.measure();
         }
@@ -499,17 +515,38 @@ impl<'s> Writer<'s> {
 
     /// Is there room for `bytes` more, in segments and under the memory limit?
     pub(crate) fn claim(&mut self, bytes: usize) -> Result<(), crate::Refused> {
-        let state = &mut *self.state;
-        let used = state.heap.bytes_used()
+        self.claim_within(bytes, self.shard.settings.memory_bytes_max)
+    }
+
+    /// As [`Writer::claim`], for a change: one that does not grow an entry has a reserve above the limit.
+    pub(crate) fn claim_change(&mut self, bytes: usize, grows: bool) -> Result<(), crate::Refused> {
+        let limit = self.shard.settings.memory_bytes_max;
+        self.claim_within(bytes, if grows { limit } else { limit + limit / RESERVE_SHARE + RESERVE_BYTES })
+    }
+
+    fn claim_within(&mut self, bytes: usize, limit: u64) -> Result<(), crate::Refused> {
+        let shard = self.shard;
+        let full = crate::Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+        if self.bytes_used() + bytes as u64 > limit {
+            // What deletes left is not cleaned away before as much is written. Segments that this empties are free
+            // when no reader looks at them any more: for a later command, if not for this one.
+            let heap = &mut self.state.heap;
+            shard.heap.clean(heap, &shard.readers, SLACK_SHORT_PERCENT, CLEAN_SHORT_BYTES);
+            if self.bytes_used() + bytes as u64 > limit {
+                return Err(full);
+            }
+        }
+        shard.heap.claim(&mut self.state.heap, &shard.readers, bytes).map_err(|_| full)
+    }
+
+    /// Bytes that count under the memory limit.
+    fn bytes_used(&self) -> u64 {
+        let state = &*self.state;
+        state.heap.bytes_used()
             + state.heap.bytes_slots()
             + self.shard.dn_table.bytes(&state.dn) as u64
             + self.shard.children.bytes(&state.children) as u64
-            + self.shard.memory.indexes.load(Ordering::Relaxed);
-        if used + bytes as u64 > self.shard.settings.memory_bytes_max {
-            return Err(crate::Refused::MemoryLimit { bytes_max: self.shard.settings.memory_bytes_max });
-        }
-        let claimed = self.shard.heap.claim(&mut state.heap, &self.shard.readers, bytes);
-        claimed.map_err(|_| crate::Refused::MemoryLimit { bytes_max: self.shard.settings.memory_bytes_max })
+            + self.shard.memory.indexes.load(Ordering::Relaxed)
     }
 }
 

@@ -127,8 +127,8 @@ pub const KEYS: &[Key] = &[
         form: "BYTES",
         many: false,
         default: "80 % of the machine's memory",
-        text: "Bytes that the directory may occupy; units KiB, MiB, GiB and TiB. Beyond it adds are refused with \
-               adminLimitExceeded.",
+        text: "Bytes that the directory may occupy; units KiB, MiB, GiB and TiB. Beyond it adds, and changes that make an \
+               entry larger, are refused with adminLimitExceeded; other changes and deletes go on.",
         set: |c, v| put(&mut c.memory_bytes_max, one(v, bytes).map(Some)),
     },
     Key {

@@ -350,9 +350,10 @@ impl Writer<'_> {
         } else {
             shard.schema.accept(entry)
         };
-        let values: usize =
-            (0..checked.len()).map(|at| checked.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
-        self.claim(2 * values + 4096 + edit.sets.iter().map(SetEdit::claim).sum::<usize>())?;
+        let values: usize = (0..checked.len()).map(|at| value_bytes(checked.values(at))).sum();
+        let claimed = 2 * values + 4096 + edit.sets.iter().map(SetEdit::claim).sum::<usize>();
+        let grows = edit.sets.iter().any(SetEdit::grows) || values > stored_bytes(old, edit);
+        self.claim_change(claimed, grows)?;
         let id = old.id.0;
         let kept: SmallVec<[(Description, ValueSet); 2]> =
             edit.sets.iter().filter(|s| s.count() > 0).map(|s| (s.description, s.set)).collect();
@@ -405,4 +406,19 @@ impl Writer<'_> {
             _ => self.index_change(old.id.0, description, std::iter::empty(), after),
         }
     }
+}
+
+/// Bytes of values, with what it takes to keep them.
+fn value_bytes<'v>(values: impl Iterator<Item = &'v [u8]>) -> usize {
+    values.map(|value| value.len() + 16).sum()
+}
+
+/// The same for what an entry has before an edit, without the sets that it keeps.
+fn stored_bytes(old: &EntryRef<'_>, edit: &Edit<'_>) -> usize {
+    let inline = old.slots().map(|values| match values {
+        Values::Inline(values) => value_bytes(values),
+        Values::Set(_) => 0,
+    });
+    let dropped = edit.sets.iter().filter(|set| set.dropped).map(|set| set.set.ber_bytes as usize);
+    value_bytes(old.shape.class_values.iter().map(|v| &**v)) + inline.chain(dropped).sum::<usize>()
 }

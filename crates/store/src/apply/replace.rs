@@ -59,9 +59,13 @@ impl Writer<'_> {
         stamp: Stamp,
     ) -> Result<(), Refused> {
         let shard = self.shard;
-        let mut bytes = 0;
-        for change in modify.changes {
+        let (mut bytes, mut before, mut after) = (0, 0, 0);
+        for (change, place) in modify.changes.iter().zip(places) {
             bytes += change.values[0].len() + 64;
+            after += change.values[0].len();
+            if let Values::Inline(values) = old.slot(*place) {
+                before += values.map(<[u8]>::len).sum::<usize>();
+            }
             if shard.settings.schema_check {
                 let value = std::iter::once(change.values[0]);
                 let checked =
@@ -69,7 +73,7 @@ impl Writer<'_> {
                 checked.map_err(Refused::Schema)?;
             }
         }
-        self.claim(bytes + old.len() + 4096)?;
+        self.claim_change(bytes + old.len() + 4096, after > before)?;
         for (change, place) in modify.changes.iter().zip(places) {
             if shard.indexes.cover(change.description.attribute_type)
                 && let Values::Inline(before) = old.slot(*place)

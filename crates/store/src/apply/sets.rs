@@ -32,6 +32,11 @@ impl<'v> SetEdit<'v> {
         if self.dropped { 0 } else { self.set.count as usize + self.adds.len() - self.removes.len() }
     }
 
+    /// Will it have more values than now?
+    pub(super) fn grows(&self) -> bool {
+        !self.dropped && self.adds.len() > self.removes.len()
+    }
+
     /// Bytes to claim.
     pub(super) fn claim(&self) -> usize {
         (self.adds.len() + self.removes.len()) * CHANGE_BYTES

@@ -302,6 +302,41 @@ fn memory_has_a_limit() {
     assert!(find(&shard, "dc=com", Scope::Subtree, &equality("uid", "p5")).len() == 1);
 }
 
+/// A full directory takes nothing more, but can be changed and shrunk: then there is room again.
+#[test]
+fn a_full_directory_can_be_changed_and_shrunk() {
+    let shard = populated();
+    let (long, same) = ("x".repeat(20_000), "y".repeat(20_000));
+    let fill = |from: usize| {
+        let big = |n: &usize| {
+            let dn = format!("cn=big {n},dc=com");
+            code(add(&shard, &dn, &[PERSON[0], PERSON[1], ("description", &[&long])])) == ResultCode::Success
+        };
+        (from..100_000).take_while(big).count()
+    };
+    let count = fill(0);
+    let give = |n: usize, value: &str| {
+        code(change(&shard, &format!("cn=big {n},dc=com"), ChangeKind::Replace, "description", &[value]))
+    };
+    // Three times as much is written as there is room for.
+    for n in 0..3 * count {
+        assert_eq!(
+            give(n % count, if n / count % 2 == 0 { &same } else { &long }),
+            ResultCode::Success,
+            "{n}"
+        );
+    }
+    assert_eq!(give(0, &"z".repeat(40_000)), ResultCode::AdminLimitExceeded);
+    assert_eq!(code(rename(&shard, "cn=big 1,dc=com", "cn=bug 1", true, None)), ResultCode::Success);
+    delete(&shard, "cn=bug 1,dc=com").unwrap();
+    for n in 2..count {
+        delete(&shard, &format!("cn=big {n},dc=com")).unwrap();
+    }
+    // Refused ones ask for the cleaner.
+    let again = (0..1000).map(|_| fill(count)).find(|added| *added > 0).expect("there is room");
+    assert!(again > count / 2, "{again} of {count}");
+}
+
 #[test]
 fn a_change_outdates_imported_stamps() {
     let shard = populated();
