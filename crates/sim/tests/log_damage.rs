@@ -271,3 +271,26 @@ fn what_was_read_after_a_failed_sync_is_durable_afterwards() {
     });
     assert_eq!(lost.count(), 0);
 }
+
+/// A release whose new name is not durable must not give the file away: power loss would bring the old name back, with
+/// the header of the new number.
+#[test]
+fn a_file_whose_release_is_not_durable_is_not_used_again() {
+    for seed in 0..20 {
+        let disk = SimDisk::new(seed);
+        let mut opened = open(&disk, 0).0;
+        (0..24).for_each(|n| append(&mut opened, &[n; 700]));
+        let at = disk.operations() + 2;
+        disk.set_faults(Faults { fail_at: Some((at, io::ErrorKind::Other)), ..Faults::default() });
+        opened.log.release(Index(12)).unwrap_err();
+        append(&mut opened, &[24; 700]);
+        let at = disk.operations() + 4;
+        disk.set_faults(Faults { power_at: Some(at), ..Faults::default() });
+        if let Some(preparation) = opened.log.wanted() {
+            opened.log.prepared(preparation.run());
+        }
+        drop(opened);
+        disk.lose_power();
+        assert!(open(&disk, 12).1.len() >= 12);
+    }
+}

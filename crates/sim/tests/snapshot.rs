@@ -115,7 +115,8 @@ fn run(seed: u64) {
 #[test]
 fn the_last_snapshot_is_whole_whatever_happens() {
     let seed = std::env::var("PANDO_SEED").ok().and_then(|seed| seed.parse().ok());
-    seed.map_or(0..SEEDS, |seed| seed..seed + 1).for_each(run);
+    let seeds = std::env::var("PANDO_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
+    seed.map_or(0..seeds, |seed| seed..seed + 1).for_each(run);
 }
 
 #[test]

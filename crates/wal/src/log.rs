@@ -159,7 +159,7 @@ impl Log {
     /// did. They are kept for use again, or removed when there are enough. Returns how many were freed.
     ///
     /// # Errors
-    /// What the disk says. Files that were not freed are tried again by the next release.
+    /// What the disk says. Files that were not freed are freed by the next release, or after the next start.
     pub fn release(&self, up_to: Index) -> io::Result<usize> {
         let mut freed = 0;
         loop {
@@ -175,13 +175,14 @@ impl Log {
             } else {
                 self.disk.remove(&old)?;
             }
-            // One at a time, so that no crash leaves a gap between those that are there.
+            // One at a time, so that no crash leaves a gap between those that are there. A spare is used only when a crash
+            // cannot bring its old name back: that of a file which its header would not fit.
             let synced = self.disk.sync_dir(&self.dir);
             let mut state = self.lock();
             state.full.pop_front();
+            synced?;
             state.spares.extend(keep.then_some(file.number));
             freed += 1;
-            synced?;
         }
         Ok(freed)
     }

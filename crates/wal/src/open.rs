@@ -126,6 +126,8 @@ fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Opt
     for &number in &folder.stray {
         disk.remove(&path(&folder.dir, number, Role::Log))?;
     }
+    // Also the names of spares: one is used only when a crash cannot bring its old name back.
+    disk.sync_dir(&folder.dir)?;
     let Some(end) = end else { return Ok(None) };
     if end.has_torn_files() {
         // Their blocks could follow once the log has grown up to them: such files must be prepared anew. The newest
@@ -136,7 +138,6 @@ fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Opt
         }
     }
     wipe(&folder.files[end.file].0, &end)?;
-    disk.sync_dir(&folder.dir)?;
     for (file, _) in &folder.files[..=end.file] {
         if end.mark.file <= file.number() {
             let begin = if end.mark.file == file.number() { end.mark } else { file.begin() };
