@@ -1,7 +1,6 @@
 //! What must wait until no reader can need it: removals from indexes, and ids.
 
 use crate::record::EntryRef;
-use crate::segment::NODE;
 use crate::shard::{ReadPoint, Writer};
 use std::collections::VecDeque;
 
@@ -11,8 +10,10 @@ const RUN_MAX: usize = 20_000;
 /// A removal that is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Later {
-    /// The object with this id is removed and unreachable: forget it, its id is free.
+    /// The entry with this id is removed and unreachable: forget it, its id is free.
     Forget(u32),
+    /// The same, of a tree node.
+    ForgetNode(u32),
     /// The entry no longer has this DN.
     Dn { tag: u32, id: u32 },
     /// The entry is no longer below this superior.
@@ -62,6 +63,7 @@ impl Writer<'_> {
         let (shard, view) = (self.shard, self.view());
         match what {
             Later::Forget(id) => shard.heap.forget(&mut self.state.heap, id),
+            Later::ForgetNode(id) => shard.heap.forget_node(&mut self.state.heap, id),
             Later::Dn { tag, id } => {
                 let still = self.any_version(id, oldest, |at, entry| {
                     let mut key = Vec::new();
@@ -91,9 +93,8 @@ impl Writer<'_> {
     ) -> bool {
         let shard = self.shard;
         shard.heap.any_version(id, oldest, |object, sequence| {
-            let is_entry = object.flags & NODE == 0;
             let at = ReadPoint { shard, sequence };
-            is_entry && test(at, &EntryRef::new(id, object.flags, object.payload, &shard.shapes))
+            test(at, &EntryRef::new(id, object.flags, object.payload, &shard.shapes))
         })
     }
 }

@@ -125,7 +125,7 @@ impl<'a> ReadPoint<'a> {
         entry.shape.position(Description::plain(attribute_type)).is_some()
     }
 
-    fn name(self, number: u32) -> &'a [u8] {
+    pub(crate) fn name(self, number: u32) -> &'a [u8] {
         self.shard.names.at(number as usize).map_or(b"", |name| name)
     }
 }

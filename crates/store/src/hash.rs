@@ -282,6 +282,13 @@ impl Table {
     }
 }
 
+impl TableWriter {
+    /// Segments that were split or rebuilt are room again: there are no readers yet.
+    pub(crate) fn nobody_reads(&mut self) {
+        self.free.extend(self.retired.drain(..).map(|(_, number)| number));
+    }
+}
+
 /// The table's reserved room is used up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;

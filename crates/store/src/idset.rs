@@ -152,7 +152,6 @@ impl IdSet {
     }
 
     /// Is it a member?
-    #[cfg(test)]
     pub(crate) fn contains<'a>(&self, id: u32, read_point: impl Into<Held<'a>>) -> bool {
         let read_point = read_point.into();
         let mut out = Vec::new();

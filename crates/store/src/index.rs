@@ -10,6 +10,7 @@ use crate::idset::IdSet;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::record::{EntryRef, Values};
 use crate::refused::Refused;
+use crate::restore::Sink;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::{self, TreeWriter};
 use crate::values::SetPosition;
@@ -263,25 +264,94 @@ impl AttributeIndex {
 
     /// The keys of one value.
     fn push_keys(&self, view: ReadPoint<'_>, value: &[u8], out: &mut Vec<Key>) {
-        let (schema, mut normal) = (&view.shard.schema, Vec::new());
+        self.each_key(view, value, &mut Vec::new(), &mut |key| out.push(key));
+    }
+
+    fn each_key(&self, view: ReadPoint<'_>, value: &[u8], normal: &mut Vec<u8>, each: &mut impl FnMut(Key)) {
+        let schema = &view.shard.schema;
         let definition = schema.attribute_type(self.attribute_type);
-        if self.equality.is_some()
-            && schema.normalise_equality(self.attribute_type, value, &mut normal).is_ok()
-        {
-            out.push(Key::Equality(view.shard.value_hash(&normal)));
+        normal.clear();
+        if self.equality.is_some() && schema.normalise_equality(self.attribute_type, value, normal).is_ok() {
+            each(Key::Equality(view.shard.value_hash(normal)));
         }
         normal.clear();
         if let (Some(_), Some(rule)) = (&self.substring, definition.substring)
-            && rule.normalise_value(schema, value, &mut normal).is_ok()
+            && rule.normalise_value(schema, value, normal).is_ok()
         {
-            out.extend(trigrams(view, &normal).map(Key::Substring));
+            trigrams(view, normal).for_each(|hash| each(Key::Substring(hash)));
         }
         normal.clear();
         if let (Some(_), Some(rule)) = (&self.ordering, definition.ordering)
-            && rule.ordering_key(schema, value, &mut normal).is_ok()
+            && rule.ordering_key(schema, value, normal).is_ok()
         {
-            out.push(Key::Ordering(prefix(&normal)));
+            each(Key::Ordering(prefix(normal)));
         }
+    }
+}
+
+/// What making keys needs, to be used again.
+#[derive(Default)]
+pub(crate) struct KeyScratch {
+    normal: Vec<u8>,
+}
+
+impl Indexes {
+    /// The indexes with this number.
+    pub(crate) fn at(&self, number: u16) -> &AttributeIndex {
+        &self.all[usize::from(number)]
+    }
+
+    /// How many attributes have indexes.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Hands every key that values of a type have in some index to `each`, with the number of the index; the same
+    /// one may come twice.
+    pub(crate) fn each_key<'v>(
+        &self,
+        view: ReadPoint<'_>,
+        attribute_type: TypeId,
+        values: impl Iterator<Item = &'v [u8]>,
+        scratch: &mut KeyScratch,
+        each: &mut impl FnMut(u16, Key),
+    ) {
+        let Some(numbers) = self.by_type.get(attribute_type.0 as usize).filter(|n| !n.is_empty()) else {
+            return;
+        };
+        for (at, value) in values.enumerate() {
+            for &number in numbers {
+                let index = &self.all[number as usize];
+                if at == 0 && index.presence.is_some() {
+                    each(number, Key::Presence);
+                }
+                index.each_key(view, value, &mut scratch.normal, &mut |key| each(number, key));
+            }
+        }
+    }
+
+    /// What the keys of each index go into, when nobody reads yet: equality, substring, presence.
+    pub(crate) fn sinks<'s>(&'s self, writers: &'s mut IndexesWriter) -> impl Iterator<Item = [Sink<'s>; 3]> {
+        fn postings<'s>(index: &'s Option<Postings>, writer: &'s mut Option<PostingsWriter>) -> Sink<'s> {
+            match (index, writer) {
+                (Some(index), Some(writer)) => Sink::Postings(index, writer),
+                _ => Sink::Nothing,
+            }
+        }
+        self.all.iter().zip(writers).map(|(index, writer)| {
+            [
+                postings(&index.equality, &mut writer.equality),
+                postings(&index.substring, &mut writer.substring),
+                index.presence.as_ref().map_or(Sink::Nothing, Sink::Ids),
+            ]
+        })
+    }
+}
+
+/// Ordering keys by index, for [`Writer::finish_load`].
+pub(crate) fn gather(writers: &mut IndexesWriter, keys: Vec<Vec<(u64, u32)>>) {
+    for (writer, keys) in writers.iter_mut().zip(keys) {
+        writer.unsorted = keys;
     }
 }
 
@@ -382,7 +452,7 @@ impl<'s> Writer<'s> {
                 };
                 let change = tree_root(root, &mut tree)
                     .and_then(|root| tree.insert(root, (prefix, &id.to_be_bytes())));
-                removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+                removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
                 change.map(|_| ()).map_err(|_| full(Full))
             }
             _ => unreachable!("keys are made by the index that takes them"),
@@ -425,7 +495,7 @@ impl<'s> Writer<'s> {
         let writer = &mut self.state.heap;
         let mut tree = TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed };
         tree.remove(root, (prefix, &id.to_be_bytes())).expect("removing makes no node");
-        removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
     }
 
     /// Takes a key away for good, unless a version of the entry that a reader may see has it.

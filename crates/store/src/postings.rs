@@ -60,6 +60,13 @@ pub(crate) struct PostingsWriter {
     members: usize,
 }
 
+impl PostingsWriter {
+    /// As [`TableWriter::nobody_reads`].
+    pub(crate) fn nobody_reads(&mut self) {
+        self.table.nobody_reads();
+    }
+}
+
 impl Postings {
     pub(crate) fn create(entries_max: usize) -> std::io::Result<(Postings, PostingsWriter)> {
         let (table, writer) = Table::create(entries_max)?;

@@ -107,6 +107,41 @@ impl<'a> EntryRef<'a> {
         EntryRef { id: EntryId(id), shape, flags, payload }
     }
 
+    /// A stored entry whose bytes are not trusted: all that the other functions rely on is looked at, but for the
+    /// trees of its sets. `names` is the number of names.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(crate) fn checked(
+        id: u32,
+        flags: u8,
+        payload: &'a [u8],
+        shapes: &'a Shapes,
+        names: usize,
+    ) -> Result<EntryRef<'a>, &'static str> {
+        if payload.len() < values_at(flags) {
+            return Err("a record is cut off");
+        }
+        let number = u32::from_le_bytes([payload[0], payload[1], payload[2], 0]);
+        let shape = shapes.find(number).ok_or("a record has a shape that does not exist")?;
+        let entry = EntryRef { id: EntryId(id), shape, flags, payload };
+        let stamps = entry.stamps();
+        if stamps.creator.max(stamps.modified.map_or(0, |(_, name)| name)) as usize >= names {
+            return Err("a record has a name that does not exist");
+        }
+        let mut rest = &payload[values_at(flags)..];
+        for (at, slot) in shape.slots.iter().enumerate() {
+            let is_naming = shape.naming.contains(&(at as u16));
+            rest = checked_slot(slot.form, rest, is_naming).ok_or("the values of a record are cut off")?;
+        }
+        if rest.is_empty() { Ok(entry) } else { Err("a record is longer than its values") }
+    }
+
+    /// The superior's id in the bytes of a record, if they are long enough.
+    pub(crate) fn parent_in(payload: &[u8]) -> Option<u32> {
+        Some(u32::from_le_bytes(payload.get(3..7)?.try_into().expect("four bytes")))
+    }
+
     /// The superior's id; 0 for the root of a naming context.
     #[inline]
     pub fn parent(&self) -> EntryId {
@@ -138,9 +173,7 @@ impl<'a> EntryRef<'a> {
 
     #[inline]
     fn values_at(&self) -> usize {
-        FIXED
-            + if self.flags & MODIFIED != 0 { 11 } else { 0 }
-            + if self.flags & CREATOR != 0 { 3 } else { 0 }
+        values_at(self.flags)
     }
 
     /// All values, slot by slot in the order of the shape.
@@ -206,6 +239,37 @@ impl<'a> EntryRef<'a> {
             Form::Many => split_value(&rest[2..]).0,
             Form::Set => unreachable!("a naming attribute is never kept as a set"),
         }
+    }
+}
+
+/// Where values begin in a record with these flags.
+#[inline]
+fn values_at(flags: u8) -> usize {
+    FIXED + if flags & MODIFIED != 0 { 11 } else { 0 } + if flags & CREATOR != 0 { 3 } else { 0 }
+}
+
+/// What is behind a slot, if the slot is whole.
+fn checked_slot(form: Form, bytes: &[u8], is_naming: bool) -> Option<&[u8]> {
+    match form {
+        Form::One => checked_value(bytes),
+        Form::Many => {
+            let count = u16::from_le_bytes([*bytes.first()?, *bytes.get(1)?]);
+            if count == 0 && is_naming {
+                return None;
+            }
+            (0..count).try_fold(&bytes[2..], |rest, _| checked_value(rest))
+        }
+        Form::Set => bytes.get(SET_BYTES..),
+    }
+}
+
+fn checked_value(bytes: &[u8]) -> Option<&[u8]> {
+    match *bytes.first()? {
+        255 => {
+            let len = u32::from_le_bytes([*bytes.get(1)?, *bytes.get(2)?, *bytes.get(3)?, 0]);
+            bytes.get(4 + len as usize..)
+        }
+        len => bytes.get(1 + usize::from(len)..),
     }
 }
 

@@ -268,7 +268,7 @@ impl<'a> ReadPoint<'a> {
         Ok(self.shard.target(id.0, keys, start))
     }
 
-    fn find(self, parent: u32, key: &[u8]) -> Option<EntryId> {
+    pub(crate) fn find(self, parent: u32, key: &[u8]) -> Option<EntryId> {
         let tag = self.shard.dn_tag(parent, key);
         self.lookup_key(parent, tag, key, b"", &mut Vec::new()).map(|entry| entry.id)
     }
@@ -584,6 +584,18 @@ fn push_avas<'v>(
     out.push(keys.len() as u8);
     keys.iter().for_each(|key| out.extend_from_slice(key));
     Ok(())
+}
+
+/// Appends the key of a stored entry's RDN, whatever was stored.
+pub(crate) fn push_rdn(schema: &Schema, entry: &EntryRef<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    let type_at = |at: usize| entry.shape.slots[at].description.attribute_type;
+    match (entry.naming().next(), entry.shape.naming.len()) {
+        (Some((at, value)), 1) => {
+            out.push(1);
+            push_ava(schema, type_at(at), value, out)
+        }
+        _ => push_avas(schema, entry.naming().map(|(at, value)| (type_at(at), value)), out),
+    }
 }
 
 #[inline]

@@ -3,18 +3,25 @@
 //!
 //! ```text
 //! address   offset into the reserved region: 19 bits of segment, 21 bits inside it
-//! slot      one word per object id: address of the newest version, 0 = no object
+//! slot      one word per id: address of the newest version, 0 = no object; entries and nodes have ids of their own
 //! object    u8 flags | u16 or u32 length, header included | u32 id | [u48 sequence | u40 older version] | payload
 //! flags     1 versioned   2 long (u32 length)   4 node   8 removed (no payload)   16.. the payload's own
 //! ```
 //! An object without a version is older than every reader. Objects longer than a segment take a run of segments.
-//! Numbers are little-endian, nothing is aligned.
+//! Numbers are little-endian, nothing is aligned. The first 64 bytes of a segment are its header, which makes what
+//! was written to it so far a file as it stands: docs/formats/segment.md.
 
 use crate::readers::Readers;
-use crate::sync::{Ordering, Words, prefetch};
+use crate::sync::{AtomicU32, Ordering, Words, prefetch};
 use env::memory::Region;
 use std::collections::VecDeque;
 use std::io;
+
+mod open;
+mod sealed;
+
+pub(crate) use open::Bounds;
+pub(crate) use sealed::{Part, Sealed};
 
 /// Bytes of a segment.
 pub(crate) const SEGMENT: usize = 2 << 20;
@@ -27,13 +34,16 @@ const REMOVED: u8 = 8;
 const VERSION_BYTES: usize = 6 + 5;
 /// Objects whose slots are asked for together when a segment is emptied.
 const CLEANED_TOGETHER: usize = 16;
-/// Where the first object lies: address 0 is no address.
-const FIRST: usize = 64;
+/// Where the first object lies, behind the header: address 0 is no address.
+pub(crate) const FIRST: usize = 64;
 
 /// Segments and slots.
 pub(crate) struct Heap {
     region: Region,
     slots: Words,
+    node_slots: Words,
+    /// Checkpoints that are under way: while there are any, what the cleaner moves keeps a link to where it was.
+    checkpoints: AtomicU32,
 }
 
 /// A version of an object, as a reader sees it.
@@ -54,6 +64,32 @@ struct Account {
     last_death: u64,
     /// Segments of the run that begins here; 0 for the tail of a run or a free segment.
     run: u32,
+    /// Which of all segments ever begun it is: a number is used again, this never.
+    serial: u64,
+}
+
+/// Ids of one kind of object.
+struct Ids {
+    next: u32,
+    free: Vec<u32>,
+    max: u32,
+}
+
+impl Ids {
+    fn new(max: usize) -> Ids {
+        Ids { next: 1, free: vec![], max: max as u32 - 1 }
+    }
+
+    fn allocate(&mut self) -> Result<u32, HeapFull> {
+        if let Some(id) = self.free.pop() {
+            return Ok(id);
+        }
+        if self.next == self.max {
+            return Err(HeapFull);
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
 }
 
 /// The writer's side of the heap.
@@ -63,9 +99,10 @@ pub(crate) struct HeapWriter {
     offset: usize,
     free: Vec<u32>,
     retired: VecDeque<(u64, u32)>,
-    ids_next: u32,
-    ids_free: Vec<u32>,
-    ids_max: u32,
+    ids: Ids,
+    node_ids: Ids,
+    /// Serial of the segment that is begun next.
+    serial: u64,
     /// Bytes appended, and of those by the cleaner: write amplification is their ratio.
     pub(crate) appended: u64,
     pub(crate) moved: u64,
@@ -80,27 +117,32 @@ pub(crate) struct HeapWriter {
 pub(crate) struct HeapFull;
 
 impl Heap {
-    /// A heap of at most `bytes_max` bytes and `ids_max` objects.
+    /// A heap of at most `bytes_max` bytes, `ids_max` entries and as many nodes.
     pub(crate) fn create(bytes_max: usize, ids_max: usize) -> io::Result<(Heap, HeapWriter)> {
         let bytes_max = bytes_max.clamp(16 * SEGMENT, 1 << 40);
         let ids_max = ids_max.clamp(1 << 16, 1 << 31);
-        let heap = Heap { region: Region::reserve(bytes_max, true)?, slots: Words::reserve(ids_max, true)? };
-        let first = Account { used: FIRST as u32, run: 1, ..Account::default() };
-        let writer = HeapWriter {
-            accounts: vec![first],
+        let heap = Heap {
+            region: Region::reserve(bytes_max, true)?,
+            slots: Words::reserve(ids_max, true)?,
+            node_slots: Words::reserve(ids_max, true)?,
+            checkpoints: AtomicU32::new(0),
+        };
+        let mut writer = HeapWriter {
+            accounts: vec![Account::default()],
             current: 0,
             offset: FIRST,
             free: vec![],
             retired: VecDeque::new(),
-            ids_next: 1,
-            ids_free: vec![],
-            ids_max: ids_max as u32 - 1,
+            ids: Ids::new(ids_max),
+            node_ids: Ids::new(ids_max),
+            serial: 1,
             appended: 0,
             moved: 0,
             live: 0,
             used: 0,
             cleaning: None,
         };
+        heap.begin_segment(&mut writer, 0, 1);
         Ok((heap, writer))
     }
 
@@ -113,7 +155,13 @@ impl Heap {
         unsafe { std::slice::from_raw_parts(self.region.base().as_ptr().add(address), len) }
     }
 
-    /// Asks for the slot of an object.
+    /// The slots of entries or of nodes.
+    #[inline]
+    fn slots(&self, flags: u8) -> &Words {
+        if flags & NODE == 0 { &self.slots } else { &self.node_slots }
+    }
+
+    /// Asks for the slot of an entry.
     #[inline]
     pub(crate) fn prefetch_slot(&self, id: u32) {
         if let Some(slot) = self.slots.get(id as usize) {
@@ -121,7 +169,7 @@ impl Heap {
         }
     }
 
-    /// Asks for the first two cache lines of an object.
+    /// Asks for the first two cache lines of an entry.
     #[inline]
     pub(crate) fn prefetch_object(&self, id: u32) {
         if let Some(slot) = self.slots.get(id as usize) {
@@ -132,10 +180,21 @@ impl Heap {
         }
     }
 
-    /// The version of an object at `sequence`. The caller holds a read point at that sequence.
+    /// The version of an entry at `sequence`. The caller holds a read point at that sequence.
     #[inline]
     pub(crate) fn read(&self, id: u32, sequence: u64) -> Option<Object<'_>> {
-        let mut address = self.slots.get(id as usize)?.load(Ordering::Acquire) as usize;
+        self.version(self.slots.get(id as usize)?.load(Ordering::Acquire), sequence)
+    }
+
+    /// The version of a node at `sequence`. The caller holds a read point at that sequence.
+    #[inline]
+    pub(crate) fn read_node(&self, id: u32, sequence: u64) -> Option<Object<'_>> {
+        self.version(self.node_slots.get(id as usize)?.load(Ordering::Acquire), sequence)
+    }
+
+    #[inline(always)]
+    fn version(&self, newest: u64, sequence: u64) -> Option<Object<'_>> {
+        let mut address = newest as usize;
         while address != 0 {
             let header = self.header(address);
             if header.sequence <= sequence {
@@ -153,7 +212,7 @@ impl Heap {
         None
     }
 
-    /// Does `test` say yes to a version that a reader at `oldest` or later may see? It is given a sequence at which
+    /// Does `test` say yes to a version of an entry that a reader at `oldest` or later may see? It is given a sequence at which
     /// the version is the one to see. Writer only, and no reader is older than `oldest`.
     pub(crate) fn any_version(
         &self,
@@ -202,43 +261,57 @@ impl Heap {
         u32_at(self.bytes(address, 9), if flags & LONG != 0 { 5 } else { 3 })
     }
 
-    /// A new object id.
+    /// A new id for an entry.
     pub(crate) fn allocate_id(&self, writer: &mut HeapWriter) -> Result<u32, HeapFull> {
-        if let Some(id) = writer.ids_free.pop() {
-            return Ok(id);
-        }
-        if writer.ids_next == writer.ids_max {
-            return Err(HeapFull);
-        }
-        writer.ids_next += 1;
-        Ok(writer.ids_next - 1)
+        writer.ids.allocate()
+    }
+
+    /// A new id for a node.
+    pub(crate) fn allocate_node(&self, writer: &mut HeapWriter) -> Result<u32, HeapFull> {
+        writer.node_ids.allocate()
     }
 
     /// Writes a version of an object and makes it the newest. `sequence` 0 means that no reader can be older.
     /// Room must have been claimed with [`Heap::claim`].
     pub(crate) fn put(&self, writer: &mut HeapWriter, id: u32, flags: u8, sequence: u64, payload: &[u8]) {
-        let slot = &self.slots[id as usize];
+        let slot = &self.slots(flags)[id as usize];
         let older = slot.load(Ordering::Relaxed) as usize;
-        let address = self.append(writer, id, flags, sequence, older, payload);
+        let version = (sequence != 0).then_some((sequence, older));
+        let address = self.append(writer, id, flags, version, payload);
         slot.store(address as u64, Ordering::Release);
         if older != 0 {
             self.bury(writer, older, sequence);
         }
     }
 
-    /// Writes that an object is no more. Readers of earlier sequences still see it.
+    /// Writes that an entry is no more. Readers of earlier sequences still see it.
     pub(crate) fn put_removed(&self, writer: &mut HeapWriter, id: u32, sequence: u64) {
         self.put(writer, id, REMOVED, sequence, &[]);
     }
 
-    /// Forgets a removed object that no reader can see any more. The id is free again.
+    /// Writes that a node is no more. Readers of earlier sequences still see it.
+    pub(crate) fn put_removed_node(&self, writer: &mut HeapWriter, id: u32, sequence: u64) {
+        self.put(writer, id, REMOVED | NODE, sequence, &[]);
+    }
+
+    /// Forgets a removed entry that no reader can see any more. The id is free again.
     pub(crate) fn forget(&self, writer: &mut HeapWriter, id: u32) {
-        let slot = &self.slots[id as usize];
+        self.forget_in(writer, &self.slots, id);
+        writer.ids.free.push(id);
+    }
+
+    /// Forgets a removed node that no reader can see any more. The id is free again.
+    pub(crate) fn forget_node(&self, writer: &mut HeapWriter, id: u32) {
+        self.forget_in(writer, &self.node_slots, id);
+        writer.node_ids.free.push(id);
+    }
+
+    fn forget_in(&self, writer: &mut HeapWriter, slots: &Words, id: u32) {
+        let slot = &slots[id as usize];
         let address = slot.load(Ordering::Relaxed) as usize;
         assert!(self.header(address).flags & REMOVED != 0, "only a removed object is forgotten");
         slot.store(0, Ordering::Release);
         self.bury(writer, address, 0);
-        writer.ids_free.push(id);
     }
 
     /// Makes sure that `bytes` of objects can be written without failing.
@@ -269,12 +342,11 @@ impl Heap {
         writer: &mut HeapWriter,
         id: u32,
         flags: u8,
-        sequence: u64,
-        older: usize,
+        link: Option<(u64, usize)>,
         payload: &[u8],
     ) -> usize {
         let mut header = [0u8; 9 + VERSION_BYTES];
-        let version = if sequence == 0 { 0 } else { VERSION_BYTES };
+        let version = if link.is_some() { VERSION_BYTES } else { 0 };
         let long = payload.len() + 7 + version > usize::from(u16::MAX);
         let fixed = if long { 9 } else { 7 };
         let len = fixed + version + payload.len();
@@ -285,7 +357,7 @@ impl Heap {
             header[1..3].copy_from_slice(&(len as u16).to_le_bytes());
         }
         header[fixed - 4..fixed].copy_from_slice(&id.to_le_bytes());
-        if version > 0 {
+        if let Some((sequence, older)) = link {
             header[fixed..fixed + 6].copy_from_slice(&sequence.to_le_bytes()[..6]);
             header[fixed + 6..fixed + 11].copy_from_slice(&older.to_le_bytes()[..5]);
         }
@@ -315,13 +387,11 @@ impl Heap {
                 Some(number) => number as usize,
                 None => writer.accounts.len(),
             };
-            let fresh = Account { used: FIRST as u32, run: 1, ..Account::default() };
             if writer.current == writer.accounts.len() {
                 assert!((writer.current + 1) * SEGMENT <= self.region.len(), "room was claimed");
-                writer.accounts.push(fresh);
-            } else {
-                writer.accounts[writer.current] = fresh;
+                writer.accounts.push(Account::default());
             }
+            self.begin_segment(writer, writer.current, 1);
             writer.offset = FIRST;
         }
         let address = writer.current * SEGMENT + writer.offset;
@@ -340,8 +410,22 @@ impl Heap {
         assert!(end * SEGMENT <= self.region.len(), "room was claimed");
         writer.accounts.resize(end, Account::default());
         writer.accounts[first..first + segments].fill(Account::default());
-        writer.accounts[first] = Account { used: FIRST as u32, run: segments as u32, ..Account::default() };
+        self.begin_segment(writer, first, segments);
         first * SEGMENT + FIRST
+    }
+
+    /// A segment, or a run of them, is written from the start: its header tells it from all others.
+    fn begin_segment(&self, writer: &mut HeapWriter, number: usize, run: usize) {
+        let serial = writer.serial;
+        writer.serial += 1;
+        writer.accounts[number] =
+            Account { used: FIRST as u32, run: run as u32, serial, ..Account::default() };
+        let header = sealed::header(serial, run as u32);
+        // SAFETY: the segment is free: no reader reaches into it, and there is one writer. It lies in the region.
+        unsafe {
+            let to = self.region.base().as_ptr().add(number * SEGMENT);
+            std::ptr::copy_nonoverlapping(header.as_ptr(), to, header.len());
+        }
     }
 
     /// An object is no longer the newest of its id, from `sequence` on.
@@ -413,7 +497,8 @@ impl Heap {
             let (first, mut objects) = (address, 0);
             while address < end && objects < CLEANED_TOGETHER {
                 let header = self.header(address);
-                self.prefetch_slot(self.id_at(address, header.flags));
+                let id = self.id_at(address, header.flags) as usize;
+                prefetch(&self.slots(header.flags)[id]);
                 address += header.object_len;
                 objects += 1;
             }
@@ -424,16 +509,20 @@ impl Heap {
 
     fn move_live(&self, writer: &mut HeapWriter, mut address: usize, end: usize, oldest: u64) -> usize {
         let mut moved = 0;
+        let keeps_links = self.checkpoints.load(Ordering::Acquire) > 0;
         while address < end {
             let header = self.header(address);
             let id = self.id_at(address, header.flags);
-            let slot = &self.slots[id as usize];
+            let slot = &self.slots(header.flags)[id as usize];
             if slot.load(Ordering::Relaxed) as usize == address {
                 let payload = self.bytes(address + header.len, header.object_len - header.len);
                 let flags = header.flags & !(VERSIONED | LONG);
-                let (sequence, older) =
-                    if header.sequence > oldest { (header.sequence, header.older) } else { (0, 0) };
-                let copy = self.append(writer, id, flags, sequence, older, payload);
+                let link = if keeps_links {
+                    Some((header.sequence, address))
+                } else {
+                    (header.sequence > oldest).then_some((header.sequence, header.older))
+                };
+                let copy = self.append(writer, id, flags, link, payload);
                 slot.store(copy as u64, Ordering::Release);
                 self.bury(writer, address, 0);
                 moved += header.object_len;
@@ -443,9 +532,9 @@ impl Heap {
         moved
     }
 
-    /// Ids handed out are below this.
+    /// Ids of entries handed out are below this.
     pub(crate) fn ids_end(&self, writer: &HeapWriter) -> u32 {
-        writer.ids_next
+        writer.ids.next
     }
 }
 
@@ -488,7 +577,7 @@ impl HeapWriter {
 
     /// Bytes of slots in use.
     pub(crate) fn bytes_slots(&self) -> u64 {
-        u64::from(self.ids_next) * 8
+        (u64::from(self.ids.next) + u64::from(self.node_ids.next)) * 8
     }
 }
 

@@ -90,6 +90,11 @@ impl Shapes {
         self.table.at(number as usize).expect("a record's shape exists")
     }
 
+    /// The shape with this number, if there is one.
+    pub(crate) fn find(&self, number: u32) -> Option<&Shape> {
+        self.table.at(number as usize)
+    }
+
     /// The shape made of this, old or new. `None` when there are too many.
     pub(crate) fn intern(&self, writer: &mut ShapesWriter, draft: Draft<'_>) -> Option<u32> {
         let mut key = std::mem::take(&mut writer.key);

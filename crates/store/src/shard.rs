@@ -10,7 +10,7 @@ use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
 use crate::resolve::DnCache;
-use crate::segment::{Heap, HeapWriter, NODE};
+use crate::segment::{Heap, HeapWriter};
 use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Names of those who add and modify entries. For one more the founder's stands.
-const NAMES_MAX: usize = 1 << 20;
+pub(crate) const NAMES_MAX: usize = 1 << 20;
 /// Share of dead bytes that the cleaner leaves, in percent.
 const SLACK_PERCENT: u64 = 15;
 /// Bytes that the cleaner may move per byte written since it last ran, and at least.
@@ -180,6 +180,12 @@ impl Reader {
         &self.shard
     }
 
+    /// Looks at what is published now, for as long as need be.
+    pub(crate) fn stay(self) -> LongReadPoint {
+        let sequence = self.shard.readers.pin(self.slot);
+        LongReadPoint { reader: self, sequence }
+    }
+
     /// Looks at what is published now. The reader rests again when the pin is dropped.
     #[inline]
     pub fn pin(&mut self) -> Pin<'_> {
@@ -251,8 +257,7 @@ impl<'a> ReadPoint<'a> {
     #[inline]
     pub fn entry(self, id: EntryId) -> Option<EntryRef<'a>> {
         let object = self.shard.heap.read(id.0, self.sequence)?;
-        (object.flags & NODE == 0)
-            .then(|| EntryRef::new(id.0, object.flags, object.payload, &self.shard.shapes))
+        Some(EntryRef::new(id.0, object.flags, object.payload, &self.shard.shapes))
     }
 
     /// Candidates for the immediate subordinates of an entry.
@@ -279,6 +284,10 @@ impl Shard {
     /// # Errors
     /// When the address space cannot be reserved, or a setting names what the schema does not know.
     pub fn create(settings: Settings, schema: Arc<Schema>) -> io::Result<Arc<Shard>> {
+        Shard::build(settings, schema).map(Arc::new)
+    }
+
+    pub(crate) fn build(settings: Settings, schema: Arc<Schema>) -> io::Result<Shard> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         let memory = settings.memory_bytes_max as usize;
         let entries_max = (memory / 32).clamp(1 << 16, 1 << 31);
@@ -308,7 +317,7 @@ impl Shard {
             last_csn: Csn::from_unix_ms(0, settings.site),
             cleaned_at: 0,
         };
-        let shard = Shard {
+        Ok(Shard {
             schema,
             readers: Readers::new(),
             heap,
@@ -326,8 +335,7 @@ impl Shard {
             memory: MemoryGauges::default(),
             writer: Mutex::new(state),
             settings,
-        };
-        Ok(Arc::new(shard))
+        })
     }
 
     /// The schema that entries are held to.
@@ -369,6 +377,17 @@ impl Shard {
             appended: of(&self.memory.appended),
             moved: of(&self.memory.moved),
         }
+    }
+
+    /// What the writer keeps, without the role: while a shard is made.
+    pub(crate) fn state(&self) -> MutexGuard<'_, WriterState> {
+        lock(&self.writer)
+    }
+
+    /// A shard that is made begins at this commit sequence.
+    pub(crate) fn start_at(&self, sequence: u64) {
+        self.readers.publish(sequence);
+        self.names_changed.store(sequence, Ordering::Release);
     }
 
     /// Takes the writer's role; waits while another has it.
@@ -450,6 +469,14 @@ impl<'s> Writer<'s> {
         self.state.last_csn
     }
 
+    pub(crate) fn restore_csn(&mut self, last: Csn) {
+        self.state.last_csn = last;
+    }
+
+    pub(crate) fn last_csn(&self) -> Csn {
+        self.state.last_csn
+    }
+
     /// The number of a name; 0 is the founder.
     pub fn name(&mut self, dn: &[u8]) -> u32 {
         if let Some(number) = self.state.names.get(dn) {
@@ -477,6 +504,10 @@ impl<'s> Writer<'s> {
 
     /// Makes the batch visible, and does a share of the housekeeping.
     pub fn publish(mut self) {
+        self.publish_batch();
+    }
+
+    pub(crate) fn publish_batch(&mut self) {
         let (shard, sequence) = (self.shard, self.sequence);
         shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
         shard.readers.publish(sequence);

@@ -73,7 +73,7 @@ impl Writer<'_> {
         let mut removed = Vec::new();
         let writer = &mut self.state.heap;
         TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed }.destroy(root);
-        removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
         Ok(())
     }
 }

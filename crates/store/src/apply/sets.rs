@@ -144,7 +144,7 @@ impl Writer<'_> {
         let (shard, mut removed) = (self.shard, Vec::new());
         let writer = &mut self.state.heap;
         let outcome = change(&mut TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed });
-        removed.into_iter().for_each(|node| self.later(Later::Forget(node)));
+        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
         outcome.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
     }
 

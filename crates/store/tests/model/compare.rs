@@ -19,7 +19,7 @@ use store::{
 /// What differs, for a person to read.
 pub(crate) type Differs = Result<(), String>;
 
-fn schema() -> Arc<schema::Schema> {
+pub(crate) fn schema() -> Arc<schema::Schema> {
     static SCHEMA_BUILT: OnceLock<Arc<schema::Schema>> = OnceLock::new();
     let build =
         || schema::Builder::new().standard().file("test", SCHEMA).build().expect("the schema is sound");
@@ -28,6 +28,11 @@ fn schema() -> Arc<schema::Schema> {
 
 /// A shard with indexes of every kind (`indexed`) or with few.
 pub(crate) fn shard(indexed: bool) -> Arc<Shard> {
+    Shard::create(settings(indexed), schema()).expect("address space is plenty")
+}
+
+/// What such a shard is made with.
+pub(crate) fn settings(indexed: bool) -> Settings {
     let index = |text: &str| {
         let (attribute, kinds) = text.split_once(':').expect("name:kinds");
         let has = |kind: &str| kinds.split(',').any(|k| k == kind);
@@ -47,7 +52,7 @@ pub(crate) fn shard(indexed: bool) -> Arc<Shard> {
     ];
     let few = ["member:eq", "xText:ord"];
     let indexes = if indexed { all.iter() } else { few.iter() }.map(|text| index(text)).collect();
-    let settings = Settings {
+    Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes,
         memory_bytes_max: if indexed { 2 << 30 } else { 64 << 20 },
@@ -56,8 +61,7 @@ pub(crate) fn shard(indexed: bool) -> Arc<Shard> {
         founder: "cn=root".to_owned(),
         key: [1, 2, 3, 4],
         site: 0,
-    };
-    Shard::create(settings, schema()).expect("address space is plenty")
+    }
 }
 
 fn stamp(writer: &mut Writer<'_>) -> Stamp {

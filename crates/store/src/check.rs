@@ -1,0 +1,378 @@
+//! Does everything in the shard hang together? For operators who want to know, and for tests.
+
+use crate::index::{AttributeIndex, Key, KeyScratch, tag};
+use crate::postings::Found;
+use crate::record::{EntryRef, ValueSet, Values, ber_octets};
+use crate::resolve::{DnCache, push_rdn};
+use crate::shard::{ReadPoint, Writer};
+use crate::tree::{self, Visit};
+use model::{EntryId, TypeId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The entry that it is about, if it is about one.
+    pub entry: Option<EntryId>,
+    /// Its DN, as far as it can be told.
+    pub dn: String,
+    /// What is wrong.
+    pub what: Wrong,
+}
+
+/// What can be wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The bytes of the record are not an entry's.
+    Record(&'static str),
+    /// Its superior is not there.
+    NoSuperior(EntryId),
+    /// Its DN does not lead to it.
+    NotFound,
+    /// Another entry has the same DN.
+    SameName(EntryId),
+    /// It is not among the children of its superior.
+    NotAmongChildren(EntryId),
+    /// The number of its subordinates is another than the one kept.
+    Subordinates {
+        /// As counted now.
+        counted: u32,
+        /// As kept.
+        kept: u32,
+    },
+    /// An index lacks it.
+    NotInIndex {
+        /// On which attribute.
+        attribute: String,
+        /// Which kind of index.
+        kind: &'static str,
+    },
+    /// A tree is broken: a big set of the entry, or an ordering index.
+    Tree {
+        /// Which attribute.
+        attribute: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Nodes of trees that nothing leads to.
+    LostNodes(u64),
+    /// The number of entries is another than the one kept.
+    Entries {
+        /// As counted now.
+        counted: u64,
+        /// As kept.
+        kept: u64,
+    },
+    /// Live bytes of a segment are others than those kept.
+    LiveBytes {
+        /// Number of the segment.
+        segment: usize,
+        /// As counted now.
+        counted: u64,
+        /// As kept.
+        kept: u64,
+    },
+    /// An id is free and in use, or free twice.
+    FreeId(u32),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(entry) = self.entry {
+            write!(f, "entry {} \"{}\": ", entry.0, self.dn)?;
+        }
+        self.what.fmt(f)
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::Record(what) => f.write_str(what),
+            Wrong::NoSuperior(id) => write!(f, "its superior, entry {}, is not there", id.0),
+            Wrong::NotFound => f.write_str("its DN does not lead to it"),
+            Wrong::SameName(id) => write!(f, "entry {} has the same DN", id.0),
+            Wrong::NotAmongChildren(id) => write!(f, "it is not among the children of entry {}", id.0),
+            Wrong::Subordinates { counted, kept } => {
+                write!(f, "it has {counted} subordinates, and the count says {kept}")
+            }
+            Wrong::NotInIndex { attribute, kind } => write!(f, "the {kind} index on {attribute} lacks it"),
+            Wrong::Tree { attribute, what } => write!(f, "the tree of {attribute}: {what}"),
+            Wrong::LostNodes(count) => write!(f, "nothing leads to {count} nodes of trees"),
+            Wrong::Entries { counted, kept } => {
+                write!(f, "there are {counted} entries, and the count says {kept}")
+            }
+            Wrong::LiveBytes { segment, counted, kept } => {
+                write!(f, "segment {segment} has {counted} live bytes, and the count says {kept}")
+            }
+            Wrong::FreeId(id) => write!(f, "the id {id} is free and in use, or free twice"),
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Checks every entry, index, tree and count, and returns at most `findings_max` of what is wrong. Others wait
+    /// for the writer's role meanwhile.
+    pub fn check(&self, findings_max: usize) -> Vec<Finding> {
+        let mut check = Check {
+            writer: self,
+            view: self.view(),
+            findings_max,
+            findings: Vec::new(),
+            nodes: BTreeSet::new(),
+            children: BTreeMap::new(),
+            scratch: KeyScratch::default(),
+        };
+        check.entries();
+        check.subordinates();
+        check.ordering();
+        check.nodes();
+        check.bytes();
+        check.findings
+    }
+}
+
+struct Check<'w> {
+    writer: &'w Writer<'w>,
+    view: ReadPoint<'w>,
+    findings_max: usize,
+    findings: Vec<Finding>,
+    /// Nodes that something leads to.
+    nodes: BTreeSet<u32>,
+    /// Subordinates by superior.
+    children: BTreeMap<u32, u32>,
+    scratch: KeyScratch,
+}
+
+impl<'w> Check<'w> {
+    fn find(&mut self, entry: Option<&EntryRef<'_>>, what: Wrong) {
+        if self.findings.len() == self.findings_max {
+            return;
+        }
+        let mut dn = Vec::new();
+        if let Some(entry) = entry {
+            if self.has_superiors(entry) {
+                self.view.write_dn(entry, &mut DnCache::default(), &mut dn);
+            } else {
+                self.view.write_rdn(entry, &mut dn);
+            }
+        }
+        let dn = String::from_utf8_lossy(&dn).into_owned();
+        self.findings.push(Finding { entry: entry.map(|e| e.id), dn, what });
+    }
+
+    fn has_superiors(&self, entry: &EntryRef<'_>) -> bool {
+        let mut parent = entry.parent();
+        for _ in 0..self.view.shard.ids_end() {
+            match self.view.entry(parent) {
+                Some(above) => parent = above.parent(),
+                None => return parent.0 == 0,
+            }
+        }
+        false
+    }
+
+    fn entries(&mut self) {
+        let (shard, view) = (self.view.shard, self.view);
+        let (mut counted, names) = (0, self.writer.state.names.len());
+        for id in 1..shard.heap.ids_end(&self.writer.state.heap) {
+            let Some(object) = shard.heap.read(id, view.sequence) else { continue };
+            counted += 1;
+            match EntryRef::checked(id, object.flags, object.payload, &shard.shapes, names) {
+                Ok(entry) => self.entry(&entry),
+                Err(what) => {
+                    let (entry, dn) = (Some(EntryId(id)), String::new());
+                    self.findings.push(Finding { entry, dn, what: Wrong::Record(what) });
+                }
+            }
+        }
+        if counted != shard.entries() {
+            self.find(None, Wrong::Entries { counted, kept: shard.entries() });
+        }
+    }
+
+    fn entry(&mut self, entry: &EntryRef<'w>) {
+        let (shard, view, parent) = (self.view.shard, self.view, entry.parent());
+        *self.children.entry(parent.0).or_default() += 1;
+        if parent.0 != 0 && view.entry(parent).is_none() {
+            return self.find(Some(entry), Wrong::NoSuperior(parent));
+        }
+        let mut key = Vec::new();
+        if parent.0 == 0 {
+            view.key_of(entry, &mut key);
+        } else if push_rdn(&shard.schema, entry, &mut key).is_err() {
+            return self.find(Some(entry), Wrong::Record("the RDN cannot be"));
+        }
+        match view.find(parent.0, &key) {
+            None => self.find(Some(entry), Wrong::NotFound),
+            Some(other) if other != entry.id => self.find(Some(entry), Wrong::SameName(other)),
+            Some(_) => {}
+        }
+        if !is_in(view, &view.child_candidates(parent), entry.id.0) {
+            self.find(Some(entry), Wrong::NotAmongChildren(parent));
+        }
+        self.keys(entry);
+    }
+
+    fn keys(&mut self, entry: &EntryRef<'w>) {
+        let (shard, view) = (self.view.shard, self.view);
+        let mut keys: Vec<(u16, Key)> = Vec::new();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let classes = entry.shape.class_values.iter().map(|value| &**value);
+        let class_type = shard.schema.well_known().object_class;
+        let mut each = |number, key| keys.push((number, key));
+        shard.indexes.each_key(view, class_type, classes, &mut scratch, &mut each);
+        let mut sets = Vec::new();
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            let attribute_type = slot.description.attribute_type;
+            match values {
+                Values::Inline(values) => {
+                    shard.indexes.each_key(view, attribute_type, values, &mut scratch, &mut each);
+                }
+                Values::Set(set) => sets.push((attribute_type, set)),
+            }
+        }
+        for (attribute_type, set) in sets {
+            if let Err(what) = self.set(attribute_type, &set, &mut scratch, &mut keys) {
+                let attribute = shard.schema.attribute_type(attribute_type).name().to_owned();
+                self.find(Some(entry), Wrong::Tree { attribute, what });
+            }
+        }
+        self.scratch = scratch;
+        keys.sort_unstable();
+        keys.dedup();
+        for (number, key) in keys {
+            let index = shard.indexes.at(number);
+            if let Err(kind) = has(view, index, key, entry.id.0) {
+                let attribute = shard.schema.attribute_type(index.attribute_type).name().to_owned();
+                self.find(Some(entry), Wrong::NotInIndex { attribute, kind });
+            }
+        }
+    }
+
+    fn set(
+        &mut self,
+        attribute_type: TypeId,
+        set: &ValueSet,
+        scratch: &mut KeyScratch,
+        keys: &mut Vec<(u16, Key)>,
+    ) -> Result<(), &'static str> {
+        let (shard, view) = (self.view.shard, self.view);
+        let (mut count, mut ber_bytes, mut normal) = (0u64, 0, Vec::new());
+        tree::walk(&shard.heap, set.root, view.sequence, &mut |visit| match visit {
+            Visit::Node(node) if self.nodes.insert(node) => Ok(()),
+            Visit::Node(_) => Err("two ways lead to a node"),
+            Visit::Item((key, value)) => {
+                count += 1;
+                ber_bytes += ber_octets(value.len());
+                normal.clear();
+                let hash = match shard.schema.normalise_equality(attribute_type, value, &mut normal) {
+                    Ok(()) => shard.value_hash(&normal),
+                    Err(_) => shard.value_hash(value),
+                };
+                let each = &mut |number, key| keys.push((number, key));
+                shard.indexes.each_key(view, attribute_type, std::iter::once(value), scratch, each);
+                if hash == key { Ok(()) } else { Err("a value lies under a key that is not its own") }
+            }
+        })?;
+        if (count, ber_bytes) == (u64::from(set.count), set.ber_bytes) {
+            Ok(())
+        } else {
+            Err("it has another number or length of values than the entry says")
+        }
+    }
+
+    fn subordinates(&mut self) {
+        let view = self.view;
+        for id in 1..view.shard.heap.ids_end(&self.writer.state.heap) {
+            let Some(entry) = view.entry(EntryId(id)) else { continue };
+            let counted = self.children.get(&id).copied().unwrap_or(0);
+            let kept = view.subordinates(entry.id);
+            if counted != kept {
+                self.find(Some(&entry), Wrong::Subordinates { counted, kept });
+            }
+        }
+    }
+
+    /// The trees of ordering indexes. They may lead to entries that no longer have a key: dropping a value of a big
+    /// set leaves its key.
+    fn ordering(&mut self) {
+        let (shard, view) = (self.view.shard, self.view);
+        for number in 0..shard.indexes.count() {
+            let index = shard.indexes.at(number as u16);
+            let Some(Some(root)) = index.ordering_root() else { continue };
+            let nodes = &mut self.nodes;
+            let walked = tree::walk(&shard.heap, root, view.sequence, &mut |visit| match visit {
+                Visit::Node(node) if !nodes.insert(node) => Err("two ways lead to a node"),
+                Visit::Item((_, id)) if id.len() != 4 => Err("an item is not an id"),
+                _ => Ok(()),
+            });
+            if let Err(what) = walked {
+                let attribute = shard.schema.attribute_type(index.attribute_type).name().to_owned();
+                self.find(None, Wrong::Tree { attribute, what });
+            }
+        }
+    }
+
+    fn nodes(&mut self) {
+        let (heap, view) = (&self.view.shard.heap, self.view);
+        let is_lost = |id: &u32| heap.read_node(*id, view.sequence).is_some() && !self.nodes.contains(id);
+        let lost = (1..self.writer.state.heap.nodes_end()).filter(is_lost).count();
+        if lost > 0 {
+            self.find(None, Wrong::LostNodes(lost as u64));
+        }
+    }
+
+    /// Live bytes and free ids.
+    fn bytes(&mut self) {
+        let (heap, writer) = (&self.view.shard.heap, &self.writer.state.heap);
+        let kept: Vec<u32> = writer.lives().collect();
+        let mut counted = vec![0u64; kept.len()];
+        for (is_node, end) in [(false, heap.ids_end(writer)), (true, writer.nodes_end())] {
+            for (segment, _, len) in (1..end).filter_map(|id| heap.place_of(is_node, id)) {
+                counted[segment] += len as u64;
+            }
+        }
+        for (segment, (counted, kept)) in counted.into_iter().zip(kept).enumerate() {
+            if counted != u64::from(kept) {
+                self.find(None, Wrong::LiveBytes { segment, counted, kept: kept.into() });
+            }
+        }
+        for (is_node, free) in [(false, writer.free_ids()), (true, writer.free_node_ids())] {
+            let mut seen = BTreeSet::new();
+            for id in free {
+                if heap.place_of(is_node, *id).is_some() || !seen.insert(*id) {
+                    self.find(None, Wrong::FreeId(*id));
+                }
+            }
+        }
+    }
+}
+
+fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
+    match found {
+        Found::Few(ids) => ids.contains(&id),
+        Found::Many(set) => set.ids.contains(id, view),
+    }
+}
+
+/// Does an index have a key of an entry? If not, which kind of index it is.
+fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> Result<(), &'static str> {
+    let found = |postings: &Option<crate::postings::Postings>, hash| {
+        postings.as_ref().is_some_and(|postings| is_in(view, &postings.find(tag(hash)), id))
+    };
+    let (is_there, kind) = match key {
+        Key::Equality(hash) => (found(&index.equality, hash), "eq"),
+        Key::Substring(hash) => (found(&index.substring, hash), "sub"),
+        Key::Presence => (index.presence.as_ref().is_some_and(|set| set.contains(id, view)), "pres"),
+        Key::Ordering(prefix) => {
+            let is_item = |payload: &[u8]| payload == id.to_be_bytes();
+            let root = index.ordering_root().flatten();
+            let is_there =
+                root.is_some_and(|r| tree::contains(&view.shard.heap, r, view.sequence, prefix, is_item));
+            (is_there, "ord")
+        }
+    };
+    if is_there { Ok(()) } else { Err(kind) }
+}

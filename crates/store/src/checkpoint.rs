@@ -1,0 +1,130 @@
+//! Checkpoints: the shard at one commit sequence, as bytes that a caller writes to files while commands go on.
+//!
+//! A checkpoint has three parts: segments, which are immutable once written and so need writing only once in their
+//! life; the slot map, which tells where each object was; and the meta, which is all that is neither. Taking one
+//! costs the writer's role for as long as it takes to look at the list of segments.
+
+mod meta;
+
+pub use meta::Meta;
+
+use crate::segment::{Part, Sealed};
+use crate::shard::{LongReadPoint, ReadPoint, Reader, Shard, Writer};
+use model::Csn;
+use std::sync::Arc;
+
+/// Bytes of an address in the slot map.
+pub const SLOT_BYTES: usize = 5;
+
+/// A segment of a checkpoint, or a run of them that holds one long object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Segment {
+    /// Which of all segments that the shard ever began. What lies in it is never written again, only more may be
+    /// added at its end: segments of the same id and length are the same, and the shorter is a prefix.
+    pub id: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// A checkpoint that is under way. As long as it lives, nothing that it needs is used again: drop it when its bytes
+/// are written.
+pub struct Checkpoint {
+    point: LongReadPoint,
+    sealed: Sealed,
+    last_csn: Csn,
+    names: usize,
+    shapes: usize,
+}
+
+impl Shard {
+    /// Begins a checkpoint of all that was published. Waits for the writer's role. `None` when there are too many
+    /// readers.
+    pub fn checkpoint(self: &Arc<Shard>) -> Option<Checkpoint> {
+        let reader = Reader::register(self)?;
+        Some(self.writer().checkpoint(reader))
+    }
+}
+
+impl Writer<'_> {
+    /// Publishes the batch and begins a checkpoint of everything up to and with it. Whoever holds the writer's role
+    /// knows which position of the log that is.
+    ///
+    /// # Panics
+    /// If the reader is another shard's.
+    pub fn checkpoint(mut self, reader: Reader) -> Checkpoint {
+        assert!(std::ptr::eq(self.shard, &**reader.shard()), "the reader is of this shard");
+        self.publish_batch();
+        let point = reader.stay();
+        assert_eq!(point.read_point().sequence(), self.sequence, "nobody else publishes");
+        Checkpoint {
+            point,
+            sealed: self.shard.heap.seal(&self.state.heap),
+            last_csn: self.last_csn(),
+            names: self.state.names.len(),
+            shapes: self.state.shapes.usage().0,
+        }
+    }
+}
+
+impl Checkpoint {
+    /// The state that it holds.
+    pub fn read_point(&self) -> ReadPoint<'_> {
+        self.point.read_point()
+    }
+
+    /// The commit sequence that it stands at.
+    pub fn sequence(&self) -> u64 {
+        self.read_point().sequence()
+    }
+
+    /// The segments that it is made of. One that was written before, with the same id and length, for a checkpoint
+    /// that was completed, need not be written again.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = Segment> + '_ {
+        self.sealed.parts.iter().map(segment)
+    }
+
+    /// The bytes of the segment at a position of [`Checkpoint::segments`].
+    ///
+    /// # Panics
+    /// If there is no such position.
+    pub fn segment(&self, position: usize) -> &[u8] {
+        self.read_point().shard.heap.part_bytes(&self.sealed.parts[position])
+    }
+
+    /// Addresses of the slot map: [`SLOT_BYTES`] each.
+    pub fn slots(&self) -> u64 {
+        u64::from(self.sealed.ids_end) + u64::from(self.sealed.nodes_end)
+    }
+
+    /// Appends up to `max` addresses of the slot map, from position `from` on, to `out`. Looks at as many slots and,
+    /// of objects that changed since, at their versions.
+    pub fn push_slots(&self, from: u64, max: usize, out: &mut Vec<u8>) {
+        let heap = &self.read_point().shard.heap;
+        let end = self.slots().min(from.saturating_add(max as u64));
+        let ids_end = u64::from(self.sealed.ids_end);
+        out.reserve(end.saturating_sub(from) as usize * SLOT_BYTES);
+        for position in from..end {
+            let (is_node, id) = match position.checked_sub(ids_end) {
+                None => (false, position as u32),
+                Some(node) => (true, node as u32),
+            };
+            let address = heap.sealed_address(&self.sealed, is_node, id);
+            out.extend_from_slice(&address.to_le_bytes()[..SLOT_BYTES]);
+        }
+    }
+
+    /// All that is neither in segments nor in the slot map.
+    pub fn meta(&self) -> Vec<u8> {
+        meta::encode(self)
+    }
+}
+
+impl Drop for Checkpoint {
+    fn drop(&mut self) {
+        self.read_point().shard.heap.unseal();
+    }
+}
+
+pub(crate) fn segment(part: &Part) -> Segment {
+    Segment { id: part.serial, len: part.bytes }
+}

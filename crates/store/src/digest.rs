@@ -1,0 +1,77 @@
+//! A hash of all that a read point shows. It does not depend on where things lie, on numbers of shapes, names and
+//! types, or on hash keys, so that two shards that went different ways to the same state have the same.
+
+use crate::hash::mix;
+use crate::record::{EntryRef, Values};
+use crate::resolve::DnCache;
+use crate::shard::ReadPoint;
+use crate::values::SetPosition;
+use model::{Description, EntryId};
+
+/// Keys of the two halves. Nothing secret: an outsider has no use for a collision.
+const KEYS: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+
+impl ReadPoint<'_> {
+    /// The hash of all entries: ids, DNs, attributes with their values in any order, who and when. Looks at every
+    /// entry, which takes a while.
+    pub fn digest(self) -> u128 {
+        let (mut halves, mut cache, mut bytes) = ([0u64; 2], DnCache::default(), Vec::new());
+        cache.refresh(self);
+        for id in 1..self.shard.ids_end() {
+            let Some(entry) = self.entry(EntryId(id)) else { continue };
+            bytes.clear();
+            self.push_entry(&entry, &mut cache, &mut bytes);
+            for (half, key) in halves.iter_mut().zip(KEYS) {
+                *half = half.wrapping_add(mix(key, &bytes));
+            }
+        }
+        u128::from(halves[0]) << 64 | u128::from(halves[1])
+    }
+
+    fn push_entry(self, entry: &EntryRef<'_>, cache: &mut DnCache, out: &mut Vec<u8>) {
+        out.extend_from_slice(&entry.id.0.to_le_bytes());
+        out.extend_from_slice(&entry.parent().0.to_le_bytes());
+        let text_at = out.len();
+        self.write_dn(entry, cache, out);
+        let stamps = entry.stamps();
+        out.extend_from_slice(&((out.len() - text_at) as u64).to_le_bytes());
+        out.extend_from_slice(&stamps.created.0.to_le_bytes());
+        self.push_name(stamps.creator, out);
+        if let Some((csn, modifier)) = stamps.modified {
+            out.extend_from_slice(&csn.0.to_le_bytes());
+            self.push_name(modifier, out);
+        }
+        for key in KEYS {
+            out.extend_from_slice(&self.attributes(entry, key).to_le_bytes());
+        }
+    }
+
+    fn push_name(self, number: u32, out: &mut Vec<u8>) {
+        let name = self.name(number);
+        out.extend_from_slice(&(name.len() as u64).to_le_bytes());
+        out.extend_from_slice(name);
+    }
+
+    /// The sum over all values, so that order does not count.
+    fn attributes(self, entry: &EntryRef<'_>, key: u64) -> u64 {
+        let schema = &self.shard.schema;
+        let of = |description| mix(key, schema.describe(description).as_bytes());
+        let class = of(Description::plain(schema.well_known().object_class));
+        let mut sum = 0u64;
+        for value in &entry.shape.class_values {
+            sum = sum.wrapping_add(mix(class, value));
+        }
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            let attribute = of(slot.description);
+            let mut add = |value: &[u8]| sum = sum.wrapping_add(mix(attribute, value));
+            match values {
+                Values::Inline(values) => values.for_each(add),
+                Values::Set(set) => {
+                    let mut position = SetPosition::default();
+                    while self.set_values(&set, &mut position, &mut add) {}
+                }
+            }
+        }
+        sum
+    }
+}

@@ -1,0 +1,172 @@
+//! What follows from each entry: its places in the DN hash, among the children of its superior, in the indexes.
+
+use crate::checkpoint::Meta;
+use crate::index::{Key, KeyScratch, tag};
+use crate::record::{EntryRef, Values, ber_octets};
+use crate::resolve::push_rdn;
+use crate::segment::Object;
+use crate::shard::{ReadPoint, Shard};
+use crate::tree::{self, Visit};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Entries whose records are asked for ahead of the one that is looked at.
+const AHEAD: u32 = 16;
+
+/// Where a tag and an id go: DN hash, children, then of each index equality, substring and presence.
+pub(super) const DN: usize = 0;
+pub(super) const CHILDREN: usize = 1;
+pub(super) const INDEXES: usize = 2;
+pub(super) const PER_INDEX: usize = 3;
+
+/// What was derived from some entries.
+pub(super) struct Derived {
+    /// By where they go: tags and ids.
+    pub(super) pairs: Vec<Vec<(u32, u32)>>,
+    /// By index: ordering keys and ids.
+    pub(super) ordering: Vec<Vec<(u64, u32)>>,
+    pub(super) entries: u64,
+    pub(super) roots: usize,
+    key: Vec<u8>,
+    scratch: KeyScratch,
+}
+
+/// An entry that cannot be.
+pub(super) struct Fault {
+    pub(super) id: u32,
+    pub(super) what: &'static str,
+}
+
+/// Goes through entries.
+pub(super) struct Derive<'d> {
+    shard: &'d Shard,
+    view: ReadPoint<'d>,
+    names: usize,
+    ids_end: u32,
+    roots: &'d BTreeMap<u32, Vec<u8>>,
+    /// Nodes that some set leads to.
+    marks: Vec<AtomicU64>,
+}
+
+impl<'d> Derive<'d> {
+    pub(super) fn new(shard: &'d Shard, meta: &Meta, roots: &'d BTreeMap<u32, Vec<u8>>) -> Derive<'d> {
+        let marks = (0..meta.nodes_end as usize / 64 + 1).map(|_| AtomicU64::new(0)).collect();
+        let view = ReadPoint { shard, sequence: meta.sequence };
+        Derive { shard, view, names: meta.names.len(), ids_end: meta.ids_end, roots, marks }
+    }
+
+    pub(super) fn begin(&self) -> Derived {
+        let indexes = self.shard.indexes.count();
+        Derived {
+            pairs: vec![Vec::new(); INDEXES + indexes * PER_INDEX],
+            ordering: vec![Vec::new(); indexes],
+            entries: 0,
+            roots: 0,
+            key: Vec::new(),
+            scratch: KeyScratch::default(),
+        }
+    }
+
+    /// Does a set lead to this node?
+    pub(super) fn is_marked(&self, node: u32) -> bool {
+        self.marks[node as usize / 64].load(Ordering::Relaxed) >> (node % 64) & 1 == 1
+    }
+
+    pub(super) fn run(&self, ids: Range<u32>, out: &mut Derived) -> Result<(), Fault> {
+        out.pairs.iter_mut().for_each(Vec::clear);
+        for id in ids.start.max(1)..ids.end {
+            self.shard.heap.prefetch_object(id + AHEAD);
+            if let Some(object) = self.shard.heap.read(id, self.view.sequence) {
+                self.entry(id, object, out).map_err(|what| Fault { id, what })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, id: u32, object: Object<'d>, out: &mut Derived) -> Result<(), &'static str> {
+        let shard = self.shard;
+        let entry = EntryRef::checked(id, object.flags, object.payload, &shard.shapes, self.names)?;
+        let parent = entry.parent().0;
+        out.key.clear();
+        if parent == 0 {
+            out.key.extend_from_slice(self.roots.get(&id).ok_or("an entry without a superior is no root")?);
+            out.roots += 1;
+        } else {
+            self.superiors(id, parent)?;
+            push_rdn(&shard.schema, &entry, &mut out.key).map_err(|_| "an RDN that cannot be")?;
+        }
+        out.pairs[DN].push((shard.dn_tag(parent, &out.key), id));
+        out.pairs[CHILDREN].push((shard.child_tag(parent), id));
+        out.entries += 1;
+        self.keys(&entry, out)
+    }
+
+    /// Is the superior there, and does the way up end? A circle must lead to a higher id somewhere, so only those
+    /// steps are followed up.
+    fn superiors(&self, id: u32, parent: u32) -> Result<(), &'static str> {
+        let mut above = parent;
+        for _ in 0..self.ids_end {
+            let object = self.shard.heap.read(above, self.view.sequence);
+            let object = object.ok_or("an entry whose superior is not there")?;
+            above = EntryRef::parent_in(object.payload).ok_or("a record is cut off")?;
+            if parent < id || above == 0 {
+                return Ok(());
+            }
+        }
+        Err("an entry is its own superior")
+    }
+
+    fn keys(&self, entry: &EntryRef<'d>, out: &mut Derived) -> Result<(), &'static str> {
+        let (shard, id) = (self.shard, entry.id.0);
+        let Derived { pairs, ordering, scratch, .. } = out;
+        let mut each = |number: u16, key: Key| {
+            let place = INDEXES + usize::from(number) * PER_INDEX;
+            match key {
+                Key::Equality(hash) => pairs[place].push((tag(hash), id)),
+                Key::Substring(hash) => pairs[place + 1].push((tag(hash), id)),
+                // The values of a big set come one by one.
+                Key::Presence if pairs[place + 2].last() == Some(&(0, id)) => {}
+                Key::Presence => pairs[place + 2].push((0, id)),
+                Key::Ordering(prefix) => ordering[usize::from(number)].push((prefix, id)),
+            }
+        };
+        let class_type = shard.schema.well_known().object_class;
+        let classes = entry.shape.class_values.iter().map(|value| &**value);
+        shard.indexes.each_key(self.view, class_type, classes, scratch, &mut each);
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            let attribute_type = slot.description.attribute_type;
+            match values {
+                Values::Inline(values) => {
+                    shard.indexes.each_key(self.view, attribute_type, values, scratch, &mut each);
+                }
+                Values::Set(set) => {
+                    let (mut count, mut ber_bytes) = (0u64, 0);
+                    tree::walk(&shard.heap, set.root, self.view.sequence, &mut |visit| match visit {
+                        Visit::Node(node) => self.mark(node),
+                        Visit::Item((_, value)) => {
+                            count += 1;
+                            ber_bytes += ber_octets(value.len());
+                            let value = std::iter::once(value);
+                            shard.indexes.each_key(self.view, attribute_type, value, scratch, &mut each);
+                            Ok(())
+                        }
+                    })?;
+                    if (count, ber_bytes) != (u64::from(set.count), set.ber_bytes) {
+                        return Err("a set has another number or length of values than the entry says");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&self, node: u32) -> Result<(), &'static str> {
+        let word = self.marks.get(node as usize / 64).ok_or("a tree leads to a node that is not there")?;
+        let bit = 1 << (node % 64);
+        match word.fetch_or(bit, Ordering::Relaxed) & bit {
+            0 => Ok(()),
+            _ => Err("two ways lead to a node of a tree"),
+        }
+    }
+}

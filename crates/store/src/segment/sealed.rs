@@ -1,0 +1,102 @@
+//! What a checkpoint takes from the heap: the written part of each segment, which never changes again, and where
+//! each object was at one moment.
+//!
+//! A slot that still points into a written part is as it was then: later versions and what the cleaner moves lie
+//! behind it or in other segments. From there links lead back: those of versions, and those that the cleaner keeps
+//! while a checkpoint is under way. The first address on that way that lies in a written part is the one.
+
+use super::{Account, FIRST, Heap, HeapWriter, NODE, SEGMENT};
+use crate::sync::Ordering;
+
+/// What a segment begins with.
+const MAGIC: [u8; 8] = *b"pandoseg";
+/// Version of the format of segments and what lies in them.
+const FORMAT: u32 = 1;
+/// Bits of an offset into a segment.
+pub(super) const OFFSET_BITS: u32 = SEGMENT.trailing_zeros();
+
+/// The header of a segment: magic, format, segments of the run, serial; the rest up to [`FIRST`] is zero.
+pub(super) fn header(serial: u64, run: u32) -> [u8; 24] {
+    let mut out = [0; 24];
+    out[..8].copy_from_slice(&MAGIC);
+    out[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+    out[12..16].copy_from_slice(&run.to_le_bytes());
+    out[16..].copy_from_slice(&serial.to_le_bytes());
+    out
+}
+
+/// The written part of a segment or run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Number of its first segment.
+    pub(crate) number: u32,
+    pub(crate) serial: u64,
+    /// Segments of the run.
+    pub(crate) run: u32,
+    /// Bytes from the header to the end of the last object.
+    pub(crate) bytes: u32,
+}
+
+/// All written parts at one moment.
+pub(crate) struct Sealed {
+    pub(crate) parts: Vec<Part>,
+    /// By segment number: position in `parts`, and bytes of that part; 0 bytes for no part.
+    by_number: Vec<(u32, u32)>,
+    /// Ids of entries are below this.
+    pub(crate) ids_end: u32,
+    /// Ids of nodes are below this.
+    pub(crate) nodes_end: u32,
+    /// The serial that no segment had yet.
+    pub(crate) serial: u64,
+    /// Position in `parts` of the segment that is being filled.
+    pub(crate) filling: Option<u32>,
+}
+
+impl Heap {
+    /// Notes what is written. To be followed by [`Heap::unseal`]; until then a reader must stay at the sequence
+    /// that is published now, which keeps the parts from being used again.
+    pub(crate) fn seal(&self, writer: &HeapWriter) -> Sealed {
+        self.checkpoints.fetch_add(1, Ordering::AcqRel);
+        let mut parts = Vec::new();
+        let mut by_number = vec![(0, 0); writer.accounts.len()];
+        let mut filling = None;
+        let holds = |account: &Account| account.run > 0 && account.live > 0;
+        for (number, account) in writer.accounts.iter().enumerate().filter(|(_, a)| holds(a)) {
+            if number == writer.current {
+                filling = Some(parts.len() as u32);
+            }
+            by_number[number] = (parts.len() as u32, account.used);
+            let (serial, run, bytes) = (account.serial, account.run, account.used);
+            parts.push(Part { number: number as u32, serial, run, bytes });
+        }
+        let (ids_end, nodes_end) = (writer.ids.next, writer.node_ids.next);
+        Sealed { parts, by_number, ids_end, nodes_end, serial: writer.serial, filling }
+    }
+
+    /// A checkpoint ends.
+    pub(crate) fn unseal(&self) {
+        self.checkpoints.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// The bytes of a part of a checkpoint that is under way.
+    pub(crate) fn part_bytes(&self, part: &Part) -> &[u8] {
+        self.bytes(part.number as usize * SEGMENT, part.bytes as usize)
+    }
+
+    /// Where an object was when the parts were sealed: position of the part and offset in it, 0 if it was not there.
+    pub(crate) fn sealed_address(&self, sealed: &Sealed, is_node: bool, id: u32) -> u64 {
+        let slots = self.slots(if is_node { NODE } else { 0 });
+        let mut address = slots[id as usize].load(Ordering::Acquire) as usize;
+        while address != 0 {
+            let offset = address % SEGMENT;
+            match sealed.by_number.get(address / SEGMENT) {
+                Some((part, bytes)) if offset < *bytes as usize => {
+                    debug_assert!(offset >= FIRST);
+                    return u64::from(*part) << OFFSET_BITS | offset as u64;
+                }
+                _ => address = self.header(address).older,
+            }
+        }
+        0
+    }
+}

@@ -1,0 +1,220 @@
+//! Checkpoints against the naive directory: taken at random points, written out in slices while operations go on and
+//! the cleaner moves things, restored, compared with the directory as it was then, and gone on with. `PANDO_SEED`
+//! runs one seed alone.
+
+#![allow(clippy::disallowed_methods, reason = "tests may look at their environment and use threads")]
+
+#[path = "model/mod.rs"]
+#[allow(dead_code, reason = "only the shard and its operations are of use here")]
+mod naive;
+
+use naive::compare::{self, Differs};
+use naive::directory::{ChangeKind, Directory, Op};
+use naive::generate::{self, Choices, Random, Taste};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use store::search::evaluate::Evaluator;
+use store::{Checkpoint, DnCache, Meta, Reader, Restore, RestoreError, Segment, Shard};
+
+const TASTE: Taste = Taste { names: 60, members: 200, long_one_in: 30 };
+
+/// A checkpoint as it lies on a disk.
+#[derive(Clone, Default)]
+struct Files {
+    meta: Vec<u8>,
+    slots: Vec<u8>,
+    segments: BTreeMap<Segment, Vec<u8>>,
+}
+
+/// Jobs one after the other.
+fn alone(jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+    (0..jobs).for_each(job);
+}
+
+/// Jobs on three threads.
+fn threads(jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                loop {
+                    match next.fetch_add(1, Ordering::Relaxed) {
+                        taken if taken < jobs => job(taken),
+                        _ => break,
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn restore(files: &Files, indexed: bool, threaded: bool) -> Result<Arc<Shard>, RestoreError> {
+    let meta = Meta::read(&files.meta)?;
+    let wanted = compare::settings(indexed);
+    let settings = meta.settings(wanted.indexes, 2 << 30);
+    let mut restore = Restore::begin(meta, settings, compare::schema())?;
+    let (segments, slots) = restore.memory();
+    for place in segments {
+        match files.segments.get(&place.segment).filter(|bytes| bytes.len() == place.bytes.len()) {
+            Some(bytes) => place.bytes.copy_from_slice(bytes),
+            None => return Err(RestoreError::Lost { objects: 0 }),
+        }
+    }
+    let len = slots.len().min(files.slots.len());
+    slots[..len].copy_from_slice(&files.slots[..len]);
+    restore.finish(if threaded { &threads } else { &alone })
+}
+
+/// Operations on both.
+fn work(
+    choices: &mut Random,
+    shard: &Arc<Shard>,
+    naive: &mut Directory,
+    count: usize,
+    entries: usize,
+) -> Differs {
+    let mut done = 0;
+    while done < count {
+        let mut writer = shard.writer();
+        for _ in 0..1 + choices.below(3) {
+            let op = if choices.one_in(12) { churn(choices, naive) } else { None };
+            let op = op.unwrap_or_else(|| generate::op(choices, naive, &TASTE, entries));
+            let real = compare::code(&compare::apply(&mut writer, shard, &op));
+            let code = naive.apply(&op).err().unwrap_or(model::ResultCode::Success);
+            if real != code {
+                return Err(format!("the store says {real}, the model {code}: {op:?}"));
+            }
+            done += 1;
+        }
+        writer.publish();
+    }
+    Ok(())
+}
+
+/// A change that leaves so many dead bytes that the cleaner has to do.
+fn churn(choices: &mut Random, naive: &Directory) -> Option<Op> {
+    let name = generate::some_name(choices, naive);
+    let is_person = naive.entries.get(&name)?.attributes.contains_key("sn");
+    let dn = name.iter().rev().map(|rdn| {
+        rdn.split('+')
+            .filter_map(|ava| ava.split_once('='))
+            .map(|(t, v)| (t.to_owned(), v.to_owned()))
+            .collect()
+    });
+    let len = if choices.one_in(40) { 3 << 20 } else { 20_000 + choices.below(100_000) };
+    let value = format!("{} {}", "x".repeat(len), choices.below(100));
+    let changes = vec![(ChangeKind::Replace, "description".to_owned(), vec![value])];
+    is_person.then(|| Op::Modify { dn: dn.collect(), changes })
+}
+
+/// Writes a checkpoint out, a slice at a time, with operations in between. Returns how many segments were new.
+fn write_out(
+    choices: &mut Random,
+    checkpoint: &Checkpoint,
+    before: &Files,
+    mut between: impl FnMut(&mut Random) -> Differs,
+) -> Result<(Files, usize), String> {
+    let mut files = Files { meta: checkpoint.meta(), ..Files::default() };
+    let all: Vec<Segment> = checkpoint.segments().collect();
+    let (mut position, mut slots, mut new) = (0, 0, 0);
+    while position < all.len() || slots < checkpoint.slots() {
+        between(choices)?;
+        if slots < checkpoint.slots() {
+            let max = 1 + choices.below(300);
+            checkpoint.push_slots(slots, max, &mut files.slots);
+            slots += max as u64;
+        }
+        for _ in 0..1 + choices.below(3) {
+            if let Some(segment) = all.get(position) {
+                let kept = before.segments.get(segment).cloned();
+                new += usize::from(kept.is_none());
+                let bytes = kept.unwrap_or_else(|| checkpoint.segment(position).to_vec());
+                files.segments.insert(*segment, bytes);
+                position += 1;
+            }
+        }
+    }
+    Ok((files, new))
+}
+
+fn sound(what: &str, shard: &Shard) -> Differs {
+    let findings = shard.writer().check(10);
+    let text: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    if text.is_empty() { Ok(()) } else { Err(format!("{what}: {}", text.join("; "))) }
+}
+
+fn same(shard: &Arc<Shard>, choices: &mut Random, naive: &Directory) -> Differs {
+    let mut reader = Reader::register(shard).expect("a slot is free");
+    let pin = reader.pin();
+    compare::content(pin.read_point(), naive, &mut DnCache::default(), true)?;
+    let mut evaluator = Evaluator::default();
+    for _ in 0..20 {
+        let (top, scope) = (generate::some_name(choices, naive), generate::scope(choices));
+        let filter = generate::filter(choices, &TASTE, 2);
+        compare::searches(pin.read_point(), naive, &mut evaluator, &top, scope, &filter)?;
+    }
+    Ok(())
+}
+
+/// What happened in a run, to see that it was what the test is for.
+#[derive(Default)]
+struct Seen {
+    moved: u64,
+    kept: usize,
+}
+
+fn run(seed: u64, rounds: usize, seen: &mut Seen) -> Differs {
+    let choices = &mut Random::new(seed);
+    let (mut shard, mut naive, mut files) = (compare::shard(true), Directory::default(), Files::default());
+    let entries = if seed.is_multiple_of(2) { 60 } else { 400 };
+    for round in 0..rounds {
+        let count = choices.below(600);
+        work(choices, &shard, &mut naive, count, entries)?;
+        let checkpoint = shard.checkpoint().ok_or("too many readers")?;
+        let (then, digest) = (naive.clone(), checkpoint.read_point().digest());
+        let moved = shard.memory().moved;
+        let (now, new) = write_out(choices, &checkpoint, &files, |choices| {
+            let count = choices.below(60);
+            work(choices, &shard, &mut naive, count, entries)
+        })?;
+        if digest != checkpoint.read_point().digest() {
+            return Err("what the checkpoint sees has changed".to_owned());
+        }
+        drop(checkpoint);
+        seen.moved += shard.memory().moved - moved;
+        seen.kept += now.segments.len() - new;
+        files = now;
+        sound("the shard", &shard)?;
+        let restored = restore(&files, choices.below(3) > 0, choices.one_in(2));
+        let restored = restored.map_err(|error| format!("round {round}: {error}"))?;
+        sound("the restored shard", &restored)?;
+        same(&restored, choices, &then)?;
+        let mut reader = Reader::register(&restored).expect("a slot is free");
+        if reader.pin().read_point().digest() != digest {
+            return Err("the restored shard has another digest".to_owned());
+        }
+        // As after a crash: all since the checkpoint is gone.
+        if choices.one_in(2) {
+            (shard, naive) = (restored, then);
+        }
+    }
+    work(choices, &shard, &mut naive, 200, entries)?;
+    same(&shard, choices, &naive)?;
+    sound("the shard", &shard)
+}
+
+#[test]
+fn what_is_restored_is_what_was_there() {
+    let from_environment = std::env::var("PANDO_SEED").ok().and_then(|text| text.parse().ok());
+    let seeds = from_environment.map_or(1..9, |seed: u64| seed..seed + 1);
+    let mut seen = Seen::default();
+    for seed in seeds {
+        if let Err(text) = run(seed, 12, &mut seen) {
+            let text: String = text.chars().take(4000).collect();
+            panic!("PANDO_SEED={seed}: {text}");
+        }
+    }
+    assert!(seen.moved > 1 << 20, "the cleaner moved {} bytes while checkpoints lived", seen.moved);
+    assert!(seen.kept > 0, "no segment was left as it was");
+}
