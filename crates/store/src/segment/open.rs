@@ -1,10 +1,11 @@
 //! The heap from the bytes of a checkpoint. Nothing in them is trusted: what the rest of the heap relies on is looked
 //! at here, object by object, so that a wrong byte is an error and never a wrong address.
 
+use super::clean::CLEANED_TOGETHER;
 use super::sealed::{OFFSET_BITS, header};
 use super::{
-    Account, CLEANED_TOGETHER, FIRST, Heap, HeapFull, HeapWriter, LONG, NODE, Part, REMOVED, SEGMENT,
-    VERSION_BYTES, VERSIONED, u32_at, uint_at,
+    Account, FIRST, Heap, HeapFull, HeapWriter, LONG, NODE, Part, REMOVED, SEGMENT, VERSION_BYTES, VERSIONED,
+    u32_at, uint_at,
 };
 use crate::sync::{Ordering, Words, prefetch};
 

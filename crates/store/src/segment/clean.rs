@@ -1,0 +1,132 @@
+//! The cleaner: moves what is alive out of segments that are mostly dead, so that they can be written again.
+
+use super::{Account, FIRST, Heap, HeapWriter, LONG, SEGMENT, VERSIONED};
+use crate::readers::Readers;
+use crate::sync::{Ordering, prefetch};
+
+/// Objects whose slots are asked for together when a segment is emptied.
+pub(super) const CLEANED_TOGETHER: usize = 16;
+impl Heap {
+    /// Gives back to use what no reader can see any more.
+    pub(crate) fn reuse(&self, writer: &mut HeapWriter, readers: &Readers) {
+        if writer.retired.is_empty() {
+            return;
+        }
+        let oldest = readers.oldest();
+        while writer.retired.front().is_some_and(|(sequence, _)| *sequence <= oldest) {
+            let Some((_, number)) = writer.retired.pop_front() else { break };
+            writer.free.push(number);
+        }
+    }
+
+    /// Moves live objects out of the emptiest segments until `budget` bytes were moved or little is to be gained; a
+    /// segment that is not empty by then is gone on with the next time. Returns the bytes moved.
+    pub(crate) fn clean(
+        &self,
+        writer: &mut HeapWriter,
+        readers: &Readers,
+        slack_percent: u64,
+        budget: usize,
+    ) -> usize {
+        self.reuse(writer, readers);
+        let (mut moved, oldest) = (0, readers.oldest());
+        while moved < budget {
+            let (victim, from) = match writer.cleaning.take() {
+                Some(begun) => begun,
+                None if writer.dead() * 100 <= writer.used * slack_percent + 400 * SEGMENT as u64 => break,
+                None => match writer.emptiest(oldest) {
+                    Some(victim) => (victim, victim * SEGMENT + FIRST),
+                    None => break,
+                },
+            };
+            let (bytes, reached) = self.evacuate(writer, victim, from, oldest, budget - moved);
+            moved += bytes;
+            if reached < victim * SEGMENT + writer.accounts[victim].used as usize {
+                writer.cleaning = Some((victim, reached));
+            } else {
+                writer.retire(victim, readers.published() + 1);
+            }
+        }
+        writer.moved += moved as u64;
+        moved
+    }
+
+    /// Moves what is alive from an address on. Returns the bytes moved and where it stopped.
+    fn evacuate(
+        &self,
+        writer: &mut HeapWriter,
+        victim: usize,
+        from: usize,
+        oldest: u64,
+        budget: usize,
+    ) -> (usize, usize) {
+        let end = victim * SEGMENT + writer.accounts[victim].used as usize;
+        let (mut address, mut moved) = (from, 0);
+        while address < end && moved < budget {
+            // The slots of a handful of objects are asked for before the first is looked at.
+            let (first, mut objects) = (address, 0);
+            while address < end && objects < CLEANED_TOGETHER {
+                let header = self.header(address);
+                let id = self.id_at(address, header.flags) as usize;
+                prefetch(&self.slots(header.flags)[id]);
+                address += header.object_len;
+                objects += 1;
+            }
+            moved += self.move_live(writer, first, address, oldest);
+        }
+        (moved, address)
+    }
+
+    fn move_live(&self, writer: &mut HeapWriter, mut address: usize, end: usize, oldest: u64) -> usize {
+        let mut moved = 0;
+        let keeps_links = self.checkpoints.load(Ordering::Acquire) > 0;
+        while address < end {
+            let header = self.header(address);
+            let id = self.id_at(address, header.flags);
+            let slot = &self.slots(header.flags)[id as usize];
+            if slot.load(Ordering::Relaxed) as usize == address {
+                let payload = self.bytes(address + header.len, header.object_len - header.len);
+                let flags = header.flags & !(VERSIONED | LONG);
+                let link = if keeps_links {
+                    Some((header.sequence, address))
+                } else {
+                    (header.sequence > oldest).then_some((header.sequence, header.older))
+                };
+                let copy = self.append(writer, id, flags, link, payload);
+                slot.store(copy as u64, Ordering::Release);
+                self.bury(writer, address, 0);
+                moved += header.object_len;
+            }
+            address += header.object_len;
+        }
+        moved
+    }
+}
+
+impl HeapWriter {
+    fn dead(&self) -> u64 {
+        self.used - self.live
+    }
+
+    /// An emptied segment: free for new objects when no reader is older than `sequence`.
+    fn retire(&mut self, victim: usize, sequence: u64) {
+        let account = &mut self.accounts[victim];
+        assert_eq!(account.live, 0, "everything alive was moved");
+        self.used -= u64::from(account.used) - FIRST as u64;
+        let run = std::mem::take(&mut account.run);
+        account.used = 0;
+        self.retired.extend((0..run).map(|number| (sequence, victim as u32 + number)));
+    }
+
+    fn emptiest(&self, oldest: u64) -> Option<usize> {
+        let candidate = |(number, a): &(usize, &Account)| {
+            *number != self.current
+                && a.run > 0
+                && a.used > 0
+                && a.last_death <= oldest
+                && u64::from(a.live) * 8 < u64::from(a.used) * 7
+        };
+        let emptiness = |(_, a): &(usize, &Account)| u64::from(a.live) * 1024 / u64::from(a.used.max(1));
+        self.accounts.iter().enumerate().filter(candidate).min_by_key(emptiness).map(|(number, _)| number)
+    }
+}
