@@ -296,11 +296,6 @@ pub(crate) struct KeyScratch {
 }
 
 impl Indexes {
-    /// The indexes with this number.
-    pub(crate) fn at(&self, number: u16) -> &AttributeIndex {
-        &self.all[usize::from(number)]
-    }
-
     /// How many attributes have indexes.
     pub(crate) fn count(&self) -> usize {
         self.all.len()
@@ -316,9 +311,10 @@ impl Indexes {
         scratch: &mut KeyScratch,
         each: &mut impl FnMut(u16, Key),
     ) {
-        let Some(numbers) = self.by_type.get(attribute_type.0 as usize).filter(|n| !n.is_empty()) else {
+        let numbers = self.numbers_of(attribute_type);
+        if numbers.is_empty() {
             return;
-        };
+        }
         for (at, value) in values.enumerate() {
             for &number in numbers {
                 let index = &self.all[number as usize];

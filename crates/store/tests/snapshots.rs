@@ -218,3 +218,120 @@ fn what_is_restored_is_what_was_there() {
     assert!(seen.moved > 1 << 20, "the cleaner moved {} bytes while checkpoints lived", seen.moved);
     assert!(seen.kept > 0, "no segment was left as it was");
 }
+
+/// A checkpoint of a directory that some operations made, written out at once.
+fn some_files(choices: &mut Random, naive: &mut Directory) -> Files {
+    let shard = compare::shard(true);
+    for _ in 0..1500 {
+        let mut writer = shard.writer();
+        let op = generate::op(choices, naive, &TASTE, 80);
+        let _ = naive.apply(&op);
+        let _ = compare::apply(&mut writer, &shard, &op);
+        writer.publish();
+    }
+    let checkpoint = shard.checkpoint().expect("a slot is free");
+    write_out(choices, &checkpoint, &Files::default(), |_| Ok(())).expect("nothing is compared").0
+}
+
+/// The files have checksums; the shard does not rely on them. Whatever a byte says, it is an error, or the shard can
+/// be used: it may have other values then, and its check may say so, but it must not panic.
+#[test]
+fn wrong_bytes_are_no_panic() {
+    let tries = std::env::var("PANDO_OPS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    let (choices, mut naive) = (&mut Random::new(77), Directory::default());
+    let whole = some_files(choices, &mut naive);
+    let (mut refused, mut taken) = (0, 0);
+    for _ in 0..tries {
+        let mut files = whole.clone();
+        for _ in 0..1 + choices.below(3) {
+            let at = choices.below(files.segments.len());
+            let bytes = match choices.below(4) {
+                0 => &mut files.meta,
+                1 => &mut files.slots,
+                _ => files.segments.values_mut().nth(at).expect("there is one"),
+            };
+            let at = choices.below(bytes.len());
+            bytes[at] ^= if choices.one_in(2) { 1 << choices.below(8) } else { choices.below(256) as u8 };
+        }
+        match restore(&files, true, false) {
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                refused += 1;
+            }
+            Ok(shard) => {
+                let _ = shard.writer().check(5);
+                Reader::register(&shard).expect("a slot is free").pin().read_point().digest();
+                for _ in 0..30 {
+                    let mut writer = shard.writer();
+                    let op = generate::op(choices, &naive, &TASTE, 80);
+                    let _ = compare::apply(&mut writer, &shard, &op);
+                    writer.publish();
+                }
+                taken += 1;
+            }
+        }
+    }
+    assert!(refused > 0 && taken > 0, "{refused} refused, {taken} taken");
+}
+
+/// Whatever is cut off the end of the meta is missed.
+#[test]
+fn a_meta_that_is_cut_off_is_refused() {
+    let files = some_files(&mut Random::new(5), &mut Directory::default());
+    for len in 0..files.meta.len() {
+        assert!(Meta::read(&files.meta[..len]).is_err(), "{len} bytes");
+    }
+    assert!(Meta::read(&files.meta).is_ok());
+}
+
+fn begin(files: &Files, change: impl FnOnce(&mut store::Settings)) -> Result<Restore, RestoreError> {
+    let meta = Meta::read(&files.meta).expect("it is whole");
+    let mut settings = meta.settings(vec![], 2 << 30);
+    change(&mut settings);
+    Restore::begin(meta, settings, compare::schema())
+}
+
+#[test]
+fn settings_that_do_not_fit_are_refused() {
+    let files = some_files(&mut Random::new(5), &mut Directory::default());
+    assert!(begin(&files, |_| ()).is_ok());
+    assert!(matches!(begin(&files, |s| s.key[2] = 7), Err(RestoreError::Settings(_))));
+    assert!(matches!(begin(&files, |s| s.operational_attributes = false), Err(RestoreError::Settings(_))));
+    assert!(matches!(begin(&files, |s| s.suffixes.clear()), Err(RestoreError::Settings(_))));
+    assert!(begin(&files, |s| s.suffixes.push("dc=org".to_owned())).is_ok());
+    let bare = schema::Builder::new().standard().build().expect("the standard schema is sound");
+    let meta = Meta::read(&files.meta).expect("it is whole");
+    let settings = meta.settings(vec![], 2 << 30);
+    let restored = Restore::begin(meta, settings, Arc::new(bare)).and_then(|restore| restore.finish(&alone));
+    assert!(matches!(restored, Err(RestoreError::Unknown { kind: "attribute", .. })));
+}
+
+/// Two naming contexts whose roots have the same RDN: only the meta tells which is which.
+#[test]
+fn roots_of_one_name_are_told_apart() {
+    let mut settings = compare::settings(false);
+    settings.suffixes = vec!["ou=a,dc=com".to_owned(), "ou=a,dc=org".to_owned()];
+    let shard = Shard::create(settings, compare::schema()).expect("address space is plenty");
+    let pair = |text: &str| {
+        let (kind, value) = text.split_once('=').expect("type=value");
+        vec![(kind.to_owned(), value.to_owned())]
+    };
+    let names = ["ou=a,dc=org", "ou=a,dc=com", "ou=b,ou=a,dc=com"];
+    for dn in names {
+        let dn = dn.split(',').map(pair).collect();
+        let attributes = vec![("objectClass".to_owned(), vec!["organizationalUnit".to_owned()])];
+        let mut writer = shard.writer();
+        compare::apply(&mut writer, &shard, &Op::Add { dn, attributes }).expect("it is new");
+        writer.publish();
+    }
+    let checkpoint = shard.checkpoint().expect("a slot is free");
+    let files = write_out(&mut Random::new(1), &checkpoint, &Files::default(), |_| Ok(())).unwrap().0;
+    let restored = restore(&files, true, false).unwrap();
+    sound("the restored shard", &restored).unwrap();
+    let ids = |shard: &Arc<Shard>| {
+        let mut reader = Reader::register(shard).expect("a slot is free");
+        let pin = reader.pin();
+        names.map(|dn| pin.read_point().resolve(dn.as_bytes(), &mut DnCache::default()).expect("it is there"))
+    };
+    assert_eq!(ids(&restored), ids(&shard));
+}
