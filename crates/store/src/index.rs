@@ -10,7 +10,6 @@ use crate::idset::IdSet;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::record::{EntryRef, Values};
 use crate::refused::Refused;
-use crate::restore::Sink;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::{self, TreeWriter};
 use crate::values::SetPosition;
@@ -18,6 +17,10 @@ use model::{Description, EntryId, TypeId};
 use schema::Schema;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+mod rebuild;
+
+pub(crate) use rebuild::{KeyScratch, gather};
 
 /// Anchors that mark the ends of a value among its trigrams.
 const START: u8 = 1;
@@ -286,68 +289,6 @@ impl AttributeIndex {
         {
             each(Key::Ordering(prefix(normal)));
         }
-    }
-}
-
-/// What making keys needs, to be used again.
-#[derive(Default)]
-pub(crate) struct KeyScratch {
-    normal: Vec<u8>,
-}
-
-impl Indexes {
-    /// How many attributes have indexes.
-    pub(crate) fn count(&self) -> usize {
-        self.all.len()
-    }
-
-    /// Hands every key that values of a type have in some index to `each`, with the number of the index; the same
-    /// one may come twice.
-    pub(crate) fn each_key<'v>(
-        &self,
-        view: ReadPoint<'_>,
-        attribute_type: TypeId,
-        values: impl Iterator<Item = &'v [u8]>,
-        scratch: &mut KeyScratch,
-        each: &mut impl FnMut(u16, Key),
-    ) {
-        let numbers = self.numbers_of(attribute_type);
-        if numbers.is_empty() {
-            return;
-        }
-        for (at, value) in values.enumerate() {
-            for &number in numbers {
-                let index = &self.all[number as usize];
-                if at == 0 && index.presence.is_some() {
-                    each(number, Key::Presence);
-                }
-                index.each_key(view, value, &mut scratch.normal, &mut |key| each(number, key));
-            }
-        }
-    }
-
-    /// What the keys of each index go into, when nobody reads yet: equality, substring, presence.
-    pub(crate) fn sinks<'s>(&'s self, writers: &'s mut IndexesWriter) -> impl Iterator<Item = [Sink<'s>; 3]> {
-        fn postings<'s>(index: &'s Option<Postings>, writer: &'s mut Option<PostingsWriter>) -> Sink<'s> {
-            match (index, writer) {
-                (Some(index), Some(writer)) => Sink::Postings(index, writer),
-                _ => Sink::Nothing,
-            }
-        }
-        self.all.iter().zip(writers).map(|(index, writer)| {
-            [
-                postings(&index.equality, &mut writer.equality),
-                postings(&index.substring, &mut writer.substring),
-                index.presence.as_ref().map_or(Sink::Nothing, Sink::Ids),
-            ]
-        })
-    }
-}
-
-/// Ordering keys by index, for [`Writer::finish_load`].
-pub(crate) fn gather(writers: &mut IndexesWriter, keys: Vec<Vec<(u64, u32)>>) {
-    for (writer, keys) in writers.iter_mut().zip(keys) {
-        writer.unsorted = keys;
     }
 }
 
