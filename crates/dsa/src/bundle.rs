@@ -12,7 +12,7 @@ use crate::dispatch::{self, ControlError, Reading, Requested};
 use crate::engine::Dsa;
 use crate::monitor::{Counters, count};
 use crate::op;
-use crate::op::search::{self, Around};
+use crate::op::search::{Around, again};
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
@@ -168,10 +168,8 @@ impl Looking<'_, '_> {
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
         let (reading, id, counters) = (&mut reading, outline.id, self.counters);
         let done = match &pending.hint {
-            Hint::Target(target) => search::base_again(reading, id, rights, again, target, counters, out),
-            Hint::Equality(_, value) => {
-                search::equality_again(reading, id, rights, again, *value, counters, out)
-            }
+            Hint::Target(target) => again::base(reading, id, rights, again, target, counters, out),
+            Hint::Equality(_, value) => again::equality(reading, id, rights, again, *value, counters, out),
             Hint::Nothing => false,
         };
         if done {

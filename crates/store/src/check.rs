@@ -1,9 +1,10 @@
 //! Does everything in the shard hang together? For operators who want to know, and for tests.
 
+use crate::dn_cache::DnCache;
 use crate::index::{AttributeIndex, Key, KeyScratch, tag};
 use crate::postings::Found;
 use crate::record::{EntryRef, ValueSet, Values, ber_octets};
-use crate::resolve::{DnCache, push_rdn};
+use crate::resolve::push_rdn;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::{self, Visit};
 use model::{EntryId, TypeId};

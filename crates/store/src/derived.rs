@@ -1,8 +1,8 @@
 //! Operational attributes that are worked out when asked for: they take no memory. A value that an import brought
 //! is stored like any other and wins.
 
+use crate::dn_cache::DnCache;
 use crate::record::EntryRef;
-use crate::resolve::DnCache;
 use crate::shard::ReadPoint;
 use model::csn::write_generalized_time;
 use model::{Description, TypeId};

@@ -1,9 +1,9 @@
 //! A hash of all that a read point shows. It does not depend on where things lie, on numbers of shapes, names and
 //! types, or on hash keys, so that two shards that went different ways to the same state have the same.
 
+use crate::dn_cache::DnCache;
 use crate::hash::mix;
 use crate::record::{EntryRef, Values};
-use crate::resolve::DnCache;
 use crate::shard::ReadPoint;
 use crate::values::SetPosition;
 use model::{Description, EntryId};

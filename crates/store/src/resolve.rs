@@ -4,17 +4,13 @@
 //! AVAs in ascending order, numbers big-endian. The root of a naming context has the keys of its whole DN, one
 //! behind the other, and superior 0.
 
+use crate::dn_cache::DnCache;
 use crate::record::EntryRef;
 use crate::shard::{ReadPoint, Shard};
 use model::{EntryId, TypeId, dn};
 use schema::Schema;
 use std::fmt;
 use std::sync::atomic::Ordering;
-
-/// Remembered superiors and texts: direct-mapped, so bounded.
-const CACHE_SLOTS: usize = 256;
-/// Longer DNs are not remembered.
-const CACHE_DN_BYTES_MAX: usize = 512;
 
 /// Why a DN leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,95 +83,6 @@ impl DnParts<'_> {
     }
 }
 
-/// What one thread remembers of DNs. Any rename or delete makes it forget.
-pub struct DnCache {
-    valid_from: u64,
-    superiors: Vec<(Vec<u8>, u32)>,
-    texts: Vec<(u32, Vec<u8>)>,
-    value: Vec<u8>,
-    /// The attribute type of the last RDN: most are named by the same one.
-    last_type: (Vec<u8>, Option<TypeId>),
-    /// The superior met last, and its id: many have the same one.
-    last_superior: (Vec<u8>, u32),
-}
-
-impl Default for DnCache {
-    fn default() -> DnCache {
-        DnCache {
-            valid_from: 0,
-            superiors: vec![(Vec::new(), 0); CACHE_SLOTS],
-            texts: vec![(0, Vec::new()); CACHE_SLOTS],
-            value: Vec::new(),
-            last_type: (Vec::new(), None),
-            last_superior: (Vec::new(), 0),
-        }
-    }
-}
-
-impl DnCache {
-    /// Forgets what may not be true at a read point. To be called whenever the read point is another one, be it
-    /// newer or older.
-    #[inline]
-    pub fn refresh(&mut self, read_point: ReadPoint<'_>) {
-        let changed = read_point.shard.names_changed.load(Ordering::Acquire);
-        if self.valid_from != read_point.sequence && changed > self.valid_from.min(read_point.sequence) {
-            self.forget();
-        }
-        self.valid_from = read_point.sequence;
-    }
-
-    /// Forgets everything: the writer's own changes have no sequence of their own that would tell.
-    pub(crate) fn forget(&mut self) {
-        self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
-        self.texts.iter_mut().for_each(|(id, _)| *id = 0);
-        self.last_superior.1 = 0;
-    }
-
-    #[inline]
-    fn slot(dn: &[u8]) -> usize {
-        crate::hash::mix(0, dn) as usize % CACHE_SLOTS
-    }
-
-    #[inline]
-    fn find_type(&mut self, name: &[u8], schema: &Schema) -> Option<TypeId> {
-        if self.last_type.0 == name {
-            return self.last_type.1;
-        }
-        let found = schema.find_type(name)?;
-        self.last_type.0.clear();
-        self.last_type.0.extend_from_slice(name);
-        self.last_type.1 = Some(found);
-        Some(found)
-    }
-
-    #[inline]
-    fn superior(&self, dn: &[u8]) -> Option<u32> {
-        let (text, id) = &self.superiors[DnCache::slot(dn)];
-        (*id != 0 && text == dn).then_some(*id)
-    }
-
-    /// Takes `type=value,superior` apart, if type and superior are those met last and the value stands for itself.
-    #[inline]
-    fn like_last<'d>(&self, dn: &'d [u8]) -> Option<(TypeId, &'d [u8], u32)> {
-        let (superior, id) = &self.last_superior;
-        let (name, attribute_type) = &self.last_type;
-        // A value without anything special has no comma either: the RDN ends where it ends.
-        let rdn = dn.strip_suffix(&superior[..])?.strip_suffix(b",")?;
-        let value = rdn.strip_prefix(&name[..])?.strip_prefix(b"=")?;
-        let is_like = *id != 0 && !value.is_empty() && dn::is_plain_value(value);
-        attribute_type.filter(|_| is_like).map(|attribute_type| (attribute_type, value, *id))
-    }
-
-    fn remember(&mut self, dn: &[u8], id: u32) {
-        if dn.len() <= CACHE_DN_BYTES_MAX {
-            let (text, slot_id) = &mut self.superiors[DnCache::slot(dn)];
-            text.clear();
-            text.extend_from_slice(dn);
-            *slot_id = id;
-        }
-    }
-}
-
 impl<'a> ReadPoint<'a> {
     /// Works out where the entry with this DN is, as far as its superior; appends its RDN's key to `keys`.
     #[inline]
@@ -191,11 +98,7 @@ impl<'a> ReadPoint<'a> {
         }
         let (first, rest) = dn::split_first(dn);
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
-            if cache.last_superior.1 != parent {
-                cache.last_superior.0.clear();
-                cache.last_superior.0.extend_from_slice(rest.unwrap_or_default());
-                cache.last_superior.1 = parent;
-            }
+            cache.note_superior(rest.unwrap_or_default(), parent);
             let schema = &self.shard.schema;
             let raw = rdn_key(schema, first, keys, |name| cache.find_type(name, schema))
                 .map_err(Unresolved::Invalid)?;
@@ -306,8 +209,8 @@ impl<'a> ReadPoint<'a> {
 
     /// The entry with this DN. It is remembered: bases of searches come again and again.
     pub fn resolve(self, dn: &[u8], cache: &mut DnCache) -> Result<EntryId, Unresolved> {
-        if cache.last_superior.1 != 0 && cache.last_superior.0 == dn {
-            return Ok(EntryId(cache.last_superior.1));
+        if let Some(id) = cache.last_superior(dn) {
+            return Ok(EntryId(id));
         }
         if let Some(id) = cache.superior(dn) {
             return Ok(EntryId(id));
@@ -418,19 +321,18 @@ impl<'a> ReadPoint<'a> {
     /// A comma and the DN of a superior.
     #[inline]
     fn superior_text(self, superior: u32, cache: &mut DnCache) -> &[u8] {
-        let slot = superior as usize % CACHE_SLOTS;
-        if cache.texts[slot].0 != superior {
-            self.remember_text(superior, slot, cache);
+        if !cache.has_text(superior) {
+            self.remember_text(superior, cache);
         }
-        &cache.texts[slot].1
+        cache.text(superior)
     }
 
     #[cold]
-    fn remember_text(self, superior: u32, slot: usize, cache: &mut DnCache) {
+    fn remember_text(self, superior: u32, cache: &mut DnCache) {
         let entry = self.entry(EntryId(superior)).expect("a superior exists as long as its subordinates");
         let mut text = vec![b','];
         self.write_dn(&entry, cache, &mut text);
-        cache.texts[slot] = (superior, text);
+        cache.remember_text(superior, text);
     }
 
     fn write_root_dn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {

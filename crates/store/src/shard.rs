@@ -3,13 +3,13 @@
 use crate::append::Append;
 use crate::cell::Garbage;
 use crate::deferred::Deferred;
+use crate::dn_cache::DnCache;
 use crate::hash::{Table, TableWriter, mix};
 use crate::index::{IndexSettings, Indexes, IndexesWriter};
 use crate::left_behind::LeftBehind;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
-use crate::resolve::DnCache;
 use crate::segment::{Heap, HeapWriter};
 use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;

@@ -1,20 +1,21 @@
 //! Search (RFC 4511 section 4.5). Most searches end where they begin, inside their bundle. One that has more to
 //! look at or to return than fits is put under way and goes on in slices, at the read point it began with.
 
+pub(crate) mod again;
+mod page;
+
+use self::page::{Page, page_check, put_page_end, read_cookie};
 use crate::access::Rights;
 use crate::dispatch::{Reading, Requested};
 use crate::engine::Dsa;
-use crate::entry_writer::{Asked, Chosen, Large, Templates};
+use crate::entry_writer::{Asked, Large};
 use crate::identity::Identity;
 use crate::monitor::{Counters, count};
 use crate::outcome;
-use crate::recent::{Again, Asserted};
 use crate::session::OUT_BYTES_SOFT_MAX;
 use crate::worker::{Scratch, Worker};
 use model::limits::SESSION_SEARCHES_MAX;
 use model::{EntryId, Filter, ResultCode, Scope};
-use proto::control::Control;
-use proto::control::paged_results::{self, PagedResults};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::outline::Outline;
@@ -23,7 +24,7 @@ use proto::tag;
 use std::collections::VecDeque;
 use store::search::evaluate::Truth;
 use store::search::{Compiled, Cursor, FewCandidates, Step};
-use store::{DnCache, EntryRef, LongReadPoint, Pin, ReadPoint, Target, Unresolved};
+use store::{EntryRef, LongReadPoint, Pin, ReadPoint, Target, Unresolved};
 
 /// Candidates that a search looks at inside its bundle, and in one slice afterwards, if its filter is short.
 const SLICE_CANDIDATES: u32 = 1024;
@@ -70,13 +71,6 @@ struct Running {
     slice_candidates: u32,
 }
 
-struct Page {
-    left: u32,
-    /// Ties the cookie to this search.
-    check: u64,
-    last: EntryId,
-}
-
 /// Why a cursor loop came to rest.
 enum Rest {
     End(ResultCode),
@@ -120,7 +114,7 @@ pub(crate) fn run(
     let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
     let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights: reads };
-    remember(reading, around, request, requested, &base, &filter, asked);
+    again::remember(reading, around, request, requested, &base, &filter, asked);
     if request.scope == Scope::Base && requested.paged.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
         return run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out);
@@ -148,125 +142,6 @@ pub(crate) fn run(
         None => return,
     };
     run_cursor(reading, around, read_point, running, asked, out);
-}
-
-/// Keeps the form of a search that the next ones are likely to have too.
-fn remember(
-    reading: &mut Reading<'_>,
-    around: &Around<'_, '_>,
-    request: &Search<'_>,
-    requested: &Requested<'_>,
-    base: &Base,
-    filter: &Compiled,
-    asked: Asked<'_>,
-) {
-    let Some(outline) = around.outline.filter(|_| !base.is_system && requested.paged.is_none()) else {
-        return;
-    };
-    let Scratch { templates, recent, .. } = &mut *reading.scratch;
-    let is_base = request.scope == Scope::Base;
-    if (is_base && filter.is_true())
-        || (!is_base && request.size_limit == 0 && filter.equality_type().is_some())
-    {
-        let chosen = templates.choose(asked, reading.read_point.shard().schema());
-        if !templates.holds(chosen) {
-            return;
-        }
-        match is_base {
-            true => recent.keep_base(outline, asked.rights, chosen),
-            false => recent.keep_equality(outline, asked.rights, chosen, request.scope, filter),
-        }
-    }
-}
-
-/// Runs a search for one entry, of a form that was met before. `false` if it is not as simple as most: then nothing
-/// was done.
-#[inline]
-pub(crate) fn base_again(
-    reading: &mut Reading<'_>,
-    id: i32,
-    rights: Rights,
-    again: Again,
-    target: &Target,
-    counters: &Counters,
-    out: &mut Vec<u8>,
-) -> bool {
-    let Scratch { evaluator, templates, keys, recent, .. } = &mut *reading.scratch;
-    let Some((chosen, None)) = recent.form(again, rights) else { return false };
-    let read_point = reading.read_point;
-    let Some(entry) = read_point.lookup_entry(target, keys, &mut evaluator.cache) else { return false };
-    put_found(templates, &mut evaluator.cache, read_point, &entry, id, chosen, reading.dsa, counters, out)
-        && put_done(id, out)
-}
-
-/// Runs a search by an equality assertion, of a form that was met before. `false` if it is not as simple as most:
-/// then nothing was done. `value`: where the assertion value lies among the group's keys.
-#[inline]
-pub(crate) fn equality_again(
-    reading: &mut Reading<'_>,
-    id: i32,
-    rights: Rights,
-    again: Again,
-    value: Asserted,
-    counters: &Counters,
-    out: &mut Vec<u8>,
-) -> bool {
-    let Scratch { evaluator, templates, keys, recent, .. } = &mut *reading.scratch;
-    let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
-    let read_point = reading.read_point;
-    let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };
-    equality.filter.assert_equality(value.normal(keys));
-    let Some(mut candidates) = read_point.few_candidates(&equality.filter) else { return false };
-    candidates.sort_unstable();
-    let begin = out.len();
-    for candidate in candidates {
-        let Some(entry) = read_point.entry(EntryId(candidate)) else { continue };
-        // Most values are asked for as they are spelled.
-        let is_match = entry.has_value(equality.attribute_type, value.raw(keys))
-            || evaluator.evaluate(&equality.filter, &entry, read_point) == Truth::True;
-        if !is_match || !read_point.is_in_scope(&entry, base, equality.scope) {
-            continue;
-        }
-        let cache = &mut evaluator.cache;
-        if !put_found(templates, cache, read_point, &entry, id, chosen, reading.dsa, counters, out) {
-            out.truncate(begin);
-            return false;
-        }
-    }
-    put_done(id, out)
-}
-
-/// Appends an entry. `false`, and nothing, if it is too long for one go or its selection was forgotten.
-#[inline]
-#[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
-fn put_found(
-    templates: &mut Templates,
-    cache: &mut DnCache,
-    read_point: ReadPoint<'_>,
-    entry: &EntryRef<'_>,
-    id: i32,
-    chosen: Chosen,
-    dsa: &Dsa,
-    counters: &Counters,
-    out: &mut Vec<u8>,
-) -> bool {
-    if !templates.holds(chosen) {
-        return false;
-    }
-    let large = templates.write(out, id, read_point, entry, chosen, &dsa.rules, cache, false);
-    match large {
-        None => count(&counters.entries, 1),
-        Some(large) => {
-            out.truncate(large.begin);
-            return false;
-        }
-    }
-    true
-}
-
-fn put_done(id: i32, out: &mut Vec<u8>) -> bool {
-    encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
-    true
 }
 
 struct Base {
@@ -674,32 +549,6 @@ fn limit_text(code: ResultCode) -> &'static str {
             "the search took longer than the server keeps one state of the directory"
         }
         _ => "",
-    }
-}
-
-fn put_page_end(out: &mut Vec<u8>, id: i32, code: ResultCode, cookie: &[u8]) {
-    let mut value = Vec::new();
-    PagedResults { size: 0, cookie }.encode(&mut value);
-    let control = Control { oid: paged_results::OID, critical: false, value: Some(&value) };
-    encode_result(out, id, tag::SEARCH_DONE, code, b"", limit_text(code), &[control]);
-}
-
-/// What a cookie must carry to be one of this search: nothing of it is kept in the server.
-fn page_check(read_point: ReadPoint<'_>, base: &Base, request: &Search<'_>) -> u64 {
-    let mut bytes = Vec::new();
-    proto::filter::encode(&request.filter, &mut bytes);
-    bytes.extend_from_slice(&base.id.0.to_be_bytes());
-    bytes.push(request.scope as u8);
-    read_point.shard().keyed_hash(&bytes)
-}
-
-fn read_cookie(cookie: &[u8], check: u64) -> Result<Option<EntryId>, ()> {
-    match cookie {
-        [] => Ok(None),
-        [a, b, c, d, rest @ ..] if *rest == check.to_be_bytes() => {
-            Ok(Some(EntryId(u32::from_be_bytes([*a, *b, *c, *d]))))
-        }
-        _ => Err(()),
     }
 }
 

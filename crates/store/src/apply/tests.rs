@@ -1,6 +1,6 @@
 use super::*;
+use crate::dn_cache::DnCache;
 use crate::index::IndexSettings;
-use crate::resolve::DnCache;
 use crate::search::evaluate::Evaluator;
 use crate::search::{Compiled, Cursor, Step};
 use crate::shard::tests::shard_with;

@@ -1,8 +1,8 @@
 //! Is a filter true of an entry? Three-valued (RFC 4511 section 4.5.1.7).
 
 use super::filter::{Compiled, Item, Node, Test};
+use crate::dn_cache::DnCache;
 use crate::record::{EntryRef, Values};
-use crate::resolve::DnCache;
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
 use model::Description;

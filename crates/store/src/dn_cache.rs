@@ -1,0 +1,135 @@
+//! What a thread remembers of DNs, so that nearly none is looked up twice.
+
+use crate::shard::ReadPoint;
+use model::{TypeId, dn};
+use schema::Schema;
+use std::sync::atomic::Ordering;
+
+/// Remembered superiors and texts: direct-mapped, so bounded.
+const CACHE_SLOTS: usize = 256;
+/// Longer DNs are not remembered.
+const CACHE_DN_BYTES_MAX: usize = 512;
+
+/// What one thread remembers of DNs. Any rename or delete makes it forget.
+pub struct DnCache {
+    valid_from: u64,
+    superiors: Vec<(Vec<u8>, u32)>,
+    texts: Vec<(u32, Vec<u8>)>,
+    /// A buffer for normal forms.
+    pub(crate) value: Vec<u8>,
+    /// The attribute type of the last RDN: most are named by the same one.
+    last_type: (Vec<u8>, Option<TypeId>),
+    /// The superior met last, and its id: many have the same one.
+    last_superior: (Vec<u8>, u32),
+}
+
+impl Default for DnCache {
+    fn default() -> DnCache {
+        DnCache {
+            valid_from: 0,
+            superiors: vec![(Vec::new(), 0); CACHE_SLOTS],
+            texts: vec![(0, Vec::new()); CACHE_SLOTS],
+            value: Vec::new(),
+            last_type: (Vec::new(), None),
+            last_superior: (Vec::new(), 0),
+        }
+    }
+}
+
+impl DnCache {
+    /// Forgets what may not be true at a read point. To be called whenever the read point is another one, be it
+    /// newer or older.
+    #[inline]
+    pub fn refresh(&mut self, read_point: ReadPoint<'_>) {
+        let changed = read_point.shard.names_changed.load(Ordering::Acquire);
+        if self.valid_from != read_point.sequence && changed > self.valid_from.min(read_point.sequence) {
+            self.forget();
+        }
+        self.valid_from = read_point.sequence;
+    }
+
+    /// Forgets everything: the writer's own changes have no sequence of their own that would tell.
+    pub(crate) fn forget(&mut self) {
+        self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
+        self.texts.iter_mut().for_each(|(id, _)| *id = 0);
+        self.last_superior.1 = 0;
+    }
+
+    #[inline]
+    fn slot(dn: &[u8]) -> usize {
+        crate::hash::mix(0, dn) as usize % CACHE_SLOTS
+    }
+
+    #[inline]
+    pub(crate) fn find_type(&mut self, name: &[u8], schema: &Schema) -> Option<TypeId> {
+        if self.last_type.0 == name {
+            return self.last_type.1;
+        }
+        let found = schema.find_type(name)?;
+        self.last_type.0.clear();
+        self.last_type.0.extend_from_slice(name);
+        self.last_type.1 = Some(found);
+        Some(found)
+    }
+
+    #[inline]
+    pub(crate) fn superior(&self, dn: &[u8]) -> Option<u32> {
+        let (text, id) = &self.superiors[DnCache::slot(dn)];
+        (*id != 0 && text == dn).then_some(*id)
+    }
+
+    /// Takes `type=value,superior` apart, if type and superior are those met last and the value stands for itself.
+    #[inline]
+    pub(crate) fn like_last<'d>(&self, dn: &'d [u8]) -> Option<(TypeId, &'d [u8], u32)> {
+        let (superior, id) = &self.last_superior;
+        let (name, attribute_type) = &self.last_type;
+        // A value without anything special has no comma either: the RDN ends where it ends.
+        let rdn = dn.strip_suffix(&superior[..])?.strip_suffix(b",")?;
+        let value = rdn.strip_prefix(&name[..])?.strip_prefix(b"=")?;
+        let is_like = *id != 0 && !value.is_empty() && dn::is_plain_value(value);
+        attribute_type.filter(|_| is_like).map(|attribute_type| (attribute_type, value, *id))
+    }
+
+    pub(crate) fn remember(&mut self, dn: &[u8], id: u32) {
+        if dn.len() <= CACHE_DN_BYTES_MAX {
+            let (text, slot_id) = &mut self.superiors[DnCache::slot(dn)];
+            text.clear();
+            text.extend_from_slice(dn);
+            *slot_id = id;
+        }
+    }
+
+    /// The id of a superior, if it is the one met last.
+    #[inline]
+    pub(crate) fn last_superior(&self, dn: &[u8]) -> Option<u32> {
+        let (text, id) = &self.last_superior;
+        (*id != 0 && text == dn).then_some(*id)
+    }
+
+    /// A superior was met.
+    #[inline]
+    pub(crate) fn note_superior(&mut self, dn: &[u8], id: u32) {
+        if self.last_superior.1 != id {
+            self.last_superior.0.clear();
+            self.last_superior.0.extend_from_slice(dn);
+            self.last_superior.1 = id;
+        }
+    }
+
+    /// Is the text of a superior remembered?
+    #[inline]
+    pub(crate) fn has_text(&self, superior: u32) -> bool {
+        self.texts[superior as usize % CACHE_SLOTS].0 == superior
+    }
+
+    /// A comma and the DN of a superior whose text is remembered.
+    #[inline]
+    pub(crate) fn text(&self, superior: u32) -> &[u8] {
+        &self.texts[superior as usize % CACHE_SLOTS].1
+    }
+
+    /// Remembers a comma and the DN of a superior.
+    pub(crate) fn remember_text(&mut self, superior: u32, text: Vec<u8>) {
+        self.texts[superior as usize % CACHE_SLOTS] = (superior, text);
+    }
+}
