@@ -6,7 +6,7 @@ mod group;
 mod update;
 
 use self::group::{Group, Hint, Pending};
-use self::update::Batch;
+pub(crate) use self::update::Drafts;
 use crate::access::Rights;
 use crate::dispatch::{self, ControlError, Reading, Requested};
 use crate::engine::Dsa;
@@ -35,14 +35,11 @@ pub(crate) fn run(
         return (0, input.len());
     }
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
-    let mut parts =
-        Parts { dsa, reader, system_reader, scratch, counters, now: *now, batch: None, hinted_at: None };
-    let progress = run_groups(session, &mut parts, input, out);
-    parts.publish();
-    progress
+    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None };
+    run_groups(session, &mut parts, input, out)
 }
 
-/// A worker's parts, borrowed apart, and the writer's role while updates follow each other.
+/// A worker's parts, borrowed apart.
 struct Parts<'w> {
     dsa: &'w Dsa,
     reader: &'w mut Reader,
@@ -50,7 +47,6 @@ struct Parts<'w> {
     scratch: &'w mut Scratch,
     counters: &'w Counters,
     now: Now,
-    batch: Option<Batch<'w>>,
     /// Commit sequence at which the group's hints were worked out.
     hinted_at: Option<u64>,
 }
@@ -91,12 +87,10 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     let mut is_first = true;
     while next < group.len() && !session.closing {
         if group[next].is_update() && !is_first {
-            next = update::run(session, parts, group, next, out);
+            // A session sees its own updates: they are published when this returns.
+            let updates = group[next..].iter().take_while(|pending| pending.is_update()).count();
+            next += update::run(session, parts, &group[next..next + updates], out);
             continue;
-        }
-        if !group[next].is_update() {
-            // A session sees its own updates.
-            parts.publish();
         }
         let Parts { dsa, reader, system_reader, scratch, counters, now, hinted_at, .. } = parts;
         let pin = reader.pin();
@@ -235,6 +229,8 @@ impl Looking<'_, '_> {
 
 /// Where searches are counted.
 const SEARCHES: usize = 2;
+/// Where modifies are counted.
+const MODIFIES: usize = 4;
 
 #[inline]
 fn count_operation(counters: &Counters, request: &Request<'_>) {
@@ -243,7 +239,7 @@ fn count_operation(counters: &Counters, request: &Request<'_>) {
         Request::Unbind => 1,
         Request::Search(_) => SEARCHES,
         Request::Compare(_) => 3,
-        Request::Modify(_) => 4,
+        Request::Modify(_) => MODIFIES,
         Request::ModifyDn(_) => 5,
         Request::Add(_) => 6,
         Request::Delete(_) => 7,

@@ -23,6 +23,8 @@ pub(crate) struct Writing<'w, 's> {
     pub(crate) scratch: &'w mut Scratch,
     pub(crate) now: Now,
     pub(crate) identity: &'w Identity,
+    /// Number of the identity's name ([`store::Writer::name`]).
+    pub(crate) actor: u32,
     /// Where the entry is, if the group's look-ahead found out.
     pub(crate) known: Option<Known<'w>>,
 }

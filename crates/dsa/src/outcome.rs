@@ -171,8 +171,7 @@ impl Writing<'_, '_> {
     /// When and by whom the next command is given.
     #[inline]
     pub(crate) fn stamp(&mut self) -> Stamp {
-        let csn = self.writer.stamp(self.now.wall_ms);
-        Stamp { csn, actor: self.writer.name(&self.identity.dn) }
+        Stamp { csn: self.writer.stamp(self.now.wall_ms), actor: self.actor }
     }
 }
 

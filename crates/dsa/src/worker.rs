@@ -1,5 +1,6 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
+use crate::bundle::Drafts;
 use crate::engine::Dsa;
 use crate::entry_writer::Templates;
 use crate::monitor::Counters;
@@ -32,6 +33,7 @@ pub(crate) struct Scratch {
     /// Keys of the RDNs, and normal forms of the assertion values, of a group of requests.
     pub(crate) keys: Vec<u8>,
     pub(crate) recent: Recent,
+    pub(crate) drafts: Drafts,
     pub(crate) entry: Entry,
 }
 
@@ -66,6 +68,7 @@ impl Worker {
                 system_evaluator: Evaluator::default(),
                 keys: Vec::new(),
                 recent: Recent::default(),
+                drafts: Drafts::default(),
                 entry: Entry::new(),
             },
             counters: dsa.monitor.register(),

@@ -135,6 +135,61 @@ proptest! {
     }
 }
 
+/// Modifies of one entry in one bundle: each works on what the ones before it left, whatever was made ready ahead.
+#[test]
+fn updates_of_a_bundle_build_on_each_other() {
+    let mut client = Client::new();
+    let modify = |client: &mut Client, name: &str, attribute: &str, value: &str| {
+        let (dn, list) = (format!("cn={name},ou=people,dc=example"), [value]);
+        let changes = changes_of(&[(ModifyKind::Replace, attribute, &list[..])]);
+        let changes = proto::op::Changes::parse(&changes).expect("just encoded");
+        client.encode(&Request::Modify(proto::op::Modify { dn: dn.as_bytes(), changes }), &[]).1
+    };
+    for name in ["a", "b"] {
+        let given: Given<'_> = &[
+            ("objectClass", &["person"]),
+            ("sn", &["0"]),
+            ("description", &["0"]),
+            ("telephoneNumber", &["0"]),
+        ];
+        client.must_add(&format!("cn={name},ou=people,dc=example"), given);
+    }
+    let rename = |client: &mut Client, old: &str, new_rdn: &str| {
+        let dn = format!("cn={old},ou=people,dc=example");
+        let (dn, new_rdn) = (dn.as_bytes(), new_rdn.as_bytes());
+        let rename = proto::op::ModifyDn { dn, new_rdn, delete_old_rdn: true, new_superior: None };
+        client.encode(&Request::ModifyDn(rename), &[]).1
+    };
+    let bundle = [
+        modify(&mut client, "a", "sn", "1"),
+        modify(&mut client, "b", "sn", "2"),
+        modify(&mut client, "a", "description", "3"),
+        modify(&mut client, "a", "sn", "4"),
+        modify(&mut client, "a", "telephoneNumber", "not a number!"),
+        modify(&mut client, "missing", "sn", "5"),
+        modify(&mut client, "b", "telephoneNumber", "6"),
+        rename(&mut client, "a", "cn=c"),
+        rename(&mut client, "b", "cn=a"),
+        modify(&mut client, "a", "description", "7"),
+        modify(&mut client, "c", "telephoneNumber", "8"),
+    ];
+    let (all, _) = client.raw(&bundle.concat());
+    let codes = all.iter().map(|answer| match &answer.what {
+        What::End(end) => end.code,
+        other => panic!("{other:?}"),
+    });
+    let mut expected = vec![Success; bundle.len()];
+    (expected[4], expected[5]) = (InvalidAttributeSyntax, NoSuchObject);
+    assert_eq!(codes.collect::<Vec<_>>(), expected);
+    assert!(all.windows(2).all(|two| two[0].id + 1 == two[1].id), "answers come in order");
+    for (name, sn, description, number) in [("a", "2", "7", "6"), ("c", "4", "3", "8")] {
+        for (attribute, value) in [("sn", sn), ("description", description), ("telephoneNumber", number)] {
+            let dn = format!("cn={name},ou=people,dc=example");
+            assert_eq!(client.compare(&dn, attribute, value).code, CompareTrue, "{attribute} of {name}");
+        }
+    }
+}
+
 /// Pages are disjoint, complete, of the size asked for, and the last one has no cookie.
 #[test]
 fn ten_thousand_entries_in_pages() {

@@ -86,12 +86,12 @@ pub fn encode_done(out: &mut Vec<u8>, message_id: i32, op_tag: u8, code: ResultC
     debug_assert!((code as u8) < 0x80);
     let tail = [op_tag, 7, tag::ENUMERATED, 1, code as u8, tag::OCTET_STRING, 0, tag::OCTET_STRING, 0];
     let id_len = ber::integer_len(message_id as i64);
-    let mut bytes = [0u8; 4 + 4 + 9];
-    bytes[..4].copy_from_slice(&[tag::SEQUENCE, (2 + id_len + 9) as u8, tag::INTEGER, id_len as u8]);
     // The id is moved to the front of its field; what it does not fill is overwritten by the tail.
-    let id = (message_id as u32) << (8 * (4 - id_len));
-    bytes[4..8].copy_from_slice(&id.to_be_bytes());
-    bytes[4 + id_len..13 + id_len].copy_from_slice(&tail);
+    let [i0, i1, i2, i3] = ((message_id as u32) << (8 * (4 - id_len))).to_be_bytes();
+    let mut bytes = [0u8; 4 + 4 + 9];
+    let head = [tag::SEQUENCE, (2 + id_len + 9) as u8, tag::INTEGER, id_len as u8, i0, i1, i2, i3];
+    *bytes.first_chunk_mut().expect("it is longer") = head;
+    *bytes[4 + id_len..].first_chunk_mut().expect("an id has four bytes at most") = tail;
     out.extend_from_slice(&bytes[..13 + id_len]);
 }
 

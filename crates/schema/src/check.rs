@@ -135,6 +135,22 @@ impl Schema {
         scratch::with(|buffer| self.examine_values(description, values, options, buffer))
     }
 
+    /// As [`Schema::check_attribute_values`], of one value: the syntaxes that most values have need no buffer.
+    #[inline]
+    pub fn check_attribute_value(
+        &self,
+        description: Description,
+        value: &[u8],
+        options: CheckOptions,
+    ) -> Result<(), Violation> {
+        let traits = self.traits[description.attribute_type.0 as usize];
+        let is_open = !traits.has(Traits::NO_USER_MODIFICATION) && !traits.has(Traits::OBSOLETE);
+        if is_open && traits.syntax.admits(value) {
+            return Ok(());
+        }
+        self.check_attribute_values(description, std::iter::once(value), options)
+    }
+
     /// Which rule of RFC 4512 section 2.4.2 forbids to turn an entry of class `from` into one of class `to`?
     pub fn check_structural_change(&self, from: ClassId, to: ClassId) -> Result<(), Violation> {
         if from == to {

@@ -108,6 +108,17 @@ impl Syntax {
         }
     }
 
+    /// Is this value known to be one of this syntax at a glance? `false` says nothing.
+    #[inline]
+    pub(crate) fn admits(self, value: &[u8]) -> bool {
+        match self {
+            Syntax::DirectoryString => !value.is_empty() && value.is_ascii(),
+            Syntax::Ia5String => value.is_ascii(),
+            Syntax::OctetString | Syntax::Jpeg | Syntax::Binary => true,
+            _ => false,
+        }
+    }
+
     fn check_rare(self, value: &[u8], schema: &Schema, buffer: &mut Vec<u8>) -> Result<(), Invalid> {
         buffer.clear();
         match self {

@@ -7,6 +7,7 @@ mod modify;
 mod modify_dn;
 mod name;
 mod prepared;
+mod ready;
 mod replace;
 mod sets;
 mod write;
@@ -15,6 +16,7 @@ pub use add::Add;
 pub use modify::{Change, ChangeKind, Modify};
 pub use modify_dn::ModifyDn;
 pub use prepared::Prepared;
+pub use ready::{REPLACEMENTS_MAX, Ready, Replacement};
 
 use crate::refused::Refused;
 use crate::resolve::{Known, Unresolved};

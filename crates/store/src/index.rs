@@ -164,6 +164,16 @@ impl Indexes {
         !self.numbers_of(attribute_type).is_empty()
     }
 
+    /// Do indexes stay as they are when a value of this type gives way to another?
+    #[inline]
+    pub(crate) fn outlast_values(&self, attribute_type: TypeId) -> bool {
+        let Some(numbers) = self.by_type.get(attribute_type.0 as usize) else { return true };
+        numbers
+            .iter()
+            .map(|number| &self.all[*number as usize])
+            .all(|index| index.equality.is_none() && index.substring.is_none() && index.ordering.is_none())
+    }
+
     pub(crate) fn bytes(&self, writers: &IndexesWriter, view: ReadPoint<'_>) -> u64 {
         let mut sum = 0;
         for (index, writer) in self.all.iter().zip(writers) {

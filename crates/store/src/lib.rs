@@ -32,7 +32,9 @@ mod tree;
 mod uuid;
 pub mod values;
 
-pub use apply::{Add, Change, ChangeKind, Modify, ModifyDn, Prepared, Stamp};
+pub use apply::{
+    Add, Change, ChangeKind, Modify, ModifyDn, Prepared, REPLACEMENTS_MAX, Ready, Replacement, Stamp,
+};
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment};
 pub use dn_cache::DnCache;
 pub use index::IndexSettings;

@@ -20,6 +20,10 @@ pub(crate) const MODIFIED: u8 = 16;
 pub(crate) const CREATOR: u8 = 32;
 
 const FIXED: usize = 3 + 4 + 8;
+/// Bytes of the time and the name of a modification.
+const MODIFIED_BYTES: usize = 8 + 3;
+/// Bytes that [`EntryRef::begin_next`] makes.
+pub(crate) const NEXT_BYTES: usize = FIXED + MODIFIED_BYTES;
 /// Bytes of a `Set` slot in the record.
 const SET_BYTES: usize = 4 + 4 + 8;
 
@@ -153,6 +157,12 @@ impl<'a> EntryRef<'a> {
         self.payload.len()
     }
 
+    /// The record.
+    #[inline]
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
     /// Who and when.
     pub fn stamps(&self) -> Stamps {
         let created = Csn(self.u64_at(7));
@@ -196,6 +206,28 @@ impl<'a> EntryRef<'a> {
             rest = next;
             raw
         })
+    }
+
+    /// Where the value of a slot with one value lies in the record, its length included.
+    #[inline]
+    pub(crate) fn one_range(&self, position: usize) -> std::ops::Range<usize> {
+        let mut rest = &self.payload[self.values_at()..];
+        for slot in &self.shape.slots[..position] {
+            rest = skip_slot(slot.form, rest);
+        }
+        let end = skip_slot(Form::One, rest);
+        self.payload.len() - rest.len()..self.payload.len() - end.len()
+    }
+
+    /// The beginning of the record of the next version, and how many bytes of this one are used up by it: what comes
+    /// after them stays as it is. Who changes the entry and when is not told yet, see [`set_modified`].
+    #[inline]
+    pub(crate) fn begin_next(&self) -> ([u8; NEXT_BYTES], usize, u8) {
+        let mut begin = [0; NEXT_BYTES];
+        let fixed: &[u8; FIXED] = self.payload.first_chunk().expect("a record has a beginning");
+        *begin.first_chunk_mut().expect("it is longer") = *fixed;
+        let used = FIXED + if self.flags & MODIFIED != 0 { MODIFIED_BYTES } else { 0 };
+        (begin, used, self.flags & CREATOR | MODIFIED)
     }
 
     /// The values of the slot at a position of the shape.
@@ -325,6 +357,16 @@ pub(crate) fn begin(out: &mut Vec<u8>, shape: u32, parent: u32, stamps: &Stamps)
     flags
 }
 
+/// Tells in a record that [`EntryRef::begin_next`] began when and by whom the entry is changed.
+#[inline]
+pub(crate) fn set_modified(record: &mut [u8], csn: Csn, modifier: u32) {
+    let [c0, c1, c2, c3, c4, c5, c6, c7] = csn.0.to_le_bytes();
+    let [m0, m1, m2, _] = modifier.to_le_bytes();
+    let modified: &mut [u8; MODIFIED_BYTES] =
+        record[FIXED..].first_chunk_mut().expect("the record was begun");
+    *modified = [c0, c1, c2, c3, c4, c5, c6, c7, m0, m1, m2];
+}
+
 /// Appends a value with its length.
 #[inline]
 pub(crate) fn push_value(out: &mut Vec<u8>, value: &[u8]) {
@@ -336,6 +378,12 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: &[u8]) {
         out.extend_from_slice(&(value.len() as u32).to_le_bytes()[..3]);
     }
     out.extend_from_slice(value);
+}
+
+/// Bytes that [`push_value`] appends.
+#[inline]
+pub(crate) fn value_len(value: &[u8]) -> usize {
+    value.len() + if value.len() < 255 { 1 } else { 4 }
 }
 
 /// Appends the count of a `Many` slot.

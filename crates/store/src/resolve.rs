@@ -224,6 +224,19 @@ impl<'a> ReadPoint<'a> {
         Ok(id)
     }
 
+    /// Is this the entry at a target?
+    #[inline]
+    pub(crate) fn is_at(
+        self,
+        entry: &EntryRef<'_>,
+        target: &Target,
+        keys: &[u8],
+        cache: &mut DnCache,
+    ) -> bool {
+        entry.parent().0 == target.parent
+            && self.has_key(entry, target.key(keys), target.raw(keys), &mut cache.value)
+    }
+
     /// Is what was worked out at an earlier read point still true, as far as DNs go?
     #[inline]
     pub fn names_hold_since(self, sequence: u64) -> bool {

@@ -12,15 +12,17 @@
 //! was written to it so far a file as it stands: docs/formats/segment.md.
 
 use crate::readers::Readers;
-use crate::sync::{AtomicU32, Ordering, Words, prefetch};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Words, prefetch};
 use env::memory::Region;
 use std::collections::VecDeque;
 use std::io;
 
 mod clean;
+mod draft;
 mod open;
 mod sealed;
 
+pub(crate) use draft::{DRAFT_HEADER, Place, draft_header};
 pub(crate) use open::Bounds;
 pub(crate) use sealed::{Part, Sealed};
 
@@ -43,6 +45,8 @@ pub(crate) struct Heap {
     node_slots: Words,
     /// Checkpoints that are under way: while there are any, what the cleaner moves keeps a link to where it was.
     checkpoints: AtomicU32,
+    /// Counts the times that segments which held objects before were begun anew.
+    reuses: AtomicU64,
 }
 
 /// A version of an object, as a reader sees it.
@@ -125,6 +129,7 @@ impl Heap {
             slots: Words::reserve(ids_max, true)?,
             node_slots: Words::reserve(ids_max, true)?,
             checkpoints: AtomicU32::new(0),
+            reuses: AtomicU64::new(0),
         };
         let mut writer = HeapWriter {
             accounts: vec![Account::default()],
@@ -279,7 +284,7 @@ impl Heap {
         let address = self.append(writer, id, flags, version, payload);
         slot.store(address as u64, Ordering::Release);
         if older != 0 {
-            self.bury(writer, older, sequence);
+            writer.bury(older, self.header(older).object_len as u32, sequence);
         }
     }
 
@@ -310,7 +315,7 @@ impl Heap {
         let address = slot.load(Ordering::Relaxed) as usize;
         assert!(self.header(address).flags & REMOVED != 0, "only a removed object is forgotten");
         slot.store(0, Ordering::Release);
-        self.bury(writer, address, 0);
+        writer.bury(address, self.header(address).object_len as u32, 0);
     }
 
     /// Makes sure that `bytes` of objects can be written without failing.
@@ -360,12 +365,19 @@ impl Heap {
             header[fixed..fixed + 6].copy_from_slice(&sequence.to_le_bytes()[..6]);
             header[fixed + 6..fixed + 11].copy_from_slice(&older.to_le_bytes()[..5]);
         }
+        self.write(writer, &header[..fixed + version], payload)
+    }
+
+    /// Writes an object; returns its address.
+    #[inline]
+    fn write(&self, writer: &mut HeapWriter, header: &[u8], payload: &[u8]) -> usize {
+        let len = header.len() + payload.len();
         let address = self.place(writer, len);
         // SAFETY: `place` gave `len` bytes that no reader knows of yet, inside the region, and there is one writer.
         unsafe {
             let to = self.region.base().as_ptr().add(address);
-            std::ptr::copy_nonoverlapping(header.as_ptr(), to, fixed + version);
-            std::ptr::copy_nonoverlapping(payload.as_ptr(), to.add(fixed + version), payload.len());
+            std::ptr::copy_nonoverlapping(header.as_ptr(), to, header.len());
+            std::ptr::copy_nonoverlapping(payload.as_ptr(), to.add(header.len()), payload.len());
         }
         let account = &mut writer.accounts[address / SEGMENT];
         account.live += len as u32;
@@ -377,30 +389,40 @@ impl Heap {
     }
 
     /// Finds `len` free bytes. The header of an object is read nine bytes wide, so the last bytes stay unused.
+    #[inline]
     fn place(&self, writer: &mut HeapWriter, len: usize) -> usize {
-        if FIRST + len + 16 > SEGMENT {
-            return self.place_run(writer, (FIRST + len + 16).div_ceil(SEGMENT));
-        }
         if writer.offset + len + 16 > SEGMENT {
-            writer.current = match writer.free.pop() {
-                Some(number) => number as usize,
-                None => writer.accounts.len(),
-            };
-            if writer.current == writer.accounts.len() {
-                assert!((writer.current + 1) * SEGMENT <= self.region.len(), "room was claimed");
-                writer.accounts.push(Account::default());
+            if FIRST + len + 16 > SEGMENT {
+                return self.place_run(writer, (FIRST + len + 16).div_ceil(SEGMENT));
             }
-            self.begin_segment(writer, writer.current, 1);
-            writer.offset = FIRST;
+            self.next_segment(writer);
         }
         let address = writer.current * SEGMENT + writer.offset;
         writer.offset += len;
         address
     }
 
+    #[cold]
+    fn next_segment(&self, writer: &mut HeapWriter) {
+        writer.current = match writer.free.pop() {
+            Some(number) => {
+                self.note_reuse();
+                number as usize
+            }
+            None => writer.accounts.len(),
+        };
+        if writer.current == writer.accounts.len() {
+            assert!((writer.current + 1) * SEGMENT <= self.region.len(), "room was claimed");
+            writer.accounts.push(Account::default());
+        }
+        self.begin_segment(writer, writer.current, 1);
+        writer.offset = FIRST;
+    }
+
     fn place_run(&self, writer: &mut HeapWriter, segments: usize) -> usize {
         let first = match find_run(&mut writer.free, segments) {
             Some(at) => {
+                self.note_reuse();
                 writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize
             }
             None => writer.accounts.len(),
@@ -427,15 +449,6 @@ impl Heap {
         }
     }
 
-    /// An object is no longer the newest of its id, from `sequence` on.
-    fn bury(&self, writer: &mut HeapWriter, address: usize, sequence: u64) {
-        let len = self.header(address).object_len as u32;
-        let account = &mut writer.accounts[address / SEGMENT];
-        account.live -= len;
-        account.last_death = account.last_death.max(sequence);
-        writer.live -= u64::from(len);
-    }
-
     /// Ids of entries handed out are below this.
     pub(crate) fn ids_end(&self, writer: &HeapWriter) -> u32 {
         writer.ids.next
@@ -443,6 +456,15 @@ impl Heap {
 }
 
 impl HeapWriter {
+    /// An object of `len` bytes is no longer the newest of its id, from `sequence` on.
+    #[inline]
+    fn bury(&mut self, address: usize, len: u32, sequence: u64) {
+        let account = &mut self.accounts[address / SEGMENT];
+        account.live -= len;
+        account.last_death = account.last_death.max(sequence);
+        self.live -= u64::from(len);
+    }
+
     /// Bytes of segments that hold objects, dead ones included.
     pub(crate) fn bytes_used(&self) -> u64 {
         (self.accounts.len() - self.free.len()) as u64 * SEGMENT as u64

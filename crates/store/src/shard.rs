@@ -394,7 +394,7 @@ impl Shard {
     pub fn writer(&self) -> Writer<'_> {
         let state = lock(&self.writer);
         let sequence = self.readers.published() + 1;
-        let mut writer = Writer { shard: self, state, sequence, loading: false };
+        let mut writer = Writer { shard: self, state, sequence, loading: false, reserved: 0 };
         writer.state.garbage.begin(sequence);
         writer
     }
@@ -440,6 +440,8 @@ pub struct Writer<'s> {
     /// Sequence that the batch will be published as.
     pub(crate) sequence: u64,
     pub(crate) loading: bool,
+    /// Bytes of segments that were claimed for what is still to be written.
+    pub(crate) reserved: usize,
 }
 
 impl<'s> Writer<'s> {
@@ -556,7 +558,7 @@ impl<'s> Writer<'s> {
     }
 
     fn claim_within(&mut self, bytes: usize, limit: u64) -> Result<(), crate::Refused> {
-        let shard = self.shard;
+        let (shard, bytes) = (self.shard, bytes + self.reserved);
         let full = crate::Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         if self.bytes_used() + bytes as u64 > limit {
             // What deletes left is not cleaned away before as much is written. Segments that this empties are free

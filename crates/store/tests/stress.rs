@@ -10,7 +10,7 @@ mod naive;
 
 use model::Scope;
 use model::filter::{Assertion, Filter};
-use naive::compare::{apply, shard};
+use naive::compare::{apply, draft, install, shard};
 use naive::directory::{ChangeKind, Dn, Op};
 use naive::generate::{Choices, Random};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::search::evaluate::Evaluator;
 use store::search::{Compiled, Cursor, Step};
-use store::{EntryRef, LongReadPoint, ReadPoint, Reader, Shard, Values};
+use store::{DnCache, EntryRef, LongReadPoint, ReadPoint, Reader, Shard, Values};
 
 const PEOPLE: usize = 60;
 const UNITS: [&str; 2] = ["one", "two"];
@@ -164,4 +164,75 @@ fn readers_see_what_hangs_together() {
         let (mut random, mut homes) = (Random::new(7), [0; PEOPLE]);
         (0..ops).for_each(|_| change(&mut random, &mut homes, &shard));
     });
+}
+
+/// A writer of its own attribute of entries that another writer changes too. What it drafts is installed if it can be
+/// and else done as if it had not been drafted. Returns how many were installed.
+fn write_mine(shard: &Arc<Shard>, attribute: &str, rounds: usize) -> usize {
+    let mut reader = Reader::register(shard).expect("a slot is free");
+    let (mut cache, mut drafts, mut installed) = (DnCache::default(), Vec::new(), 0);
+    for round in 0..rounds {
+        let ops: Vec<Op> = (0..4).map(|n| mine(attribute, n, round)).collect();
+        drafts.clear();
+        let ready: Vec<_> = {
+            let pin = reader.pin();
+            cache.refresh(pin.read_point());
+            ops.iter().map(|op| draft(pin.read_point(), op, &mut cache, &mut drafts)).collect()
+        };
+        let mut writer = shard.writer();
+        writer.reserve(&drafts).expect("there is room");
+        for (op, ready) in ops.iter().zip(ready) {
+            if ready.is_some_and(|ready| install(&mut writer, &ready, &mut drafts)) {
+                installed += 1;
+            } else {
+                apply(&mut writer, shard, op).unwrap_or_else(|refused| panic!("{op:?}: {refused}"));
+            }
+        }
+        writer.publish();
+    }
+    installed
+}
+
+fn mine(attribute: &str, n: usize, round: usize) -> Op {
+    let value = format!("{round} {}", "x".repeat((round * 7919 + n) % 3000));
+    let changes = vec![(ChangeKind::Replace, attribute.to_owned(), vec![value])];
+    Op::Modify { dn: dn(&format!("cn=p{n},ou=one,dc=com")), changes }
+}
+
+/// Two writers change different attributes of the same entries: whoever installs what was drafted from an outdated
+/// version undoes what the other did.
+#[test]
+fn writers_do_not_undo_each_other() {
+    const ATTRIBUTES: [&str; 2] = ["description", "postalAddress"];
+    let rounds = std::env::var("PANDO_OPS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000);
+    let shard = shard(false);
+    add(&shard, "dc=com", "domain", &[]);
+    add(&shard, "ou=one,dc=com", "organizationalUnit", &[]);
+    for n in 0..4 {
+        let given = [
+            ("sn", &["x".to_owned()][..]),
+            (ATTRIBUTES[0], &["0".to_owned()]),
+            (ATTRIBUTES[1], &["0".to_owned()]),
+        ];
+        add(&shard, &format!("cn=p{n},ou=one,dc=com"), "inetOrgPerson", &given);
+    }
+    let installed = std::thread::scope(|scope| {
+        let writers = ATTRIBUTES.map(|attribute| {
+            let shard = &shard;
+            scope.spawn(move || write_mine(shard, attribute, rounds))
+        });
+        writers.map(|writer| writer.join().expect("no writer panics"))
+    });
+    assert!(installed.iter().all(|installed| *installed > 0), "drafts are installed: {installed:?}");
+    let mut reader = Reader::register(&shard).expect("a slot is free");
+    let (pin, mut cache) = (reader.pin(), DnCache::default());
+    let point = pin.read_point();
+    for n in 0..4 {
+        let id = point.resolve(format!("cn=p{n},ou=one,dc=com").as_bytes(), &mut cache).expect("it is there");
+        let entry = point.entry(id).expect("it is there");
+        for attribute in ATTRIBUTES {
+            let Op::Modify { changes, .. } = mine(attribute, n, rounds - 1) else { unreachable!() };
+            assert_eq!(values(point, &entry, attribute), [changes[0].2[0].as_bytes()], "{attribute} of p{n}");
+        }
+    }
 }

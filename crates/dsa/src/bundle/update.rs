@@ -1,77 +1,142 @@
-//! The updates of a bundle: neighbours share one batch of the writer.
+//! The updates of a bundle: neighbours share one batch of the writer. What can be done before the writer's role is
+//! taken is done before, for other threads wait for it.
 
-use super::group::{Group, Hint};
-use super::{Parts, count_operation, refuse_controls, refuse_malformed};
+use super::group::{Hint, Pending};
+use super::{MODIFIES, Parts, count_operation, refuse_controls, refuse_malformed};
 use crate::dispatch::{self, Writing};
 use crate::identity::Identity;
-use crate::monitor::Counters;
+use crate::monitor::{Counters, count};
 use crate::op;
+use crate::outcome;
 use crate::session::Session;
+use crate::worker::Scratch;
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::tag;
-use store::{Known, Writer};
+use store::{Known, Ready, Stamp};
 
-/// Updates in one batch of the writer at most, so that other threads' updates do not wait long.
-const BATCH_MAX: usize = 256;
-
-/// Updates that are published together.
-pub(super) struct Batch<'w> {
-    writer: Writer<'w>,
-    len: usize,
+/// Updates of a batch that are ready to be installed, with what they are made of.
+#[derive(Default)]
+pub(crate) struct Drafts {
+    /// One for each update; `None` for one that the writer must look at.
+    ready: Vec<Option<Ready>>,
+    bytes: Vec<u8>,
 }
 
-impl Parts<'_> {
-    /// Ends the batch: others may write, and what was written is seen.
-    pub(super) fn publish(&mut self) {
-        if let Some(batch) = self.batch.take() {
-            batch.writer.publish();
-        }
-    }
-}
-
-/// Runs the updates from `next` on, in the batch that is open or a new one. Returns where the first other request is.
+/// Runs updates that follow each other, as one batch. Returns how many were run: all, unless the session ended.
 pub(super) fn run(
     session: &mut Session,
     parts: &mut Parts<'_>,
-    group: &Group<'_>,
-    mut next: usize,
+    updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
-    let may_write = parts.dsa.rules.may_write(session.identity.rights);
-    let keys = std::mem::take(&mut parts.scratch.keys);
-    while next < group.len() && group[next].is_update() && !session.closing {
-        let pending = &group[next];
-        next += 1;
-        let decoded = pending.decode();
-        let message = match &decoded {
-            Ok(message) => message,
-            Err(error) => {
-                refuse_malformed(session, error, out);
-                continue;
-            }
-        };
-        let known = match (&pending.hint, parts.hinted_at) {
-            (Hint::Target(target), Some(sequence)) => Some(Known { target: *target, keys: &keys, sequence }),
-            _ => None,
-        };
-        if !may_write {
-            refuse_update(message, &session.identity, parts.counters, out);
-            continue;
-        }
-        count_operation(parts.counters, &message.request);
-        if parts.batch.as_ref().is_some_and(|batch| batch.len == BATCH_MAX) {
-            parts.publish();
-        }
-        let Parts { dsa, scratch, now, batch, .. } = parts;
-        let batch = batch.get_or_insert_with(|| Batch { writer: dsa.shard.writer(), len: 0 });
-        batch.len += 1;
-        let identity = &session.identity;
-        let mut writing = Writing { dsa, writer: &mut batch.writer, scratch, now: *now, identity, known };
-        run_update(&mut writing, message, out);
+    if !parts.dsa.rules.may_write(session.identity.rights) {
+        return refuse_all(session, parts.counters, updates, out);
     }
-    parts.scratch.keys = keys;
-    next
+    let mut drafts = std::mem::take(&mut parts.scratch.drafts);
+    prepare(parts, updates, &mut drafts);
+    let done = carry_out(session, parts, updates, &mut drafts, out);
+    parts.scratch.drafts = drafts;
+    done
+}
+
+/// Drafts what can be drafted at a read point.
+fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) {
+    drafts.ready.clear();
+    drafts.bytes.clear();
+    let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return };
+    let Scratch { evaluator, keys, .. } = &mut **scratch;
+    let pin = reader.pin();
+    let read_point = pin.read_point();
+    evaluator.cache.refresh(read_point);
+    let mut replacing = op::modify::Replacing::new(read_point.shard().schema());
+    drafts.ready.extend(updates.iter().map(|update| {
+        let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
+        let replacements = replacing.of(outline)?;
+        let known = Known { target: *target, keys, sequence: *sequence };
+        read_point.ready(&known, replacements, &mut evaluator.cache, &mut drafts.bytes)
+    }));
+}
+
+/// Takes the writer's role, runs the updates in order, publishes.
+fn carry_out(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    drafts: &mut Drafts,
+    out: &mut Vec<u8>,
+) -> usize {
+    let Parts { dsa, scratch, counters, now, hinted_at, .. } = parts;
+    let keys = std::mem::take(&mut scratch.keys);
+    let mut writer = dsa.shard.writer();
+    let actor = writer.name(&session.identity.dn);
+    // Without room for all of them each is looked at alone.
+    let has_room = !drafts.bytes.is_empty() && writer.reserve(&drafts.bytes).is_ok();
+    let ready = if has_room { &drafts.ready[..] } else { &[] };
+    let (mut done, mut answered) = (0, 0);
+    while done < updates.len() && !session.closing {
+        let is_installed = ready.get(done).is_some_and(|ready| {
+            ready.as_ref().is_some_and(|ready| {
+                let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
+                writer.install(ready, &mut drafts.bytes, stamp)
+            })
+        });
+        if !is_installed {
+            succeed(counters, &updates[answered..done], out);
+            answered = done + 1;
+            let known = known(&updates[done], &keys, *hinted_at);
+            let identity = &session.identity;
+            let mut writing =
+                Writing { dsa, writer: &mut writer, scratch, now: *now, identity, actor, known };
+            match updates[done].decode() {
+                Ok(message) => {
+                    count_operation(counters, &message.request);
+                    run_update(&mut writing, &message, out);
+                }
+                Err(error) => refuse_malformed(session, &error, out),
+            }
+        }
+        done += 1;
+    }
+    writer.publish();
+    scratch.keys = keys;
+    succeed(counters, &updates[answered..done], out);
+    done
+}
+
+fn known<'k>(update: &Pending<'_>, keys: &'k [u8], hinted_at: Option<u64>) -> Option<Known<'k>> {
+    match (&update.hint, hinted_at) {
+        (Hint::Target(target), Some(sequence)) => Some(Known { target: *target, keys, sequence }),
+        _ => None,
+    }
+}
+
+/// Answers modifies that were installed. Nothing is sent before this bundle, and so this batch, is done with.
+fn succeed(counters: &Counters, installed: &[Pending<'_>], out: &mut Vec<u8>) {
+    for outline in installed.iter().filter_map(|update| update.outline.as_ref()) {
+        outcome::succeed(out, outline.id, tag::MODIFY_RESPONSE);
+    }
+    count(&counters.operations[MODIFIES], installed.len() as u64);
+}
+
+/// Refuses updates of a session that may not write.
+#[cold]
+fn refuse_all(
+    session: &mut Session,
+    counters: &Counters,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) -> usize {
+    for (at, update) in updates.iter().enumerate() {
+        match update.decode() {
+            Ok(message) => refuse_update(&message, &session.identity, counters, out),
+            Err(error) => refuse_malformed(session, &error, out),
+        }
+        if session.closing {
+            return at + 1;
+        }
+    }
+    updates.len()
 }
 
 fn refuse_update(message: &Message<'_>, identity: &Identity, counters: &Counters, out: &mut Vec<u8>) {
@@ -84,7 +149,7 @@ fn refuse_update(message: &Message<'_>, identity: &Identity, counters: &Counters
         true => "anonymous clients may not change the directory; bind first",
         false => "this identity may not change the directory",
     };
-    crate::outcome::say(out, message.id, response, ResultCode::InsufficientAccessRights, text);
+    outcome::say(out, message.id, response, ResultCode::InsufficientAccessRights, text);
 }
 
 fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) {

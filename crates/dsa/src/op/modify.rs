@@ -2,12 +2,13 @@
 
 use crate::dispatch::Writing;
 use crate::outcome;
-use model::ResultCode;
-use proto::op::modify::{Change, Changes, Modify, ModifyKind};
-use proto::tag::MODIFY_RESPONSE;
+use model::{Description, ResultCode, TypeId};
+use proto::Outline;
+use proto::op::modify::{self, Change, Changes, Modify, ModifyKind, Replacements};
+use proto::tag::{MODIFY, MODIFY_RESPONSE};
 use schema::Schema;
 use smallvec::SmallVec;
-use store::ChangeKind;
+use store::{ChangeKind, REPLACEMENTS_MAX, Replacement};
 
 /// Changes of a usual request: they lie in place, as does the one value of each.
 type StoreChanges<'a> = SmallVec<[store::Change<'a>; 4]>;
@@ -30,8 +31,47 @@ pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &Modify<'_>, 
     }
 }
 
+/// Tells modifies that only give new values to attributes from others, of which it knows nothing.
+pub(crate) struct Replacing<'a> {
+    schema: &'a Schema,
+    /// The attribute met last: in a bundle they are often the same.
+    last: Option<(&'a [u8], TypeId)>,
+    found: SmallVec<[Replacement<'a>; REPLACEMENTS_MAX]>,
+}
+
+impl<'a> Replacing<'a> {
+    pub(crate) fn new(schema: &'a Schema) -> Replacing<'a> {
+        Replacing { schema, last: None, found: SmallVec::new() }
+    }
+
+    /// The replacements of a modify that is nothing else; whether they are possible is not looked at. `None` for
+    /// all that must be decoded to know what it is.
+    #[inline]
+    pub(crate) fn of(&mut self, outline: &Outline<'a>) -> Option<&[Replacement<'a>]> {
+        if outline.op_tag != MODIFY || outline.has_more || !outline.dn.is_ascii() {
+            return None;
+        }
+        self.found.clear();
+        for replacement in Replacements::of(outline.rest)? {
+            let modify::Replacement { description, value } =
+                replacement.filter(|_| self.found.len() < REPLACEMENTS_MAX)?;
+            let attribute_type = match self.last {
+                Some((name, attribute_type)) if name == description => attribute_type,
+                _ => self.schema.find_type(description)?,
+            };
+            self.last = Some((description, attribute_type));
+            self.found.push(Replacement { description: Description::plain(attribute_type), value });
+        }
+        Some(&self.found)
+    }
+}
+
 fn changes<'a>(schema: &Schema, changes: Changes<'a>) -> Result<StoreChanges<'a>, (ResultCode, String)> {
-    changes.iter().map(|change| translate(schema, &change)).collect()
+    let mut translated = StoreChanges::new();
+    for change in changes.iter() {
+        translated.push(translate(schema, &change)?);
+    }
+    Ok(translated)
 }
 
 /// Looks the description up and holds the number of values to what the kind of change allows.

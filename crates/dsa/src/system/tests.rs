@@ -115,8 +115,16 @@ impl Desk {
     pub(crate) fn changing(&mut self, run: impl FnOnce(&mut Writing<'_, '_>, &mut Vec<u8>)) -> Answer {
         let Worker { dsa, scratch, .. } = &mut self.worker;
         let mut writer = dsa.shard.writer();
-        let mut writing =
-            Writing { dsa, writer: &mut writer, scratch, now: NOW, identity: &self.identity, known: None };
+        let actor = writer.name(&self.identity.dn);
+        let mut writing = Writing {
+            dsa,
+            writer: &mut writer,
+            scratch,
+            now: NOW,
+            identity: &self.identity,
+            actor,
+            known: None,
+        };
         run(&mut writing, &mut self.out);
         writer.publish();
         self.answer()

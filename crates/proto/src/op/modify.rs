@@ -133,6 +133,55 @@ impl<'a> Iterator for ChangesIter<'a> {
     }
 }
 
+/// A change that gives an attribute one value in place of those it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replacement<'a> {
+    /// Attribute description as sent.
+    pub description: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+}
+
+/// Decodes what follows the DN in a request that does nothing but give attributes one value each. `None` as soon as
+/// it does anything else or is not regular: [`crate::Message::decode`] tells what it is then.
+#[derive(Clone, Debug)]
+pub struct Replacements<'a>(Reader<'a>);
+
+impl<'a> Replacements<'a> {
+    /// `rest` is what follows the DN. `None` if that is not a list and nothing else.
+    #[inline]
+    pub fn of(rest: &'a [u8]) -> Option<Replacements<'a>> {
+        let mut body = Reader::new(rest);
+        let list = body.enter(tag::SEQUENCE, "").ok()?;
+        body.is_empty().then_some(Replacements(list))
+    }
+
+    /// The next one; `None` inside when that is something else.
+    #[inline]
+    fn decode(&mut self) -> Option<Replacement<'a>> {
+        let list = &mut self.0;
+        let mut change = list.enter(tag::SEQUENCE, "").ok()?;
+        if *change.expect(tag::ENUMERATED, "").ok()? != [ModifyKind::Replace as u8] {
+            return None;
+        }
+        let mut attribute = change.enter(tag::SEQUENCE, "").ok()?;
+        let description = attribute.octets("").ok()?;
+        let mut values = attribute.enter(tag::SET, "").ok()?;
+        let value = values.octets("").ok()?;
+        let is_all = change.is_empty() && attribute.is_empty() && values.is_empty();
+        is_all.then_some(Replacement { description, value })
+    }
+}
+
+impl<'a> Iterator for Replacements<'a> {
+    type Item = Option<Replacement<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Option<Replacement<'a>>> {
+        (!self.0.is_empty()).then(|| self.decode())
+    }
+}
+
 /// Encodes changes as the contents of a list, for [`Changes::parse`].
 pub fn change_list<'v, V>(changes: impl IntoIterator<Item = (ModifyKind, &'v [u8], V)>) -> Vec<u8>
 where
@@ -151,6 +200,48 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What [`Replacements`] says of a request, or `None`.
+    fn replacements(modify: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+        let found = Replacements::of(modify)?.collect::<Option<Vec<_>>>()?;
+        Some(found.into_iter().map(|r| (r.description, r.value)).collect())
+    }
+
+    #[test]
+    fn replacements_are_told_from_other_changes() {
+        use ModifyKind::*;
+        type Raw = (ModifyKind, &'static [u8], Vec<&'static [u8]>);
+        let encoded = |changes: &[Raw]| {
+            let mut out = Vec::new();
+            ber::put_tlv(&mut out, tag::SEQUENCE, &change_list(changes.to_vec()));
+            out
+        };
+        let replace = (Replace, &b"cn"[..], vec![&b"a"[..]]);
+        let one = encoded(std::slice::from_ref(&replace));
+        assert_eq!(replacements(&one).unwrap(), [(&b"cn"[..], &b"a"[..])]);
+        let long = (Replace, &b"l"[..], vec![&[b'x'; 300][..]]);
+        assert_eq!(replacements(&encoded(&[replace.clone(), long])).unwrap().len(), 2);
+        for other in [
+            (Add, &b"cn"[..], vec![&b"a"[..]]),
+            (Delete, b"cn", vec![b"a"]),
+            (Increment, b"cn", vec![b"1"]),
+            (Replace, b"cn", vec![]),
+            (Replace, b"cn", vec![b"a", b"b"]),
+        ] {
+            assert_eq!(replacements(&encoded(&[replace.clone(), other])), None);
+        }
+        // Cut off anywhere, or with something behind, it is none; and every byte of the framing counts.
+        for len in 0..one.len() {
+            assert_eq!(replacements(&one[..len]), None, "{len} bytes");
+        }
+        assert_eq!(replacements(&[&one[..], &[0x80, 0]].concat()), None);
+        let contents = [1, 6, 7].map(|back| one.len() - back);
+        for at in (0..one.len()).filter(|at| !contents.contains(at)) {
+            let mut other = one.clone();
+            other[at] ^= 1;
+            assert_eq!(replacements(&other), None, "byte {at}");
+        }
+    }
 
     #[test]
     fn changes_come_back() {

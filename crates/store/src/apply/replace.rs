@@ -4,13 +4,24 @@
 use super::{ChangeKind, Modify, Stamp};
 use crate::record::{self, EntryRef, Stamps, Values};
 use crate::refused::Refused;
-use crate::shape::{Form, Slot};
+use crate::shape::{Form, Shape};
 use crate::shard::Writer;
-use schema::CheckOptions;
+use model::Description;
+use schema::{CheckOptions, Schema};
 use smallvec::SmallVec;
 
 /// Changes that are looked at for this; more of them go the general way.
 const CHANGES_MAX: usize = 4;
+
+/// The slot of an attribute that has one value, if that value may be replaced by another without a second look.
+#[inline]
+pub(super) fn place_of(schema: &Schema, shape: &Shape, description: Description) -> Option<usize> {
+    let place = shape.position(description)?;
+    let suits = shape.slots[place].form == Form::One
+        && !shape.naming.contains(&(place as u16))
+        && !schema.attribute_type(description.attribute_type).no_user_modification;
+    suits.then_some(place)
+}
 
 /// The slot that each change is about.
 type Places = SmallVec<[usize; CHANGES_MAX]>;
@@ -35,15 +46,9 @@ impl Writer<'_> {
         }
         let mut places = Places::new();
         for change in modify.changes {
-            let place = old.shape.position(change.description)?;
-            let definition = self.shard.schema.attribute_type(change.description.attribute_type);
-            let suits = change.kind == ChangeKind::Replace
-                && change.values.len() == 1
-                && old.shape.slots[place] == Slot { description: change.description, form: Form::One }
-                && !old.shape.naming.contains(&(place as u16))
-                && !definition.no_user_modification
-                && !places.contains(&place);
-            if !suits {
+            let suits = change.kind == ChangeKind::Replace && change.values.len() == 1;
+            let place = suits.then(|| place_of(&self.shard.schema, old.shape, change.description))??;
+            if places.contains(&place) {
                 return None;
             }
             places.push(place);
@@ -67,9 +72,8 @@ impl Writer<'_> {
                 before += values.map(<[u8]>::len).sum::<usize>();
             }
             if shard.settings.schema_check {
-                let value = std::iter::once(change.values[0]);
-                let checked =
-                    shard.schema.check_attribute_values(change.description, value, CheckOptions::COMPLETE);
+                let (description, value) = (change.description, change.values[0]);
+                let checked = shard.schema.check_attribute_value(description, value, CheckOptions::COMPLETE);
                 checked.map_err(Refused::Schema)?;
             }
         }

@@ -94,7 +94,7 @@ impl Heap {
                 };
                 let copy = self.append(writer, id, flags, link, payload);
                 slot.store(copy as u64, Ordering::Release);
-                self.bury(writer, address, 0);
+                writer.bury(address, header.object_len as u32, 0);
                 moved += header.object_len;
             }
             address += header.object_len;

@@ -121,3 +121,58 @@ fn freed_runs_are_used_again() {
         assert_eq!(heap.read(id, sequence).unwrap().payload, &big[..]);
     }
 }
+
+/// The draft of an object's next version.
+fn draft(id: u32, older: Place, payload: &[u8]) -> Vec<u8> {
+    let header = draft_header(id, 16, older, payload.len()).expect("it is short");
+    [&header[..], payload].concat()
+}
+
+#[test]
+fn a_draft_is_the_next_version() {
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let id = heap.allocate_id(&mut w).unwrap();
+    heap.put(&mut w, id, 0, 1, b"one");
+    let (object, place) = heap.newest(id, 1).unwrap();
+    assert_eq!((object.flags & 16, object.payload), (0, &b"one"[..]));
+    assert!(heap.newest(id, 0).is_none(), "a version of later is not to be seen");
+    let live = w.bytes_live();
+    assert!(heap.put_draft(&mut w, id, place, &mut draft(id, place, b"three"), 2));
+    assert_eq!(w.bytes_live(), live + 2, "the old version is dead");
+    assert_eq!(heap.read(id, 1).unwrap().payload, b"one");
+    let new = heap.read(id, 2).unwrap();
+    assert_eq!((new.flags & 16, new.payload), (16, &b"three"[..]));
+    assert!(
+        !heap.put_draft(&mut w, id, place, &mut draft(id, place, b"again"), 2),
+        "it is drafted from the first"
+    );
+    assert_eq!(heap.read(id, 2).unwrap().payload, b"three");
+    assert!(draft_header(id, 0, place, usize::from(u16::MAX)).is_none(), "a long object cannot be drafted");
+}
+
+/// The version that it was drafted from died, its segment was begun anew, and another version of the same object came
+/// to lie at the same address.
+#[test]
+fn a_draft_from_an_address_that_was_written_again_is_refused() {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let id = heap.allocate_id(&mut w).unwrap();
+    heap.put(&mut w, id, 0, 1, &[1; 1000]);
+    let (_, place) = heap.newest(id, 1).unwrap();
+    let mut sequence = 1;
+    let again = loop {
+        sequence += 1;
+        heap.put(&mut w, id, 0, sequence, &[(sequence % 251) as u8; 1000]);
+        readers.publish(sequence);
+        let (object, now) = heap.newest(id, sequence).unwrap();
+        if now.address == place.address {
+            break object.payload.to_vec();
+        }
+        if sequence % 1000 == 0 {
+            heap.clean(&mut w, &readers, 0, 8 << 20);
+        }
+        assert!(sequence < 1_000_000, "addresses come again");
+    };
+    assert!(!heap.put_draft(&mut w, id, place, &mut draft(id, place, b"lost"), sequence + 1));
+    assert_eq!(heap.read(id, sequence + 1).unwrap().payload, &again[..]);
+}

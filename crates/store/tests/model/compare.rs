@@ -12,8 +12,8 @@ use store::search::evaluate::Evaluator;
 use store::search::{Compiled, Cursor, Step};
 use store::values::SetPosition;
 use store::{
-    Add, Change, DnCache, EntryRef, IndexSettings, Modify, ModifyDn, ReadPoint, Reader, Refused, Settings,
-    Shard, Stamp, Writer,
+    Add, Change, DnCache, EntryRef, IndexSettings, Known, Modify, ModifyDn, ReadPoint, Reader, Ready,
+    Refused, Replacement, Settings, Shard, Stamp, Writer,
 };
 
 /// What differs, for a person to read.
@@ -110,6 +110,35 @@ pub(crate) fn apply(writer: &mut Writer<'_>, shard: &Shard, op: &Op) -> Result<E
             )
         }
     }
+}
+
+/// Drafts a modify at a read point, if it is one that can be drafted.
+pub(crate) fn draft(
+    point: ReadPoint<'_>,
+    op: &Op,
+    cache: &mut DnCache,
+    drafts: &mut Vec<u8>,
+) -> Option<Ready> {
+    let Op::Modify { dn, changes } = op else { return None };
+    let mut keys = Vec::new();
+    let target = point.target(text(dn).as_bytes(), cache, &mut keys).ok()?;
+    let replacement = |(kind, name, values): &'_ (ChangeKind, String, Vec<String>)| {
+        let description = point.shard().schema().find_description(name.as_bytes()).expect("a known type");
+        assert!(matches!(kind, ChangeKind::Replace) && values.len() == 1, "only replacements are drafted");
+        description
+    };
+    let replacements: Vec<Replacement<'_>> = changes
+        .iter()
+        .map(|change| Replacement { description: replacement(change), value: change.2[0].as_bytes() })
+        .collect();
+    let known = Known { target, keys: &keys, sequence: point.sequence() };
+    point.ready(&known, &replacements, cache, drafts)
+}
+
+/// Installs what was drafted; `false` if it cannot be.
+pub(crate) fn install(writer: &mut Writer<'_>, ready: &Ready, drafts: &mut [u8]) -> bool {
+    let stamp = stamp(writer);
+    writer.install(ready, drafts, stamp)
 }
 
 /// The code of an outcome.

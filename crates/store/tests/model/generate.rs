@@ -200,6 +200,29 @@ fn attributes(choices: &mut impl Choices, first: &Rdn, taste: &Taste) -> Vec<(St
     out
 }
 
+/// A modify that gives one or two attributes of an entry, mostly such as have one value, another one.
+pub(crate) fn replacement(choices: &mut impl Choices, directory: &Directory, taste: &Taste) -> Op {
+    let name = some_name(choices, directory);
+    let dn = dn_of(choices, &name);
+    let own: Vec<&String> = directory
+        .entries
+        .get(&name)
+        .iter()
+        .flat_map(|node| &node.attributes)
+        .filter(|(description, values)| *description != "objectClass" && values.len() == 1)
+        .map(|(description, _)| description)
+        .collect();
+    let changes = (0..1 + choices.below(2)).map(|_| {
+        let description = match own.is_empty() || choices.one_in(10) {
+            true => DESCRIPTIONS[choices.below(DESCRIPTIONS.len())].to_owned(),
+            false => own[choices.below(own.len())].clone(),
+        };
+        let value = value(choices, &description, taste);
+        (ChangeKind::Replace, description, vec![value])
+    });
+    Op::Modify { dn, changes: changes.collect() }
+}
+
 fn changes(
     choices: &mut impl Choices,
     directory: &Directory,

@@ -7,7 +7,7 @@ use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::search::evaluate::Evaluator;
-use store::{DnCache, LongReadPoint, Reader, Shard};
+use store::{DnCache, LongReadPoint, Reader, Ready, Shard};
 
 /// How much and how often.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,8 @@ struct Run<'c, C> {
     cache: DnCache,
     evaluator: Evaluator,
     last: VecDeque<String>,
+    /// Drafts that were installed.
+    installed: usize,
 }
 
 /// Runs a plan. `Err` tells what differs, after which operations.
@@ -52,6 +54,7 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
         cache: DnCache::default(),
         evaluator: Evaluator::default(),
         last: VecDeque::new(),
+        installed: 0,
     };
     let mut done = 0;
     while done < plan.ops {
@@ -62,6 +65,9 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
         if let Err(text) = run.look(done) {
             return Err(run.report(done, &text));
         }
+    }
+    if plan.ops > 1000 && run.installed == 0 {
+        return Err(run.report(done, "no draft was ever installed"));
     }
     run.everything().map_err(|text| run.report(done, &text))
 }
@@ -81,27 +87,66 @@ impl<C: Choices> Run<'_, C> {
         self.last.push_back(text);
     }
 
-    /// One to four operations that become visible at once.
+    /// One to four operations that become visible at once, and now and then some that were drafted before, with
+    /// another batch between or not.
     fn batch(&mut self) -> Result<usize, String> {
+        if !self.choices.one_in(3) {
+            return self.write(Vec::new(), &mut []);
+        }
+        let mut drafts = Vec::new();
+        let drafted = self.draft(&mut drafts);
+        let between = if self.choices.one_in(2) { self.write(Vec::new(), &mut [])? } else { 0 };
+        Ok(between + self.write(drafted, &mut drafts)?)
+    }
+
+    /// Up to four replacements, drafted if they can be, of which several may be about the same entry.
+    fn draft(&mut self, drafts: &mut Vec<u8>) -> Vec<(Op, Option<Ready>)> {
+        let pin = self.reader.pin();
+        self.cache.refresh(pin.read_point());
+        let mut drafted = Vec::new();
+        for _ in 0..1 + self.choices.below(4) {
+            let op = generate::replacement(self.choices, &self.naive, &self.plan.taste);
+            let ready = compare::draft(pin.read_point(), &op, &mut self.cache, drafts);
+            drafted.push((op, ready));
+        }
+        drafted
+    }
+
+    /// A batch of operations of which some may be drafted.
+    fn write(&mut self, drafted: Vec<(Op, Option<Ready>)>, drafts: &mut [u8]) -> Result<usize, String> {
         let shard = Arc::clone(&self.shard);
-        let count = if self.choices.one_in(3) { 2 + self.choices.below(3) } else { 1 };
+        let others = match (drafted.is_empty(), self.choices.one_in(3)) {
+            (true, true) => 2 + self.choices.below(3),
+            (true, false) => 1,
+            (false, _) => self.choices.below(3),
+        };
+        let mut ops: Vec<Option<(Op, Option<Ready>)>> = drafted.into_iter().map(Some).collect();
+        for _ in 0..others {
+            ops.insert(self.choices.below(ops.len() + 1), None);
+        }
         let mut writer = shard.writer();
-        for _ in 0..count {
-            let op = generate::op(self.choices, &self.naive, &self.plan.taste, self.plan.entries);
-            let real = compare::apply(&mut writer, &shard, &op);
+        writer.reserve(drafts).map_err(|refused| format!("no room for drafts: {refused}"))?;
+        for op in ops.iter_mut() {
+            let (op, ready) = match op.take() {
+                Some(drafted) => drafted,
+                None => (generate::op(self.choices, &self.naive, &self.plan.taste, self.plan.entries), None),
+            };
+            let is_installed = ready.is_some_and(|ready| compare::install(&mut writer, &ready, drafts));
+            self.installed += usize::from(is_installed);
+            let real = if is_installed { None } else { Some(compare::apply(&mut writer, &shard, &op)) };
             let naive = self.naive.apply(&op).err().unwrap_or(ResultCode::Success);
-            let code = compare::code(&real);
+            let code = real.as_ref().map_or(ResultCode::Success, compare::code);
             self.note(&op, naive);
             if code != naive {
                 return Err(format!("the store says {code} ({real:?}), the model {naive}"));
             }
         }
         writer.publish();
-        Ok(count)
+        Ok(ops.len())
     }
 
     fn look(&mut self, done: usize) -> Differs {
-        let every = |times: usize| done % times < 2;
+        let every = |times: usize| done % times < 4;
         if every(self.plan.search_every) {
             self.search_now()?;
         }

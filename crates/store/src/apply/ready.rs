@@ -1,0 +1,170 @@
+//! A modify whose part that needs no writer is done: the entry found, the values checked, the record of its next
+//! version drafted. The writer installs the draft as it is if the entry is still the version that it was drafted from,
+//! and no name changed. If not, the modify is carried out as if there had been no draft, which is always possible and
+//! decides the same.
+
+use super::Stamp;
+use super::replace::place_of;
+use crate::record::{self, NEXT_BYTES};
+use crate::resolve::{DnCache, Known};
+use crate::segment::{DRAFT_HEADER, NODE, Place, draft_header};
+use crate::shard::{ReadPoint, Writer};
+use crate::{EntryRef, Refused};
+use model::Description;
+use schema::CheckOptions;
+use std::sync::atomic::Ordering;
+
+/// Replacements of one modify; more of them are left to the writer.
+pub const REPLACEMENTS_MAX: usize = 4;
+
+/// What a single modify asks for beyond its draft at most, so that room for all is room for each.
+const RESERVE_SLACK: usize = 72 << 10;
+
+/// A new value for an attribute that has one value.
+#[derive(Clone, Copy, Debug)]
+pub struct Replacement<'v> {
+    /// The attribute.
+    pub description: Description,
+    /// Its value from then on.
+    pub value: &'v [u8],
+}
+
+/// A modify that is ready to be installed. It stays valid: what happens meanwhile is noticed when it is used.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    id: u32,
+    /// What it was drafted from.
+    place: Place,
+    /// Where the draft lies in the caller's buffer.
+    start: u32,
+    end: u32,
+    /// Its name leads to the entry unless names changed after this commit sequence.
+    names: u64,
+}
+
+/// A new value and the bytes of the record that it replaces.
+#[derive(Clone, Copy, Default)]
+struct Placed<'v> {
+    start: usize,
+    end: usize,
+    value: &'v [u8],
+}
+
+impl<'a> ReadPoint<'a> {
+    /// Drafts what a modify makes of the entry that it is about; appends to `drafts`. `None` if the modify does more
+    /// than to give new values to attributes that have one value and keep one, with no index that knows the value, or
+    /// would be refused, or if the entry is just being changed: then it is the writer's.
+    pub fn ready(
+        self,
+        known: &Known<'_>,
+        replacements: &[Replacement<'_>],
+        cache: &mut DnCache,
+        drafts: &mut Vec<u8>,
+    ) -> Option<Ready> {
+        if self.shard.names_changed.load(Ordering::Acquire) > known.sequence {
+            return None;
+        }
+        let (entry, place) = self.newest_at(known, cache)?;
+        let mut placed = [Placed::default(); REPLACEMENTS_MAX];
+        let placed = placed.get_mut(..replacements.len())?;
+        self.place_all(&entry, replacements, placed)?;
+        let start = drafts.len() as u32;
+        draft(&entry, place, placed, drafts)?;
+        Some(Ready { id: entry.id.0, place, start, end: drafts.len() as u32, names: known.sequence })
+    }
+
+    /// The entry at a target, if its newest version is the one to see here.
+    #[inline]
+    fn newest_at(self, known: &Known<'_>, cache: &mut DnCache) -> Option<(EntryRef<'a>, Place)> {
+        let (shard, target) = (self.shard, &known.target);
+        let mut found = None;
+        shard.dn_table.find(target.tag, |id| {
+            found = shard.heap.newest(id, self.sequence).and_then(|(object, place)| {
+                debug_assert!(object.flags & NODE == 0, "a name leads to an entry");
+                let entry = EntryRef::new(id, object.flags, object.payload, &shard.shapes);
+                self.is_at(&entry, target, known.keys, cache).then_some((entry, place))
+            });
+            found.is_some()
+        });
+        found
+    }
+
+    /// Where each new value goes, in the order of the record.
+    #[inline]
+    fn place_all<'v>(
+        self,
+        entry: &EntryRef<'_>,
+        replacements: &[Replacement<'v>],
+        placed: &mut [Placed<'v>],
+    ) -> Option<()> {
+        let shard = self.shard;
+        if replacements.is_empty() || entry.shape.stores_stamps {
+            return None;
+        }
+        for (Replacement { description, value }, placed) in replacements.iter().zip(placed.iter_mut()) {
+            let place = place_of(&shard.schema, entry.shape, *description)?;
+            if !shard.indexes.outlast_values(description.attribute_type) {
+                return None;
+            }
+            if shard.settings.schema_check {
+                shard.schema.check_attribute_value(*description, value, CheckOptions::COMPLETE).ok()?;
+            }
+            let range = entry.one_range(place);
+            *placed = Placed { start: range.start, end: range.end, value };
+        }
+        placed.sort_unstable_by_key(|placed| placed.start);
+        // An attribute may come up once.
+        placed.windows(2).all(|two| two[0].end <= two[1].start).then_some(())
+    }
+}
+
+/// Appends the next version of an entry: all but who changes it and when.
+#[inline]
+fn draft(entry: &EntryRef<'_>, place: Place, placed: &[Placed<'_>], out: &mut Vec<u8>) -> Option<()> {
+    let (begin, mut from, flags) = entry.begin_next();
+    let old = entry.payload();
+    let gone: usize = placed.iter().map(|placed| placed.end - placed.start).sum();
+    let come: usize = placed.iter().map(|placed| record::value_len(placed.value)).sum();
+    let len = NEXT_BYTES + old.len() - from - gone + come;
+    let header = draft_header(entry.id.0, flags, place, len)?;
+    let mut start = [0; DRAFT_HEADER + NEXT_BYTES];
+    *start.first_chunk_mut().expect("it is longer") = header;
+    *start.last_chunk_mut().expect("it is longer") = begin;
+    out.reserve(DRAFT_HEADER + len);
+    out.extend_from_slice(&start);
+    for Placed { start, end, value } in placed {
+        out.extend_from_slice(&old[from..*start]);
+        record::push_value(out, value);
+        from = *end;
+    }
+    out.extend_from_slice(&old[from..]);
+    Some(())
+}
+
+impl Writer<'_> {
+    /// Makes sure that there is room for all these drafts; without it none is installed.
+    ///
+    /// # Errors
+    /// When there is not. Each alone may still fit.
+    pub fn reserve(&mut self, drafts: &[u8]) -> Result<(), Refused> {
+        self.claim(drafts.len() + RESERVE_SLACK)?;
+        self.reserved += drafts.len();
+        Ok(())
+    }
+
+    /// Carries out a modify that is ready. `false` if that cannot be done, because the entry or names changed
+    /// meanwhile or there is no room: nothing was done then, and [`Writer::modify`] knows what is to be.
+    #[inline]
+    pub fn install(&mut self, ready: &Ready, drafts: &mut [u8], stamp: Stamp) -> bool {
+        let draft = &mut drafts[ready.start as usize..ready.end as usize];
+        let Some(reserved) = self.reserved.checked_sub(draft.len()) else { return false };
+        // Whatever becomes of it, the room for it is needed no more.
+        self.reserved = reserved;
+        if self.shard.names_changed.load(Ordering::Relaxed) > ready.names || self.loading {
+            return false;
+        }
+        record::set_modified(&mut draft[DRAFT_HEADER..], stamp.csn, stamp.actor);
+        let heap = &self.shard.heap;
+        heap.put_draft(&mut self.state.heap, ready.id, ready.place, draft, self.sequence)
+    }
+}

@@ -1,0 +1,81 @@
+//! Versions that are made ready by readers: a draft is an object complete but for its sequence, made from the version that
+//! was the newest one when it was looked at. The writer puts it in place if that is still so, which two words tell.
+
+use super::{Heap, HeapWriter, Object, REMOVED, VERSION_BYTES, VERSIONED};
+use crate::sync::Ordering;
+
+/// Bytes of the header of an object with a version and a u16 length.
+pub(crate) const DRAFT_HEADER: usize = 7 + VERSION_BYTES;
+
+/// The newest version of an object, where it lies. While no segment is begun anew, an address is never written again:
+/// as long as the slot holds it, it is the same version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(super) address: u64,
+    /// Bytes of the object.
+    len: u32,
+    /// [`Heap::reuses`] from before the slot was looked at.
+    reuses: u64,
+}
+
+impl Heap {
+    /// Addresses that were written before are about to be written again.
+    pub(super) fn note_reuse(&self) {
+        self.reuses.store(self.reuses.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// The newest version of an entry, if it is the one to see at `sequence`, and where it lies. The caller holds a
+    /// read point at that sequence.
+    #[inline]
+    pub(crate) fn newest(&self, id: u32, sequence: u64) -> Option<(Object<'_>, Place)> {
+        // Before the slot: a segment that is begun anew after this load is noticed when the place is used.
+        let reuses = self.reuses.load(Ordering::Acquire);
+        let address = self.slots.get(id as usize)?.load(Ordering::Acquire);
+        if address == 0 {
+            return None;
+        }
+        let header = self.header(address as usize);
+        if header.sequence > sequence || header.flags & REMOVED != 0 {
+            return None;
+        }
+        let payload = self.bytes(address as usize + header.len, header.object_len - header.len);
+        let object = Object { flags: header.flags, payload };
+        Some((object, Place { address, len: header.object_len as u32, reuses }))
+    }
+
+    /// Writes an entry of which all is ready but its sequence: [`draft_header`] and payload. `false` if what it
+    /// was drafted from is no longer the newest version for certain: then nothing was done. Room must have been
+    /// claimed with [`Heap::claim`].
+    #[inline]
+    pub(crate) fn put_draft(
+        &self,
+        writer: &mut HeapWriter,
+        id: u32,
+        older: Place,
+        draft: &mut [u8],
+        sequence: u64,
+    ) -> bool {
+        let slot = &self.slots[id as usize];
+        let is_same = slot.load(Ordering::Relaxed) == older.address
+            && self.reuses.load(Ordering::Relaxed) == older.reuses;
+        if !is_same {
+            return false;
+        }
+        let [s0, s1, s2, s3, s4, s5, ..] = sequence.to_le_bytes();
+        *draft[7..].first_chunk_mut().expect("a draft has a header") = [s0, s1, s2, s3, s4, s5];
+        let address = self.write(writer, draft, &[]);
+        slot.store(address as u64, Ordering::Release);
+        writer.bury(older.address as usize, older.len, sequence);
+        true
+    }
+}
+
+/// The header of the version after the one at `older`, for [`Heap::put_draft`]; `None` if the object would be too
+/// long for a u16 length.
+#[inline]
+pub(crate) fn draft_header(id: u32, flags: u8, older: Place, payload: usize) -> Option<[u8; DRAFT_HEADER]> {
+    let [l0, l1] = u16::try_from(DRAFT_HEADER + payload).ok()?.to_le_bytes();
+    let [i0, i1, i2, i3] = id.to_le_bytes();
+    let [a0, a1, a2, a3, a4, ..] = older.address.to_le_bytes();
+    Some([flags | VERSIONED, l0, l1, i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, a0, a1, a2, a3, a4])
+}
