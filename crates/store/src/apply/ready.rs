@@ -5,8 +5,9 @@
 
 use super::Stamp;
 use super::replace::place_of;
+use crate::dn_cache::DnCache;
 use crate::record::{self, NEXT_BYTES};
-use crate::resolve::{DnCache, Known};
+use crate::resolve::Known;
 use crate::segment::{DRAFT_HEADER, NODE, Place, draft_header};
 use crate::shard::{ReadPoint, Writer};
 use crate::{EntryRef, Refused};
