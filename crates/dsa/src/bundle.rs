@@ -211,7 +211,9 @@ impl Looking<'_, '_> {
                 };
                 op::search::run(&mut reading, &mut around, id, search, requested, out);
             }
-            Request::Compare(compare) => op::compare::run(&mut reading, &session.identity, id, compare, out),
+            Request::Compare(compare) => {
+                op::compare::run(&mut reading, &session.identity, id, compare, requested, out)
+            }
             Request::Bind(bind) => {
                 // RFC 4511 section 4.2.1: what is under way is abandoned.
                 session.underway.clear();

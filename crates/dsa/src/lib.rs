@@ -14,6 +14,7 @@ mod op;
 mod outcome;
 mod password;
 mod recent;
+mod referral;
 mod root_dse;
 mod selection;
 mod session;

@@ -21,6 +21,8 @@ pub struct Counters {
     pub bytes_out: AtomicU64,
     /// Entries returned by searches.
     pub entries: AtomicU64,
+    /// References returned by searches.
+    pub references: AtomicU64,
     /// Operations begun, by kind ([`OPERATIONS`]).
     pub operations: [AtomicU64; 10],
     /// Searches that outlived their bundle and are not done yet.

@@ -152,14 +152,17 @@ fn completed(dsa: &Dsa, kind: usize) -> u64 {
     initiated(dsa, kind).saturating_sub(under_way)
 }
 
-fn statistics() -> [Item; 5] {
+fn statistics() -> [Item; 6] {
     [
         container("cn=Statistics", "What was sent"),
         counter("cn=Bytes,cn=Statistics", "Bytes of answers", |dsa, _| sum(dsa, |c| &c.bytes_out)),
         counter("cn=PDU,cn=Statistics", "Messages that answer requests", |dsa, _| {
             let is_answered = |kind: &usize| !matches!(OPERATIONS[*kind], "Unbind" | "Abandon");
             let ends: u64 = (0..OPERATIONS.len()).filter(is_answered).map(|kind| completed(dsa, kind)).sum();
-            ends + sum(dsa, |c| &c.entries)
+            ends + sum(dsa, |c| &c.entries) + sum(dsa, |c| &c.references)
+        }),
+        counter("cn=Referrals,cn=Statistics", "References that searches returned", |dsa, _| {
+            sum(dsa, |c| &c.references)
         }),
         counter("cn=Entries,cn=Statistics", "Entries that searches returned", |dsa, _| {
             sum(dsa, |c| &c.entries)

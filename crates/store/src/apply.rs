@@ -20,6 +20,7 @@ pub use ready::{REPLACEMENTS_MAX, Ready, Replacement};
 
 use crate::refused::Refused;
 use crate::resolve::{Known, Unresolved};
+use crate::shape::Kind;
 use crate::shard::Writer;
 use model::{Csn, EntryId};
 use std::sync::atomic::Ordering;
@@ -47,7 +48,7 @@ impl Writer<'_> {
     }
 
     /// The entry that a command is about.
-    fn existing(&mut self, dn: &[u8]) -> Result<EntryId, Refused> {
+    pub(crate) fn existing(&mut self, dn: &[u8]) -> Result<EntryId, Refused> {
         let view = self.view();
         let state = &mut *self.state;
         state.cache.refresh(view);
@@ -60,6 +61,23 @@ impl Writer<'_> {
         };
         view.lookup(&target, &state.scratch.key, &mut state.cache)
             .ok_or_else(|| Refused::NoSuchObject { matched: view.matched(&target) })
+    }
+
+    /// Why the superior of an entry, or the name it shall get, leads nowhere.
+    fn no_superior(&self, dn: &[u8], unresolved: Unresolved) -> Refused {
+        match unresolved {
+            Unresolved::Invalid(reason) => Refused::InvalidDn(reason),
+            Unresolved::NoSuchObject(None) if !self.shard.holds(dn) => Refused::OutsideNamingContexts,
+            Unresolved::NoSuchObject(matched) => Refused::NoSuchSuperior { matched },
+        }
+    }
+
+    /// May an entry have subordinates at all?
+    fn refuse_below_alias(&self, superior: u32) -> Result<(), Refused> {
+        match self.shard.has_aliases() && self.view().kind(EntryId(superior)) == Some(Kind::Alias) {
+            true => Err(Refused::BelowAlias),
+            false => Ok(()),
+        }
     }
 
     /// What anybody remembers of DNs may be wrong from this batch on: for readers when they see it, for the writer now.

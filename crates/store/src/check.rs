@@ -42,6 +42,8 @@ pub enum Wrong {
         /// As kept.
         kept: u32,
     },
+    /// The aliases, or the referral objects, lack it.
+    NotAmongItsKind,
     /// An index lacks it.
     NotInIndex {
         /// On which attribute.
@@ -98,6 +100,7 @@ impl fmt::Display for Wrong {
             Wrong::Subordinates { counted, kept } => {
                 write!(f, "it has {counted} subordinates, and the count says {kept}")
             }
+            Wrong::NotAmongItsKind => f.write_str("it is not among the aliases or referral objects"),
             Wrong::NotInIndex { attribute, kind } => write!(f, "the {kind} index on {attribute} lacks it"),
             Wrong::Tree { attribute, what } => write!(f, "the tree of {attribute}: {what}"),
             Wrong::LostNodes(count) => write!(f, "nothing leads to {count} nodes of trees"),
@@ -212,6 +215,9 @@ impl<'w> Check<'w> {
         }
         if !is_in(view, &view.child_candidates(parent), entry.id.0) {
             self.find(Some(entry), Wrong::NotAmongChildren(parent));
+        }
+        if shard.glue.of(entry.shape.kind).is_some_and(|set| !set.contains(entry.id.0, view)) {
+            self.find(Some(entry), Wrong::NotAmongItsKind);
         }
         self.keys(entry);
     }

@@ -18,6 +18,8 @@ pub(crate) enum Later {
     Dn { tag: u32, id: u32 },
     /// The entry is no longer below this superior.
     Child { parent: u32, id: u32 },
+    /// The entry no longer is an alias, or a referral object.
+    Kind { kind: crate::shape::Kind, id: u32 },
     /// The entry no longer has this key in an attribute index.
     Key { index: u16, key: crate::index::Key, id: u32 },
 }
@@ -80,6 +82,7 @@ impl Writer<'_> {
                     shard.children.remove(children, &mut context, shard.child_tag(parent), id);
                 }
             }
+            Later::Kind { kind, id } => self.forget_kind(id, kind, oldest),
             Later::Key { index, key, id } => self.remove_key(index, key, id, oldest),
         }
     }

@@ -10,6 +10,7 @@ mod deferred;
 pub mod derived;
 mod digest;
 mod dn_cache;
+pub mod glue;
 mod hash;
 mod idset;
 mod index;

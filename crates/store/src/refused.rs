@@ -42,6 +42,8 @@ pub enum Refused {
     NotModifiable(String),
     /// An entry cannot be moved below itself.
     BelowItself,
+    /// An alias has no subordinates (RFC 4512 section 2.6).
+    BelowAlias,
     /// The schema says no.
     Schema(Violation),
     /// No memory is left within the limit.
@@ -69,6 +71,7 @@ impl Refused {
             Refused::ValueExists(_) => ResultCode::AttributeOrValueExists,
             Refused::NotIncrementable(_) | Refused::NotModifiable(_) => ResultCode::ConstraintViolation,
             Refused::BelowItself => ResultCode::UnwillingToPerform,
+            Refused::BelowAlias => ResultCode::AliasProblem,
             Refused::Schema(violation) => violation.result_code(),
             Refused::MemoryLimit { .. } | Refused::StoreLimit(_) => ResultCode::AdminLimitExceeded,
         }
@@ -102,6 +105,9 @@ impl fmt::Display for Refused {
             Refused::NotAllowedOnNonLeaf { children: 1 } => f.write_str("the entry has 1 subordinate"),
             Refused::NotAllowedOnNonLeaf { children } => write!(f, "the entry has {children} subordinates"),
             Refused::BelowItself => f.write_str("an entry cannot be moved below itself"),
+            Refused::BelowAlias => {
+                f.write_str("the superior is an alias and can have no subordinates; name what it stands for")
+            }
             Refused::Schema(violation) => violation.fmt(f),
             Refused::MemoryLimit { bytes_max } => {
                 write!(f, "the memory limit of {bytes_max} bytes is reached")

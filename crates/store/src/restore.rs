@@ -322,6 +322,7 @@ impl Restore {
             RestoreError::Memory(io::Error::new(io::ErrorKind::OutOfMemory, refused.to_string()))
         };
         writer.finish_load().map_err(full)?;
+        writer.note_kinds();
         writer.measure();
         writer.publish();
         Ok(())

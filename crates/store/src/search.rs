@@ -4,6 +4,8 @@ pub mod cursor;
 pub mod evaluate;
 pub mod filter;
 mod plan;
+mod scopes;
 
 pub use cursor::{Cursor, EqualityHint, FewCandidates, Step};
 pub use filter::{Compiled, Readable};
+pub use scopes::{Scopes, TooManyAliases};

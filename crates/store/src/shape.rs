@@ -9,6 +9,18 @@ use std::collections::BTreeMap;
 /// Distinct shapes of one shard. One more is refused with adminLimitExceeded.
 pub const SHAPES_MAX: usize = 1 << 20;
 
+/// Does an entry stand for itself?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// It does.
+    #[default]
+    Plain,
+    /// For another entry (RFC 4512 section 2.6).
+    Alias,
+    /// For a part of the directory that other servers hold (RFC 3296).
+    Referral,
+}
+
 /// How the values of an attribute lie in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -39,6 +51,8 @@ pub struct Shape {
     pub class_values: Vec<Box<[u8]>>,
     /// The structural object class; `None` if the entry was taken in without a schema check and has none.
     pub structural: Option<ClassId>,
+    /// What its entries stand for.
+    pub kind: Kind,
     /// Attributes other than objectClass, in the order of their values in the record.
     pub slots: Vec<Slot>,
     /// Positions in `slots` of the attributes of the RDN; the first value of each is the distinguished one.
@@ -121,6 +135,7 @@ impl Shapes {
                 number,
                 class_values: draft.class_values.iter().map(|v| (*v).into()).collect(),
                 structural: draft.structural,
+                kind: kind_of(&draft),
                 slots: draft.slots.to_vec(),
                 naming: SmallVec::from_slice(draft.naming),
                 stores_stamps: draft.slots.iter().any(|slot| is_stamp(draft.schema, slot.description)),
@@ -144,6 +159,20 @@ impl Shapes {
 pub(crate) fn is_stamp(schema: &Schema, description: Description) -> bool {
     let known = schema.well_known();
     [known.modify_timestamp, known.modifiers_name, known.entry_csn].contains(&description.attribute_type)
+}
+
+/// What object classes make of an entry. To follow a referral comes before all else.
+fn kind_of(draft: &Draft<'_>) -> Kind {
+    let (schema, known) = (draft.schema, draft.schema.well_known());
+    let is = |class| {
+        let of = |value: &&[u8]| schema.find_class(value).is_some_and(|c| schema.is_subclass(c, class));
+        draft.class_values.iter().any(of)
+    };
+    match (is(known.referral), is(known.alias)) {
+        (true, _) => Kind::Referral,
+        (_, true) => Kind::Alias,
+        _ => Kind::Plain,
+    }
 }
 
 fn rdn_start(draft: &Draft<'_>) -> Box<[u8]> {

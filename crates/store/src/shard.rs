@@ -4,6 +4,7 @@ use crate::append::Append;
 use crate::cell::Garbage;
 use crate::deferred::Deferred;
 use crate::dn_cache::DnCache;
+use crate::glue::Glue;
 use crate::hash::{Table, TableWriter, mix};
 use crate::index::{IndexSettings, Indexes, IndexesWriter};
 use crate::left_behind::LeftBehind;
@@ -73,6 +74,7 @@ pub struct Shard {
     pub(crate) children: Postings,
     pub(crate) indexes: Indexes,
     pub(crate) suffixes: Suffixes,
+    pub(crate) glue: Glue,
     pub(crate) uuids: Uuids,
     /// Was an entry ever stored with an entryUUID of its own?
     foreign_uuids: AtomicBool,
@@ -327,6 +329,7 @@ impl Shard {
             children,
             indexes,
             suffixes,
+            glue: Glue::new(),
             uuids: Uuids::new(settings.key[3]),
             foreign_uuids: AtomicBool::new(false),
             names_changed: AtomicU64::new(0),

@@ -5,7 +5,7 @@ use model::{Entry, ResultCode, Scope};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::search::evaluate::Evaluator;
-use store::search::{Compiled, Cursor, Step};
+use store::search::{Compiled, Cursor, Scopes, Step};
 use store::{
     Add, Change, ChangeKind, IndexSettings, Modify, ModifyDn, ReadPoint, Reader, Refused, Settings, Shard,
     Stamp, Writer,
@@ -88,7 +88,7 @@ fn find(point: ReadPoint<'_>, filter: &Filter<'_>) -> BTreeSet<String> {
     let mut evaluator = Evaluator::default();
     let base = point.resolve(b"dc=com", &mut evaluator.cache).expect("the base exists");
     let compiled = Compiled::new(filter, point.shard(), &|_| true);
-    let mut cursor = Cursor::open(point, base, Scope::Subtree, compiled, None);
+    let mut cursor = Cursor::open(point, Scopes::new(base, Scope::Subtree), compiled, None);
     let mut found = BTreeSet::new();
     loop {
         match cursor.step(point, &mut evaluator, &mut 1000) {

@@ -335,3 +335,34 @@ fn roots_of_one_name_are_told_apart() {
     };
     assert_eq!(ids(&restored), ids(&shard));
 }
+
+/// Aliases and referral objects are known again, whatever is indexed.
+#[test]
+fn aliases_and_referral_objects_are_restored() {
+    let shard = compare::shard(false);
+    let mut writer = shard.writer();
+    for (dn, attributes) in [
+        ("dc=com", &[("objectClass", &["domain"][..])][..]),
+        (
+            "ou=a,dc=com",
+            &[("objectClass", &["alias", "extensibleObject"]), ("aliasedObjectName", &["dc=com"])],
+        ),
+        ("ou=r,dc=com", &[("objectClass", &["referral", "extensibleObject"]), ("ref", &["ldap://h"])]),
+    ] {
+        let mut entry = model::Entry::new();
+        for (name, values) in attributes {
+            entry.push_attribute(shard.schema().intern_description(name.as_bytes()).expect("known"));
+            values.iter().for_each(|value| entry.push_value(value.as_bytes()));
+        }
+        let stamp = store::Stamp { csn: writer.stamp(1), actor: 0 };
+        let add = store::Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: false };
+        writer.add(add, stamp).expect("it can be added");
+    }
+    writer.publish();
+    let checkpoint = shard.checkpoint().expect("a slot is free");
+    let choices = &mut Random::new(1);
+    let (files, _) = write_out(choices, &checkpoint, &Files::default(), |_| Ok(())).expect("it is written");
+    let restored = restore(&files, true, true).expect("it is restored");
+    assert!(restored.has_aliases() && restored.has_referrals());
+    sound("restored", &restored).expect("it is sound");
+}

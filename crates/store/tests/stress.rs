@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::search::evaluate::Evaluator;
-use store::search::{Compiled, Cursor, Step};
+use store::search::{Compiled, Cursor, Scopes, Step};
 use store::{DnCache, EntryRef, LongReadPoint, ReadPoint, Reader, Shard, Values};
 
 const PEOPLE: usize = 60;
@@ -74,8 +74,12 @@ type Seen = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
 fn find(point: ReadPoint<'_>, evaluator: &mut Evaluator, filter: &Filter<'_>) -> Seen {
     evaluator.cache.refresh(point);
     let base = point.resolve(b"dc=com", &mut evaluator.cache).expect("the root stays");
-    let mut cursor =
-        Cursor::open(point, base, Scope::Subtree, Compiled::new(filter, point.shard(), &|_| true), None);
+    let mut cursor = Cursor::open(
+        point,
+        Scopes::new(base, Scope::Subtree),
+        Compiled::new(filter, point.shard(), &|_| true),
+        None,
+    );
     let mut seen = Seen::new();
     loop {
         match cursor.step(point, evaluator, &mut 100) {

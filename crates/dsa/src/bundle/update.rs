@@ -8,6 +8,7 @@ use crate::identity::Identity;
 use crate::monitor::{Counters, count};
 use crate::op;
 use crate::outcome;
+use crate::referral::refer_update;
 use crate::session::Session;
 use crate::worker::Scratch;
 use model::ResultCode;
@@ -48,6 +49,9 @@ fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) 
     let Scratch { evaluator, keys, .. } = &mut **scratch;
     let pin = reader.pin();
     let read_point = pin.read_point();
+    if read_point.shard().has_referrals() {
+        return;
+    }
     evaluator.cache.refresh(read_point);
     let mut replacing = op::modify::Replacing::new(read_point.shard().schema());
     drafts.ready.extend(updates.iter().map(|update| {
@@ -153,8 +157,12 @@ fn refuse_update(message: &Message<'_>, identity: &Identity, counters: &Counters
 }
 
 fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) {
-    if let Err(error) = dispatch::requested(&message.request, message.controls) {
-        return refuse_controls(message, error, out);
+    let requested = match dispatch::requested(&message.request, message.controls) {
+        Ok(requested) => requested,
+        Err(error) => return refuse_controls(message, error, out),
+    };
+    if refer_update(writing, message, &requested, out) {
+        return;
     }
     match &message.request {
         Request::Modify(modify) => op::modify::run(writing, message.id, modify, out),

@@ -1,10 +1,11 @@
 //! Compare (RFC 4511 section 4.10): does an entry have this value?
 
 use crate::access::Rights;
-use crate::dispatch::Reading;
+use crate::dispatch::{Reading, Requested};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::outcome;
+use crate::referral::Referral;
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode, TypeId};
 use proto::op::compare::Compare;
@@ -28,6 +29,7 @@ pub(crate) fn run(
     identity: &Identity,
     id: i32,
     request: &Compare<'_>,
+    requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
     let (dsa, read_point, rights) = (reading.dsa, reading.read_point, identity.rights);
@@ -37,6 +39,14 @@ pub(crate) fn run(
         true => read_point.resolve(request.dn, &mut evaluator.cache),
         false => Err(Unresolved::NoSuchObject(None)),
     };
+    let nearest = match &found {
+        Ok(entry) | Err(Unresolved::NoSuchObject(Some(entry))) if !requested.manage_dsa_it => Some(*entry),
+        _ => None,
+    };
+    let met = nearest.and_then(|nearest| Referral::met(read_point, nearest, request.dn, None));
+    if let Some(referral) = met {
+        return referral.answer(out, id, COMPARE_RESPONSE);
+    }
     match found {
         Ok(entry) => Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, out),
         Err(Unresolved::NoSuchObject(None)) if dsa.system.holds(request.dn) => {

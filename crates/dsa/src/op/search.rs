@@ -2,8 +2,12 @@
 //! look at or to return than fits is put under way and goes on in slices, at the read point it began with.
 
 pub(crate) mod again;
+mod base;
+mod glue;
 mod page;
 
+use self::base::{Base, Refusal, find_base, refuse};
+use self::glue::{Glue, References};
 use self::page::{Page, page_check, put_page_end, read_cookie};
 use crate::access::Rights;
 use crate::dispatch::{Reading, Requested};
@@ -11,7 +15,6 @@ use crate::engine::Dsa;
 use crate::entry_writer::{Asked, Large};
 use crate::identity::Identity;
 use crate::monitor::{Counters, count};
-use crate::outcome;
 use crate::session::OUT_BYTES_SOFT_MAX;
 use crate::worker::{Scratch, Worker};
 use model::limits::SESSION_SEARCHES_MAX;
@@ -23,8 +26,8 @@ use proto::result::{encode_done, encode_result};
 use proto::tag;
 use std::collections::VecDeque;
 use store::search::evaluate::Truth;
-use store::search::{Compiled, Cursor, FewCandidates, Step};
-use store::{EntryRef, LongReadPoint, Pin, ReadPoint, Target, Unresolved};
+use store::search::{Compiled, Cursor, FewCandidates, Scopes, Step};
+use store::{EntryRef, LongReadPoint, Pin, ReadPoint, Target};
 
 /// Candidates that a search looks at inside its bundle, and in one slice afterwards, if its filter is short.
 const SLICE_CANDIDATES: u32 = 1024;
@@ -56,7 +59,11 @@ pub(crate) enum Progress {
 /// The state of a search between two entries.
 struct Running {
     message_id: i32,
+    base: EntryId,
     cursor: Cursor,
+    glue: Glue,
+    /// References come first.
+    references: Option<References>,
     rights: Rights,
     types_only: bool,
     is_system: bool,
@@ -102,7 +109,7 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) {
     let rights = around.identity.rights;
-    let base = match find_base(reading, around, request) {
+    let base = match find_base(reading, around, request, requested) {
         Ok(base) => base,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
@@ -113,6 +120,7 @@ pub(crate) fn run(
     let rules = &reading.dsa.rules;
     let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
     let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
+    let glue = Glue::new(reading, request, requested);
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights: reads };
     again::remember(reading, around, request, requested, &base, &filter, asked);
     if request.scope == Scope::Base && requested.paged.is_none() {
@@ -120,6 +128,7 @@ pub(crate) fn run(
         return run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out);
     }
     if requested.paged.is_none()
+        && glue.is_none()
         && request.size_limit == 0
         && request.scope != Scope::Base
         && let Some(candidates) = read_point.few_candidates(&filter)
@@ -137,82 +146,17 @@ pub(crate) fn run(
             out,
         );
     }
-    let running = match begin(reading, id, request, requested, read_point, &base, filter, reads, out) {
-        Some(running) => running,
-        None => return,
+    let scopes = match glue.scopes(reading, &base, request.scope) {
+        Ok(scopes) => scopes,
+        Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
+    let references = glue.references(&base, &scopes, request.scope);
+    let begun = begin(reading, id, request, requested, read_point, &base, scopes, filter, reads, out);
+    let Some(mut running) = begun else { return };
+    running.glue = glue;
+    // Those that follow are of the first page.
+    running.references = references.filter(|_| !requested.paged.is_some_and(|p| !p.cookie.is_empty()));
     run_cursor(reading, around, read_point, running, asked, out);
-}
-
-struct Base {
-    id: EntryId,
-    is_system: bool,
-    is_root_dse: bool,
-}
-
-enum Refusal {
-    Access,
-    Unresolved(Unresolved),
-    Text(ResultCode, String),
-}
-
-/// Finds the base: in the directory, else among the server's own entries.
-fn find_base(
-    reading: &mut Reading<'_>,
-    around: &Around<'_, '_>,
-    request: &Search<'_>,
-) -> Result<Base, Refusal> {
-    let Scratch { evaluator, keys, system_evaluator, .. } = &mut *reading.scratch;
-    let cache = &mut evaluator.cache;
-    let read_point = reading.read_point;
-    let found = match around.hint {
-        Some(target) => read_point
-            .lookup(&target, keys, cache)
-            .ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target))),
-        None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
-        None => read_point.resolve(request.base, cache),
-    };
-    let unresolved = match found {
-        Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
-        Err(unresolved) => unresolved,
-    };
-    if unresolved != Unresolved::NoSuchObject(None) {
-        return Err(Refusal::Unresolved(unresolved));
-    }
-    let is_root_dse = request.base.iter().all(|b| *b == b' ');
-    if is_root_dse && request.scope != Scope::Base {
-        let text = "the root DSE has no subordinates here: search below one of its namingContexts".to_owned();
-        return Err(Refusal::Text(ResultCode::NoSuchObject, text));
-    }
-    let system = &reading.dsa.system;
-    match around.system_pin.read_point().resolve(system.kept_as(request.base), &mut system_evaluator.cache) {
-        Ok(_) if !system.may_read(around.identity.rights, request.base) => Err(Refusal::Access),
-        Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
-        Err(_) => Err(Refusal::Unresolved(unresolved)),
-    }
-}
-
-#[cold]
-fn refuse(reading: &mut Reading<'_>, id: i32, request: &Search<'_>, refusal: Refusal, out: &mut Vec<u8>) {
-    match refusal {
-        Refusal::Access => {
-            let text = "anonymous clients may not search here; bind first";
-            outcome::say(out, id, tag::SEARCH_DONE, ResultCode::InsufficientAccessRights, text);
-        }
-        Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),
-        Refusal::Unresolved(unresolved) => {
-            let cache = &mut reading.scratch.evaluator.cache;
-            outcome::unresolved(
-                out,
-                id,
-                tag::SEARCH_DONE,
-                request.base,
-                unresolved,
-                reading.read_point,
-                cache,
-            )
-        }
-    }
 }
 
 #[inline]
@@ -291,6 +235,7 @@ fn begin(
     requested: &Requested<'_>,
     read_point: ReadPoint<'_>,
     base: &Base,
+    scopes: Scopes,
     filter: Compiled,
     rights: Rights,
     out: &mut Vec<u8>,
@@ -322,7 +267,7 @@ fn begin(
         let size = if paged.size <= 0 { u32::MAX } else { paged.size as u32 };
         page = Some(Page { left: size, check, last: EntryId(0) });
     }
-    let cursor = Cursor::open(read_point, base.id, request.scope, filter, after);
+    let cursor = Cursor::open(read_point, scopes, filter, after);
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
     let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
     running.page = page;
@@ -452,7 +397,10 @@ impl Running {
     fn new(message_id: i32, cursor: Cursor, asked: Asked<'_>, base: &Base, began_ns: u64) -> Running {
         Running {
             message_id,
+            base: base.id,
             cursor,
+            glue: Glue::default(),
+            references: None,
             rights: asked.rights,
             types_only: asked.types_only,
             is_system: base.is_system,
@@ -486,12 +434,24 @@ impl Running {
         budget: &mut u32,
         out: &mut Vec<u8>,
     ) -> Rest {
+        if let Some(references) = &mut self.references {
+            if !references.write(self.message_id, scratch, read_point, counters, budget, out) {
+                return Rest::Pause;
+            }
+            self.references = None;
+        }
         while out.len() < OUT_BYTES_SOFT_MAX {
             let entry = match self.cursor.step(read_point, scratch.evaluator(self.is_system), budget) {
                 Step::Entry(entry) => entry,
                 Step::Pause => return Rest::Pause,
                 Step::End => return Rest::End(ResultCode::Success),
             };
+            if self.glue.skips(read_point, self.base, &entry) {
+                match *budget {
+                    0 => return Rest::Pause,
+                    _ => continue,
+                }
+            }
             if self.left == 0 {
                 return Rest::End(ResultCode::SizeLimitExceeded);
             }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::access::Anonymous;
 use crate::config::SearchLimits;
-use crate::dispatch::{Reading, Writing};
+use crate::dispatch::{Reading, Requested, Writing};
 use crate::identity::Identity;
 use crate::op;
 use crate::worker::Worker;
@@ -157,7 +157,9 @@ impl Desk {
     pub(crate) fn compare(&mut self, dn: &str, attribute: &str, value: &str) -> Answer {
         let assertion = Assertion { attribute: attribute.as_bytes(), value: value.as_bytes() };
         let request = Compare { dn: dn.as_bytes(), assertion };
-        self.looking(|reading, identity, out| op::compare::run(reading, identity, 7, &request, out));
+        self.looking(|reading, identity, out| {
+            op::compare::run(reading, identity, 7, &request, &Requested::default(), out)
+        });
         self.answer()
     }
 

@@ -34,7 +34,7 @@ pub struct Outcome {
     pub code: ResultCode,
     pub matched: String,
     pub text: String,
-    pub has_referral: bool,
+    pub referral: Vec<String>,
     pub server_credentials: bool,
     pub oid: Option<String>,
     pub value: Option<Vec<u8>>,
@@ -43,6 +43,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     Entry(String, Vec<Attribute>),
+    Reference(Vec<String>),
     End(Outcome),
 }
 
@@ -58,6 +59,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub entries: Vec<(String, Vec<Attribute>)>,
+    pub references: Vec<Vec<String>>,
     pub end: Outcome,
     pub cookie: Option<Vec<u8>>,
 }
@@ -111,6 +113,7 @@ fn answer(reply: &Reply<'_>) -> Answer {
                 attributes.map(|a| (text(a.description), a.values.iter().map(<[u8]>::to_vec).collect()));
             What::Entry(text(entry.dn), owned.collect())
         }
+        Response::SearchReference(uris) => What::Reference(uris.iter().map(text).collect()),
         _ => What::End(outcome(reply)),
     };
     let controls = reply.controls.iter().map(|c| (text(c.oid), c.value.map(<[u8]>::to_vec))).collect();
@@ -118,13 +121,13 @@ fn answer(reply: &Reply<'_>) -> Answer {
 }
 
 fn outcome(reply: &Reply<'_>) -> Outcome {
-    let result = reply.result().expect("neither references nor intermediate responses are expected");
+    let result = reply.result().expect("intermediate responses are not expected");
     let mut outcome = Outcome {
         tag: 0,
         code: result.result_code().expect("a known code"),
         matched: text(result.matched_dn),
         text: text(result.diagnostic),
-        has_referral: !result.referral.is_empty(),
+        referral: result.referral.iter().map(text).collect(),
         server_credentials: false,
         oid: None,
         value: None,
@@ -290,7 +293,7 @@ impl Client {
 
     pub fn end(&mut self, request: &Request<'_>) -> Outcome {
         let found = self.ask(request, &[]);
-        assert!(found.entries.is_empty());
+        assert!(found.entries.is_empty() && found.references.is_empty());
         found.end
     }
 
@@ -426,13 +429,14 @@ pub fn changes_of(changes: &[(ModifyKind, &str, &[&str])]) -> Vec<u8> {
 
 /// The messages of one operation, put together; panics when they are not just that.
 pub fn found(id: i32, all: Vec<Answer>) -> Found {
-    let mut entries = Vec::new();
+    let (mut entries, mut references) = (Vec::new(), Vec::new());
     let mut end = None;
     for answer in all {
         assert!(answer.id == id || answer.id == 0, "an answer to {}, not {id}", answer.id);
         assert!(end.is_none(), "nothing comes after the end of an operation");
         match answer.what {
             What::Entry(dn, attributes) => entries.push((dn, attributes)),
+            What::Reference(uris) => references.push(uris),
             What::End(outcome) => end = Some((outcome, answer.controls)),
         }
     }
@@ -442,7 +446,7 @@ pub fn found(id: i32, all: Vec<Answer>) -> Found {
         let value = value.as_deref().expect("the control has a value");
         PagedResults::decode(value).expect("the value decodes").cookie.to_vec()
     });
-    Found { entries, end, cookie }
+    Found { entries, references, end, cookie }
 }
 
 /// An element of BER: tag, length, contents.

@@ -13,6 +13,7 @@
 //! | 4.1.9 | leaves diagnosticMessage empty when it has nothing to say; matchedDN too | `s4_1_9_nothing_to_say_is_empty` |
 //! | 4.1.9 | names the last entry found on the way to the target | `s4_1_9_matched_dn_is_the_nearest_entry` |
 //! | 4.1.10 | sends a referral with no other code than referral | `s4_1_10_no_referral_without_its_code` |
+//! | 4.1.10 | escapes in URIs, says which DN and scope to go on with | `s4_1_10_referrals` |
 //! | 4.1.11 | ignores the criticality of controls of unbind | `s4_1_11_unbind_has_no_criticality` |
 //! | 4.1.11 | neither does nor hides what has a critical control it does not know | `s4_1_11_unknown_critical_controls` |
 //! | 4.1.11 | the same for a control that does not suit the operation | `s4_1_11_unsuitable_critical_controls` |
@@ -28,6 +29,7 @@
 //! | 4.3 | ends the session without an answer | `s4_3_*` |
 //! | 4.4 | id zero, responseName, no value | `s4_4_1_notice_of_disconnection` |
 //! | 4.5.1.1 - 4.5.1.6 | scopes, limits, typesOnly | `s4_5_1_2_*`, `s4_5_1_4_*`, `s4_5_1_5_*`, `s4_5_1_6_*` |
+//! | 4.5.1.3 | follows aliases as asked, detects loops | `s4_5_1_3_*` |
 //! | 4.5.1.7 | evaluates with three values | `s4_5_1_7_three_values` |
 //! | 4.5.1.7 | returns no error for what it does not recognise or what is invalid | `s4_5_1_7_undefined_filters_are_no_errors`, `s4_5_1_7_bounds` |
 //! | 4.5.1.7.2 | one initial at the front, one final at the end | `s4_5_1_7_2_order_of_substrings` |
@@ -51,9 +53,8 @@
 //! | 4.1.1.1 | no id twice in progress; "otherwise the behaviour is undefined" | binds clients |
 //! | 4.1.5 | values of unknown syntax are not displayed; clients send valid values | binds clients |
 //! | 4.1.7, 4.1.9 | no reliance on the order of values, on diagnosticMessage | binds clients |
-//! | 4.1.10, 4.5.3 | URIs of referrals and references: escapes, DN, loops | this server refers to no other |
+//! | 4.1.10, 4.5.3 | clients follow URIs and detect loops | binds clients |
 //! | 4.2.1 | no PDUs while binding, none within a SASL negotiation | binds clients; no SASL |
-//! | 4.5.1.3 | loops of aliases are detected | search does not dereference aliases, so it has no loops |
 //! | 4.5.1.7 | 'and' and 'or' have elements | RFC 4526 lifts that: absolute true and false |
 //! | 4.6 | LDAP to DAP gateways | this is none |
 //! | 4.11 | clients must expect answers to what they abandoned | binds clients |
@@ -70,6 +71,7 @@ mod s4_2_bind;
 mod s4_3_unbind;
 mod s4_4_unsolicited;
 mod s4_5_filter;
+mod s4_5_glue;
 mod s4_5_search;
 mod s4_6_modify;
 mod s4_7_add;
@@ -90,6 +92,7 @@ fn the_table_is_complete() {
         include_str!("s4_4_unsolicited.rs"),
         include_str!("s4_5_search.rs"),
         include_str!("s4_5_filter.rs"),
+        include_str!("s4_5_glue.rs"),
         include_str!("s4_6_modify.rs"),
         include_str!("s4_7_add.rs"),
         include_str!("s4_8_delete.rs"),

@@ -6,7 +6,6 @@ use super::write::Write;
 use crate::deferred::Later;
 use crate::record::Stamps;
 use crate::refused::Refused;
-use crate::resolve::Unresolved;
 use crate::shard::Writer;
 use model::{Entry, EntryId, dn};
 use schema::CheckOptions;
@@ -44,11 +43,7 @@ impl Writer<'_> {
         keys.clear();
         let target = match view.target(dn, &mut state.cache, &mut keys) {
             Ok(target) => target,
-            Err(Unresolved::Invalid(reason)) => return Err(Refused::InvalidDn(reason)),
-            Err(Unresolved::NoSuchObject(None)) if !shard.holds(dn) => {
-                return Err(Refused::OutsideNamingContexts);
-            }
-            Err(Unresolved::NoSuchObject(matched)) => return Err(Refused::NoSuchSuperior { matched }),
+            Err(unresolved) => return Err(self.no_superior(dn, unresolved)),
         };
         if view.lookup(&target, &keys, &mut state.cache).is_some() {
             return Err(Refused::EntryAlreadyExists);
@@ -85,6 +80,7 @@ impl Writer<'_> {
         stamp: Stamp,
     ) -> Result<EntryId, Refused> {
         let shard = self.shard;
+        self.refuse_below_alias(target.parent)?;
         let values: usize =
             (0..entry.len()).map(|at| entry.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
         self.claim(2 * values + 4096)?;

@@ -33,6 +33,7 @@ impl Writer<'_> {
         self.later(Later::Dn { tag: shard.dn_tag(parent, &key), id: id.0 });
         self.leave_superior(parent, id.0);
         self.names_change();
+        self.leave_kind(id.0, entry.shape.kind);
         let version = self.sequence;
         shard.heap.put_removed(&mut self.state.heap, id.0, version);
         self.settle_ordering(id.0);

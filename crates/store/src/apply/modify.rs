@@ -7,7 +7,7 @@ use super::write::Write;
 use crate::record::{EntryRef, Stamps, ValueSet, Values};
 use crate::refused::Refused;
 use crate::resolve::Known;
-use crate::shape::is_stamp;
+use crate::shape::{Kind, is_stamp};
 use crate::shard::Writer;
 use model::{Description, Entry, EntryId, TypeId};
 use schema::{Changed, CheckOptions, Syntax};
@@ -374,6 +374,9 @@ impl Writer<'_> {
             sets.extend(after.map(|after| (set.description, after)));
         }
         self.write_entry(&Write { id, parent, entry: &checked, sets: &sets, naming, stamps })?;
+        if old.shape.kind != Kind::Plain && self.view().kind(old.id) != Some(old.shape.kind) {
+            self.leave_kind(id, old.shape.kind);
+        }
         self.settle_ordering(id);
         edit.entry = checked.into_raw();
         Ok(())

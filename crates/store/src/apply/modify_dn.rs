@@ -7,7 +7,6 @@ use super::name::{find_value, name_entry};
 use crate::deferred::Later;
 use crate::record::{EntryRef, Stamps};
 use crate::refused::Refused;
-use crate::resolve::Unresolved;
 use crate::shard::Writer;
 use model::{Description, EntryId, TypeId, dn};
 
@@ -70,14 +69,9 @@ impl Writer<'_> {
 
     fn new_superior(&mut self, superior: &[u8]) -> Result<EntryId, Refused> {
         let view = self.view();
-        match view.resolve(superior, &mut self.state.cache) {
-            Ok(id) => Ok(id),
-            Err(Unresolved::Invalid(reason)) => Err(Refused::InvalidDn(reason)),
-            Err(Unresolved::NoSuchObject(None)) if !self.shard.holds(superior) => {
-                Err(Refused::OutsideNamingContexts)
-            }
-            Err(Unresolved::NoSuchObject(matched)) => Err(Refused::NoSuchSuperior { matched }),
-        }
+        let found = view.resolve(superior, &mut self.state.cache);
+        let id = found.map_err(|unresolved| self.no_superior(superior, unresolved))?;
+        self.refuse_below_alias(id.0).map(|()| id)
     }
 
     fn rename(

@@ -4,7 +4,7 @@
 use super::Stamp;
 use super::name::name_entry;
 use crate::refused::Refused;
-use crate::resolve::{Unresolved, rdn_key};
+use crate::resolve::rdn_key;
 use crate::shard::{Shard, Writer};
 use model::{Entry, EntryId, TypeId, dn};
 use schema::{CheckOptions, Checked};
@@ -87,7 +87,7 @@ impl Writer<'_> {
     /// If it was not prepared.
     pub fn add_prepared(&mut self, prepared: &Prepared, stamp: Stamp) -> Result<EntryId, Refused> {
         let checked = prepared.checked.as_ref().expect("the entry was prepared");
-        let (shard, view) = (self.shard, self.view());
+        let view = self.view();
         let state = &mut *self.state;
         state.cache.refresh(view);
         let mut keys = std::mem::take(&mut state.scratch.key);
@@ -103,11 +103,7 @@ impl Writer<'_> {
         let outcome = match found {
             Ok((target, None)) => self.store_new(checked, &target, &keys, &prepared.naming, stamp),
             Ok((_, Some(_))) => Err(Refused::EntryAlreadyExists),
-            Err(Unresolved::Invalid(reason)) => Err(Refused::InvalidDn(reason)),
-            Err(Unresolved::NoSuchObject(None)) if !shard.holds(&prepared.dn) => {
-                Err(Refused::OutsideNamingContexts)
-            }
-            Err(Unresolved::NoSuchObject(matched)) => Err(Refused::NoSuchSuperior { matched }),
+            Err(unresolved) => Err(self.no_superior(&prepared.dn, unresolved)),
         };
         self.state.scratch.key = keys;
         outcome

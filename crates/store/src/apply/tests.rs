@@ -2,7 +2,7 @@ use super::*;
 use crate::dn_cache::DnCache;
 use crate::index::IndexSettings;
 use crate::search::evaluate::Evaluator;
-use crate::search::{Compiled, Cursor, Step};
+use crate::search::{Compiled, Cursor, Scopes, Step};
 use crate::shard::tests::shard_with;
 use crate::shard::{Reader, Shard};
 use model::filter::{Assertion, Filter};
@@ -79,7 +79,7 @@ pub(crate) fn find(shard: &Arc<Shard>, base: &str, scope: Scope, filter: &Filter
     let mut evaluator = Evaluator::default();
     let base = point.resolve(base.as_bytes(), &mut evaluator.cache).expect("the base exists");
     let compiled = Compiled::new(filter, shard, &|_| true);
-    let mut cursor = Cursor::open(point, base, scope, compiled, None);
+    let mut cursor = Cursor::open(point, Scopes::new(base, scope), compiled, None);
     let mut found = Vec::new();
     loop {
         match cursor.step(point, &mut evaluator, &mut 1000) {

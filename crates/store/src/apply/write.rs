@@ -47,6 +47,7 @@ impl Writer<'_> {
             }
         }
         write.sets.iter().for_each(|(_, set)| record::push_set(&mut record, set));
+        self.note_kind(write.id, self.shard.shapes.at(number).kind);
         let version = self.version();
         self.shard.heap.put(&mut self.state.heap, write.id, flags, version, &record);
         self.state.scratch.slots = slots;

@@ -4,8 +4,10 @@
 use super::evaluate::{Evaluator, Truth};
 use super::filter::Compiled;
 use super::plan::{LiveKey, Source};
+use super::scopes::Scopes;
 use crate::postings::Found;
 use crate::record::EntryRef;
+use crate::shape::Kind;
 use crate::shard::ReadPoint;
 use model::{EntryId, Scope, TypeId};
 use smallvec::SmallVec;
@@ -17,8 +19,7 @@ const SLICE: usize = 256;
 
 /// A search under way. It holds no borrow; each step is given the same read point.
 pub struct Cursor {
-    base: EntryId,
-    scope: Scope,
+    scopes: Scopes,
     filter: Compiled,
     source: Source,
     /// The next id to look at is at least this.
@@ -92,23 +93,29 @@ pub struct EqualityHint {
 }
 
 impl Cursor {
-    /// Plans a search below an existing base. `after` goes on behind an entry that an earlier page ended with.
+    /// Plans a search within existing scopes. `after` goes on behind an entry that an earlier page ended with.
     pub fn open(
         read_point: ReadPoint<'_>,
-        base: EntryId,
-        scope: Scope,
+        scopes: Scopes,
         filter: Compiled,
         after: Option<EntryId>,
     ) -> Cursor {
-        let source = read_point.plan(&filter, base, scope);
+        let source = read_point.plan(&filter, &scopes);
         let next = after.map_or(0, |id| id.0.saturating_add(1));
-        Cursor { base, scope, filter, source, next, slice: Vec::new(), exhausted: false }
+        Cursor { scopes, filter, source, next, slice: Vec::new(), exhausted: false }
     }
 
     /// A cursor over known candidates, ascending.
     pub fn over(base: EntryId, scope: Scope, filter: Compiled, candidates: &[u32]) -> Cursor {
-        let source = Source::Ids(candidates.to_vec());
-        Cursor { base, scope, filter, source, next: 0, slice: Vec::new(), exhausted: false }
+        let (scopes, source) = (Scopes::new(base, scope), Source::Ids(candidates.to_vec()));
+        Cursor { scopes, filter, source, next: 0, slice: Vec::new(), exhausted: false }
+    }
+
+    /// A cursor over the referral objects within scopes.
+    pub fn referrals(scopes: Scopes) -> Cursor {
+        let source = Source::Live(LiveKey::Kind(Kind::Referral));
+        let filter = Compiled::of_kind(Kind::Referral);
+        Cursor { scopes, filter, source, next: 0, slice: Vec::new(), exhausted: false }
     }
 
     /// Looks at up to `budget` candidates, taking from it what was used.
@@ -127,7 +134,7 @@ impl Cursor {
                 self.next = id.saturating_add(1);
                 *budget = budget.saturating_sub(1);
                 if let Some(entry) = read_point.entry(EntryId(id))
-                    && read_point.is_in_scope(&entry, self.base, self.scope)
+                    && self.scopes.hold(read_point, &entry)
                     && evaluator.evaluate(&self.filter, &entry, read_point) == Truth::True
                 {
                     return Step::Entry(entry);

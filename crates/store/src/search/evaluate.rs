@@ -52,6 +52,7 @@ impl Evaluator {
             },
             Node::And(parts) => self.fold(parts, entry, read_point, Truth::True, Truth::False),
             Node::Or(parts) => self.fold(parts, entry, read_point, Truth::False, Truth::True),
+            Node::Kind(kind) => Truth::of(entry.shape.kind == *kind),
             Node::Item(item) => Truth::of(self.item(item, entry, read_point)),
         }
     }

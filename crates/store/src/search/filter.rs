@@ -1,6 +1,7 @@
 //! A filter made ready for evaluation: descriptions looked up, assertion values normalised, once per search.
 
 use crate::derived::Derived;
+use crate::shape::Kind;
 use crate::shard::Shard;
 use model::TypeId;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
@@ -26,6 +27,8 @@ pub(crate) enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
+    /// What the entry stands for: of the server's own asking.
+    Kind(Kind),
     Item(Item),
 }
 
@@ -75,6 +78,11 @@ impl Compiled {
     /// the reader may not see, is undefined.
     pub fn new(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
         Compiled(compile(filter, &shard.schema, readable))
+    }
+
+    /// True of all entries of a kind.
+    pub(crate) fn of_kind(kind: Kind) -> Compiled {
+        Compiled(Node::Kind(kind))
     }
 
     /// Is it true of every entry?

@@ -1,8 +1,10 @@
 //! Where the candidates of a search come from: the most selective index that the filter allows, else the scope.
 
 use super::filter::{Compiled, Item, Node, Test};
+use super::scopes::Scopes;
 use crate::index::{AttributeIndex, part_trigrams, prefix};
 use crate::postings::{Found, LiveSet};
+use crate::shape::Kind;
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
 use model::{EntryId, Scope};
@@ -36,6 +38,8 @@ pub(crate) enum LiveKey {
     Equality(model::TypeId, u64),
     /// Entries that have an attribute.
     Presence(model::TypeId),
+    /// Aliases, or referral objects.
+    Kind(Kind),
 }
 
 /// How many candidates a part of a filter leaves, at most.
@@ -52,21 +56,27 @@ enum Choice<'f> {
 
 impl<'a> ReadPoint<'a> {
     /// Chooses where to look.
-    pub(crate) fn plan(self, filter: &Compiled, base: EntryId, scope: Scope) -> Source {
+    pub(crate) fn plan(self, filter: &Compiled, scopes: &Scopes) -> Source {
+        let Scopes { base, scope, .. } = *scopes;
         let by_scope = match scope {
+            _ if !scopes.is_single() => self.shard.entries(),
             Scope::Base => return Source::Ids(vec![base.0]),
             Scope::One => self.child_candidates(base).len() as u64,
             Scope::Subtree | Scope::Subordinates => self.shard.entries(),
         };
         match self.estimate(&filter.0) {
             Some(best) if best.len <= by_scope => {
-                self.gather(&best).unwrap_or_else(|| self.scope_source(base, scope))
+                self.gather(&best).unwrap_or_else(|| self.scope_source(scopes))
             }
-            _ => self.scope_source(base, scope),
+            _ => self.scope_source(scopes),
         }
     }
 
-    fn scope_source(self, base: EntryId, scope: Scope) -> Source {
+    fn scope_source(self, scopes: &Scopes) -> Source {
+        let Scopes { base, scope, .. } = *scopes;
+        if !scopes.is_single() {
+            return Source::All;
+        }
         if scope == Scope::One {
             return match self.child_candidates(base) {
                 Found::Few(ids) => Source::Ids(sorted(ids.to_vec())),
@@ -105,7 +115,7 @@ impl<'a> ReadPoint<'a> {
     fn estimate<'f>(self, node: &'f Node) -> Option<Estimate<'f>> {
         match node {
             Node::False | Node::Undefined => Some(Estimate { len: 0, item: Choice::Nothing }),
-            Node::True | Node::Not(_) => None,
+            Node::True | Node::Not(_) | Node::Kind(_) => None,
             Node::And(parts) => parts.iter().filter_map(|part| self.estimate(part)).min_by_key(|e| e.len),
             Node::Or(parts) => {
                 let len = parts.iter().map(|part| self.estimate(part).map(|e| e.len)).sum::<Option<u64>>()?;
@@ -262,6 +272,12 @@ impl<'a> ReadPoint<'a> {
                     Some(found) => found,
                     None => return,
                 }
+            }
+            LiveKey::Kind(kind) => {
+                if let Some(set) = self.shard.glue.of(kind) {
+                    set.push_from(from, max, self, out);
+                }
+                return;
             }
             LiveKey::Presence(t) => {
                 if let Some(set) = self.shard.indexes.of(t).and_then(|index| index.presence.as_ref()) {

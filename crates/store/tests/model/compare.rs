@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 use store::record::Values;
 use store::search::evaluate::Evaluator;
-use store::search::{Compiled, Cursor, Step};
+use store::search::{Compiled, Cursor, Scopes, Step};
 use store::values::SetPosition;
 use store::{
     Add, Change, DnCache, EntryRef, IndexSettings, Known, Modify, ModifyDn, ReadPoint, Reader, Ready,
@@ -243,7 +243,7 @@ fn find(
         .resolve(base.join(",").as_bytes(), &mut evaluator.cache)
         .map_err(|e| format!("{base:?}: {e:?}"))?;
     let compiled = Compiled::new(&filter.real(), point.shard(), &|_| true);
-    let mut cursor = Cursor::open(point, base, scope, compiled, None);
+    let mut cursor = Cursor::open(point, Scopes::new(base, scope), compiled, None);
     let mut found = BTreeSet::new();
     loop {
         match cursor.step(point, evaluator, &mut 100) {

@@ -1,6 +1,7 @@
 //! Searches of a form that was met before, which need not be decoded: see [`crate::recent`].
 
-use super::{Around, Base};
+use super::base::Base;
+use super::{Around, glue};
 use crate::access::Rights;
 use crate::dispatch::{Reading, Requested};
 use crate::engine::Dsa;
@@ -60,6 +61,9 @@ pub(crate) fn base(
     let Scratch { evaluator, templates, keys, recent, .. } = &mut *reading.scratch;
     let Some((chosen, None)) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
+    if !glue::is_absent(read_point.shard()) {
+        return false;
+    }
     let Some(entry) = read_point.lookup_entry(target, keys, &mut evaluator.cache) else { return false };
     put_found(templates, &mut evaluator.cache, read_point, &entry, id, chosen, reading.dsa, counters, out)
         && put_done(id, out)
@@ -80,6 +84,9 @@ pub(crate) fn equality(
     let Scratch { evaluator, templates, keys, recent, .. } = &mut *reading.scratch;
     let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
+    if !glue::is_absent(read_point.shard()) {
+        return false;
+    }
     let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };
     equality.filter.assert_equality(value.normal(keys));
     let Some(mut candidates) = read_point.few_candidates(&equality.filter) else { return false };

@@ -1,0 +1,117 @@
+//! Where a search begins: in the directory, or among the server's own entries.
+
+use super::Around;
+use super::glue::settle_base;
+use crate::dispatch::{Reading, Requested};
+use crate::outcome;
+use crate::referral::Referral;
+use crate::worker::Scratch;
+use model::{EntryId, ResultCode, Scope};
+use proto::op::Search;
+use proto::result::encode_result;
+use proto::tag;
+use store::Unresolved;
+
+/// The base of a search.
+pub(super) struct Base {
+    pub(super) id: EntryId,
+    pub(super) is_system: bool,
+    pub(super) is_root_dse: bool,
+}
+
+/// Why a search does not begin.
+pub(super) enum Refusal {
+    Access,
+    Unresolved(Unresolved),
+    Text(ResultCode, String),
+    /// The base, or an entry above it, is held by another server.
+    Referral(Referral),
+    /// This alias leads nowhere.
+    Misled(ResultCode, EntryId),
+}
+
+/// Finds the base: in the directory, else among the server's own entries.
+pub(super) fn find_base(
+    reading: &mut Reading<'_>,
+    around: &Around<'_, '_>,
+    request: &Search<'_>,
+    requested: &Requested<'_>,
+) -> Result<Base, Refusal> {
+    let Scratch { evaluator, keys, .. } = &mut *reading.scratch;
+    let cache = &mut evaluator.cache;
+    let read_point = reading.read_point;
+    let found = match around.hint {
+        Some(target) => read_point
+            .lookup(&target, keys, cache)
+            .ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target))),
+        None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
+        None => read_point.resolve(request.base, cache),
+    };
+    let may_search = reading.dsa.rules.may_search(around.identity.rights);
+    let found = if may_search { settle_base(reading, request, requested, found)? } else { found };
+    let unresolved = match found {
+        Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
+        Err(unresolved) => unresolved,
+    };
+    if unresolved != Unresolved::NoSuchObject(None) {
+        // Who may not search does not learn which entries there are.
+        return Err(match unresolved {
+            Unresolved::NoSuchObject(_) if !may_search => Refusal::Access,
+            unresolved => Refusal::Unresolved(unresolved),
+        });
+    }
+    let is_root_dse = request.base.iter().all(|b| *b == b' ');
+    if is_root_dse && request.scope != Scope::Base {
+        let text = "the root DSE has no subordinates here: search below one of its namingContexts".to_owned();
+        return Err(Refusal::Text(ResultCode::NoSuchObject, text));
+    }
+    let system = &reading.dsa.system;
+    let cache = &mut reading.scratch.system_evaluator.cache;
+    match around.system_pin.read_point().resolve(system.kept_as(request.base), cache) {
+        Ok(_) if !system.may_read(around.identity.rights, request.base) => Err(Refusal::Access),
+        Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
+        Err(_) if !may_search => Err(Refusal::Access),
+        Err(_) => Err(Refusal::Unresolved(unresolved)),
+    }
+}
+
+#[cold]
+pub(super) fn refuse(
+    reading: &mut Reading<'_>,
+    id: i32,
+    request: &Search<'_>,
+    refusal: Refusal,
+    out: &mut Vec<u8>,
+) {
+    match refusal {
+        Refusal::Referral(referral) => referral.answer(out, id, tag::SEARCH_DONE),
+        Refusal::Misled(code, alias) => {
+            let mut dn = Vec::new();
+            if let Some(entry) = reading.read_point.entry(alias) {
+                reading.read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
+            }
+            let text = match code {
+                ResultCode::LoopDetect => "this alias leads round in a circle, or through too many others",
+                _ => "this alias leads to no entry of this server",
+            };
+            encode_result(out, id, tag::SEARCH_DONE, code, &dn, text, &[]);
+        }
+        Refusal::Access => {
+            let text = "anonymous clients may not search here; bind first";
+            outcome::say(out, id, tag::SEARCH_DONE, ResultCode::InsufficientAccessRights, text);
+        }
+        Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),
+        Refusal::Unresolved(unresolved) => {
+            let cache = &mut reading.scratch.evaluator.cache;
+            outcome::unresolved(
+                out,
+                id,
+                tag::SEARCH_DONE,
+                request.base,
+                unresolved,
+                reading.read_point,
+                cache,
+            )
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Aliases and referral objects in a search (RFC 4511 sections 4.5.1.3 and 4.5.3, RFC 3296 section 5.5).
+
+use super::base::{Base, Refusal};
+use crate::dispatch::{Reading, Requested};
+use crate::monitor::{Counters, count};
+use crate::referral::{self, Referral};
+use crate::session::OUT_BYTES_SOFT_MAX;
+use crate::worker::Scratch;
+use model::{DerefAliases, EntryId, ResultCode, Scope};
+use proto::op::Search;
+use proto::op::search::encode_reference;
+use store::glue::Misled;
+use store::search::{Cursor, Scopes, Step};
+use store::shape::Kind;
+use store::{EntryRef, ReadPoint, Shard, Unresolved};
+
+/// What a search does with entries that stand for others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Glue {
+    /// Are aliases below the base followed?
+    follows: bool,
+    /// Are referral objects followed by the client?
+    refers: bool,
+}
+
+impl Glue {
+    /// What it is to do at this read point: nothing if there is no such entry.
+    #[inline]
+    pub(super) fn new(reading: &Reading<'_>, request: &Search<'_>, requested: &Requested<'_>) -> Glue {
+        let shard = &reading.dsa.shard;
+        let asks = matches!(request.deref_aliases, DerefAliases::InSearching | DerefAliases::Always);
+        Glue {
+            follows: asks && shard.has_aliases(),
+            refers: !requested.manage_dsa_it && shard.has_referrals(),
+        }
+    }
+
+    /// Is there nothing to be done?
+    #[inline]
+    pub(super) fn is_none(self) -> bool {
+        self == Glue::default()
+    }
+
+    /// Where a search looks.
+    ///
+    /// # Errors
+    /// When there are too many aliases to follow.
+    pub(super) fn scopes(
+        self,
+        reading: &mut Reading<'_>,
+        base: &Base,
+        scope: Scope,
+    ) -> Result<Scopes, Refusal> {
+        let mut scopes = Scopes::new(base.id, scope);
+        if self.follows && !base.is_system && scope != Scope::Base {
+            let cache = &mut reading.scratch.evaluator.cache;
+            scopes.follow(reading.read_point, cache).map_err(|_| {
+                let text = "too many aliases would have to be followed".to_owned();
+                Refusal::Text(ResultCode::AdminLimitExceeded, text)
+            })?;
+        }
+        Ok(scopes)
+    }
+
+    /// The references that a search begins with, if it may find any.
+    pub(super) fn references(self, base: &Base, scopes: &Scopes, scope: Scope) -> Option<References> {
+        let may = self.refers && !base.is_system && scope != Scope::Base;
+        may.then(|| References { cursor: Cursor::referrals(scopes.clone()), scope })
+    }
+
+    /// Is an entry that matches not for the client, since another one stands for it?
+    #[inline]
+    pub(super) fn skips(self, read_point: ReadPoint<'_>, base: EntryId, entry: &EntryRef<'_>) -> bool {
+        !self.is_none()
+            && ((self.follows && entry.shape.kind == Kind::Alias && entry.id != base)
+                || (self.refers && referral::is_elsewhere(read_point, entry)))
+    }
+}
+
+/// Is there no entry that stands for another?
+#[inline]
+pub(super) fn is_absent(shard: &Shard) -> bool {
+    !shard.has_aliases() && !shard.has_referrals()
+}
+
+/// Finds the base that a request means, given what its DN leads to.
+#[inline]
+pub(super) fn settle_base(
+    reading: &mut Reading<'_>,
+    request: &Search<'_>,
+    requested: &Requested<'_>,
+    found: Result<EntryId, Unresolved>,
+) -> Result<Result<EntryId, Unresolved>, Refusal> {
+    if is_absent(&reading.dsa.shard) {
+        return Ok(found);
+    }
+    settle(reading, request, requested, found)
+}
+
+#[cold]
+fn settle(
+    reading: &mut Reading<'_>,
+    request: &Search<'_>,
+    requested: &Requested<'_>,
+    mut found: Result<EntryId, Unresolved>,
+) -> Result<Result<EntryId, Unresolved>, Refusal> {
+    let (read_point, mut dn) = (reading.read_point, None);
+    let follows = matches!(request.deref_aliases, DerefAliases::FindingBase | DerefAliases::Always);
+    let nearest = |found: &Result<EntryId, Unresolved>| match found {
+        Ok(id) | Err(Unresolved::NoSuchObject(Some(id))) => Some(*id),
+        Err(_) => None,
+    };
+    if follows && nearest(&found).and_then(|id| read_point.kind(id)) == Some(Kind::Alias) {
+        match read_point.resolve_through(request.base, &mut reading.scratch.evaluator.cache) {
+            Ok((id, text)) => {
+                found = Ok(id);
+                dn = Some(text);
+            }
+            Err(Misled::Unresolved(unresolved)) => found = Err(unresolved),
+            Err(Misled::Dangling(alias)) => return Err(Refusal::Misled(ResultCode::AliasProblem, alias)),
+            Err(Misled::Loop(alias)) => return Err(Refusal::Misled(ResultCode::LoopDetect, alias)),
+        }
+    }
+    let met = nearest(&found).filter(|_| !requested.manage_dsa_it).and_then(|id| {
+        Referral::met(read_point, id, dn.as_deref().unwrap_or(request.base), Some(request.scope))
+    });
+    match met {
+        Some(referral) => Err(Refusal::Referral(referral)),
+        None => Ok(found),
+    }
+}
+
+/// References that are still to be sent.
+pub(super) struct References {
+    cursor: Cursor,
+    scope: Scope,
+}
+
+impl References {
+    /// Sends some. `true` when all are sent.
+    pub(super) fn write(
+        &mut self,
+        message_id: i32,
+        scratch: &mut Scratch,
+        read_point: ReadPoint<'_>,
+        counters: &Counters,
+        budget: &mut u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        while *budget > 0 && out.len() < OUT_BYTES_SOFT_MAX {
+            let entry = match self.cursor.step(read_point, &mut scratch.evaluator, budget) {
+                Step::Entry(entry) => entry,
+                Step::Pause => return false,
+                Step::End => return true,
+            };
+            // One below another is that other server's.
+            if read_point.referral_above(entry.parent()).is_some() {
+                continue;
+            }
+            let uris = referral::continuation(read_point, &entry, self.scope);
+            encode_reference(out, message_id, uris.iter().map(Vec::as_slice), &[]);
+            count(&counters.references, 1);
+        }
+        false
+    }
+}

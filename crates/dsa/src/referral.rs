@@ -1,0 +1,199 @@
+//! Referral objects (RFC 3296): what they say to a client that did not ask to manage them.
+
+use crate::dispatch::{Requested, Writing};
+use model::{EntryId, ResultCode, Scope};
+use proto::list::{Octets, octet_list};
+use proto::message::{Message, Request};
+use proto::result::{LdapResult, encode_response};
+use proto::tag;
+use store::glue::first_rdns;
+use store::shape::Kind;
+use store::{DnCache, EntryRef, ReadPoint};
+
+/// Schemes whose URIs have a DN.
+const LDAP_SCHEMES: [&[u8]; 3] = [b"ldap", b"ldaps", b"ldapi"];
+
+/// Where a request leads that meets a referral object on the way down to its entry.
+pub(crate) struct Referral {
+    /// DN of the referral object.
+    pub(crate) dn: Vec<u8>,
+    uris: Vec<Vec<u8>>,
+}
+
+impl Referral {
+    /// The referral that a request for `dn` meets, if there is one. `nearest` is its entry, or the nearest superior that
+    /// there is; `scope` is that of a search.
+    #[inline]
+    pub(crate) fn met(
+        read_point: ReadPoint<'_>,
+        nearest: EntryId,
+        dn: &[u8],
+        scope: Option<Scope>,
+    ) -> Option<Referral> {
+        if read_point.shard().has_referrals() { Referral::look(read_point, nearest, dn, scope) } else { None }
+    }
+
+    #[cold]
+    fn look(
+        read_point: ReadPoint<'_>,
+        nearest: EntryId,
+        dn: &[u8],
+        scope: Option<Scope>,
+    ) -> Option<Referral> {
+        let object = read_point.referral_above(nearest)?;
+        let below = first_rdns(dn, read_point.rdns_below(dn, object.id));
+        // RFC 4511 section 4.1.10 recommends the scope, and RFC 4516 has no word for subordinates.
+        let scope = match scope {
+            None | Some(Scope::Subordinates) => "",
+            Some(Scope::Base) => "??base",
+            Some(Scope::One) => "??one",
+            Some(Scope::Subtree) => "??sub",
+        };
+        let (dn, uris) = uris(read_point, &object, below, scope);
+        Some(Referral { dn, uris })
+    }
+
+    /// Answers with it.
+    pub(crate) fn answer(&self, out: &mut Vec<u8>, id: i32, response_tag: u8) {
+        let list = octet_list(self.uris.iter().map(Vec::as_slice));
+        let result = LdapResult {
+            code: ResultCode::Referral as u32,
+            matched_dn: &self.dn,
+            diagnostic: b"",
+            referral: Octets::parse(&list).unwrap_or(Octets::EMPTY),
+        };
+        encode_response(out, id, response_tag, &result, |_| {}, &[]);
+    }
+}
+
+/// URIs of a continuation reference: where a search goes on that found a referral object in its scope.
+pub(crate) fn continuation(read_point: ReadPoint<'_>, object: &EntryRef<'_>, scope: Scope) -> Vec<Vec<u8>> {
+    let scope = if scope == Scope::One { "??base" } else { "??sub" };
+    uris(read_point, object, b"", scope).1
+}
+
+/// Answers an update that meets a referral object. `false`, and nothing, if it meets none.
+#[inline]
+pub(crate) fn refer_update(
+    writing: &mut Writing<'_, '_>,
+    message: &Message<'_>,
+    requested: &Requested<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
+    !requested.manage_dsa_it && writing.dsa.shard.has_referrals() && refer_met(writing, message, out)
+}
+
+#[cold]
+fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) -> bool {
+    let Some(response_tag) = tag::response_to(message.request.tag()) else { return false };
+    let (dn, is_add) = match &message.request {
+        Request::Modify(modify) => (modify.dn, false),
+        Request::Delete(dn) => (*dn, false),
+        Request::ModifyDn(modify_dn) => (modify_dn.dn, false),
+        Request::Add(add) => (add.dn, true),
+        _ => return false,
+    };
+    if let Some(referral) = met_by_update(writing, dn, is_add) {
+        referral.answer(out, message.id, response_tag);
+        return true;
+    }
+    let Request::ModifyDn(modify_dn) = &message.request else { return false };
+    // RFC 3296 section 5.6.2: the entry would go to another server.
+    match modify_dn.new_superior.and_then(|superior| met_by_update(writing, superior, false)) {
+        None => false,
+        Some(_) => {
+            let text = "the new superior is held by another server";
+            crate::outcome::say(out, message.id, response_tag, ResultCode::AffectsMultipleDsas, text);
+            true
+        }
+    }
+}
+
+fn met_by_update(writing: &mut Writing<'_, '_>, dn: &[u8], is_add: bool) -> Option<Referral> {
+    let (mut nearest, is_there) = writing.writer.nearest(dn)?;
+    let read_point = writing.writer.view();
+    // That an entry to be added is there already is told to who adds it, whatever it is.
+    if is_add && is_there {
+        nearest = read_point.entry(nearest)?.parent();
+    }
+    Referral::met(read_point, nearest, dn, None)
+}
+
+/// Is an entry a referral object or below one?
+pub(crate) fn is_elsewhere(read_point: ReadPoint<'_>, entry: &EntryRef<'_>) -> bool {
+    entry.shape.kind == Kind::Referral || read_point.referral_above(entry.parent()).is_some()
+}
+
+/// DN of a referral object, and its URIs as they are for what is `below` it.
+fn uris(
+    read_point: ReadPoint<'_>,
+    object: &EntryRef<'_>,
+    below: &[u8],
+    scope: &str,
+) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let (mut dn, mut values) = (Vec::new(), Vec::new());
+    read_point.write_dn(object, &mut DnCache::default(), &mut dn);
+    read_point.values_of(object, read_point.shard().schema().well_known().reference, &mut values);
+    let uris = values.iter().map(|value| rewrite(value, &dn, below, scope)).collect();
+    (dn, uris)
+}
+
+/// A value of `ref` without its label; of an LDAP URI, the DN is completed and what else it selects is dropped (RFC 3296
+/// sections 2.3 and 5.5).
+fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
+    let uri = value.split(|b| *b == b' ').next().unwrap_or_default();
+    let colon = uri.windows(3).position(|three| three == b"://");
+    let Some((scheme, rest)) = colon.map(|at| (&uri[..at], &uri[at + 3..])) else { return uri.to_vec() };
+    if !LDAP_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return uri.to_vec();
+    }
+    let mut halves = rest.splitn(2, |b| *b == b'/');
+    let host = halves.next().unwrap_or_default();
+    let dn = halves.next().unwrap_or_default().split(|b| *b == b'?').next().unwrap_or_default();
+    let mut out = uri[..scheme.len() + 3].to_vec();
+    out.extend_from_slice(host);
+    out.push(b'/');
+    if !below.is_empty() {
+        percent_encode(below, &mut out);
+        out.push(b',');
+    }
+    match dn {
+        b"" => percent_encode(own, &mut out),
+        dn => out.extend_from_slice(dn),
+    }
+    out.extend_from_slice(scope.as_bytes());
+    out
+}
+
+/// RFC 4516 section 2.1: what is neither reserved nor unreserved, and the question mark.
+fn percent_encode(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        if byte.is_ascii_alphanumeric() || b"-._~=,+:@!$&'()*;".contains(&byte) {
+            out.push(byte);
+        } else {
+            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_are_completed() {
+        let own = b"ou=x y,dc=com";
+        for (value, below, scope, expected) in [
+            ("ldap://h/ou=z,dc=org", "", "", "ldap://h/ou=z,dc=org"),
+            ("ldap://h:3389 the label", "", "??sub", "ldap://h:3389/ou=x%20y,dc=com??sub"),
+            ("LDAPS://h/??one?(cn=a)", "", "??base", "LDAPS://h/ou=x%20y,dc=com??base"),
+            ("ldap://h/dc=org", "cn=\u{e4}?", "", "ldap://h/cn=%C3%A4%3F,dc=org"),
+            ("ldap:///dc=org", "cn=a,cn=b", "??one", "ldap:///cn=a,cn=b,dc=org??one"),
+            ("http://h/x?y", "cn=a", "??one", "http://h/x?y"),
+            ("nonsense", "", "", "nonsense"),
+        ] {
+            let made = rewrite(value.as_bytes(), own, below.as_bytes(), scope);
+            assert_eq!(String::from_utf8(made).unwrap(), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Entries that stand for others: aliases (RFC 4512 section 2.6) and referral objects (RFC 3296). There are few, and a
+//! search must know all of those in its scope, whatever its filter asks for: their ids are kept in sets.
+
+use crate::deferred::Later;
+use crate::dn_cache::DnCache;
+use crate::idset::IdSet;
+use crate::record::{EntryRef, Values};
+use crate::resolve::Unresolved;
+use crate::shape::Kind;
+use crate::shard::{ReadPoint, Shard, Writer};
+use model::limits::DN_BYTES_MAX;
+use model::{Description, EntryId, TypeId, dn};
+
+/// Aliases that one name may lead through.
+const STEPS_MAX: usize = 32;
+
+/// Supersets of the entries of each kind, like every index: an entry comes before it is visible and goes when no reader
+/// can see it any more.
+pub(crate) struct Glue {
+    aliases: IdSet,
+    referrals: IdSet,
+}
+
+impl Glue {
+    pub(crate) fn new() -> Glue {
+        Glue { aliases: IdSet::new(), referrals: IdSet::new() }
+    }
+
+    pub(crate) fn of(&self, kind: Kind) -> Option<&IdSet> {
+        match kind {
+            Kind::Plain => None,
+            Kind::Alias => Some(&self.aliases),
+            Kind::Referral => Some(&self.referrals),
+        }
+    }
+}
+
+/// Why an alias leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misled {
+    /// It names no entry of this server; the alias that does.
+    Dangling(EntryId),
+    /// Aliases lead round in a circle, or through too many others.
+    Loop(EntryId),
+    /// No alias is to blame: the name itself leads nowhere.
+    Unresolved(Unresolved),
+}
+
+impl Shard {
+    /// Are there aliases, or were there lately?
+    #[inline]
+    pub fn has_aliases(&self) -> bool {
+        self.glue.aliases.len() > 0
+    }
+
+    /// Are there referral objects, or were there lately?
+    #[inline]
+    pub fn has_referrals(&self) -> bool {
+        self.glue.referrals.len() > 0
+    }
+}
+
+impl<'a> ReadPoint<'a> {
+    /// The referral object that an entry is or is below of: the one that is met first on the way down to it.
+    pub fn referral_above(self, id: EntryId) -> Option<EntryRef<'a>> {
+        let (mut next, mut found) = (id, None);
+        while let Some(entry) = self.entry(next) {
+            if entry.shape.kind == Kind::Referral {
+                found = Some(entry);
+            }
+            next = entry.parent();
+        }
+        found
+    }
+
+    /// What kind of entry this is, if it exists here.
+    pub fn kind(self, id: EntryId) -> Option<Kind> {
+        self.entry(id).map(|entry| entry.shape.kind)
+    }
+
+    /// Appends the values of an attribute, without options, to `out`.
+    pub fn values_of(self, entry: &EntryRef<'a>, attribute_type: TypeId, out: &mut Vec<Vec<u8>>) {
+        let Some(at) = entry.shape.position(Description::plain(attribute_type)) else { return };
+        match entry.slot(at) {
+            Values::Inline(values) => out.extend(values.map(<[u8]>::to_vec)),
+            Values::Set(set) => {
+                let mut position = Default::default();
+                while self.set_values(&set, &mut position, |value| out.push(value.to_vec())) {}
+            }
+        }
+    }
+
+    /// The entry that a DN leads to if aliases are followed, in place of any of its RDNs too; and its DN by then.
+    ///
+    /// # Errors
+    /// When the DN leads nowhere, by itself or by an alias.
+    pub fn resolve_through(self, dn: &[u8], cache: &mut DnCache) -> Result<(EntryId, Vec<u8>), Misled> {
+        let (mut text, mut last) = (dn.to_vec(), None);
+        for _ in 0..=STEPS_MAX {
+            let (alias, below) = match self.resolve(&text, cache) {
+                Ok(id) if self.kind(id) == Some(Kind::Alias) => (id, 0),
+                Ok(id) => return Ok((id, text)),
+                Err(Unresolved::NoSuchObject(Some(id))) if self.kind(id) == Some(Kind::Alias) => {
+                    (id, self.rdns_below(&text, id))
+                }
+                Err(unresolved) => {
+                    return Err(last.map_or(Misled::Unresolved(unresolved), Misled::Dangling));
+                }
+            };
+            text = self.replace_superior(&text, below, alias).ok_or(Misled::Dangling(alias))?;
+            if text.len() > DN_BYTES_MAX {
+                return Err(Misled::Loop(alias));
+            }
+            last = Some(alias);
+        }
+        Err(last.map_or(Misled::Unresolved(Unresolved::NoSuchObject(None)), Misled::Loop))
+    }
+
+    /// How many RDNs of a DN are below one of its superiors.
+    pub fn rdns_below(self, dn: &[u8], superior: EntryId) -> usize {
+        let mut own = Vec::new();
+        if let Some(entry) = self.entry(superior) {
+            self.write_dn(&entry, &mut DnCache::default(), &mut own);
+        }
+        let count = |dn: &[u8]| dn::parse(dn).map_or(0, |rdns| rdns.len());
+        count(dn).saturating_sub(count(&own))
+    }
+
+    /// The first `below` RDNs of a DN, then what an alias stands for.
+    fn replace_superior(self, dn: &[u8], below: usize, alias: EntryId) -> Option<Vec<u8>> {
+        let aliased = self.shard.schema.well_known().aliased_object_name;
+        let mut names = Vec::new();
+        self.values_of(&self.entry(alias)?, aliased, &mut names);
+        let mut text = first_rdns(dn, below).to_vec();
+        if below > 0 {
+            text.push(b',');
+        }
+        text.extend_from_slice(names.first()?);
+        Some(text)
+    }
+}
+
+/// The text of the first RDNs of a DN.
+pub fn first_rdns(dn: &[u8], count: usize) -> &[u8] {
+    let mut rest = Some(dn);
+    for _ in 0..count {
+        rest = rest.and_then(|rest| dn::split_first(rest).1);
+    }
+    match rest {
+        None => dn,
+        Some(_) if count == 0 => b"",
+        Some(rest) => &dn[..dn.len() - rest.len() - 1],
+    }
+}
+
+impl Writer<'_> {
+    /// The entry with this DN, or else the nearest superior that there is.
+    pub fn nearest(&mut self, dn: &[u8]) -> Option<(EntryId, bool)> {
+        match self.existing(dn) {
+            Ok(id) => Some((id, true)),
+            Err(refused) => refused.matched().map(|id| (id, false)),
+        }
+    }
+
+    /// An entry of this kind is about to be seen.
+    pub(crate) fn note_kind(&mut self, id: u32, kind: Kind) {
+        let (shard, view) = (self.shard, self.view());
+        if let Some(set) = shard.glue.of(kind) {
+            set.insert(id, view, &mut self.state.garbage);
+        }
+    }
+
+    /// Notes all entries of a shard that was just restored. Looks at them only if one can be an alias or a referral.
+    pub(crate) fn note_kinds(&mut self) {
+        let (shard, view) = (self.shard, self.view());
+        let shapes = 0..self.state.shapes.usage().0 as u32;
+        if shapes.into_iter().all(|number| shard.shapes.at(number).kind == Kind::Plain) {
+            return;
+        }
+        for id in 1..shard.heap.ids_end(&self.state.heap) {
+            if let Some(kind) = view.kind(EntryId(id)) {
+                self.note_kind(id, kind);
+            }
+        }
+    }
+
+    /// An entry is not of this kind any more.
+    pub(crate) fn leave_kind(&mut self, id: u32, kind: Kind) {
+        if kind != Kind::Plain {
+            self.later(Later::Kind { kind, id });
+        }
+    }
+
+    /// Forgets that an entry was of a kind, unless a version that a reader may see is.
+    pub(crate) fn forget_kind(&mut self, id: u32, kind: Kind, oldest: u64) {
+        let (shard, view) = (self.shard, self.view());
+        if let Some(set) = shard.glue.of(kind)
+            && !self.any_version(id, oldest, |_, entry| entry.shape.kind == kind)
+        {
+            set.remove(id, view, &mut self.state.garbage);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::ChangeKind;
+    use crate::apply::tests::{add, change, delete};
+    use crate::shard::Reader;
+    use crate::shard::tests::small_shard;
+
+    #[test]
+    fn texts_are_cut_between_rdns() {
+        assert_eq!(first_rdns(b"a=1,b=2,c=3", 2), b"a=1,b=2");
+        assert_eq!(first_rdns(b"a=1\\,x , b=2", 1), b"a=1\\,x ");
+        assert_eq!((first_rdns(b"a=1,b=2", 0), first_rdns(b"a=1,b=2", 2)), (&b""[..], &b"a=1,b=2"[..]));
+    }
+
+    #[test]
+    fn kinds_are_noted_and_forgotten() {
+        let shard = small_shard();
+        add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
+        assert!(!shard.has_aliases() && !shard.has_referrals());
+        let classes = ["alias", "extensibleObject"];
+        add(&shard, "ou=a,dc=com", &[("objectClass", &classes), ("aliasedObjectName", &["dc=com"])]).unwrap();
+        let classes = ["referral", "extensibleObject"];
+        add(&shard, "ou=b,dc=com", &[("objectClass", &classes), ("ref", &["ldap://h"])]).unwrap();
+        assert!(shard.has_aliases() && shard.has_referrals());
+        change(&shard, "ou=b,dc=com", ChangeKind::Replace, "ref", &["ldap://g"]).unwrap();
+        assert!(shard.has_referrals());
+        delete(&shard, "ou=a,dc=com").unwrap();
+        delete(&shard, "ou=b,dc=com").unwrap();
+        shard.writer().publish();
+        assert!(!shard.has_aliases() && !shard.has_referrals());
+    }
+
+    #[test]
+    fn names_lead_through_aliases() {
+        let shard = small_shard();
+        let alias = |dn: &str, to: &str| {
+            let classes = ["alias", "extensibleObject"];
+            add(&shard, dn, &[("objectClass", &classes[..]), ("aliasedObjectName", &[to])]).unwrap()
+        };
+        add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
+        let unit = add(&shard, "ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).unwrap();
+        let below = add(&shard, "ou=x,ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).unwrap();
+        alias("ou=b,dc=com", "ou=a,dc=com");
+        alias("ou=c,dc=com", "ou=b,dc=com");
+        let nowhere = alias("ou=d,dc=com", "ou=none,dc=com");
+        let one = alias("ou=e,dc=com", "ou=f,dc=com");
+        alias("ou=f,dc=com", "ou=e,dc=com");
+        let grows = alias("ou=g,dc=com", "ou=h,ou=g,dc=com");
+        let mut reader = Reader::register(&shard).expect("a slot is free");
+        let (pin, mut cache) = (reader.pin(), DnCache::default());
+        let mut lead =
+            |dn: &str| pin.read_point().resolve_through(dn.as_bytes(), &mut cache).map(|(id, _)| id);
+        assert_eq!(lead("ou=a,dc=com"), Ok(unit));
+        assert_eq!(lead("ou=c,dc=com"), Ok(unit));
+        assert_eq!(lead("ou=x,ou=c,dc=com"), Ok(below));
+        assert_eq!(lead("ou=y,ou=a,dc=com"), Err(Misled::Unresolved(Unresolved::NoSuchObject(Some(unit)))));
+        assert_eq!(lead("ou=d,dc=com"), Err(Misled::Dangling(nowhere)));
+        assert!(matches!(lead("ou=e,dc=com"), Err(Misled::Loop(id)) if id == one || id != nowhere));
+        assert!(matches!(lead("ou=g,dc=com"), Err(Misled::Loop(id)) if id == grows));
+    }
+}
