@@ -5,10 +5,15 @@
 //! word      63 ............ 32 31 ............ 0
 //!           tag               value             0 = empty; value 0 with tag 1 = removed
 //! bucket    8 words, one cache line; probing goes bucket by bucket, round the segment
-//! segment   512 buckets; the tag's low bits choose the bucket
-//! directory 2^depth segment numbers; the tag's high bits choose; the array of depth d lies at [2^d, 2^(d+1))
+//! unit      256 buckets, 16 KiB
+//! segment   2 or 3 units, which need not be neighbours; the tag times an odd number chooses the bucket
+//! directory 2^depth segments, each a word of up to three unit numbers of 21 bits, the first in the low bits; the
+//!           tag's high bits choose; the array of depth d lies at [2^d, 2^(d+1))
 //! ```
-//! A full segment is split in two (extendible hashing): there is no moment at which the whole table moves.
+//! A full segment of two units is written anew in three, a full one of three is split in two of two units
+//! (extendible hashing): there is no moment at which the whole table moves. Because the hash spreads evenly, all
+//! segments are about equally full; the step in between keeps them at 57 % at least, where splitting alone falls to
+//! 42 %. Units are all alike, so what one segment leaves fits any other.
 
 use crate::readers::Readers;
 use crate::sync::{AtomicU64, Ordering, Words, prefetch};
@@ -16,12 +21,22 @@ use std::collections::VecDeque;
 use std::io;
 
 const BUCKET_WORDS: usize = if cfg!(pando_loom) { 2 } else { 8 };
-const SEGMENT_BUCKETS: usize = if cfg!(pando_loom) { 2 } else { 512 };
-const SEGMENT_WORDS: usize = BUCKET_WORDS * SEGMENT_BUCKETS;
-/// Words in use (removed ones count) from which on a segment is split or rebuilt: 85 %.
-const SEGMENT_FULL: u32 = (SEGMENT_WORDS * 85 / 100) as u32;
+const UNIT_BUCKETS: usize = if cfg!(pando_loom) { 1 } else { 256 };
+const UNIT_WORDS: usize = BUCKET_WORDS * UNIT_BUCKETS;
+/// Bits of a unit's number in a directory word.
+const UNIT_BITS: u32 = 21;
+const UNITS_MAX: usize = if cfg!(pando_loom) { 16 } else { 1 << UNIT_BITS };
+/// Units of a segment that was just split, and of one that grew since.
+const SMALL: usize = 2;
+const LARGE: usize = 3;
+/// Per cent of a segment's words in use (removed ones count) from which on it is written anew or split.
+const FULL_PERCENT: usize = 85;
+/// A segment that is written anew is this full at most, so that it is not soon full again.
+const REFILL_PERCENT: usize = 70;
 const DEPTH_MAX: u32 = 20;
 const REMOVED: u64 = 1 << 32;
+
+const _: () = assert!(LARGE as u32 * UNIT_BITS <= 64);
 
 /// A table. The methods that change it are for the shard's one writer, which holds the [`TableWriter`].
 pub(crate) struct Table {
@@ -32,61 +47,121 @@ pub(crate) struct Table {
 
 /// The writer's side of a table.
 pub(crate) struct TableWriter {
-    /// By segment number: how many bits of the tag its words share.
-    depths: Vec<u8>,
-    /// By segment number: words that are not empty.
-    used: Vec<u32>,
+    /// By number of a segment's first unit: what is known of the segment.
+    accounts: Vec<Account>,
     free: Vec<u32>,
-    /// Split or rebuilt segments that old readers may still look at.
+    /// Units of segments split or written anew that old readers may still look at.
     retired: VecDeque<(u64, u32)>,
-    segments_max: usize,
+    units_max: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// How many bits of the tag its words share.
+    depth: u8,
+    /// Words that are not empty.
+    used: u32,
+}
+
+/// A segment as the directory names it: its units. A unit's number is never 0; as the third it means that there is
+/// none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Segment(u64);
+
+impl Segment {
+    fn of(units: impl Iterator<Item = usize>) -> Segment {
+        Segment(units.enumerate().fold(0, |word, (at, unit)| word | (unit as u64) << (at as u32 * UNIT_BITS)))
+    }
+
+    #[inline]
+    fn unit(self, at: usize) -> usize {
+        (self.0 >> (at as u32 * UNIT_BITS)) as usize & ((1 << UNIT_BITS) - 1)
+    }
+
+    #[inline]
+    fn units(self) -> usize {
+        if self.unit(LARGE - 1) == 0 { SMALL } else { LARGE }
+    }
+
+    #[inline]
+    fn buckets(self) -> usize {
+        self.units() * UNIT_BUCKETS
+    }
+
+    /// Where probing for a tag begins. The tag's high bits are those that all of the segment share, so all of it is
+    /// mixed into the product's high bits.
+    #[inline]
+    fn first_bucket(self, tag: u32) -> usize {
+        ((u64::from(tag.wrapping_mul(0x9e37_79b9)) * self.buckets() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    fn bucket_after(self, bucket: usize) -> usize {
+        if bucket + 1 == self.buckets() { 0 } else { bucket + 1 }
+    }
+
+    /// Words in use from which on it is full.
+    fn full(self) -> u32 {
+        (self.units() * UNIT_WORDS * FULL_PERCENT / 100) as u32
+    }
+}
+
+/// Units for so many words, if a segment may have so many.
+fn units_for(words: usize) -> Option<usize> {
+    [SMALL, LARGE].into_iter().find(|units| words * 100 < units * UNIT_WORDS * REFILL_PERCENT)
 }
 
 impl Table {
     /// A table with room for `entries_max` slots in use.
     pub(crate) fn create(entries_max: usize) -> io::Result<(Table, TableWriter)> {
-        // After a split two segments are 42 % full, and some wait for their readers.
-        let segments_max = (entries_max * 5 / 2 / SEGMENT_WORDS).next_power_of_two().max(4) + 64;
-        let directory_words = (2 << DEPTH_MAX).min((segments_max * 64).next_power_of_two());
-        let (segments_max, directory_words) =
-            if cfg!(pando_loom) { (4, 8) } else { (segments_max, directory_words) };
+        // Segments are 57 % full at least while they grow, and some units wait for their readers.
+        let wanted = (entries_max * 5 / 2 / UNIT_WORDS).next_power_of_two().max(8) + 128;
+        let units_max = wanted.min(UNITS_MAX);
+        let directory_words = (2 << DEPTH_MAX).min((units_max * 32).next_power_of_two());
+        let directory_words = if cfg!(pando_loom) { 8 } else { directory_words };
         let table = Table {
-            words: Words::reserve(segments_max * SEGMENT_WORDS, true)?,
+            words: Words::reserve(units_max * UNIT_WORDS, true)?,
             directory: Words::reserve(directory_words, false)?,
             depth: AtomicU64::new(0),
         };
-        let writer = TableWriter {
-            depths: vec![0],
-            used: vec![0],
+        let mut writer = TableWriter {
+            accounts: vec![Account::default()],
             free: vec![],
             retired: VecDeque::new(),
-            segments_max,
+            units_max,
         };
+        let only = table.allocate(&mut writer, 0, SMALL);
+        table.directory[1].store(only.0, Ordering::Release);
         Ok((table, writer))
     }
 
     #[inline]
-    fn segment(&self, tag: u32) -> &[AtomicU64] {
+    fn segment(&self, tag: u32) -> Segment {
         let depth = self.depth.load(Ordering::Acquire) as u32;
-        let number = self.directory[directory_index(tag, depth)].load(Ordering::Acquire) as usize;
-        &self.words[number * SEGMENT_WORDS..(number + 1) * SEGMENT_WORDS]
+        Segment(self.directory[directory_index(tag, depth)].load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn bucket(&self, segment: Segment, bucket: usize) -> &[AtomicU64] {
+        let unit = segment.unit(bucket / UNIT_BUCKETS);
+        &self.words[(unit * UNIT_BUCKETS + bucket % UNIT_BUCKETS) * BUCKET_WORDS..][..BUCKET_WORDS]
     }
 
     /// Asks for the cache line where a lookup of `tag` will begin.
     #[inline]
     pub(crate) fn prefetch(&self, tag: u32) {
-        prefetch(&self.segment(tag)[first_bucket(tag) * BUCKET_WORDS]);
+        let segment = self.segment(tag);
+        prefetch(self.bucket(segment, segment.first_bucket(tag)).as_ptr());
     }
 
     /// The first value under `tag` that `verify` accepts.
     #[inline]
     pub(crate) fn find(&self, tag: u32, mut verify: impl FnMut(u32) -> bool) -> Option<u32> {
         let segment = self.segment(tag);
-        let mut bucket = first_bucket(tag);
-        for _ in 0..SEGMENT_BUCKETS {
-            let words = &segment[bucket * BUCKET_WORDS..][..BUCKET_WORDS];
+        let mut bucket = segment.first_bucket(tag);
+        for _ in 0..segment.buckets() {
             let mut has_empty = false;
-            for word in words {
+            for word in self.bucket(segment, bucket) {
                 let word = word.load(Ordering::Acquire);
                 if (word >> 32) as u32 == tag && word as u32 != 0 && verify(word as u32) {
                     return Some(word as u32);
@@ -96,7 +171,7 @@ impl Table {
             if has_empty {
                 return None;
             }
-            bucket = (bucket + 1) % SEGMENT_BUCKETS;
+            bucket = segment.bucket_after(bucket);
         }
         None
     }
@@ -113,16 +188,17 @@ impl Table {
         assert!(value != 0, "0 is an empty slot");
         if let Some(old) = replace {
             let at = self.position(tag, old).expect("what is replaced is there");
-            self.segment(tag)[at].store(word(tag, value), Ordering::Release);
+            at.store(word(tag, value), Ordering::Release);
             return Ok(());
         }
         if self.position(tag, value).is_some() {
             return Ok(()); // its removal was put off, and now it has come back
         }
         loop {
-            let number = self.number(tag);
-            if writer.used[number] < SEGMENT_FULL {
-                self.insert_into(number, &mut writer.used[number], tag, value);
+            let segment = self.segment(tag);
+            let account = &mut writer.accounts[segment.unit(0)];
+            if account.used < segment.full() {
+                self.insert_into(segment, &mut account.used, tag, value);
                 return Ok(());
             }
             self.make_room(writer, readers, tag)?;
@@ -132,46 +208,40 @@ impl Table {
     /// Takes `value` under `tag` away, if it is there.
     pub(crate) fn remove(&self, tag: u32, value: u32) {
         if let Some(at) = self.position(tag, value) {
-            self.segment(tag)[at].store(REMOVED, Ordering::Release);
+            at.store(REMOVED, Ordering::Release);
         }
     }
 
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self, writer: &TableWriter) -> usize {
-        writer.depths.len() * SEGMENT_WORDS * 8 + (2 << self.depth.load(Ordering::Relaxed)) * 8
+        (writer.accounts.len() - 1) * UNIT_WORDS * 8 + (2 << self.depth.load(Ordering::Relaxed)) * 8
     }
 
-    fn number(&self, tag: u32) -> usize {
-        let depth = self.depth.load(Ordering::Acquire) as u32;
-        self.directory[directory_index(tag, depth)].load(Ordering::Acquire) as usize
-    }
-
-    fn position(&self, tag: u32, value: u32) -> Option<usize> {
+    fn position(&self, tag: u32, value: u32) -> Option<&AtomicU64> {
         let (segment, wanted) = (self.segment(tag), word(tag, value));
-        let mut bucket = first_bucket(tag);
-        for _ in 0..SEGMENT_BUCKETS {
+        let mut bucket = segment.first_bucket(tag);
+        for _ in 0..segment.buckets() {
             let mut has_empty = false;
-            let start = bucket * BUCKET_WORDS;
-            for (at, slot) in segment[start..start + BUCKET_WORDS].iter().enumerate() {
+            for slot in self.bucket(segment, bucket) {
                 let found = slot.load(Ordering::Relaxed);
                 if found == wanted {
-                    return Some(start + at);
+                    return Some(slot);
                 }
                 has_empty |= found == 0;
             }
             if has_empty {
                 return None;
             }
-            bucket = (bucket + 1) % SEGMENT_BUCKETS;
+            bucket = segment.bucket_after(bucket);
         }
         None
     }
 
-    fn insert_into(&self, number: usize, used: &mut u32, tag: u32, value: u32) {
-        let segment = &self.words[number * SEGMENT_WORDS..(number + 1) * SEGMENT_WORDS];
-        let mut bucket = first_bucket(tag);
+    /// Puts a word into a segment that is not full.
+    fn insert_into(&self, segment: Segment, used: &mut u32, tag: u32, value: u32) {
+        let mut bucket = segment.first_bucket(tag);
         loop {
-            for slot in &segment[bucket * BUCKET_WORDS..][..BUCKET_WORDS] {
+            for slot in self.bucket(segment, bucket) {
                 let found = slot.load(Ordering::Relaxed);
                 if found == 0 || found == REMOVED {
                     *used += u32::from(found == 0);
@@ -179,60 +249,57 @@ impl Table {
                     return;
                 }
             }
-            bucket = (bucket + 1) % SEGMENT_BUCKETS;
+            bucket = segment.bucket_after(bucket);
         }
     }
 
-    /// Rebuilds the segment of `tag` without its removed words, or splits it.
+    /// Writes the segment of `tag` anew without its removed words, in more units if they are many; or splits it.
     fn make_room(&self, writer: &mut TableWriter, readers: &Readers, tag: u32) -> Result<(), Full> {
-        let number = self.number(tag);
-        let live = self.live(number);
-        if live.len() * 4 < SEGMENT_FULL as usize * 3 {
-            let fresh = self.allocate(writer, readers, writer.depths[number])?;
-            self.fill(writer, fresh, live.iter().copied());
-            self.point(tag, writer.depths[number] as u32, fresh);
-            self.retire(writer, readers, number);
+        let segment = self.segment(tag);
+        let local = u32::from(writer.accounts[segment.unit(0)].depth);
+        let live = self.live(segment);
+        if let Some(units) = units_for(live.len()) {
+            writer.make_available(readers, units)?;
+            let fresh = self.allocate(writer, local, units);
+            self.fill(writer, fresh, &live);
+            self.point(tag, local, fresh);
+            writer.retire(readers, segment);
             return Ok(());
         }
-        let local = writer.depths[number] as u32;
         if local == DEPTH_MAX {
             return Err(Full);
         }
+        writer.make_available(readers, 2 * LARGE)?;
         if local == self.depth.load(Ordering::Relaxed) as u32 {
             self.deepen()?;
         }
-        let halves = [
-            self.allocate(writer, readers, local as u8 + 1)?,
-            self.allocate(writer, readers, local as u8 + 1)?,
-        ];
-        for (side, half) in halves.into_iter().enumerate() {
-            let belongs = |w: &u64| (w >> (63 - local) & 1) as usize == side;
-            self.fill(writer, half, live.iter().copied().filter(belongs));
-        }
         let upper = 1 << (31 - local);
-        self.point(tag & !upper, local + 1, halves[0]);
-        self.point(tag | upper, local + 1, halves[1]);
-        self.retire(writer, readers, number);
+        let halves: (Vec<u64>, Vec<u64>) = live.iter().partition(|w| (*w >> 32) as u32 & upper == 0);
+        for (half, tag) in [(halves.0, tag & !upper), (halves.1, tag | upper)] {
+            let fresh = self.allocate(writer, local + 1, units_for(half.len()).unwrap_or(LARGE));
+            self.fill(writer, fresh, &half);
+            self.point(tag, local + 1, fresh);
+        }
+        writer.retire(readers, segment);
         Ok(())
     }
 
-    fn live(&self, number: usize) -> Vec<u64> {
-        let words = &self.words[number * SEGMENT_WORDS..(number + 1) * SEGMENT_WORDS];
-        words.iter().map(|w| w.load(Ordering::Relaxed)).filter(|w| *w as u32 != 0).collect()
+    fn live(&self, segment: Segment) -> Vec<u64> {
+        let words = (0..segment.buckets()).flat_map(|bucket| self.bucket(segment, bucket));
+        words.map(|w| w.load(Ordering::Relaxed)).filter(|w| *w as u32 != 0).collect()
     }
 
-    fn fill(&self, writer: &mut TableWriter, number: usize, words: impl Iterator<Item = u64>) {
-        for w in words {
-            self.insert_into(number, &mut writer.used[number], (w >> 32) as u32, w as u32);
-        }
+    fn fill(&self, writer: &mut TableWriter, segment: Segment, words: &[u64]) {
+        let used = &mut writer.accounts[segment.unit(0)].used;
+        words.iter().for_each(|w| self.insert_into(segment, used, (w >> 32) as u32, *w as u32));
     }
 
-    /// Points every directory entry that shares the first `depth` bits of `tag` to segment `number`.
-    fn point(&self, tag: u32, depth: u32, number: usize) {
+    /// Points every directory entry that shares the first `depth` bits of `tag` to a segment.
+    fn point(&self, tag: u32, depth: u32, segment: Segment) {
         let whole = self.depth.load(Ordering::Relaxed) as u32;
         let first = directory_index(tag & !(u32::MAX.checked_shr(depth).unwrap_or(0)), whole);
         for at in first..first + (1 << (whole - depth)) {
-            self.directory[at].store(number as u64, Ordering::Release);
+            self.directory[at].store(segment.0, Ordering::Release);
         }
     }
 
@@ -243,49 +310,57 @@ impl Table {
             return Err(Full);
         }
         for at in 0..1usize << depth {
-            let number = self.directory[(1 << depth) + at].load(Ordering::Relaxed);
+            let segment = self.directory[(1 << depth) + at].load(Ordering::Relaxed);
             for side in 0..2 {
-                self.directory[(2 << depth) + 2 * at + side].store(number, Ordering::Relaxed);
+                self.directory[(2 << depth) + 2 * at + side].store(segment, Ordering::Relaxed);
             }
         }
         self.depth.store(depth + 1, Ordering::Release);
         Ok(())
     }
 
-    fn allocate(&self, writer: &mut TableWriter, readers: &Readers, depth: u8) -> Result<usize, Full> {
-        if writer.free.is_empty() && !writer.retired.is_empty() {
-            let oldest = readers.oldest();
-            while writer.retired.front().is_some_and(|(sequence, _)| *sequence <= oldest) {
-                writer.free.extend(writer.retired.pop_front().map(|(_, number)| number));
-            }
-        }
-        if let Some(number) = writer.free.pop() {
-            let number = number as usize;
-            for w in &self.words[number * SEGMENT_WORDS..(number + 1) * SEGMENT_WORDS] {
-                w.store(0, Ordering::Relaxed);
-            }
-            writer.depths[number] = depth;
-            writer.used[number] = 0;
-            return Ok(number);
-        }
-        if writer.depths.len() == writer.segments_max {
-            return Err(Full);
-        }
-        writer.depths.push(depth);
-        writer.used.push(0);
-        Ok(writer.depths.len() - 1)
+    /// An empty segment of so many units, which are known to be available.
+    fn allocate(&self, writer: &mut TableWriter, depth: u32, units: usize) -> Segment {
+        let segment = Segment::of((0..units).map(|_| self.allocate_unit(writer)));
+        writer.accounts[segment.unit(0)] = Account { depth: depth as u8, used: 0 };
+        segment
     }
 
-    fn retire(&self, writer: &mut TableWriter, readers: &Readers, number: usize) {
-        // Readers that come after the next publication cannot find it any more.
-        writer.retired.push_back((readers.published() + 1, number as u32));
+    fn allocate_unit(&self, writer: &mut TableWriter) -> usize {
+        let Some(unit) = writer.free.pop() else {
+            assert!(writer.accounts.len() < writer.units_max, "room was made available");
+            writer.accounts.push(Account::default());
+            return writer.accounts.len() - 1;
+        };
+        let unit = unit as usize;
+        self.words[unit * UNIT_WORDS..(unit + 1) * UNIT_WORDS]
+            .iter()
+            .for_each(|w| w.store(0, Ordering::Relaxed));
+        unit
     }
 }
 
 impl TableWriter {
-    /// Segments that were split or rebuilt are room again: there are no readers yet.
+    /// Makes sure that so many units can be allocated.
+    fn make_available(&mut self, readers: &Readers, units: usize) -> Result<(), Full> {
+        if self.free.len() < units && !self.retired.is_empty() {
+            let oldest = readers.oldest();
+            while self.retired.front().is_some_and(|(sequence, _)| *sequence <= oldest) {
+                self.free.extend(self.retired.pop_front().map(|(_, unit)| unit));
+            }
+        }
+        if self.free.len() + self.units_max - self.accounts.len() < units { Err(Full) } else { Ok(()) }
+    }
+
+    fn retire(&mut self, readers: &Readers, segment: Segment) {
+        // Readers that come after the next publication cannot find it any more.
+        let sequence = readers.published() + 1;
+        self.retired.extend((0..segment.units()).map(|at| (sequence, segment.unit(at) as u32)));
+    }
+
+    /// Units of segments split or written anew are room again: there are no readers yet.
     pub(crate) fn nobody_reads(&mut self) {
-        self.free.extend(self.retired.drain(..).map(|(_, number)| number));
+        self.free.extend(self.retired.drain(..).map(|(_, unit)| unit));
     }
 }
 
@@ -296,11 +371,6 @@ pub(crate) struct Full;
 #[inline]
 fn word(tag: u32, value: u32) -> u64 {
     u64::from(tag) << 32 | u64::from(value)
-}
-
-#[inline]
-fn first_bucket(tag: u32) -> usize {
-    tag as usize % SEGMENT_BUCKETS
 }
 
 #[inline]
@@ -384,18 +454,46 @@ mod tests {
     }
 
     #[test]
-    fn a_million_splits_well() {
+    fn it_is_well_filled_at_every_size() {
         let readers = Readers::new();
         let (table, mut writer) = Table::create(2_000_000).unwrap();
         for n in 1..=1_000_000u32 {
             table.put(&mut writer, &readers, mix(7, &n.to_le_bytes()) as u32, None, n).unwrap();
             readers.publish(u64::from(n));
+            if n >= 100_000 && n % 10_000 == 0 {
+                let percent = n as usize * 800 / table.bytes(&writer);
+                assert!((54..=85).contains(&percent), "{percent} % of words are in use at {n}");
+            }
         }
         for n in 1..=1_000_000u32 {
             assert_eq!(table.find(mix(7, &n.to_le_bytes()) as u32, |v| v == n), Some(n));
         }
-        let bytes_per_entry = table.bytes(&writer) / 1_000_000;
-        assert!(bytes_per_entry < 20, "{bytes_per_entry}");
+    }
+
+    #[test]
+    fn units_are_used_again() {
+        let readers = Readers::new();
+        let (table, mut writer) = Table::create(1_000_000).unwrap();
+        let tag = |n: u32| mix(7, &n.to_le_bytes()) as u32;
+        for n in 1..=2_000_000u32 {
+            table.put(&mut writer, &readers, tag(n), None, n).unwrap();
+            if n > 100_000 {
+                table.remove(tag(n - 100_000), n - 100_000);
+            }
+            readers.publish(u64::from(n));
+        }
+        let bytes = table.bytes(&writer);
+        assert!(bytes < 1_700_000, "{bytes} bytes for 100,000 words");
+        assert!((1_900_001..=2_000_000).all(|n| table.find(tag(n), |v| v == n) == Some(n)));
+    }
+
+    #[test]
+    fn what_a_segment_shares_of_its_tags_does_not_choose_the_bucket() {
+        let segment = Segment::of([1, 2, 3].into_iter());
+        // At the greatest depth only the low 12 bits differ.
+        let buckets: BTreeSet<usize> =
+            (0..1 << 12).map(|low| segment.first_bucket(0xabcd_e000 | low)).collect();
+        assert_eq!(buckets.len(), LARGE * UNIT_BUCKETS);
     }
 
     #[test]

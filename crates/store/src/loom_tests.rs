@@ -183,7 +183,7 @@ struct Hashed {
     table: Table,
 }
 
-/// The tag's first bits choose the segment, the last bit the bucket.
+/// The tag's first bits choose the segment.
 const KEYS: [(u32, u32); 6] = [
     (0x1000_0000, 1),
     (0x9000_0001, 2),
@@ -192,13 +192,16 @@ const KEYS: [(u32, u32); 6] = [
     (0x3000_0000, 5),
     (0x2000_0001, 6),
 ];
+/// With so many of them a segment of two units is full, and one of three.
+const SMALL_FULL: usize = 3;
+const LARGE_FULL: usize = 5;
 
 impl Hashed {
-    /// The first three keys, published as 1: a full segment.
-    fn new() -> (Arc<Hashed>, TableWriter) {
+    /// The first keys, published as 1: a full segment.
+    fn new(keys: usize) -> (Arc<Hashed>, TableWriter) {
         let (table, writer) = Table::create(1).unwrap();
         let mut hashed = (Arc::new(Hashed { readers: Readers::new(), table }), writer);
-        (0..3).for_each(|at| hashed.0.put(&mut hashed.1, at));
+        (0..keys).for_each(|at| hashed.0.put(&mut hashed.1, at));
         hashed.0.readers.publish(1);
         hashed
     }
@@ -216,29 +219,37 @@ impl Hashed {
     }
 }
 
-#[test]
-fn loom_a_split_hides_no_key() {
-    loom::model(|| {
-        let (shared, mut writer) = Hashed::new();
-        let reader = read(
-            &shared,
-            2,
-            |s| &s.readers,
-            |hashed, sequence| {
-                assert!(hashed.has(0) && hashed.has(1));
-                assert!(hashed.has(3) || sequence < 2);
-            },
-        );
-        shared.put(&mut writer, 3);
-        shared.readers.publish(2);
-        reader.join().unwrap();
-    });
+/// One more key comes to a full segment.
+fn makes_room(keys: usize) {
+    let (shared, mut writer) = Hashed::new(keys);
+    let reader = read(
+        &shared,
+        2,
+        |s| &s.readers,
+        |hashed, sequence| {
+            assert!(hashed.has(0) && hashed.has(1));
+            assert!(hashed.has(3) || sequence < 2);
+        },
+    );
+    shared.put(&mut writer, keys);
+    shared.readers.publish(2);
+    reader.join().unwrap();
 }
 
 #[test]
-fn loom_a_segment_used_again_hides_no_key() {
+fn loom_a_segment_that_grows_hides_no_key() {
+    loom::model(|| makes_room(SMALL_FULL));
+}
+
+#[test]
+fn loom_a_split_hides_no_key() {
+    loom::model(|| makes_room(LARGE_FULL));
+}
+
+#[test]
+fn loom_units_used_again_hide_no_key() {
     loom::model(|| {
-        let (shared, mut writer) = Hashed::new();
+        let (shared, mut writer) = Hashed::new(SMALL_FULL);
         let reader = read(
             &shared,
             2,
@@ -251,7 +262,8 @@ fn loom_a_segment_used_again_hides_no_key() {
         shared.put(&mut writer, 3);
         shared.put(&mut writer, 4);
         shared.readers.publish(2);
-        // The first half is full, and without the removed key it is rebuilt: where the whole was, if nobody reads it.
+        // The segment has grown and is full again, and without the removed key it is written anew: into the units
+        // that it had first, if nobody reads them.
         shared.table.remove(KEYS[2].0, KEYS[2].1);
         shared.put(&mut writer, 5);
         shared.readers.publish(3);

@@ -12,6 +12,8 @@ use std::io;
 
 /// Pairs whose places in a table are asked for ahead.
 const AHEAD: usize = 16;
+/// Pairs after which what a table has outgrown is given back to it: growing would else take three times its memory.
+const REUSE_PAIRS: usize = 1024;
 
 /// What pairs go into.
 pub(crate) enum Sink<'s> {
@@ -70,6 +72,9 @@ impl Sink<'_> {
     fn fill(&mut self, shard: &Shard, pairs: &[(u32, u32)], garbage: &mut Garbage) -> Result<(), Full> {
         let view = ReadPoint { shard, sequence: shard.readers.published() };
         for (at, &(tag, id)) in pairs.iter().enumerate() {
+            if at % REUSE_PAIRS == 0 {
+                self.nobody_reads();
+            }
             let ahead = pairs.get(at + AHEAD).map_or(tag, |(tag, _)| *tag);
             match self {
                 Sink::Table(table, writer) => {
