@@ -275,6 +275,14 @@ impl AttributeIndex {
         }
     }
 
+    /// Are the keys of values of this type just those of an equality index on this very type?
+    fn is_just_equality_of(&self, attribute_type: TypeId) -> bool {
+        self.attribute_type == attribute_type
+            && self.equality.is_some()
+            && self.substring.is_none()
+            && self.ordering.is_none()
+    }
+
     /// The keys of one value.
     fn push_keys(&self, view: ReadPoint<'_>, value: &[u8], out: &mut Vec<Key>) {
         self.each_key(view, value, &mut Vec::new(), &mut |key| out.push(key));
@@ -487,18 +495,23 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Adds or drops the equality key of one value of a big set.
+    /// Adds or drops the keys of one value of a big set; `known` is its equality key, if that was worked out before.
     pub(crate) fn index_set_value(
         &mut self,
         id: u32,
         description: Description,
         value: &[u8],
+        known: Option<u64>,
         add: bool,
     ) -> Result<(), Refused> {
         let shard = self.shard;
         for &number in shard.indexes.numbers_of(description.attribute_type) {
+            let index = shard.indexes.at(number);
             let mut keys = Vec::new();
-            shard.indexes.at(number).push_keys(self.view(), value, &mut keys);
+            match known.filter(|_| index.is_just_equality_of(description.attribute_type)) {
+                Some(hash) => keys.push(Key::Equality(hash)),
+                None => index.push_keys(self.view(), value, &mut keys),
+            }
             keys.sort_unstable();
             keys.dedup();
             for key in keys {

@@ -13,6 +13,10 @@ use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
 
 /// Bytes of a node from which on it is split.
 const NODE_BYTES: usize = 1024;
+/// Level and count, before the items.
+const NODE_HEAD: usize = 3;
+/// An item of an inner node without a payload: such items are found by halving.
+const BARE_BYTES: usize = 13;
 
 /// Bytes to claim for one change: a node on each level may be written and split.
 pub(crate) const CHANGE_BYTES: usize = 16 * (NODE_BYTES + 64);
@@ -47,8 +51,7 @@ impl<'a> Entry<'a> {
 
 #[derive(Clone, Copy)]
 struct Node<'a> {
-    level: u8,
-    body: &'a [u8],
+    bytes: &'a [u8],
 }
 
 impl<'a> Node<'a> {
@@ -58,36 +61,91 @@ impl<'a> Node<'a> {
 
     fn find(heap: &'a Heap, id: u32, sequence: u64) -> Option<Node<'a>> {
         let object = heap.read_node(id, sequence)?;
-        Some(Node { level: object.payload[0], body: &object.payload[3..] })
+        Some(Node { bytes: object.payload })
+    }
+
+    #[inline]
+    fn level(self) -> u8 {
+        self.bytes[0]
+    }
+
+    fn count(self) -> usize {
+        usize::from(u16::from_le_bytes([self.bytes[1], self.bytes[2]]))
+    }
+
+    /// The items.
+    fn body(self) -> &'a [u8] {
+        &self.bytes[NODE_HEAD..]
+    }
+
+    #[inline]
+    fn key_at(self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    /// The entry that begins at an offset into the node.
+    #[inline]
+    fn entry_at(self, at: usize) -> Entry<'a> {
+        let rest = &self.bytes[at..];
+        let (len, width) = match rest[8] {
+            255 => (u32::from_le_bytes([rest[9], rest[10], rest[11], 0]) as usize, 4),
+            short => (short as usize, 1),
+        };
+        let payload_end = 8 + width + len;
+        let (child, end) = if self.level() > 0 {
+            let child = rest[payload_end..payload_end + 4].try_into().expect("four bytes");
+            (u32::from_le_bytes(child), payload_end + 4)
+        } else {
+            (0, payload_end)
+        };
+        Entry { key: self.key_at(at), payload: &rest[8 + width..payload_end], child, raw: &rest[..end] }
     }
 
     fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
-        let mut rest = self.body;
+        self.entries_from(NODE_HEAD)
+    }
+
+    fn entries_from(self, mut at: usize) -> impl Iterator<Item = Entry<'a>> + Clone {
         std::iter::from_fn(move || {
-            if rest.is_empty() {
+            if at == self.bytes.len() {
                 return None;
             }
-            let key = u64::from_le_bytes(rest[..8].try_into().expect("eight bytes"));
-            let (len, width) = match rest[8] {
-                255 => (u32::from_le_bytes([rest[9], rest[10], rest[11], 0]) as usize, 4),
-                short => (short as usize, 1),
-            };
-            let payload_end = 8 + width + len;
-            let payload = &rest[8 + width..payload_end];
-            let (child, end) = if self.level > 0 {
-                let child = rest[payload_end..payload_end + 4].try_into().expect("four bytes");
-                (u32::from_le_bytes(child), payload_end + 4)
-            } else {
-                (0, payload_end)
-            };
-            let raw = &rest[..end];
-            rest = &rest[end..];
-            Some(Entry { key, payload, child, raw })
+            let entry = self.entry_at(at);
+            at += entry.raw.len();
+            Some(entry)
         })
+    }
+
+    /// Offset of the first entry of a leaf that is not below `item`, or of the node's end. Steps over keys and lengths
+    /// alone.
+    fn seek(self, item: Item<'_>) -> usize {
+        let mut at = NODE_HEAD;
+        while let Some(head) = self.bytes.get(at..at + 9) {
+            let key = u64::from_le_bytes(head[..8].try_into().expect("eight bytes"));
+            if key > item.0 || (key == item.0 && self.entry_at(at).payload >= item.1) {
+                break;
+            }
+            at += match head[8] {
+                255 => self.entry_at(at).raw.len(),
+                short => 9 + usize::from(short),
+            };
+        }
+        at
     }
 
     /// The child under which `item` belongs, and where the next child begins.
     fn child_for(self, item: Item<'_>) -> (Entry<'a>, Option<Item<'a>>) {
+        let count = self.count();
+        if self.body().len() == count * BARE_BYTES {
+            let offset = |number: usize| NODE_HEAD + number * BARE_BYTES;
+            let (mut at, mut end) = (0, count);
+            while at + 1 < end {
+                let middle = (at + end) / 2;
+                if self.key_at(offset(middle)) > item.0 { end = middle } else { at = middle }
+            }
+            let next = (at + 1 < count).then(|| (self.key_at(offset(at + 1)), &[][..]));
+            return (self.entry_at(offset(at)), next);
+        }
         let mut entries = self.entries();
         let mut found = entries.next().expect("an inner node has children");
         for entry in entries {
@@ -181,22 +239,15 @@ impl TreeWriter<'_> {
         let path = self.path(root, item);
         let (&leaf, parents) = path.split_last().expect("a path has a leaf");
         let node = Node::read(self.heap, leaf, self.sequence);
-        let (mut out, mut count, mut placed) = (node_bytes(0), 0, false);
-        for entry in node.entries() {
-            if !placed && entry.item() >= item {
-                if entry.item() == item {
-                    return Ok(false);
-                }
-                push_item(&mut out, item, None);
-                (placed, count) = (true, count + 1);
-            }
-            out.extend_from_slice(entry.raw);
-            count += 1;
+        let at = node.seek(item);
+        if at < node.bytes.len() && node.entry_at(at).item() == item {
+            return Ok(false);
         }
-        if !placed {
-            push_item(&mut out, item, None);
-            count += 1;
-        }
+        let mut out = Vec::with_capacity(node.bytes.len() + item.1.len() + 12);
+        out.extend_from_slice(&node.bytes[..at]);
+        push_item(&mut out, item, None);
+        out.extend_from_slice(&node.bytes[at..]);
+        let count = node.count() + 1;
         self.store(root, leaf, parents, out, count)?;
         Ok(true)
     }
@@ -206,14 +257,14 @@ impl TreeWriter<'_> {
         let mut path = self.path(root, item);
         let leaf = *path.last().expect("a path has a leaf");
         let node = Node::read(self.heap, leaf, self.sequence);
-        if !node.entries().any(|e| e.item() == item) {
+        let at = node.seek(item);
+        if at == node.bytes.len() || node.entry_at(at).item() != item {
             return Ok(false);
         }
-        let (mut out, mut count) = (node_bytes(0), 0);
-        for entry in node.entries().filter(|e| e.item() != item) {
-            out.extend_from_slice(entry.raw);
-            count += 1;
-        }
+        let mut out = Vec::with_capacity(node.bytes.len());
+        out.extend_from_slice(&node.bytes[..at]);
+        out.extend_from_slice(&node.bytes[at + node.entry_at(at).raw.len()..]);
+        let count = node.count() - 1;
         let mut emptied = path.pop().expect("a path has a leaf");
         if count > 0 || emptied == root {
             self.write(emptied, &mut out, count);
@@ -222,7 +273,7 @@ impl TreeWriter<'_> {
         while let Some(parent) = path.pop() {
             self.drop_node(emptied);
             let node = Node::read(self.heap, parent, self.sequence);
-            let (mut out, mut count) = (node_bytes(node.level), 0);
+            let (mut out, mut count) = (node_bytes(node.level()), 0);
             for entry in node.entries().filter(|e| e.child != emptied) {
                 // The first child takes all that is smaller, so its separator is the smallest item there can be.
                 let item = if count == 0 { (0, &[][..]) } else { entry.item() };
@@ -245,7 +296,7 @@ impl TreeWriter<'_> {
     /// Removes the whole tree.
     pub(crate) fn destroy(&mut self, root: u32) {
         let node = Node::read(self.heap, root, self.sequence);
-        if node.level > 0 {
+        if node.level() > 0 {
             for child in node.entries().map(|e| e.child).collect::<Vec<_>>() {
                 self.destroy(child);
             }
@@ -262,7 +313,7 @@ impl TreeWriter<'_> {
         let mut path = vec![root];
         loop {
             let node = Node::read(self.heap, path[path.len() - 1], self.sequence);
-            if node.level == 0 {
+            if node.level() == 0 {
                 return path;
             }
             path.push(node.child_for(item).0.child);
@@ -298,7 +349,7 @@ impl TreeWriter<'_> {
         self.write(id, &mut left, counts.0);
         let (&parent, above) = parents.split_last().expect("only the root has no parent");
         let node = Node::read(self.heap, parent, self.sequence);
-        let (mut out, mut count) = (node_bytes(node.level), 0);
+        let (mut out, mut count) = (node_bytes(node.level()), 0);
         for entry in node.entries() {
             out.extend_from_slice(entry.raw);
             count += 1;
@@ -333,8 +384,8 @@ struct Halves {
 
 /// Cuts a node's bytes into two, the first at least half.
 fn split(body: &[u8]) -> Halves {
-    let level = body[0];
-    let node = Node { level, body: &body[3..] };
+    let node = Node { bytes: body };
+    let level = node.level();
     let (mut left, mut right, mut counts) = (node_bytes(level), node_bytes(level), (0, 0));
     let mut border = (0, Vec::new());
     let mut last: Item<'_> = (0, &[]);
@@ -389,16 +440,12 @@ pub(crate) fn next_leaf<'a>(
     let mut descend_to: Option<Item<'a>> = None;
     loop {
         // The root of an index that was made later than the read point is not there yet: no items.
-        let Some(mut node) = Node::find(heap, root, sequence) else { return false };
-        let mut next: Option<Item<'a>> = None;
-        while node.level > 0 {
-            let (entry, following) = node.child_for(descend_to.unwrap_or(start));
-            next = following.or(next);
-            node = Node::read(heap, entry.child, sequence);
-        }
+        let Some((leaf, next)) = leaf_for(heap, root, sequence, descend_to.unwrap_or(start)) else {
+            return false;
+        };
         let mut any = false;
-        for entry in node.entries() {
-            if entry.item() > start || (inclusive && entry.item() == start) {
+        for entry in leaf.entries_from(leaf.seek(start)) {
+            if inclusive || entry.item() != start {
                 each(entry.item());
                 any = true;
             }
@@ -494,28 +541,56 @@ fn checked_node(payload: &[u8]) -> Option<(u8, Vec<Entry<'_>>)> {
     (entries.len() == usize::from(count)).then_some((level, entries))
 }
 
-/// Does an item with this key exist for which `matches` says yes?
-pub(crate) fn contains(
-    heap: &Heap,
+/// The leaf in which an item is or would be, and where the leaf behind it begins.
+fn leaf_for<'a>(
+    heap: &'a Heap,
+    root: u32,
+    sequence: u64,
+    item: Item<'_>,
+) -> Option<(Node<'a>, Option<Item<'a>>)> {
+    let mut node = Node::find(heap, root, sequence)?;
+    let mut next = None;
+    while node.level() > 0 {
+        let (entry, following) = node.child_for(item);
+        next = following.or(next);
+        node = Node::read(heap, entry.child, sequence);
+    }
+    Some((node, next))
+}
+
+/// The first payload under this key for which `matches` says yes.
+pub(crate) fn find<'a>(
+    heap: &'a Heap,
     root: u32,
     sequence: u64,
     key: u64,
-    mut matches: impl FnMut(&[u8]) -> bool,
-) -> bool {
-    let (mut found, mut past) = (false, false);
-    let mut last: Item<'_> = (key, &[]);
-    let mut from = From::At(last);
+    mut matches: impl FnMut(&'a [u8]) -> bool,
+) -> Option<&'a [u8]> {
+    let mut descend_to: Item<'a> = (key, &[]);
     loop {
-        let more = next_leaf(heap, root, sequence, from, |(k, payload)| {
-            past |= k > key;
-            found |= k == key && matches(payload);
-            last = (k, payload);
-        });
-        if found || past || !more {
-            return found;
+        let (leaf, next) = leaf_for(heap, root, sequence, descend_to)?;
+        for entry in leaf.entries_from(leaf.seek((key, &[]))) {
+            if entry.key > key {
+                return None;
+            }
+            if matches(entry.payload) {
+                return Some(entry.payload);
+            }
         }
-        from = From::After(last);
+        // Items of one key may go on in the next leaf.
+        descend_to = next.filter(|item| item.0 <= key)?;
     }
+}
+
+/// Does an item with this key exist for which `matches` says yes?
+pub(crate) fn contains<'a>(
+    heap: &'a Heap,
+    root: u32,
+    sequence: u64,
+    key: u64,
+    matches: impl FnMut(&'a [u8]) -> bool,
+) -> bool {
+    find(heap, root, sequence, key, matches).is_some()
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Writer<'_> {
             last = values.last().map(|(key, value)| (*key, value.to_vec()));
             if shard.indexes.cover(description.attribute_type) {
                 for (_, value) in values {
-                    self.index_set_value(id, description, value, false)?;
+                    self.index_set_value(id, description, value, None, false)?;
                 }
             }
         }

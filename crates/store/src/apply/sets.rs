@@ -8,12 +8,27 @@ use crate::shard::Writer;
 use crate::tree::{self, CHANGE_BYTES, TreeWriter};
 use model::Description;
 
+/// Where a value lies in a set: the hash of its normal form, or of itself if it has none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct SetKey {
+    pub(super) hash: u64,
+    pub(super) is_of_normal_form: bool,
+}
+
+impl SetKey {
+    /// The hash of the value's normal form, if it has one: its key in an equality index.
+    fn of_normal_form(self) -> Option<u64> {
+        self.is_of_normal_form.then_some(self.hash)
+    }
+}
+
 /// What a modify does to one big set.
 pub(super) struct SetEdit<'v> {
     pub(super) description: Description,
     pub(super) set: ValueSet,
-    adds: Vec<(u64, &'v [u8])>,
-    removes: Vec<(u64, &'v [u8])>,
+    adds: Vec<(SetKey, &'v [u8])>,
+    /// With the values as they are stored.
+    removes: Vec<(SetKey, Vec<u8>)>,
     /// The attribute goes, or its values are replaced by ones that do not lie in this set.
     pub(super) dropped: bool,
 }
@@ -48,10 +63,6 @@ impl<'v> SetEdit<'v> {
 }
 
 impl Writer<'_> {
-    fn set_has(&self, edit: &SetEdit<'_>, key: u64, value: &[u8]) -> bool {
-        self.stored_spelling(edit, key, value).is_some()
-    }
-
     /// Plans to add values.
     pub(super) fn plan_adds<'v>(
         &mut self,
@@ -65,7 +76,7 @@ impl Writer<'_> {
                 edit.removes.swap_remove(at);
                 continue;
             }
-            if edit.adds.iter().any(|(k, _)| *k == key) || self.set_has(edit, key, value) {
+            if edit.adds.iter().any(|(k, _)| *k == key) || self.stored_spelling(edit, key, value).is_some() {
                 return Err(self.value_exists(edit.description, value));
             }
             edit.adds.push((key, value));
@@ -86,10 +97,10 @@ impl Writer<'_> {
                 continue;
             }
             let gone = edit.removes.iter().any(|(k, _)| *k == key);
-            if gone || !self.set_has(edit, key, value) {
-                return Err(self.no_such_value(edit.description, value));
+            match self.stored_spelling(edit, key, value) {
+                Some(stored) if !gone => edit.removes.push((key, stored.to_vec())),
+                _ => return Err(self.no_such_value(edit.description, value)),
             }
-            edit.removes.push((key, value));
         }
         Ok(())
     }
@@ -102,17 +113,15 @@ impl Writer<'_> {
             return Ok(None);
         }
         let mut set = edit.set;
-        for (key, value) in &edit.removes {
-            let stored =
-                self.stored_spelling(edit, *key, value).expect("it was there when the change was planned");
-            self.with_tree(sequence, |tree| tree.remove(set.root, (*key, &stored)))?;
+        for (key, stored) in &edit.removes {
+            self.with_tree(sequence, |tree| tree.remove(set.root, (key.hash, stored)))?;
             set.count -= 1;
             set.ber_bytes -= ber_octets(stored.len());
-            self.index_set_value(id, edit.description, &stored, false)?;
+            self.index_set_value(id, edit.description, stored, key.of_normal_form(), false)?;
         }
         for (key, value) in &edit.adds {
-            self.index_set_value(id, edit.description, value, true)?;
-            self.with_tree(sequence, |tree| tree.insert(set.root, (*key, value)))?;
+            self.index_set_value(id, edit.description, value, key.of_normal_form(), true)?;
+            self.with_tree(sequence, |tree| tree.insert(set.root, (key.hash, value)))?;
             set.count += 1;
             set.ber_bytes += ber_octets(value.len());
         }
@@ -120,20 +129,17 @@ impl Writer<'_> {
     }
 
     /// A value of the set as it is stored, if one matches.
-    fn stored_spelling(&self, edit: &SetEdit<'_>, key: u64, value: &[u8]) -> Option<Vec<u8>> {
+    fn stored_spelling(&self, edit: &SetEdit<'_>, key: SetKey, value: &[u8]) -> Option<&[u8]> {
         let schema = &self.shard.schema;
         let attribute_type = edit.description.attribute_type;
-        let wanted = normal(schema, attribute_type, value);
-        let mut spelling = None;
-        tree::contains(&self.shard.heap, edit.set.root, self.sequence, key, |stored| {
-            let same =
-                stored == value || (wanted.is_some() && normal(schema, attribute_type, stored) == wanted);
-            if same {
-                spelling = Some(stored.to_vec());
+        // Normal forms are made only if there is another spelling.
+        let mut wanted: Option<Option<Vec<u8>>> = None;
+        tree::find(&self.shard.heap, edit.set.root, self.sequence, key.hash, |stored| {
+            stored == value || {
+                let wanted = wanted.get_or_insert_with(|| normal(schema, attribute_type, value));
+                wanted.is_some() && normal(schema, attribute_type, stored) == *wanted
             }
-            same
-        });
-        spelling
+        })
     }
 
     fn with_tree<T>(

@@ -1,5 +1,6 @@
 //! From a checked entry to the record that is stored.
 
+use super::sets::SetKey;
 use crate::record::{self, Stamps, ValueSet, ber_octets};
 use crate::refused::Refused;
 use crate::shape::{Draft, Form, Slot};
@@ -107,7 +108,8 @@ impl Writer<'_> {
         attribute_type: TypeId,
         values: impl Iterator<Item = &'v [u8]>,
     ) -> Result<ValueSet, Refused> {
-        let mut items: Vec<(u64, &[u8])> = values.map(|v| (self.set_key(attribute_type, v), v)).collect();
+        let mut items: Vec<(u64, &[u8])> =
+            values.map(|v| (self.set_key(attribute_type, v).hash, v)).collect();
         items.sort_unstable();
         let (count, ber_bytes) = (items.len() as u32, items.iter().map(|(_, v)| ber_octets(v.len())).sum());
         let (shard, sequence, mut removed) = (self.shard, self.version(), Vec::new());
@@ -118,13 +120,13 @@ impl Writer<'_> {
         Ok(ValueSet { root, count, ber_bytes })
     }
 
-    /// The key of a value in a set: the hash of its normal form, or of itself if it has none.
-    pub(super) fn set_key(&mut self, attribute_type: TypeId, value: &[u8]) -> u64 {
+    /// The key of a value in a set.
+    pub(super) fn set_key(&mut self, attribute_type: TypeId, value: &[u8]) -> SetKey {
         let key = &mut self.state.scratch.key;
         key.clear();
         match self.shard.schema.normalise_equality(attribute_type, value, key) {
-            Ok(()) => self.shard.value_hash(key),
-            Err(_) => self.shard.value_hash(value),
+            Ok(()) => SetKey { hash: self.shard.value_hash(key), is_of_normal_form: true },
+            Err(_) => SetKey { hash: self.shard.value_hash(value), is_of_normal_form: false },
         }
     }
 }
