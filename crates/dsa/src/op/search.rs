@@ -155,7 +155,7 @@ pub(crate) fn run(
     let Some(mut running) = begun else { return };
     running.glue = glue;
     // Those that follow are of the first page.
-    running.references = references.filter(|_| !requested.paged.is_some_and(|p| !p.cookie.is_empty()));
+    running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
     run_cursor(reading, around, read_point, running, asked, out);
 }
 
