@@ -6,7 +6,7 @@ use crate::worker::Scratch;
 use env::clock::Now;
 use proto::control::{Controls, manage_dsa_it, paged_results};
 use proto::message::Request;
-use store::{Known, ReadPoint};
+use store::{Known, ReadPoint, Stamp};
 
 /// A request that looks: everything at one read point.
 pub(crate) struct Reading<'r> {
@@ -25,6 +25,8 @@ pub(crate) struct Writing<'w, 's> {
     pub(crate) identity: &'w Identity,
     /// Number of the identity's name ([`store::Writer::name`]).
     pub(crate) actor: u32,
+    /// A stamp that was made for this update and not used. An update takes one, however it comes to be carried out.
+    pub(crate) spare: Option<Stamp>,
     /// Where the entry is, if the group's look-ahead found out.
     pub(crate) known: Option<Known<'w>>,
 }

@@ -171,7 +171,8 @@ impl Writing<'_, '_> {
     /// When and by whom the next command is given.
     #[inline]
     pub(crate) fn stamp(&mut self) -> Stamp {
-        Stamp { csn: self.writer.stamp(self.now.wall_ms), actor: self.actor }
+        let (writer, wall_ms, actor) = (&mut self.writer, self.now.wall_ms, self.actor);
+        self.spare.take().unwrap_or_else(|| Stamp { csn: writer.stamp(wall_ms), actor })
     }
 }
 

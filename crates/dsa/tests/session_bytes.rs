@@ -83,6 +83,24 @@ thread_local! {
     static PLAYGROUND: RefCell<Client> = RefCell::new(Client::new());
 }
 
+/// The second modify of an entry in a bundle finds that what was made ready for it is out of date.
+#[test]
+fn an_update_takes_one_stamp_however_it_is_carried_out() {
+    let (mut whole, mut apart) = (Client::new(), Client::new());
+    let mut stream = Vec::new();
+    for text in ["a", "b", "c"] {
+        let changes = changes_of(&[(ModifyKind::Replace, "sn", &[text])]);
+        let changes = proto::op::Changes::parse(&changes).expect("just encoded");
+        let request = Request::Modify(proto::op::Modify { dn: ADA.as_bytes(), changes });
+        let (_, bytes) = whole.encode(&request, &[]);
+        apart.exchange(&bytes);
+        stream.extend(bytes);
+    }
+    whole.exchange(&stream);
+    let csn = |client: &mut Client| client.read(ADA, &["entryCSN"]).values("entryCSN");
+    assert_eq!(csn(&mut whole), csn(&mut apart));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -79,9 +79,11 @@ fn carry_out(
     let ready = if has_room { &drafts.ready[..] } else { &[] };
     let (mut done, mut answered) = (0, 0);
     while done < updates.len() && !session.closing {
+        let mut spare = None;
         let is_installed = ready.get(done).is_some_and(|ready| {
             ready.as_ref().is_some_and(|ready| {
                 let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
+                spare = Some(stamp);
                 writer.install(ready, &mut drafts.bytes, stamp)
             })
         });
@@ -91,7 +93,7 @@ fn carry_out(
             let known = known(&updates[done], &keys, *hinted_at);
             let identity = &session.identity;
             let mut writing =
-                Writing { dsa, writer: &mut writer, scratch, now: *now, identity, actor, known };
+                Writing { dsa, writer: &mut writer, scratch, now: *now, identity, actor, spare, known };
             match updates[done].decode() {
                 Ok(message) => {
                     count_operation(counters, &message.request);

@@ -123,6 +123,7 @@ impl Desk {
             now: NOW,
             identity: &self.identity,
             actor,
+            spare: None,
             known: None,
         };
         run(&mut writing, &mut self.out);
