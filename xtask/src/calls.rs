@@ -83,7 +83,7 @@ fn check_file(file: &File) -> Vec<Fault> {
         let deterministic = if DETERMINISTIC.contains(&name) { DETERMINISM } else { &[] };
         let durable = if name == "wal" { DURABLE } else { &[][..] };
         for rule in rules.iter().chain(deterministic).chain(durable) {
-            for word in rule.words.iter().filter(|word| has_word(&code, word)) {
+            if let Some(word) = rule.words.iter().find(|word| has_word(&code, word)) {
                 fault(format!("`{word}`: {}", rule.reason));
             }
         }
