@@ -208,6 +208,34 @@ fn updates_of_a_bundle_build_on_each_other() {
     }
 }
 
+/// An entry with subordinates becomes a referral object, and in the same bundle one of these is modified.
+#[test]
+fn a_referral_object_made_in_the_same_bundle_refers() {
+    let mut config = config();
+    config.store.schema_check = false;
+    let mut client = Client::with(config);
+    client.bind_root();
+    let modify = |client: &mut Client, dn: &str, changes: &[(ModifyKind, &str, &[&str])]| {
+        let list = changes_of(changes);
+        let changes = proto::op::Changes::parse(&list).expect("just encoded");
+        client.encode(&Request::Modify(proto::op::Modify { dn: dn.as_bytes(), changes }), &[]).1
+    };
+    let refer: [(ModifyKind, &str, &[&str]); 2] =
+        [(ModifyKind::Replace, "objectClass", &["referral", "top"]), (ModifyKind::Add, "ref", &["ldap://h"])];
+    let bundle = [
+        modify(&mut client, ADA, &[(ModifyKind::Replace, "sn", &["Before"])]),
+        modify(&mut client, "ou=people,dc=example", &refer),
+        modify(&mut client, ADA, &[(ModifyKind::Replace, "sn", &["After"])]),
+        modify(&mut client, "uid=grace,ou=people,dc=example", &[(ModifyKind::Replace, "sn", &["After"])]),
+    ];
+    let (all, _) = client.raw(&bundle.concat());
+    let codes = all.iter().map(|answer| match &answer.what {
+        What::End(end) => end.code,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(codes.collect::<Vec<_>>(), [Success, Success, Referral, Referral]);
+}
+
 /// Pages are disjoint, complete, of the size asked for, and the last one has no cookie.
 #[test]
 fn ten_thousand_entries_in_pages() {

@@ -50,6 +50,7 @@ fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) 
     let pin = reader.pin();
     let read_point = pin.read_point();
     if read_point.shard().has_referrals() {
+        // Whether an update is to be referred is looked at by the writer.
         return;
     }
     evaluator.cache.refresh(read_point);
@@ -79,13 +80,13 @@ fn carry_out(
     let ready = if has_room { &drafts.ready[..] } else { &[] };
     let (mut done, mut answered) = (0, 0);
     while done < updates.len() && !session.closing {
+        // There may be referral objects since the drafts were made: what is below them is not what it was.
+        let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());
         let mut spare = None;
-        let is_installed = ready.get(done).is_some_and(|ready| {
-            ready.as_ref().is_some_and(|ready| {
-                let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
-                spare = Some(stamp);
-                writer.install(ready, &mut drafts.bytes, stamp)
-            })
+        let is_installed = ready.is_some_and(|ready| {
+            let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
+            spare = Some(stamp);
+            writer.install(ready, &mut drafts.bytes, stamp)
         });
         if !is_installed {
             succeed(counters, &updates[answered..done], out);
