@@ -393,3 +393,43 @@ def test_other_addresses(server):
     line = here.process.stdout.readline().decode()
     assert line.startswith("ready ldap://[::1]:"), line
     assert "vendorName: Pando" in run("ldapsearch", "-x", "-H", line.split()[1], "-b", "", "-s", "base", "+").out
+
+
+# Faults that were mended
+
+
+def test_filters_with_unknown_classes_are_undefined(fresh):
+    connection = connect(fresh)
+    assert count(connection, "(!(objectClass=noSuchClass))") == 0
+    assert count(connection, "(!(objectClass=1.2.3.4.5))") == count(connection, "(objectClass=*)")
+
+
+def test_only_integers_are_incremented(fresh):
+    connection = connect(fresh)
+    connection.modify_s(ADA, [(3, "uidNumber", [b"2"])])
+    assert connection.compare_s(ADA, "uidNumber", b"1003")
+    with pytest.raises(ldap.CONSTRAINT_VIOLATION):
+        connection.modify_s(ADA, [(3, "employeeNumber", [b"1"])])
+
+
+def test_wide_filters(fresh):
+    connection = connect(fresh)
+    assert count(connection, "(|%s(uid=ada))" % "".join(f"(cn=x{n}*y*z)" for n in range(4000))) == 1
+    with pytest.raises(ldap.ADMINLIMIT_EXCEEDED):
+        count(connection, "(|%s)" % ("(uid=ada)" * 17000))
+
+
+def test_language_ranges(fresh):
+    connection = connect(fresh)
+    [(_, entry)] = connection.search_s(ADA, ldap.SCOPE_BASE, "(title;lang-de-=vorsitzende)", ["title;lang-de-"])
+    assert entry == {"title;lang-de": [b"Vorsitzende"]}
+    with pytest.raises(ldap.UNDEFINED_TYPE):
+        connection.modify_s(ADA, [(ldap.MOD_ADD, "title;lang-fr-", [b"x"])])
+
+
+def test_anonymous_clients_learn_of_no_entries(fresh):
+    connection = connect(fresh, who="")
+    for dn in (ADA, f"uid=none,{PEOPLE}", f"uid=none,{ADA}", f"dc=none,{SUFFIX}"):
+        with pytest.raises(ldap.INSUFFICIENT_ACCESS) as caught:
+            connection.search_s(dn, ldap.SCOPE_BASE)
+        assert "matched" not in caught.value.args[0]

@@ -35,11 +35,9 @@ const CLEAN_BYTES_MIN: u64 = 64 << 10;
 /// version is written before the old one is cleaned away.
 const RESERVE_SHARE: u64 = 8;
 const RESERVE_BYTES: u64 = 16 << 20;
-/// When memory is short, the cleaner leaves less and moves more.
+/// When memory is short, the cleaner leaves less, and moves up to so many bytes with every batch.
 const SLACK_SHORT_PERCENT: u64 = 5;
-const CLEAN_SHORT_FACTOR: u64 = 16;
-/// Bytes that it moves at once for a command that finds no room.
-const CLEAN_SHORT_BYTES: usize = 8 << 20;
+const CLEAN_SHORT_BYTES: u64 = 2 << 20;
 
 /// What a shard is made with. All of it is fixed for the shard's life.
 #[derive(Clone, Debug)]
@@ -523,15 +521,29 @@ impl<'s> Writer<'s> {
         state.garbage.collect(&shard.readers);
         let written = state.heap.appended - state.cleaned_at;
         if written >= CLEAN_BYTES_MIN {
-            let (slack, factor) = match self.bytes_used() > shard.settings.memory_bytes_max {
-                true => (SLACK_SHORT_PERCENT, CLEAN_SHORT_FACTOR),
-                false => (SLACK_PERCENT, CLEAN_FACTOR),
-            };
-            let state = &mut *self.state;
-            shard.heap.clean(&mut state.heap, &shard.readers, slack, (written * factor) as usize);
-            state.cleaned_at = state.heap.appended;
+            self.clean(written * CLEAN_FACTOR);
+            self.state.cleaned_at = self.state.heap.appended;
             self.measure();
+        } else if self.is_short() {
+            // Deletes write little, and are what makes room.
+            self.clean(0);
         }
+    }
+
+    /// Is little room left under the memory limit?
+    fn is_short(&self) -> bool {
+        let limit = self.shard.settings.memory_bytes_max;
+        self.bytes_used() > limit - limit / RESERVE_SHARE
+    }
+
+    /// Cleans until so many bytes were moved, more if memory is short.
+    fn clean(&mut self, budget: u64) {
+        let (slack, budget) = match self.is_short() {
+            true => (SLACK_SHORT_PERCENT, budget.max(CLEAN_SHORT_BYTES)),
+            false => (SLACK_PERCENT, budget),
+        };
+        let (heap, readers) = (&self.shard.heap, &self.shard.readers);
+        heap.clean(&mut self.state.heap, readers, slack, budget as usize);
     }
 
     /// Brings the memory report up to date.
@@ -564,10 +576,9 @@ impl<'s> Writer<'s> {
         let (shard, bytes) = (self.shard, bytes + self.reserved);
         let full = crate::Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         if self.bytes_used() + bytes as u64 > limit {
-            // What deletes left is not cleaned away before as much is written. Segments that this empties are free
-            // when no reader looks at them any more: for a later command, if not for this one.
-            let heap = &mut self.state.heap;
-            shard.heap.clean(heap, &shard.readers, SLACK_SHORT_PERCENT, CLEAN_SHORT_BYTES);
+            // Segments that this empties are free when no reader looks at them any more: for a later command, if not
+            // for this one.
+            self.clean(0);
             if self.bytes_used() + bytes as u64 > limit {
                 return Err(full);
             }
