@@ -19,10 +19,12 @@ use std::io;
 
 mod clean;
 mod draft;
+mod ids;
 mod open;
 mod sealed;
 
 pub(crate) use draft::{DRAFT_HEADER, Place, draft_header};
+use ids::Ids;
 pub(crate) use open::Bounds;
 pub(crate) use sealed::{Part, Sealed};
 
@@ -69,30 +71,6 @@ struct Account {
     run: u32,
     /// Which of all segments ever begun it is: a number is used again, this never.
     serial: u64,
-}
-
-/// Ids of one kind of object.
-struct Ids {
-    next: u32,
-    free: Vec<u32>,
-    max: u32,
-}
-
-impl Ids {
-    fn new(max: usize) -> Ids {
-        Ids { next: 1, free: vec![], max: max as u32 - 1 }
-    }
-
-    fn allocate(&mut self) -> Result<u32, HeapFull> {
-        if let Some(id) = self.free.pop() {
-            return Ok(id);
-        }
-        if self.next == self.max {
-            return Err(HeapFull);
-        }
-        self.next += 1;
-        Ok(self.next - 1)
-    }
 }
 
 /// The writer's side of the heap.
@@ -301,13 +279,13 @@ impl Heap {
     /// Forgets a removed entry that no reader can see any more. The id is free again.
     pub(crate) fn forget(&self, writer: &mut HeapWriter, id: u32) {
         self.forget_in(writer, &self.slots, id);
-        writer.ids.free.push(id);
+        writer.ids.free(id);
     }
 
     /// Forgets a removed node that no reader can see any more. The id is free again.
     pub(crate) fn forget_node(&self, writer: &mut HeapWriter, id: u32) {
         self.forget_in(writer, &self.node_slots, id);
-        writer.node_ids.free.push(id);
+        writer.node_ids.free(id);
     }
 
     fn forget_in(&self, writer: &mut HeapWriter, slots: &Words, id: u32) {
@@ -451,7 +429,7 @@ impl Heap {
 
     /// Ids of entries handed out are below this.
     pub(crate) fn ids_end(&self, writer: &HeapWriter) -> u32 {
-        writer.ids.next
+        writer.ids.end()
     }
 }
 
@@ -477,7 +455,7 @@ impl HeapWriter {
 
     /// Bytes of slots in use.
     pub(crate) fn bytes_slots(&self) -> u64 {
-        (u64::from(self.ids.next) + u64::from(self.node_ids.next)) * 8
+        (u64::from(self.ids.end()) + u64::from(self.node_ids.end())) * 8
     }
 }
 

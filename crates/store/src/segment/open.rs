@@ -7,7 +7,7 @@ use super::{
     Account, FIRST, Heap, HeapFull, HeapWriter, LONG, NODE, Part, REMOVED, SEGMENT, VERSION_BYTES, VERSIONED,
     u32_at, uint_at,
 };
-use crate::sync::{Ordering, Words, prefetch};
+use crate::sync::{Ordering, prefetch};
 
 /// Room that every segment leaves at its end, for reads that are wider than an object.
 const SPARE: usize = 16;
@@ -159,16 +159,6 @@ impl Heap {
         }
     }
 
-    /// Notes which ids are given and which are free: those of empty slots.
-    pub(crate) fn adopt_ids(&self, writer: &mut HeapWriter, ids_end: u32, nodes_end: u32) {
-        let free = |slots: &Words, end: u32| {
-            let is_free = |id: &u32| slots[*id as usize].load(Ordering::Relaxed) == 0;
-            (1..end).rev().filter(is_free).collect::<Vec<u32>>()
-        };
-        (writer.ids.next, writer.ids.free) = (ids_end, free(&self.slots, ids_end));
-        (writer.node_ids.next, writer.node_ids.free) = (nodes_end, free(&self.node_slots, nodes_end));
-    }
-
     /// Is there room for so many ids?
     pub(crate) fn has_ids(&self, ids_end: u32, nodes_end: u32) -> bool {
         (1..self.slots.len() as u64).contains(&u64::from(ids_end))
@@ -197,17 +187,17 @@ impl HeapWriter {
 
     /// Ids of nodes handed out are below this.
     pub(crate) fn nodes_end(&self) -> u32 {
-        self.node_ids.next
+        self.node_ids.end()
     }
 
     /// Ids of entries that are free.
     pub(crate) fn free_ids(&self) -> &[u32] {
-        &self.ids.free
+        self.ids.freed()
     }
 
     /// Ids of nodes that are free.
     pub(crate) fn free_node_ids(&self) -> &[u32] {
-        &self.node_ids.free
+        self.node_ids.freed()
     }
 }
 

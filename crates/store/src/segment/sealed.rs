@@ -69,7 +69,7 @@ impl Heap {
             let (serial, run, bytes) = (account.serial, account.run, account.used);
             parts.push(Part { number: number as u32, serial, run, bytes });
         }
-        let (ids_end, nodes_end) = (writer.ids.next, writer.node_ids.next);
+        let (ids_end, nodes_end) = (writer.ids.end(), writer.node_ids.end());
         Sealed { parts, by_number, ids_end, nodes_end, serial: writer.serial, filling }
     }
 
