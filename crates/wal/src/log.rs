@@ -4,7 +4,7 @@ use crate::error::{Poisoned, Refused};
 use crate::files::{Preparation, Prepared, Role, path};
 use crate::format::{FileHeader, Kind};
 use crate::place::Index;
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::state::{Health, State};
 use env::disk::Disk;
 use env::entropy::Entropy as _;
@@ -13,6 +13,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
+
+/// Until a file is tried again after the disk refused one.
+const FILES_RETRY: Duration = Duration::from_millis(500);
 
 /// A log that is open: many threads append, one [`crate::Writer`] writes.
 #[derive(Debug)]
@@ -82,6 +85,11 @@ impl Log {
         self.synced.store(index.0, Ordering::Release);
     }
 
+    /// When a record counts as safe.
+    pub fn mode(&self) -> Mode {
+        self.settings.mode
+    }
+
     /// Asks for a sync of what is appended by now, whatever the mode; [`Log::synced`] tells when it is done.
     pub fn request_sync(&self) {
         self.lock().sync_wanted = true;
@@ -139,6 +147,20 @@ impl Log {
         Some(Preparation { disk: self.disk.clone(), dir: self.dir.clone(), header, spare })
     }
 
+    /// Prepares files ahead of their use until the log is stopped or fails: the work of a thread of its own.
+    pub fn keep_files_ready(&self) {
+        let mut timeout = None;
+        while self.wait_for_files(timeout) {
+            let Some(preparation) = self.wanted() else {
+                timeout = None;
+                continue;
+            };
+            let outcome = preparation.run();
+            timeout = outcome.is_err().then_some(FILES_RETRY);
+            self.prepared(outcome);
+        }
+    }
+
     /// Takes the outcome of [`Preparation::run`]. After a failure appends are refused once the current file is full, and
     /// taken again after a preparation that succeeds.
     pub fn prepared(&self, outcome: io::Result<Prepared>) {
@@ -188,7 +210,7 @@ impl Log {
     }
 
     /// Tells the threads to end when everything is written.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.lock().stopping = true;
         self.work.notify_all();
         self.files.notify_all();

@@ -10,9 +10,6 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Milliseconds until a file is tried again after the disk refused one.
-const RETRY_MS: u64 = 500;
-
 /// What a log tells those who wait for it, on its own thread, after it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -46,7 +43,7 @@ impl Syncer {
         let outcome = Arc::new(Mutex::new(None));
         let files = {
             let log = log.clone();
-            PlainThread::spawn("log files", move || prepare_files(&log))?
+            PlainThread::spawn("log-files", move || log.keep_files_ready())?
         };
         let writer = {
             let outcome = outcome.clone();
@@ -103,17 +100,4 @@ fn write_blocks(
         Err(poisoned) => on_progress(Progress::Poisoned(poisoned.clone())),
     }
     ended
-}
-
-fn prepare_files(log: &Log) {
-    let mut timeout = None;
-    while log.wait_for_files(timeout) {
-        let Some(preparation) = log.wanted() else {
-            timeout = None;
-            continue;
-        };
-        let outcome = preparation.run();
-        timeout = outcome.is_err().then_some(Duration::from_millis(RETRY_MS));
-        log.prepared(outcome);
-    }
 }
