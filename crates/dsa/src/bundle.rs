@@ -10,6 +10,7 @@ pub(crate) use self::update::Drafts;
 use crate::access::Rights;
 use crate::dispatch::{self, ControlError, Reading, Requested};
 use crate::engine::Dsa;
+use crate::identity::Identity;
 use crate::monitor::{Counters, count};
 use crate::op;
 use crate::op::search::{Around, again};
@@ -31,7 +32,7 @@ pub(crate) fn run(
     input: &[u8],
     out: &mut Vec<u8>,
 ) -> (usize, usize) {
-    if session.is_in_message() {
+    if session.is_in_message() || session.waits {
         return (0, input.len());
     }
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
@@ -49,6 +50,36 @@ struct Parts<'w> {
     now: Now,
     /// Commit sequence at which the group's hints were worked out.
     hinted_at: Option<u64>,
+}
+
+impl Parts<'_> {
+    /// Asks for the memory that a group will look at.
+    #[inline]
+    fn look_ahead(&mut self, rights: Rights, group: &mut Group<'_>) {
+        let pin = self.reader.pin();
+        let read_point = pin.read_point();
+        self.scratch.evaluator.cache.refresh(read_point);
+        self.scratch.keys.clear();
+        self.hinted_at = Some(read_point.sequence());
+        group::prefetch(read_point, rights, self.scratch, group);
+    }
+}
+
+/// Carries out updates that were logged, all of one identity.
+pub(crate) fn apply(worker: &mut Worker, identity: &Identity, messages: &[u8], out: &mut Vec<u8>) {
+    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None };
+    let mut group = Group::new();
+    let mut at = 0;
+    loop {
+        group.clear();
+        (at, _) = group::gather(messages, at, &mut group);
+        if group.is_empty() {
+            return;
+        }
+        parts.look_ahead(identity.rights, &mut group);
+        update::apply(identity, &mut parts, &group, out);
+    }
 }
 
 fn run_groups(
@@ -71,36 +102,43 @@ fn run_groups(
             // A half-written answer must be finished before the rest is looked at, and a long one be sent.
             consumed = group[done - 1].end;
         }
-        if session.is_in_message() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+        if session.is_in_message() || session.waits || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+            update::hand_over(session, parts.dsa.journal.get());
             return (consumed, input.len() - consumed);
         }
     }
+    update::hand_over(session, parts.dsa.journal.get());
     (consumed, needed)
 }
 
-/// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer.
+/// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer or the session
+/// waits for its updates; at least one.
 fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
     if group.iter().any(Pending::asks_for_monitor) {
         parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
     }
+    let is_logged = parts.dsa.journal.get().is_some();
+    if !(is_logged && group.iter().all(Pending::is_update)) {
+        parts.look_ahead(session.identity.rights, group);
+    }
     let mut next = 0;
-    let mut is_first = true;
     while next < group.len() && !session.closing {
-        if group[next].is_update() && !is_first {
-            // A session sees its own updates: they are published when this returns.
-            let updates = group[next..].iter().take_while(|pending| pending.is_update()).count();
+        let updates = group[next..].iter().take_while(|pending| pending.is_update()).count();
+        if updates > 0 {
+            // A session sees its own updates: they are published when this returns, or it waits until they are.
             next += update::run(session, parts, &group[next..next + updates], out);
+        }
+        if !session.updates.is_empty() {
+            if next < group.len() {
+                update::hand_over(session, parts.dsa.journal.get());
+                return next;
+            }
             continue;
         }
         let Parts { dsa, reader, system_reader, scratch, counters, now, hinted_at, .. } = parts;
         let pin = reader.pin();
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
-        if std::mem::take(&mut is_first) {
-            scratch.keys.clear();
-            *hinted_at = Some(read_point.sequence());
-            group::prefetch(read_point, session.identity.rights, scratch, group);
-        }
         let hints_hold = hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
@@ -270,6 +308,20 @@ fn refuse_controls(message: &Message<'_>, error: ControlError<'_>, out: &mut Vec
 /// Answers a message that could not be decoded, or ends the session with a Notice of Disconnection.
 #[cold]
 fn refuse_malformed(session: &mut Session, error: &DecodeError, out: &mut Vec<u8>) {
+    if answer_malformed(error, out) {
+        return;
+    }
+    // Whatever else it says, a client that unbinds leaves.
+    if error.op_tag == Some(tag::UNBIND) {
+        return op::unbind::run(session);
+    }
+    notice_of_disconnection::encode(out, ResultCode::ProtocolError, error.reason);
+    session.closing = true;
+}
+
+/// Answers a message that could not be decoded, if an answer is due and its beginning told to what.
+#[cold]
+fn answer_malformed(error: &DecodeError, out: &mut Vec<u8>) -> bool {
     match error.answerable() {
         Some((id, Some(response))) => {
             let text = format!("{} (byte {} of the message)", error.reason, error.offset);
@@ -278,13 +330,9 @@ fn refuse_malformed(session: &mut Session, error: &DecodeError, out: &mut Vec<u8
                 _ => ResultCode::ProtocolError,
             };
             encode_result(out, id, response, code, b"", &text, &[]);
+            true
         }
-        // Whatever else it says, the client leaves.
-        Some((_, None)) if error.op_tag == Some(tag::UNBIND) => op::unbind::run(session),
-        Some((_, None)) => {}
-        None => {
-            notice_of_disconnection::encode(out, ResultCode::ProtocolError, error.reason);
-            session.closing = true;
-        }
+        Some((_, None)) => error.op_tag != Some(tag::UNBIND),
+        None => false,
     }
 }

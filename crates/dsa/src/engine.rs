@@ -3,10 +3,11 @@
 use crate::access::{Anonymous, Rights, Rules};
 use crate::config::Config;
 use crate::identity::Identity;
+use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::system::System;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::Shard;
 
 /// A directory that can be asked.
@@ -19,6 +20,8 @@ pub struct Dsa {
     pub(crate) monitor: Monitor,
     /// Normal form of the root DN.
     pub(crate) root_key: Option<Vec<u8>>,
+    /// Where updates go, if they are to be durable; else they are applied where they come in.
+    pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }
 
 impl Dsa {
@@ -27,6 +30,15 @@ impl Dsa {
     /// # Errors
     /// When memory cannot be reserved or the configuration does not fit the schema.
     pub fn new(config: Config, schema: Arc<schema::Schema>) -> io::Result<Arc<Dsa>> {
+        Dsa::over(Shard::create(config.store.clone(), schema)?, config)
+    }
+
+    /// An agent over a directory that is there.
+    ///
+    /// # Errors
+    /// As [`Dsa::new`].
+    pub fn over(shard: Arc<Shard>, config: Config) -> io::Result<Arc<Dsa>> {
+        let schema = Arc::clone(shard.schema());
         let root_key = match &config.root_dn {
             None => None,
             Some(dn) => {
@@ -38,15 +50,30 @@ impl Dsa {
                 Some(key)
             }
         };
-        let shard = Shard::create(config.store.clone(), Arc::clone(&schema))?;
         let system = System::create(&config, &schema)?;
         let rules = Rules::new(&schema);
-        Ok(Arc::new(Dsa { shard, rules, system, monitor: Monitor::default(), root_key, config }))
+        Ok(Arc::new(Dsa {
+            shard,
+            rules,
+            system,
+            monitor: Monitor::default(),
+            root_key,
+            config,
+            journal: OnceLock::new(),
+        }))
     }
 
     /// The shard that holds the directory.
     pub fn shard(&self) -> &Arc<Shard> {
         &self.shard
+    }
+
+    /// Sends all updates of sessions to a journal from now on.
+    ///
+    /// # Panics
+    /// If there is one already.
+    pub fn journal_to(&self, journal: Arc<dyn Journal>) {
+        assert!(self.journal.set(journal).is_ok(), "a directory has one journal");
     }
 
     /// The configuration.

@@ -2,12 +2,14 @@
 //! No sockets, no clock, no thread of its own: bytes and the time go in, bytes come out.
 
 pub mod access;
+mod applier;
 mod bundle;
 pub mod config;
 mod dispatch;
 mod engine;
 mod entry_writer;
 mod identity;
+pub mod journal;
 pub mod monitor;
 mod monitor_entries;
 mod op;
@@ -23,6 +25,7 @@ mod system;
 mod worker;
 
 pub use access::Anonymous;
+pub use applier::{Applier, ApplyError};
 pub use config::Config;
 pub use engine::Dsa;
 pub use identity::Identity;

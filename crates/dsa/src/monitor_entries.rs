@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::engine::Dsa;
+use crate::journal::Figures;
 use crate::monitor::{Counters, OPERATIONS};
 use crate::system::put;
 use env::clock::Now;
@@ -27,6 +28,8 @@ pub(crate) enum Measure {
     Number(fn(&Dsa, Now) -> u64),
     /// Unix time in milliseconds, shown as generalized time.
     Time(fn(&Dsa, Now) -> u64),
+    /// Any text.
+    Text(fn(&Dsa) -> String),
 }
 
 impl Measure {
@@ -36,6 +39,7 @@ impl Measure {
             Measure::Initiated(kind) => initiated(dsa, kind).to_string(),
             Measure::Completed(kind) => completed(dsa, kind).to_string(),
             Measure::Number(number) => number(dsa, now).to_string(),
+            Measure::Text(text) => text(dsa),
             Measure::Time(unix_ms) => {
                 let mut text = Vec::new();
                 write_generalized_time(unix_ms(dsa, now), &mut text);
@@ -101,6 +105,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(time());
     items.extend(waiters());
     items.extend(memory());
+    items.extend(log());
     items
 }
 
@@ -219,7 +224,7 @@ fn memory() -> [Item; 12] {
             env::host::resident_bytes().unwrap_or(0)
         }),
         counter("cn=Limit,cn=Memory", "Beyond which the directory may not grow", |dsa, _| {
-            dsa.config.store.memory_bytes_max
+            dsa.journal.get().map_or(dsa.config.store.memory_bytes_max, |j| j.figures().memory_bytes_max)
         }),
         counter("cn=Total,cn=Memory", "Of the directory", |dsa, _| dsa.shard.memory().total()),
         counter("cn=Segments,cn=Memory", "Segments of entries and values", |dsa, _| {
@@ -235,6 +240,40 @@ fn memory() -> [Item; 12] {
             dsa.shard.memory().moved
         }),
     ]
+}
+
+/// Without a log the mode says so and all numbers are 0.
+fn log() -> [Item; 8] {
+    [
+        container("cn=Log", "What makes writes last"),
+        Item {
+            name: "cn=Mode,cn=Log".to_owned(),
+            class: "monitoredObject",
+            description: "When a write counts as done",
+            measures: vec![(
+                "monitoredInfo",
+                Measure::Text(|dsa| match dsa.journal.get() {
+                    Some(journal) => journal.figures().mode,
+                    None => "memory".to_owned(),
+                }),
+            )],
+        },
+        counter("cn=Safe,cn=Log", "Last record that is as safe as the mode promises", |dsa, _| {
+            figures(dsa).safe
+        }),
+        counter("cn=Synced,cn=Log", "Last record that outlives power loss", |dsa, _| figures(dsa).synced),
+        counter("cn=Applied,cn=Log", "Last record that searches see", |dsa, _| figures(dsa).applied),
+        counter("cn=Bytes,cn=Log", "Bytes of log that a start would read", |dsa, _| figures(dsa).log_bytes),
+        counter("cn=Snapshot,cn=Log", "Last record that the snapshot holds", |dsa, _| figures(dsa).snapshot),
+        counter("cn=SnapshotAge,cn=Log", "Seconds since it was made, or since the start", |dsa, now| {
+            let since = figures(dsa).snapshot_ms.max(dsa.config.started_ms);
+            now.wall_ms.saturating_sub(since) / 1000
+        }),
+    ]
+}
+
+fn figures(dsa: &Dsa) -> Figures {
+    dsa.journal.get().map_or_else(Figures::default, |journal| journal.figures())
 }
 
 fn container(name: &str, description: &'static str) -> Item {

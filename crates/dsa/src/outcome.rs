@@ -66,6 +66,7 @@ pub(crate) fn refuse_write(
         let text = format!("{} is kept by the server and cannot be changed", crate::system::described(dn));
         return say(out, id, response_tag, ResultCode::UnwillingToPerform, &text);
     }
+    writing.scratch.lacked_memory |= matches!(refused, Refused::MemoryLimit { .. });
     // What a thread remembers is about what was published; this batch is not yet.
     refuse(out, id, response_tag, refused, writing.writer.view(), &mut DnCache::default());
 }

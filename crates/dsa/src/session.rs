@@ -2,6 +2,7 @@
 
 use crate::bundle;
 use crate::identity::Identity;
+use crate::journal::Reply;
 use crate::monitor::count;
 use crate::op::search::Underway;
 use crate::worker::Worker;
@@ -9,6 +10,8 @@ use model::ResultCode;
 use model::limits::SESSION_OUT_BYTES_MAX;
 use proto::ext::notice_of_disconnection;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 /// What a session wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub enum State {
     Idle,
     /// To go on with what it has: call [`Session::step`], even without input.
     Busy,
+    /// For its updates to be durable and applied: call [`Session::poll_updates`]. It takes no input before.
+    Waiting,
     /// The end: what it wrote is to be sent, then the connection closed.
     Close,
 }
@@ -43,6 +48,13 @@ pub struct Session {
     /// Of them, those that the thread's counters know of.
     underway_counted: usize,
     pub(crate) closing: bool,
+    /// Updates that will be logged together, and how many of them are adds.
+    pub(crate) updates: Vec<u8>,
+    pub(crate) adds: usize,
+    /// Its updates are on their way through the log.
+    pub(crate) waits: bool,
+    /// Where their answers come, once there were any.
+    pub(crate) reply: Option<Arc<Reply>>,
 }
 
 impl Session {
@@ -54,6 +66,10 @@ impl Session {
             underway: VecDeque::new(),
             underway_counted: 0,
             closing: false,
+            updates: Vec::new(),
+            adds: 0,
+            waits: false,
+            reply: None,
         }
     }
 
@@ -90,6 +106,22 @@ impl Session {
         self.state()
     }
 
+    /// Appends the answers to the updates that it waits for, once they are durable and applied.
+    pub fn poll_updates(
+        &mut self,
+        worker: &mut Worker,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<State> {
+        let before = out.len();
+        if let Some(reply) = self.reply.as_ref().filter(|_| self.waits) {
+            ready!(reply.poll(cx, out));
+            self.waits = false;
+            count(&worker.counters.bytes_out, (out.len() - before) as u64);
+        }
+        Poll::Ready(self.state())
+    }
+
     /// Appends a Notice of Disconnection: the server ends the session on its own account.
     pub fn shutdown(&mut self, out: &mut Vec<u8>) {
         if !self.closing && !self.is_in_message() {
@@ -123,6 +155,7 @@ impl Session {
     fn state(&self) -> State {
         match (self.closing, self.underway.is_empty()) {
             (true, _) => State::Close,
+            _ if self.waits => State::Waiting,
             (false, true) => State::Idle,
             (false, false) => State::Busy,
         }

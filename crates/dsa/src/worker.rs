@@ -35,6 +35,8 @@ pub(crate) struct Scratch {
     pub(crate) recent: Recent,
     pub(crate) drafts: Drafts,
     pub(crate) entry: Entry,
+    /// An update was refused for want of memory.
+    pub(crate) lacked_memory: bool,
 }
 
 impl Scratch {
@@ -70,6 +72,7 @@ impl Worker {
                 recent: Recent::default(),
                 drafts: Drafts::default(),
                 entry: Entry::new(),
+                lacked_memory: false,
             },
             counters: dsa.monitor.register(),
             now: Now::default(),

@@ -5,6 +5,7 @@ use dsa::{Dsa, Session};
 use env::clock::Now;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 impl Engine for Dsa {
     type Worker = dsa::Worker;
@@ -34,6 +35,15 @@ impl Worker for dsa::Worker {
         session.step(self, out).into()
     }
 
+    fn poll_updates(
+        &mut self,
+        session: &mut Session,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<State> {
+        session.poll_updates(self, cx, out).map(State::from)
+    }
+
     fn shutdown(&mut self, session: &mut Session, out: &mut Vec<u8>) {
         session.shutdown(out);
     }
@@ -48,6 +58,7 @@ impl From<dsa::State> for State {
         match state {
             dsa::State::Idle => State::Idle,
             dsa::State::Busy => State::Busy,
+            dsa::State::Waiting => State::Waiting,
             dsa::State::Close => State::Close,
         }
     }

@@ -108,6 +108,15 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             if self.state == State::Close {
                 return Poll::Ready(Turn::Close);
             }
+            if self.state == State::Waiting {
+                if self.poll_updates(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                if self.send(cx).is_err() {
+                    return Poll::Ready(Turn::Abort);
+                }
+                continue;
+            }
             let Ok(input) = self.receive(cx) else { return Poll::Ready(Turn::Abort) };
             self.ended |= input == Input::End;
             if !matches!(input, Input::Some(_)) && !self.go_on() {
@@ -120,6 +129,15 @@ impl<W: Worker, S: Stream> Connection<W, S> {
                 return Poll::Ready(Turn::Yield);
             }
         }
+    }
+
+    /// Takes the answers to updates that the session waits for.
+    fn poll_updates(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let shared = self.shared.clone();
+        let scratch = &mut *shared.scratch.borrow_mut();
+        scratch.reset_out();
+        self.state = ready!(scratch.worker.poll_updates(&mut self.session, cx, &mut scratch.out));
+        Poll::Ready(())
     }
 
     /// Whether nothing may be done before the client took some of its answers.
@@ -212,7 +230,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         self.held.drain(..feed.consumed);
         self.on_fed(feed);
         // A session that neither takes the rest nor has anything under way waits for more input, whatever it says.
-        self.held_back &= feed.consumed != 0 || self.state == State::Busy;
+        self.held_back &= feed.consumed != 0 || matches!(self.state, State::Busy | State::Waiting);
     }
 
     fn on_fed(&mut self, feed: Feed) {

@@ -3,6 +3,7 @@
 use env::clock::Now;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// What a session wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub enum State {
     Idle,
     /// To go on with what it has: call `step`, even without input.
     Busy,
+    /// For its updates to be durable: call `poll_updates`. It takes no input before.
+    Waiting,
     /// The end: what it wrote is to be sent, then the connection closed.
     Close,
 }
@@ -52,6 +55,18 @@ pub trait Worker: 'static {
 
     /// Goes on with what is under way; returns when `out` has enough for one write.
     fn step(&mut self, session: &mut Self::Session, out: &mut Vec<u8>) -> State;
+
+    /// Appends the answers to the updates that a session waits for, once they are durable. Only for sessions that said
+    /// they are waiting.
+    fn poll_updates(
+        &mut self,
+        session: &mut Self::Session,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<State> {
+        let _ = (session, cx, out);
+        unreachable!("these sessions never wait")
+    }
 
     /// Appends a Notice of Disconnection (RFC 4511 section 4.4.1): the server ends the session on its own account.
     fn shutdown(&mut self, session: &mut Self::Session, out: &mut Vec<u8>);

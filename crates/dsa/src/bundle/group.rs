@@ -44,6 +44,11 @@ pub(crate) enum Hint {
 pub(super) type Group<'a> = SmallVec<[Pending<'a>; GROUP_UPDATES]>;
 
 impl<'a> Pending<'a> {
+    /// The whole message.
+    pub(super) fn frame(&self) -> &'a [u8] {
+        self.frame
+    }
+
     /// Decodes it.
     pub(super) fn decode(&self) -> Result<Message<'a>, DecodeError> {
         frame(self.frame)?;
@@ -55,6 +60,10 @@ impl<'a> Pending<'a> {
     pub(super) fn is_update(&self) -> bool {
         let op_tag = self.outline.as_ref().map(|outline| outline.op_tag);
         matches!(op_tag, Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN))
+    }
+
+    pub(super) fn is_add(&self) -> bool {
+        self.outline.as_ref().is_some_and(|outline| outline.op_tag == tag::ADD)
     }
 
     /// Figures are brought up to date before a read point is taken, so that the one who asks sees them.

@@ -2,9 +2,10 @@
 //! taken is done before, for other threads wait for it.
 
 use super::group::{Hint, Pending};
-use super::{MODIFIES, Parts, count_operation, refuse_controls, refuse_malformed};
+use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_controls, refuse_malformed};
 use crate::dispatch::{self, Writing};
 use crate::identity::Identity;
+use crate::journal::{Journal, UPDATES_BYTES_SOFT_MAX, Updates};
 use crate::monitor::{Counters, count};
 use crate::op;
 use crate::outcome;
@@ -14,6 +15,7 @@ use crate::worker::Scratch;
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::tag;
+use std::sync::Arc;
 use store::{Known, Ready, Stamp};
 
 /// Updates of a batch that are ready to be installed, with what they are made of.
@@ -24,7 +26,8 @@ pub(crate) struct Drafts {
     bytes: Vec<u8>,
 }
 
-/// Runs updates that follow each other, as one batch. Returns how many were run: all, unless the session ended.
+/// Runs updates that follow each other, as one batch, or collects them for the journal. Returns how many were run or
+/// collected: all, unless the session ended or has collected enough.
 pub(super) fn run(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -34,11 +37,40 @@ pub(super) fn run(
     if !parts.dsa.rules.may_write(session.identity.rights) {
         return refuse_all(session, parts.counters, updates, out);
     }
+    if parts.dsa.journal.get().is_some() {
+        return collect(session, updates);
+    }
+    apply(&session.identity, parts, updates, out);
+    updates.len()
+}
+
+/// Applies updates of one identity that follow each other, as one batch.
+pub(super) fn apply(identity: &Identity, parts: &mut Parts<'_>, updates: &[Pending<'_>], out: &mut Vec<u8>) {
     let mut drafts = std::mem::take(&mut parts.scratch.drafts);
     prepare(parts, updates, &mut drafts);
-    let done = carry_out(session, parts, updates, &mut drafts, out);
+    carry_out(identity, parts, updates, &mut drafts, out);
     parts.scratch.drafts = drafts;
-    done
+}
+
+/// Puts updates with those that will be logged together.
+fn collect(session: &mut Session, updates: &[Pending<'_>]) -> usize {
+    let mut count = 0;
+    while count < updates.len() && session.updates.len() < UPDATES_BYTES_SOFT_MAX {
+        session.updates.extend_from_slice(updates[count].frame());
+        session.adds += usize::from(updates[count].is_add());
+        count += 1;
+    }
+    count
+}
+
+/// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
+pub(super) fn hand_over(session: &mut Session, journal: Option<&Arc<dyn Journal>>) {
+    let Some(journal) = journal.filter(|_| !session.updates.is_empty()) else { return };
+    let reply = Arc::clone(session.reply.get_or_insert_default());
+    let messages = std::mem::replace(&mut session.updates, reply.buffer());
+    let adds = std::mem::take(&mut session.adds);
+    session.waits = true;
+    journal.submit(Updates::new(messages, adds, session.identity.clone(), reply));
 }
 
 /// Drafts what can be drafted at a read point.
@@ -65,21 +97,21 @@ fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) 
 
 /// Takes the writer's role, runs the updates in order, publishes.
 fn carry_out(
-    session: &mut Session,
+    identity: &Identity,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     drafts: &mut Drafts,
     out: &mut Vec<u8>,
-) -> usize {
+) {
     let Parts { dsa, scratch, counters, now, hinted_at, .. } = parts;
     let keys = std::mem::take(&mut scratch.keys);
     let mut writer = dsa.shard.writer();
-    let actor = writer.name(&session.identity.dn);
+    let actor = writer.name(&identity.dn);
     // Without room for all of them each is looked at alone.
     let has_room = !drafts.bytes.is_empty() && writer.reserve(&drafts.bytes).is_ok();
     let ready = if has_room { &drafts.ready[..] } else { &[] };
     let (mut done, mut answered) = (0, 0);
-    while done < updates.len() && !session.closing {
+    while done < updates.len() {
         // There may be referral objects since the drafts were made: what is below them is not what it was.
         let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());
         let mut spare = None;
@@ -92,7 +124,6 @@ fn carry_out(
             succeed(counters, &updates[answered..done], out);
             answered = done + 1;
             let known = known(&updates[done], &keys, *hinted_at);
-            let identity = &session.identity;
             let mut writing =
                 Writing { dsa, writer: &mut writer, scratch, now: *now, identity, actor, spare, known };
             match updates[done].decode() {
@@ -100,7 +131,8 @@ fn carry_out(
                     count_operation(counters, &message.request);
                     run_update(&mut writing, &message, out);
                 }
-                Err(error) => refuse_malformed(session, &error, out),
+                // It has an outline, so it can be answered.
+                Err(error) => _ = answer_malformed(&error, out),
             }
         }
         done += 1;
@@ -108,7 +140,6 @@ fn carry_out(
     writer.publish();
     scratch.keys = keys;
     succeed(counters, &updates[answered..done], out);
-    done
 }
 
 fn known<'k>(update: &Pending<'_>, keys: &'k [u8], hinted_at: Option<u64>) -> Option<Known<'k>> {

@@ -13,6 +13,7 @@ use proto::op::modify::{Changes, change_list};
 use proto::op::{Add, Authentication, Bind, Compare, Extended, Modify, ModifyDn, ModifyKind, Search};
 use proto::{Reply, Request, Response, filter_string};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 use store::{IndexSettings, Settings};
 
 pub const ROOT_DN: &str = "cn=admin,dc=example";
@@ -188,6 +189,8 @@ pub struct Client {
     pub worker: Worker,
     pub session: Session,
     pub now: Now,
+    /// Carries out what sessions handed over to the journal, if there is one.
+    pub commit: Option<Box<dyn FnMut()>>,
     next_id: i32,
 }
 
@@ -203,7 +206,7 @@ impl Client {
         let mut worker = Worker::new(dsa).expect("there are few readers");
         worker.tick(START);
         let session = Session::new(&mut worker);
-        Client { dsa: Arc::clone(dsa), worker, session, now: START, next_id: 1 }
+        Client { dsa: Arc::clone(dsa), worker, session, now: START, commit: None, next_id: 1 }
     }
 
     /// Bound as the root DN, over a small tree: `dc=example`, `ou=people`, `ou=groups`, and the people ada (password
@@ -267,6 +270,12 @@ impl Client {
             let mut state = feed.state;
             if state == State::Busy {
                 state = self.session.step(&mut self.worker, &mut out);
+                all.append(&mut out);
+            } else if state == State::Waiting {
+                self.commit.as_mut().expect("only with a journal a session waits")();
+                let cx = &mut Context::from_waker(Waker::noop());
+                let polled = self.session.poll_updates(&mut self.worker, cx, &mut out);
+                assert!(polled.is_ready(), "what was handed over was answered");
                 all.append(&mut out);
             } else if feed.consumed == 0 || at == input.len() {
                 return (all, state);

@@ -1,0 +1,72 @@
+//! Carries out the commands of the log, in order: the only one who changes a directory that is logged.
+
+use crate::access::Rights;
+use crate::bundle;
+use crate::engine::Dsa;
+use crate::identity::Identity;
+use crate::journal::Command;
+use crate::worker::Worker;
+use env::clock::Now;
+use std::fmt;
+use std::sync::Arc;
+
+/// The one who carries out commands.
+pub struct Applier {
+    worker: Worker,
+    /// Who gave the last command.
+    identity: Identity,
+}
+
+/// Why a command cannot be carried out as it was, or will be, at another time: the directory must not be used on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplyError {
+    /// It brings an id that another entry has, or that there is no room for.
+    Id(u32),
+    /// An update was refused because memory ran out. How much there is differs from start to start, so that is no
+    /// outcome that a log can rely on.
+    Memory,
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApplyError::Id(id) => write!(f, "it adds an entry with the id {id}, which cannot be"),
+            ApplyError::Memory => f.write_str("memory ran out: allow the directory more"),
+        }
+    }
+}
+
+impl std::error::Error for ApplyError {}
+
+impl Applier {
+    /// For a directory; `None` when there are too many readers of it.
+    pub fn new(dsa: &Arc<Dsa>) -> Option<Applier> {
+        // Whoever may not write is refused before anything is logged.
+        Some(Applier { worker: Worker::new(dsa)?, identity: Identity::anonymous(Rights::Root) })
+    }
+
+    /// Carries a command out, makes it visible and appends the answers to its updates. The outcome depends on nothing but
+    /// the directory and the command.
+    ///
+    /// # Errors
+    /// See [`ApplyError`]: what was done of it counts for nothing.
+    pub fn apply(&mut self, command: &Command<'_>, answers: &mut Vec<u8>) -> Result<(), ApplyError> {
+        self.worker.tick(Now { wall_ms: command.wall_ms, monotonic_ns: 0 });
+        if self.identity.dn != command.actor {
+            self.identity.dn.clear();
+            self.identity.dn.extend_from_slice(command.actor);
+        }
+        let shard = Arc::clone(self.worker.dsa.shard());
+        if !command.ids.is_empty() {
+            shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
+        }
+        bundle::apply(&mut self.worker, &self.identity, command.messages, answers);
+        if !command.ids.is_empty() {
+            shard.writer().end_given_ids();
+        }
+        match std::mem::take(&mut self.worker.scratch.lacked_memory) {
+            true => Err(ApplyError::Memory),
+            false => Ok(()),
+        }
+    }
+}

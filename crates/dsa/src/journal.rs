@@ -1,0 +1,318 @@
+//! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
+//! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
+
+use crate::identity::Identity;
+use model::ResultCode;
+use proto::outline::Outline;
+use proto::{frame, message::Frame, result::encode_result, tag};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// Bytes of updates that one session hands over at a time.
+pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
+
+/// Where a session's updates go. What it took is applied in the order in which it was taken.
+pub trait Journal: Send + Sync {
+    /// Takes updates. Must not block; [`Updates::refuse`] answers what cannot be taken.
+    fn submit(&self, updates: Updates);
+
+    /// How it fares.
+    fn figures(&self) -> Figures;
+}
+
+/// What a journal tells of itself. Positions are numbers of records, from 1 on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// The sync mode, as it is configured.
+    pub mode: String,
+    /// Last record that is as safe as the mode promises.
+    pub safe: u64,
+    /// Last record that outlives power loss.
+    pub synced: u64,
+    /// Last record that was carried out.
+    pub applied: u64,
+    /// Bytes that a start would have to read of it.
+    pub log_bytes: u64,
+    /// Last record that the snapshot holds.
+    pub snapshot: u64,
+    /// Unix time in milliseconds at which it was made; 0 without one, or if that was before the start.
+    pub snapshot_ms: u64,
+    /// Bytes of memory from which on adds are refused.
+    pub memory_bytes_max: u64,
+}
+
+/// Neighbouring updates of one session, on their way through the log. Dropped without an answer, they count as refused:
+/// the session must never wait for ever.
+#[derive(Debug)]
+pub struct Updates {
+    /// Whole LDAPMessages with update operations, regular in outline.
+    messages: Vec<u8>,
+    adds: usize,
+    /// For the entries that they add.
+    ids: Vec<u32>,
+    identity: Identity,
+    reply: Arc<Reply>,
+    answered: bool,
+}
+
+/// Where a session gets its answers.
+#[derive(Debug, Default)]
+pub(crate) struct Reply(Mutex<Slot>);
+
+#[derive(Debug, Default)]
+struct Slot {
+    answers: Option<Vec<u8>>,
+    /// The buffers of the last updates and of their answers, to be used again.
+    buffer: Vec<u8>,
+    spare: Vec<u8>,
+    waker: Option<Waker>,
+}
+
+impl Reply {
+    fn slot(&self) -> std::sync::MutexGuard<'_, Slot> {
+        // A slot is whole after every statement, so one who panicked left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends the answers to `out`, when they are there.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<()> {
+        let mut slot = self.slot();
+        match slot.answers.take() {
+            Some(mut answers) => {
+                out.extend_from_slice(&answers);
+                answers.clear();
+                slot.spare = answers;
+                Poll::Ready(())
+            }
+            None => {
+                slot.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// An empty buffer for the next updates.
+    pub(crate) fn buffer(&self) -> Vec<u8> {
+        std::mem::take(&mut self.slot().buffer)
+    }
+
+    fn answer(&self, answers: Vec<u8>, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let mut slot = self.slot();
+        slot.answers = Some(answers);
+        slot.buffer = buffer;
+        if let Some(waker) = slot.waker.take() {
+            drop(slot);
+            waker.wake();
+        }
+    }
+}
+
+impl Updates {
+    /// Of the messages, `adds` add entries.
+    pub(crate) fn new(messages: Vec<u8>, adds: usize, identity: Identity, reply: Arc<Reply>) -> Updates {
+        debug_assert_eq!(self::adds(&messages), adds, "they are counted");
+        Updates { messages, adds, ids: Vec::new(), identity, reply, answered: false }
+    }
+
+    /// Who asks.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The command that they are in the log, given at a time.
+    pub fn command(&self, wall_ms: u64) -> Command<'_> {
+        let ids = Cow::Borrowed(&self.ids[..]);
+        Command { wall_ms, actor: &self.identity.dn, ids, messages: &self.messages }
+    }
+
+    /// Ids for the entries that they add: to be filled with [`Updates::adds`] of them before the command is made.
+    pub fn ids(&mut self) -> &mut Vec<u32> {
+        &mut self.ids
+    }
+
+    /// Number of updates.
+    pub fn count(&self) -> usize {
+        messages(&self.messages).count()
+    }
+
+    /// Number of entries that they may add.
+    pub fn adds(&self) -> usize {
+        self.adds
+    }
+
+    /// An empty buffer for the answers.
+    pub fn answers_buffer(&self) -> Vec<u8> {
+        std::mem::take(&mut self.reply.slot().spare)
+    }
+
+    /// Are all of them deletes?
+    pub fn are_deletes(&self) -> bool {
+        messages(&self.messages).all(|message| is(message, tag::DELETE))
+    }
+
+    /// Tells the session what became of them.
+    pub fn answer(mut self, answers: Vec<u8>) {
+        self.answered = true;
+        self.reply.answer(answers, std::mem::take(&mut self.messages));
+    }
+
+    /// Answers each of them with a code and a text.
+    pub fn refuse(mut self, code: ResultCode, text: &str) {
+        self.refuse_all(code, text);
+    }
+
+    fn refuse_all(&mut self, code: ResultCode, text: &str) {
+        self.answered = true;
+        let mut answers = Vec::new();
+        for message in messages(&self.messages) {
+            if let Some(outline) = Outline::of(message)
+                && let Some(response) = tag::response_to(outline.op_tag)
+            {
+                encode_result(&mut answers, outline.id, response, code, b"", text, &[]);
+            }
+        }
+        self.reply.answer(answers, std::mem::take(&mut self.messages));
+    }
+}
+
+impl Drop for Updates {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.refuse_all(ResultCode::Unavailable, OUTCOME_UNKNOWN);
+        }
+    }
+}
+
+/// What is said of updates that may or may not survive.
+pub const OUTCOME_UNKNOWN: &str = "the log failed while this was being written: the outcome is unknown";
+
+/// A record of the log: updates of one identity. Carried out on the same directory, it always has the same outcome: its
+/// CSNs follow from the time in it and from those before, and new entries take their ids from it.
+///
+/// ```text
+/// u64 time | u32 length of the actor's DN | u32 number of ids | the DN | u32 each id | LDAPMessages
+/// ```
+///
+/// Numbers are little-endian, the time is in milliseconds since 1970. There are as many ids as adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command<'a> {
+    /// When it was given, in milliseconds since 1970.
+    pub wall_ms: u64,
+    /// DN of who gave it.
+    pub actor: &'a [u8],
+    /// Ids for the entries that it may add.
+    pub ids: Cow<'a, [u32]>,
+    /// Whole LDAPMessages.
+    pub messages: &'a [u8],
+}
+
+const FIXED: usize = 16;
+
+impl<'a> Command<'a> {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with it.
+    pub fn decode(record: &'a [u8]) -> Result<Command<'a>, String> {
+        let number = |at: usize| {
+            let bytes = record.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
+            bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or("a command is shorter than its fixed part")
+        };
+        let wall_ms = u64::from(number(0)?) | u64::from(number(4)?) << 32;
+        let (name, ids) = (number(8)? as usize, number(12)? as usize);
+        let rest = &record[FIXED..];
+        let (actor, rest) = rest.split_at_checked(name).ok_or("a command ends within its actor's name")?;
+        let (ids, messages) = rest.split_at_checked(ids * 4).ok_or("a command ends within its ids")?;
+        if self::messages(messages).map(<[u8]>::len).sum::<usize>() != messages.len() {
+            return Err("a command does not end with a whole message".to_owned());
+        }
+        let ids: Cow<'_, [u32]> =
+            ids.chunks_exact(4).map(|id| u32::from_le_bytes(id.try_into().expect("four bytes"))).collect();
+        if ids.len() != adds(messages) {
+            return Err("a command has not as many ids as adds".to_owned());
+        }
+        Ok(Command { wall_ms, actor, ids, messages })
+    }
+
+    /// Appends the record.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.wall_ms.to_le_bytes());
+        out.extend_from_slice(&(self.actor.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(self.ids.len() as u32).to_le_bytes());
+        out.extend_from_slice(self.actor);
+        self.ids.iter().for_each(|id| out.extend_from_slice(&id.to_le_bytes()));
+        out.extend_from_slice(self.messages);
+    }
+}
+
+fn is(message: &[u8], op_tag: u8) -> bool {
+    Outline::of(message).is_some_and(|outline| outline.op_tag == op_tag)
+}
+
+fn adds(bytes: &[u8]) -> usize {
+    messages(bytes).filter(|message| is(message, tag::ADD)).count()
+}
+
+/// The whole messages at the front of `bytes`.
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || match frame(bytes) {
+        Ok(Frame::Complete { len }) => {
+            let (message, rest) = bytes.split_at(len);
+            bytes = rest;
+            Some(message)
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Rights;
+    use proto::Request;
+
+    fn updates(reply: &Arc<Reply>) -> Updates {
+        let mut messages = Vec::new();
+        for id in 1..=3 {
+            Request::Delete(b"cn=a").encode(&mut messages, id, &[]);
+        }
+        Updates::new(messages, 0, Identity::anonymous(Rights::Root), Arc::clone(reply))
+    }
+
+    fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {
+        reply.poll(&mut Context::from_waker(Waker::noop()), out)
+    }
+
+    #[test]
+    fn a_command_comes_back_from_the_log() {
+        let reply = Arc::default();
+        let updates = updates(&reply);
+        let mut record = Vec::new();
+        updates.command(77 << 40).encode(&mut record);
+        let command = Command::decode(&record).unwrap();
+        assert_eq!(command, updates.command(77 << 40));
+        assert_eq!((updates.count(), messages(command.messages).count()), (3, 3));
+        for len in 0..record.len() - 1 {
+            // Cut between messages it is a command too; the log's checksum tells of that.
+            let whole = Command::decode(&record[..len]).is_ok();
+            assert_eq!(whole, len >= FIXED && (len - FIXED).is_multiple_of(command.messages.len() / 3));
+        }
+        let with_an_id = Command { ids: Cow::Borrowed(&[9]), ..command };
+        let mut other = Vec::new();
+        with_an_id.encode(&mut other);
+        assert!(Command::decode(&other).unwrap_err().contains("as many ids as adds"));
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        let reply = Arc::default();
+        let updates = updates(&reply);
+        let mut answers = Vec::new();
+        assert!(poll(&reply, &mut answers).is_pending());
+        drop(updates);
+        assert!(poll(&reply, &mut answers).is_ready());
+        assert_eq!(messages(&answers).count(), 3);
+    }
+}

@@ -1,0 +1,238 @@
+//! A directory whose updates go through a journal answers as one where they are carried out at once, but for the
+//! entryUUIDs, which follow from ids; and its commands, carried out again on an empty directory, give the same answers and the same directory, entryUUIDs and
+//! all, whatever readers did meanwhile.
+
+mod common;
+
+use common::{
+    Answer, Client, Given, PASSWORD, ROOT_DN, START, What, attributes_of, bind, changes_of, config,
+    search_for, selection,
+};
+use dsa::journal::{Command, Figures, Journal, Updates};
+use dsa::{Applier, Dsa};
+use model::{Filter, Scope};
+use proptest::prelude::*;
+use proto::Request;
+use proto::control::{Control, manage_dsa_it};
+use proto::list::Attributes;
+use proto::op::modify::Changes;
+use proto::op::{Add, Modify, ModifyDn, ModifyKind};
+use std::sync::{Arc, Mutex};
+use store::{LongReadPoint, Reader};
+
+/// Takes what comes and keeps it until it is asked for.
+#[derive(Default)]
+struct Desk(Mutex<Vec<Updates>>);
+
+impl Journal for Desk {
+    fn submit(&self, updates: Updates) {
+        self.0.lock().expect("nobody panicked").push(updates);
+    }
+
+    fn figures(&self) -> Figures {
+        Figures::default()
+    }
+}
+
+/// A command as it went to the log, and its answers.
+type Logged = (Vec<u8>, Vec<u8>);
+
+/// Carries out what came in, as the server does.
+fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<Logged>) {
+    let coming = std::mem::take(&mut *desk.0.lock().expect("nobody panicked"));
+    for mut updates in coming {
+        let adds = updates.adds();
+        dsa.shard().writer().reserve_ids(adds, updates.ids()).expect("there are enough");
+        let (mut record, mut answers) = (Vec::new(), updates.answers_buffer());
+        let command = updates.command(START.wall_ms);
+        command.encode(&mut record);
+        applier.apply(&command, &mut answers).expect("it can be carried out");
+        log.push((record, answers.clone()));
+        updates.answer(answers);
+    }
+}
+
+/// A client of a directory with a journal, and what went through it.
+fn journaled() -> (Client, Arc<Mutex<Vec<Logged>>>) {
+    let mut client = Client::empty(config());
+    let (desk, log) = (Arc::new(Desk::default()), Arc::<Mutex<Vec<Logged>>>::default());
+    client.dsa.journal_to(Arc::clone(&desk) as Arc<dyn Journal>);
+    let mut applier = Applier::new(&client.dsa).expect("there are few readers");
+    let (dsa, logged) = (Arc::clone(&client.dsa), Arc::clone(&log));
+    client.commit = Some(Box::new(move || {
+        commit(&dsa, &mut applier, &desk, &mut logged.lock().expect("nobody panicked"));
+    }));
+    (client, log)
+}
+
+#[derive(Clone, Debug)]
+enum Ask {
+    Add { name: String, text: String },
+    Describe { name: String, texts: Vec<String>, critical: bool },
+    Increment(String),
+    Delete(String),
+    Rename { name: String, to: String, moved: bool },
+    Search { name: String },
+    Bind(bool),
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![9 => (0..8).prop_map(|n| format!("n{n}")), 1 => Just("n1,uid=n2".to_owned()), 1 => Just("\\".to_owned())]
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let texts = prop::collection::vec("[a-z]{0,60}", 0..3);
+    prop_oneof![
+        6 => (name(), "[a-z]{1,40}").prop_map(|(name, text)| Ask::Add { name, text }),
+        6 => (name(), texts, prop::bool::weighted(0.1))
+            .prop_map(|(name, texts, critical)| Ask::Describe { name, texts, critical }),
+        2 => name().prop_map(Ask::Increment),
+        5 => name().prop_map(Ask::Delete),
+        2 => (name(), name(), any::<bool>()).prop_map(|(name, to, moved)| Ask::Rename { name, to, moved }),
+        4 => name().prop_map(|name| Ask::Search { name }),
+        1 => any::<bool>().prop_map(Ask::Bind),
+    ]
+}
+
+fn dn(name: &str) -> String {
+    format!("uid={name},ou=people,dc=example")
+}
+
+fn encode(client: &mut Client, ask: &Ask) -> Vec<u8> {
+    let request = |client: &mut Client, request: &Request<'_>| client.encode(request, &[]).1;
+    let modify = |client: &mut Client, name: &str, change: (ModifyKind, &str, &[&str]), critical: bool| {
+        let (dn, changes) = (dn(name), changes_of(&[change]));
+        let changes = Changes::parse(&changes).expect("just encoded");
+        let unknown = [Control { oid: b"1.2.3", critical: true, value: None }];
+        let controls = if critical { &unknown[..] } else { &[] };
+        client.encode(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), controls).1
+    };
+    match ask {
+        Ask::Add { name, text } => {
+            let list: Given<'_> = &[
+                ("objectClass", &["inetOrgPerson"]),
+                ("cn", &[text]),
+                ("sn", &["x"]),
+                ("employeeNumber", &["1"]),
+            ];
+            let (dn, list) = (dn(name), attributes_of(list));
+            let attributes = Attributes::parse(&list).expect("just encoded");
+            request(client, &Request::Add(Add { dn: dn.as_bytes(), attributes }))
+        }
+        Ask::Describe { name, texts, critical } => {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            modify(client, name, (ModifyKind::Replace, "description", &texts), *critical)
+        }
+        Ask::Increment(name) => {
+            modify(client, name, (ModifyKind::Increment, "employeeNumber", &["1"]), false)
+        }
+        Ask::Delete(name) => request(client, &Request::Delete(dn(name).as_bytes())),
+        Ask::Rename { name, to, moved } => {
+            let (dn, rdn) = (dn(name), format!("uid={to}"));
+            request(
+                client,
+                &Request::ModifyDn(ModifyDn {
+                    dn: dn.as_bytes(),
+                    new_rdn: rdn.as_bytes(),
+                    delete_old_rdn: true,
+                    new_superior: moved.then_some(b"dc=example"),
+                }),
+            )
+        }
+        Ask::Search { name } => {
+            let (dn, list) = (dn(name), selection(&["*", "+"]));
+            let filter = Filter::Present(b"objectClass");
+            let control = Control { oid: manage_dsa_it::OID, critical: false, value: None };
+            client.encode(&Request::Search(search_for(&dn, Scope::Subtree, filter, &list)), &[control]).1
+        }
+        Ask::Bind(true) => client.encode(&bind(ROOT_DN, PASSWORD), &[]).1,
+        Ask::Bind(false) => client.encode(&bind(&dn("n1"), "secret"), &[]).1,
+    }
+}
+
+fn set_up(client: &mut Client) {
+    client.bind_root();
+    client.must_add("dc=example", &[("objectClass", &["domain"]), ("dc", &["example"])]);
+    client.must_add("ou=people,dc=example", &[("objectClass", &["organizationalUnit"])]);
+}
+
+fn digest(dsa: &Arc<Dsa>) -> u128 {
+    Reader::register(dsa.shard()).expect("there are few readers").pin().read_point().digest()
+}
+
+/// What does not depend on ids: neither entryUUIDs nor the order of entries.
+fn without_ids(mut answers: Vec<Answer>) -> Vec<Answer> {
+    for answer in &mut answers {
+        if let What::Entry(_, attributes) = &mut answer.what {
+            attributes.retain(|(name, _)| name != "entryUUID");
+        }
+    }
+    answers.sort_by_key(|answer| match &answer.what {
+        What::Entry(dn, _) => (answer.id, false, dn.clone()),
+        _ => (answer.id, true, String::new()),
+    });
+    answers
+}
+
+/// Everything that there is.
+fn all(client: &mut Client) -> Vec<Answer> {
+    let list = selection(&["*", "+"]);
+    let filter = Filter::Present(b"objectClass");
+    let mut request = Vec::new();
+    Request::Search(search_for("dc=example", Scope::Subtree, filter, &list)).encode(&mut request, 1, &[]);
+    without_ids(client.raw(&request).0)
+}
+
+/// Carries out the commands of a log on an empty directory.
+fn replay(log: &[Logged]) -> Arc<Dsa> {
+    let dsa = Dsa::new(config(), common::standard_schema()).expect("memory is plenty");
+    let mut applier = Applier::new(&dsa).expect("there are few readers");
+    for (record, answers) in log {
+        let (command, mut again) = (Command::decode(record).expect("as it was encoded"), Vec::new());
+        applier.apply(&command, &mut again).expect("it could be carried out");
+        assert_eq!(common::answers(&again), common::answers(answers));
+    }
+    dsa.shard().writer().find_free_ids();
+    dsa
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn changes_nothing_but_durability(bundles in prop::collection::vec(prop::collection::vec(ask(), 1..40), 1..8)) {
+        let (mut direct, (mut logged, log)) = (Client::empty(config()), journaled());
+        set_up(&mut direct);
+        set_up(&mut logged);
+        for bundle in &bundles {
+            let requests: Vec<u8> = bundle.iter().flat_map(|ask| encode(&mut direct, ask)).collect();
+            let (at_once, through_log) = (direct.raw(&requests).0, logged.raw(&requests).0);
+            prop_assert_eq!(without_ids(at_once), without_ids(through_log));
+        }
+        prop_assert_eq!(all(&mut direct), all(&mut logged));
+        let replayed = replay(&log.lock().unwrap());
+        prop_assert_eq!(digest(&logged.dsa), digest(&replayed));
+        prop_assert!(replayed.shard().writer().check(5).is_empty());
+    }
+
+    /// Readers keep ids of deleted entries from being used again, for as long as they look.
+    #[test]
+    fn is_carried_out_again_whoever_looked(
+        bundles in prop::collection::vec((prop::collection::vec(ask(), 1..40), any::<bool>()), 1..12)
+    ) {
+        let (mut client, log) = journaled();
+        set_up(&mut client);
+        let mut looking: Option<LongReadPoint> = None;
+        for (bundle, stays) in &bundles {
+            let requests: Vec<u8> = bundle.iter().flat_map(|ask| encode(&mut client, ask)).collect();
+            client.raw(&requests);
+            if !stays || looking.is_none() {
+                let mut reader = Reader::register(client.dsa.shard()).expect("there are few readers");
+                looking = reader.pin().extend();
+            }
+        }
+        drop(looking);
+        let replayed = replay(&log.lock().unwrap());
+        prop_assert_eq!(digest(&client.dsa), digest(&replayed));
+        prop_assert_eq!(client.dsa.shard().entries(), replayed.shard().entries());
+    }
+}
