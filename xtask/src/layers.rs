@@ -26,9 +26,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-env",
             "pando-dsa",
             "pando-bulk",
+            "pando-wal",
         ],
     ),
-    ("pando", &["pando-server", "pando-loadgen", "pando-model", "pando-env", "pando-bulk", "pando-dsa"]),
+    (
+        "pando",
+        &[
+            "pando-server",
+            "pando-loadgen",
+            "pando-model",
+            "pando-env",
+            "pando-bulk",
+            "pando-dsa",
+            "pando-schema",
+            "pando-wal",
+        ],
+    ),
     // The simulator may use anything; nobody uses it outside tests.
     ("pando-sim", &["pando-env", "pando-wal"]),
     ("xtask", &[]),

@@ -5,6 +5,7 @@ mod check_config;
 mod r#gen;
 mod progress;
 mod serve;
+mod serve_data;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

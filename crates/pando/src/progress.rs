@@ -1,7 +1,8 @@
-//! The progress of an import: a bar on a terminal, a line now and then elsewhere.
+//! The progress of an import or a recovery: a bar on a terminal, a line now and then elsewhere.
 
 use bulk::{Progress, Summary};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use server::data::Stage;
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
@@ -64,6 +65,62 @@ impl Bar {
         let rates = rates(summary.entries, summary.bytes, elapsed);
         let (entries, seconds) = (HumanCount(summary.entries), elapsed.as_secs_f64());
         eprintln!("imported {entries} entries in {seconds:.1} s: {rates}");
+    }
+}
+
+/// What is shown on standard error while a directory is recovered.
+pub(crate) struct RecoveryBar {
+    bar: ProgressBar,
+    /// No terminal: when the next line is due.
+    line_due: Option<Duration>,
+}
+
+impl RecoveryBar {
+    /// Nothing is shown until something has happened.
+    pub(crate) fn new() -> RecoveryBar {
+        let style = ProgressStyle::with_template("recovering {wide_bar} {msg}");
+        let bar = ProgressBar::new(0).with_style(style.expect("the template is well-formed"));
+        RecoveryBar { bar, line_due: (!stderr().is_terminal()).then_some(LINE_EVERY) }
+    }
+
+    /// Shows how far it is.
+    pub(crate) fn show(&mut self, stage: Stage) {
+        let elapsed = self.bar.elapsed();
+        let text = || match stage {
+            Stage::Snapshot(done, all) => {
+                format!("snapshot, {:.1} of {:.1} MB", done as f64 / 1e6, all as f64 / 1e6)
+            }
+            Stage::Log(records) => format!("log, {} records", HumanCount(records)),
+        };
+        match &mut self.line_due {
+            // A record takes about a microsecond, so most are not shown.
+            None if matches!(stage, Stage::Log(records) if records % 1024 != 0) => {}
+            None => {
+                if let Stage::Snapshot(done, all) = stage {
+                    self.bar.set_length(all);
+                    self.bar.set_position(done);
+                }
+                self.bar.set_message(text());
+            }
+            Some(due) if elapsed >= *due => {
+                *due = elapsed + LINE_EVERY;
+                eprintln!("recovering: {}", text());
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Takes the bar away and says in one line what was done.
+    pub(crate) fn finish(self, records: u64, entries: u64) {
+        let seconds = self.bar.elapsed().as_secs_f64();
+        self.clear();
+        let (records, entries) = (HumanCount(records), HumanCount(entries));
+        eprintln!("recovered {entries} entries in {seconds:.1} s, {records} records of the log among that");
     }
 }
 

@@ -1,7 +1,9 @@
 //! `pando serve`: the server.
 
 use crate::progress::Bar;
+use crate::serve_data;
 use clap::Args as ClapArgs;
+use dsa::Dsa;
 use env::clock::SystemClock;
 use env::entropy::SystemEntropy;
 use env::net::{self, TcpBound};
@@ -16,7 +18,8 @@ use std::process::ExitCode;
 /// `ready ldap://HOST:PORT` on standard output for each address once requests to it are answered. Everything else that it
 /// has to say goes to standard error.
 ///
-/// The directory lives in memory. What was written is gone when the server ends; load it again with --import.
+/// The directory is served from memory. With --data every change is written to a log first and is there again after the
+/// next start, whatever ends the server; without it what was written is gone when the server ends.
 #[derive(ClapArgs, Default)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -24,9 +27,27 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Keep the directory in memory: the only storage for now, and the default
+    /// Keep the directory in memory only: what was written is gone when the server ends. The default without --data
     #[arg(long)]
     memory: bool,
+
+    /// Make what is written last, in this directory; it is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+
+    /// When a write to --data counts as done: when it is on the disk, or when the system has it, which writes it down
+    /// within MS milliseconds or when it likes [default: always]
+    #[arg(long, value_name = "always|interval=MS|none")]
+    sync: Option<String>,
+
+    /// What to do when the disk fails to keep the log: end, or answer searches and refuse writes [default: exit]
+    #[arg(long, value_name = "exit|read-only")]
+    on_log_failure: Option<String>,
+
+    /// Bytes of log after which --data gets a snapshot, such as 64MiB [default: a quarter of the directory, 256 MiB to
+    /// 1 GiB]
+    #[arg(long, value_name = "BYTES")]
+    snapshot_after: Option<String>,
 
     /// A naming context to hold; may be repeated. At least one is needed, here or in the file
     #[arg(long, value_name = "DN")]
@@ -71,7 +92,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES")]
     memory_max: Option<String>,
 
-    /// An LDIF file to load before the first client is served
+    /// An LDIF file to load before the first client is served; with --data only into an empty directory
     #[arg(long, value_name = "FILE.ldif")]
     import: Option<String>,
 
@@ -108,8 +129,12 @@ impl Args {
     /// The flags that were given, by the name of their key.
     fn given(&self) -> Vec<(&'static str, Vec<String>)> {
         let one = |value: &Option<String>| value.iter().cloned().collect();
-        let all: [(&str, Vec<String>); 13] = [
+        let all: [(&str, Vec<String>); 17] = [
             ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
+            ("data", one(&self.data)),
+            ("sync", one(&self.sync)),
+            ("on-log-failure", one(&self.on_log_failure)),
+            ("snapshot-after", one(&self.snapshot_after)),
             ("suffix", self.suffix.clone()),
             ("listen", self.listen.clone()),
             ("root-dn", one(&self.root_dn)),
@@ -170,9 +195,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 /// Why it could not serve, and the exit code of that.
-struct End {
-    code: u8,
-    faults: Vec<String>,
+pub(crate) struct End {
+    pub(crate) code: u8,
+    pub(crate) faults: Vec<String>,
 }
 
 impl End {
@@ -182,7 +207,7 @@ impl End {
     }
 
     /// A failure of what was asked.
-    fn failed(what: impl std::fmt::Display, why: impl std::fmt::Display) -> End {
+    pub(crate) fn failed(what: impl std::fmt::Display, why: impl std::fmt::Display) -> End {
         End { code: 1, faults: vec![format!("{what}: {why}")] }
     }
 }
@@ -198,11 +223,24 @@ fn serve(config: &Config) -> Result<(), End> {
     env::host::raise_descriptor_limit();
     // A port that is taken is found before the import, not after it.
     let bound = bind(config)?;
-    let dsa = directory::create(config, schema, &clock, &mut SystemEntropy);
+    if let Some(dir) = &config.data {
+        return serve_data::serve(config, dir, schema, bound, &clock);
+    }
+    let dsa = directory::create(config, schema, &clock, &directory::founding(config, &mut SystemEntropy));
     let dsa = dsa.map_err(|error| End::failed("the directory cannot be made", error))?;
+    load(config, &dsa, &clock)?;
+    let ready = |address| println!("ready ldap://{address}");
+    server::serve(dsa, bound, config.options, ready).map_err(cannot_serve)
+}
+
+pub(crate) fn cannot_serve(error: std::io::Error) -> End {
+    End::failed("cannot serve", error)
+}
+
+/// Loads the configured file.
+pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<(), End> {
     let mut bar = Bar::new();
-    let loaded = import::load(config, dsa.shard(), &clock, |progress, total| bar.show(progress, total));
-    match loaded {
+    match import::load(config, dsa.shard(), clock, |progress, total| bar.show(progress, total)) {
         Ok(Some(summary)) => bar.finish(summary),
         Ok(None) => bar.clear(),
         Err(faults) => {
@@ -210,8 +248,7 @@ fn serve(config: &Config) -> Result<(), End> {
             return Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() });
         }
     }
-    let ready = |address| println!("ready ldap://{address}");
-    server::serve(dsa, bound, config.options, ready).map_err(|error| End::failed("cannot serve", error))
+    Ok(())
 }
 
 /// Binds all configured addresses.

@@ -1,6 +1,8 @@
 //! The directory that a configuration describes: its schema, then the store and the agent over it.
 
+use crate::commit;
 use crate::config::{Anonymous, Config, Fault, Problem};
+use crate::data::Founding;
 use dsa::Dsa;
 use dsa::config::SearchLimits;
 use env::clock::Clock;
@@ -68,10 +70,18 @@ pub fn create(
     config: &Config,
     schema: Schema,
     clock: &impl Clock,
-    entropy: &mut impl Entropy,
+    founding: &Founding,
 ) -> io::Result<Arc<Dsa>> {
-    let settings = dsa::Config {
-        store: settings(config, entropy),
+    Dsa::new(agent(config, clock, founding)?, Arc::new(schema))
+}
+
+/// What the agent and its store are made with.
+///
+/// # Errors
+/// When the root password cannot be read.
+pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Result<dsa::Config> {
+    Ok(dsa::Config {
+        store: settings(config, founding),
         root_dn: config.root_dn.clone(),
         root_password: config.root_password()?,
         anonymous: match config.anonymous {
@@ -81,11 +91,30 @@ pub fn create(
         limits: SearchLimits { size_max: config.size_limit, time_max_s: config.time_limit_s },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: clock.wall_ms(),
-    };
-    Dsa::new(settings, Arc::new(schema))
+    })
 }
 
-fn settings(config: &Config, entropy: &mut impl Entropy) -> Settings {
+/// What a new directory is made with.
+pub fn founding(config: &Config, entropy: &mut impl Entropy) -> Founding {
+    Founding {
+        key: std::array::from_fn(|_| entropy.next_u64()),
+        site: 0,
+        operational_attributes: config.operational_attributes,
+        founder: config.root_dn.clone().unwrap_or_default(),
+    }
+}
+
+/// Bytes that the store may take. Where updates are logged it is not the store that refuses them, for then carrying the
+/// log out again on another machine could end differently: whoever logs them does, and the store has some more room.
+fn store_bytes_max(config: &Config) -> u64 {
+    let bytes_max = config.memory_bytes_max();
+    match config.data {
+        Some(_) => commit::memory_bytes_end(bytes_max).saturating_add(256 << 20),
+        None => bytes_max,
+    }
+}
+
+fn settings(config: &Config, founding: &Founding) -> Settings {
     let index = |index: &crate::config::Index| IndexSettings {
         attribute: index.attribute.clone(),
         equality: index.equality,
@@ -96,12 +125,12 @@ fn settings(config: &Config, entropy: &mut impl Entropy) -> Settings {
     Settings {
         suffixes: config.suffixes.clone(),
         indexes: config.indexes.iter().map(index).collect(),
-        memory_bytes_max: config.memory_bytes_max(),
-        operational_attributes: config.operational_attributes,
+        memory_bytes_max: store_bytes_max(config),
+        operational_attributes: founding.operational_attributes,
         schema_check: config.schema_check,
-        founder: config.root_dn.clone().unwrap_or_default(),
-        key: std::array::from_fn(|_| entropy.next_u64()),
-        site: 0,
+        founder: founding.founder.clone(),
+        key: founding.key,
+        site: founding.site,
     }
 }
 

@@ -20,6 +20,11 @@ impl Config {
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut problem = |key, message: String| problems.push(Problem { key, message });
+        match (self.memory, &self.data) {
+            (Some(true), Some(_)) => problem("memory", "`data` is given too: one of them is too many".into()),
+            (Some(false), None) => problem("memory", "without `data` there is no other place".into()),
+            _ => {}
+        }
         if self.suffixes.is_empty() {
             problem(
                 "suffix",

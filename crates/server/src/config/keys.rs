@@ -1,7 +1,7 @@
 //! The table of keys: one place for name, form, default, meaning and how it is set. The documentation and the file
 //! reader come from it; the flags of `pando serve` are held to it by a test.
 
-use super::value::{Listen, bytes, switch};
+use super::value::{Listen, bytes, mode, switch};
 use super::{Config, Index};
 use std::str::FromStr;
 
@@ -37,15 +37,48 @@ impl Key {
 pub const KEYS: &[Key] = &[
     Key {
         name: "memory",
-        form: "on",
+        form: "on|off",
         many: false,
-        default: "on",
-        text: "Keep the directory in memory. The only storage for now: what was written is gone when the server ends.",
-        set: |_, v| match switch(&v[0]) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err((0, "memory is the only storage for now".to_owned())),
-            Err(reason) => Err((0, reason)),
-        },
+        default: "on, unless `data` is given",
+        text: "Keep the directory in memory only: what was written is gone when the server ends.",
+        set: |c, v| put(&mut c.memory, one(v, switch).map(Some)),
+    },
+    Key {
+        name: "data",
+        form: "DIR",
+        many: false,
+        default: "none",
+        text: "A directory on disk that makes what is written last. It is made if it is not there; one process uses it at \
+               a time. Served from memory all the same.",
+        set: |c, v| put(&mut c.data, one(v, path).map(Some)),
+    },
+    Key {
+        name: "sync",
+        form: "always|interval=MS|none",
+        many: false,
+        default: "always",
+        text: "When a write to `data` counts as done: when it is on the disk (always); when the system has it, which \
+               writes it down within so many milliseconds (interval=MS) or when it likes (none). The latter two outlive \
+               the process but not a power failure.",
+        set: |c, v| put(&mut c.sync, one(v, mode)),
+    },
+    Key {
+        name: "on-log-failure",
+        form: "exit|read-only",
+        many: false,
+        default: "exit",
+        text: "What to do when the disk fails to keep the log: end, with a code that is not 0, or go on answering searches \
+               and refuse all writes.",
+        set: |c, v| put(&mut c.on_log_failure, one(v, parse)),
+    },
+    Key {
+        name: "snapshot-after",
+        form: "BYTES",
+        many: false,
+        default: "a quarter of the directory, 256 MiB to 1 GiB",
+        text: "Bytes of log after which `data` gets a snapshot, and files of the log that it replaces are used again. The \
+               less, the shorter a start after a crash, and the more is written.",
+        set: |c, v| put(&mut c.snapshot_after, one(v, bytes).map(Some)),
     },
     Key {
         name: "suffix",

@@ -10,7 +10,7 @@ pub use check::Problem;
 pub use doc::{markdown, template};
 pub use file::{Fault, read, read_file};
 pub use keys::{KEYS, Key};
-pub use value::{Anonymous, Index, Listen};
+pub use value::{Anonymous, Index, Listen, OnLogFailure};
 
 use crate::Options;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,16 @@ use std::path::{Path, PathBuf};
 /// Everything that can be configured. `Default` is what an empty file means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// Whether it was asked for, or forbidden, to keep the directory in memory only.
+    pub memory: Option<bool>,
+    /// The directory on disk.
+    pub data: Option<PathBuf>,
+    /// When a write to it counts as done.
+    pub sync: wal::Mode,
+    /// What to do when the log fails.
+    pub on_log_failure: OnLogFailure,
+    /// Bytes of log after which a snapshot is made, if not a share of the directory's.
+    pub snapshot_after: Option<u64>,
     /// Naming contexts, in the order given.
     pub suffixes: Vec<String>,
     /// Addresses to listen on.
@@ -51,6 +61,11 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
+            memory: None,
+            data: None,
+            sync: wal::Mode::Always,
+            on_log_failure: OnLogFailure::Exit,
+            snapshot_after: None,
             suffixes: Vec::new(),
             listen: vec![Listen::default()],
             root_dn: None,
@@ -78,7 +93,7 @@ impl Config {
 
     /// Takes relative names of files as relative to `folder`.
     fn locate_files(&mut self, folder: &Path) {
-        for path in [&mut self.root_password_file, &mut self.import].into_iter().flatten() {
+        for path in [&mut self.data, &mut self.root_password_file, &mut self.import].into_iter().flatten() {
             *path = folder.join(&*path);
         }
         let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());

@@ -24,6 +24,38 @@ impl FromStr for Anonymous {
     }
 }
 
+/// What to do when the disk fails to keep the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnLogFailure {
+    /// End.
+    Exit,
+    /// Answer searches, refuse writes.
+    ReadOnly,
+}
+
+impl FromStr for OnLogFailure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "exit" => Ok(OnLogFailure::Exit),
+            "read-only" => Ok(OnLogFailure::ReadOnly),
+            _ => Err(format!("`{text}` is neither `exit` nor `read-only`")),
+        }
+    }
+}
+
+/// A sync mode: `always`, `interval=MS` or `none`.
+pub(super) fn mode(text: &str) -> Result<wal::Mode, String> {
+    match (text, text.strip_prefix("interval=").map(str::parse)) {
+        ("always", _) => Ok(wal::Mode::Always),
+        ("none", _) => Ok(wal::Mode::None),
+        (_, Some(Ok(ms @ 1..=60_000))) => Ok(wal::Mode::Interval { ms }),
+        (_, Some(_)) => Err(format!("`{text}`: an interval is 1 to 60000 milliseconds")),
+        _ => Err(format!("`{text}` is none of `always`, `interval=MS` and `none`")),
+    }
+}
+
 /// An address to listen on, `ldap://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {

@@ -1,0 +1,81 @@
+//! Serving from a data directory: recovery, the first import, and the server over it.
+
+use crate::progress::RecoveryBar;
+use crate::serve::{End, cannot_serve, load};
+use env::clock::SystemClock;
+use env::disk::RealDisk;
+use env::entropy::SystemEntropy;
+use env::net::TcpBound;
+use schema::Schema;
+use server::commit::Limits;
+use server::config::Config;
+use server::data::{Data, DataError, Recovered, Wanted, snapshot};
+use server::directory;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Recovers the directory in `dir` and serves it.
+pub(crate) fn serve(
+    config: &Config,
+    dir: &Path,
+    schema: Schema,
+    bound: Vec<TcpBound>,
+    clock: &SystemClock,
+) -> Result<(), End> {
+    let data = Data::open(Arc::new(RealDisk), dir).map_err(refused)?;
+    let mut recovered = recover(config, &data, schema, clock)?;
+    if config.import.is_some() {
+        import(config, &mut recovered, clock)?;
+    }
+    let Recovered { dsa, committer, snapshots, .. } = recovered;
+    let ready = |address| println!("ready ldap://{address}");
+    let served =
+        server::serve_logged(dsa, committer, snapshots, bound, config.options, config.on_log_failure, ready);
+    served.map_err(cannot_serve)
+}
+
+fn recover(config: &Config, data: &Data, schema: Schema, clock: &SystemClock) -> Result<Recovered, End> {
+    let founding = data.found(&directory::founding(config, &mut SystemEntropy)).map_err(refused)?;
+    let agent = directory::agent(config, clock, &founding);
+    let wanted = Wanted {
+        config: agent.map_err(|error| End::failed("the directory cannot be made", error))?,
+        schema: Arc::new(schema),
+        log: wal::Settings { mode: config.sync, ..wal::Settings::default() },
+        limits: Limits { memory_bytes_max: config.memory_bytes_max(), snapshot_after: config.snapshot_after },
+        entropy: &mut SystemEntropy,
+    };
+    let mut bar = RecoveryBar::new();
+    let recovered = data.recover(wanted, &mut |stage| bar.show(stage));
+    let recovered = recovered.map_err(|error| {
+        bar.clear();
+        refused(error)
+    })?;
+    bar.finish(recovered.records, recovered.dsa.shard().entries());
+    if let Some(cut) = &recovered.cut {
+        let (path, offset) = (cut.path.display(), cut.offset);
+        tracing::warn!(%path, offset, "the last end was no clean one; what was being written then is cut off");
+    }
+    Ok(recovered)
+}
+
+/// Loads the configured file into an empty directory. It goes past the log: a snapshot makes it last.
+fn import(config: &Config, recovered: &mut Recovered, clock: &SystemClock) -> Result<(), End> {
+    let Recovered { dsa, committer, snapshots, .. } = recovered;
+    if snapshots.latest().is_some() || committer.applied().0 > 0 {
+        let text = "the data directory is not empty; --import fills a new one. Start without it, or with another --data";
+        return Err(End::failed("import", text));
+    }
+    load(config, dsa, clock)?;
+    let failed = |error: &dyn std::fmt::Display| End::failed("the import cannot be kept", error);
+    let taken = committer.checkpoint().map_err(|error| failed(&error))?;
+    let (checkpoint, index) = taken.ok_or_else(|| failed(&"there are too many readers"))?;
+    snapshot::write(snapshots, &checkpoint, index).map_err(|error| failed(&error))?;
+    Ok(())
+}
+
+fn refused(error: DataError) -> End {
+    End {
+        code: if matches!(error, DataError::Differs { .. }) { 2 } else { 1 },
+        ..End::failed("--data", error)
+    }
+}

@@ -1,0 +1,101 @@
+//! Where sessions put their updates and the committer finds them.
+
+use super::{Failed, Status};
+use dsa::journal::{Figures, Journal, Updates};
+use model::ResultCode;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Updates that wait for the committer. There are no more than sessions, for each waits for its own.
+#[derive(Debug, Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+    status: Arc<Status>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    updates: Vec<Updates>,
+    /// Why nothing is taken any more.
+    refusal: Option<(ResultCode, String)>,
+    ending: bool,
+    committer_waits: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole after every statement, so one who panicked left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How log and snapshots fare.
+    pub fn status(&self) -> &Arc<Status> {
+        &self.status
+    }
+
+    /// Moves all that wait behind what is in `to`.
+    pub(super) fn drain(&self, to: &mut VecDeque<Updates>) {
+        to.extend(self.lock().updates.drain(..));
+    }
+
+    /// Answers whatever comes from now on with a code and a text.
+    pub(super) fn refuse_from_now_on(&self, code: ResultCode, text: &str) {
+        self.lock().refusal.get_or_insert_with(|| (code, text.to_owned()));
+    }
+
+    /// There is no committer any more.
+    pub(super) fn refuse_all(&self, why: &Failed) {
+        self.refuse_from_now_on(ResultCode::Unavailable, &why.to_string());
+        // Dropped, they are refused.
+        let waiting = std::mem::take(&mut self.lock().updates);
+        drop(waiting);
+    }
+
+    /// Waits until there is something, `timeout` at most. False when the committer should end and nothing is left.
+    pub(super) fn wait(&self, timeout: Option<Duration>) -> bool {
+        let mut state = self.lock();
+        if !state.updates.is_empty() {
+            return true;
+        }
+        if state.ending {
+            return false;
+        }
+        state.committer_waits = true;
+        let mut state = match timeout {
+            Some(timeout) => {
+                self.filled.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => self.filled.wait(state).unwrap_or_else(PoisonError::into_inner),
+        };
+        state.committer_waits = false;
+        true
+    }
+
+    /// Tells the committer to end when nothing is left.
+    pub(super) fn end(&self) {
+        self.lock().ending = true;
+        self.filled.notify_one();
+    }
+}
+
+impl Journal for Queue {
+    fn submit(&self, updates: Updates) {
+        let mut state = self.lock();
+        if let Some((code, text)) = state.refusal.clone() {
+            drop(state);
+            return updates.refuse(code, &text);
+        }
+        state.updates.push(updates);
+        // A committer at work looks again before it waits.
+        if std::mem::take(&mut state.committer_waits) {
+            drop(state);
+            self.filled.notify_one();
+        }
+    }
+
+    fn figures(&self) -> Figures {
+        self.status.figures()
+    }
+}

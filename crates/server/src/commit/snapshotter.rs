@@ -1,0 +1,88 @@
+//! Writes snapshots on a thread of its own, one at a time, while updates and searches go on.
+
+use super::{Status, Taken};
+use crate::data::snapshot;
+use env::clock::{Clock, SystemClock};
+use env::task::PlainThread;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use wal::Log;
+use wal::snapshot::Snapshots;
+
+/// Where checkpoints go to be written. Its thread ends, when all are written, after this was dropped.
+pub(super) struct Snapshotter {
+    taken: Sender<Taken>,
+    is_busy: Arc<AtomicBool>,
+}
+
+/// What the thread works with.
+struct Work {
+    snapshots: Snapshots,
+    log: Arc<Log>,
+    status: Arc<Status>,
+    clock: SystemClock,
+    is_busy: Arc<AtomicBool>,
+}
+
+impl Snapshotter {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(super) fn start(
+        snapshots: Snapshots,
+        log: Arc<Log>,
+        status: Arc<Status>,
+        clock: SystemClock,
+    ) -> io::Result<(Snapshotter, PlainThread)> {
+        let (taken, receiver) = channel();
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let work = Work { snapshots, log, status, clock, is_busy: Arc::clone(&is_busy) };
+        let thread = PlainThread::spawn("snapshots", move || work.run(receiver))?;
+        Ok((Snapshotter { taken, is_busy }, thread))
+    }
+
+    /// Is one being written?
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Acquire)
+    }
+
+    /// Has a checkpoint written.
+    pub(super) fn take(&self, taken: Taken) {
+        self.is_busy.store(true, Ordering::Release);
+        // Without its thread nothing is written: the log keeps it all.
+        let _ = self.taken.send(taken);
+    }
+}
+
+impl Work {
+    fn run(mut self, receiver: Receiver<Taken>) {
+        for taken in receiver {
+            self.write(taken);
+            self.is_busy.store(false, Ordering::Release);
+        }
+    }
+
+    fn write(&mut self, (checkpoint, index): Taken) {
+        if self.snapshots.latest().is_some_and(|last| last.index == index) {
+            return;
+        }
+        let begun_ns = self.clock.monotonic_ns();
+        match snapshot::write(&mut self.snapshots, &checkpoint, index) {
+            Ok(written) => {
+                // It holds back the cleaner.
+                drop(checkpoint);
+                self.status.on_snapshot(index, self.clock.wall_ms());
+                let ms = (self.clock.monotonic_ns() - begun_ns) / 1_000_000;
+                let (bytes, segments, kept) = (written.bytes, written.segments, written.kept);
+                tracing::info!(record = index.0, bytes, segments, kept, ms, "snapshot");
+                if let Err(error) = self.log.release(index) {
+                    tracing::warn!(%error, "log files that the snapshot replaces stay until the next");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "no snapshot; the log keeps all since the last"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! How log and snapshots fare, for whoever looks.
+
+use dsa::journal::Figures;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use wal::{Index, Log, Mode};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Status {
+    log: OnceLock<Arc<Log>>,
+    memory_bytes_max: AtomicU64,
+    applied: AtomicU64,
+    snapshot: AtomicU64,
+    snapshot_ms: AtomicU64,
+}
+
+impl Status {
+    /// The log, and the limit that its committer keeps.
+    pub(super) fn begin(&self, log: &Arc<Log>, memory_bytes_max: u64) {
+        let _ = self.log.set(Arc::clone(log));
+        self.memory_bytes_max.store(memory_bytes_max, Ordering::Relaxed);
+    }
+
+    pub(super) fn on_applied(&self, index: Index) {
+        self.applied.store(index.0, Ordering::Relaxed);
+    }
+
+    /// There is a snapshot up to `index`, made at `wall_ms`; 0 if that was before the start.
+    pub fn on_snapshot(&self, index: Index, wall_ms: u64) {
+        self.snapshot.store(index.0, Ordering::Relaxed);
+        self.snapshot_ms.store(wall_ms, Ordering::Relaxed);
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let log = self.log.get();
+        Figures {
+            mode: log.map_or(String::new(), |log| mode(log.mode())),
+            safe: log.map_or(0, |log| log.safe().0),
+            synced: log.map_or(0, |log| log.synced().0),
+            applied: of(&self.applied),
+            log_bytes: log.map_or(0, |log| log.live_bytes()),
+            snapshot: of(&self.snapshot),
+            snapshot_ms: of(&self.snapshot_ms),
+            memory_bytes_max: of(&self.memory_bytes_max),
+        }
+    }
+}
+
+/// A mode as it is configured.
+fn mode(mode: Mode) -> String {
+    match mode {
+        Mode::Always => "always".to_owned(),
+        Mode::Interval { ms } => format!("interval={ms}"),
+        Mode::None => "none".to_owned(),
+    }
+}

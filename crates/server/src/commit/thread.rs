@@ -1,0 +1,105 @@
+//! A committer on a thread of its own, one more that prepares log files ahead of their use, and one that writes
+//! snapshots.
+
+use super::snapshotter::Snapshotter;
+use super::{Committer, Failed, Queue};
+use env::clock::{Clock, SystemClock};
+use env::task::PlainThread;
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use wal::snapshot::Snapshots;
+use wal::{Log, Step};
+
+/// Until it is looked again whether a log file is ready, when updates wait for one.
+const ROOM_RETRY: Duration = Duration::from_millis(2);
+
+/// The three threads.
+pub struct Thread {
+    queue: Arc<Queue>,
+    log: Arc<Log>,
+    committer: PlainThread,
+    files: PlainThread,
+    snapshots: PlainThread,
+    outcome: Arc<Mutex<Option<Result<(), Failed>>>>,
+}
+
+impl Thread {
+    /// Starts them. `on_failed` is called once if the log fails, when everything under way was answered.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(
+        committer: Committer,
+        snapshots: Snapshots,
+        clock: SystemClock,
+        on_failed: impl FnOnce(&Failed) + Send + 'static,
+    ) -> io::Result<Thread> {
+        let (queue, log) = (Arc::clone(&committer.queue), Arc::clone(committer.log()));
+        let outcome = Arc::new(Mutex::new(None));
+        let status = Arc::clone(queue.status());
+        if let Some(last) = snapshots.latest() {
+            status.on_snapshot(last.index, 0);
+        }
+        let (snapshotter, snapshots) = Snapshotter::start(snapshots, Arc::clone(&log), status, clock)?;
+        let files = {
+            let log = Arc::clone(&log);
+            PlainThread::spawn("log-files", move || log.keep_files_ready())?
+        };
+        let committer = {
+            let outcome = Arc::clone(&outcome);
+            PlainThread::spawn("committer", move || {
+                let queue = Arc::clone(&committer.queue);
+                let ran = panic::catch_unwind(AssertUnwindSafe(|| run(committer, &snapshotter, &clock)));
+                let ended = ran.unwrap_or_else(|_| {
+                    queue.refuse_all(&Failed::Panicked);
+                    Err(Failed::Panicked)
+                });
+                if let Err(failed) = &ended {
+                    on_failed(failed);
+                }
+                *outcome.lock().expect("nobody panics with it") = Some(ended);
+            })?
+        };
+        Ok(Thread { queue, log, committer, files, snapshots, outcome })
+    }
+
+    /// Commits what came in, closes the log, writes a snapshot and ends the threads.
+    ///
+    /// # Errors
+    /// The log failed, now or before; or a thread panicked.
+    pub fn stop(self) -> io::Result<()> {
+        self.queue.end();
+        self.committer.join()?;
+        self.log.stop();
+        self.files.join()?;
+        self.snapshots.join()?;
+        let outcome = self.outcome.lock().expect("its thread has ended").take();
+        outcome.expect("a thread that did not panic leaves its outcome").map_err(io::Error::other)
+    }
+}
+
+fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock) -> Result<(), Failed> {
+    let queue = Arc::clone(&committer.queue);
+    let now_ms = || clock.monotonic_ns() / 1_000_000;
+    loop {
+        let step = committer.step(clock.wall_ms(), now_ms())?;
+        if committer.is_checkpoint_due()
+            && !snapshotter.is_busy()
+            && let Some(taken) = committer.checkpoint()?
+        {
+            snapshotter.take(taken);
+        }
+        if let Step::Idle { due_ms } = step {
+            let timeout = due_ms.map(|due| Duration::from_millis(due.saturating_sub(now_ms()).max(1)));
+            let timeout = if committer.is_waiting_for_room() { Some(ROOM_RETRY) } else { timeout };
+            if !queue.wait(timeout) {
+                if let Some(taken) = committer.close(clock.wall_ms(), now_ms())? {
+                    snapshotter.take(taken);
+                }
+                return Ok(());
+            }
+        }
+    }
+}

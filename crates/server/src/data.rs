@@ -1,0 +1,151 @@
+//! A data directory: what a directory is made with, its snapshot and its log.
+//!
+//! ```text
+//! DIR/founding     what never changes: format, keys of the hashes and entryUUIDs, site, operational attributes
+//! DIR/rules        what decides the outcome of updates and may change between runs: suffixes, schema
+//! DIR/snapshot/    the last snapshot
+//! DIR/log/         the write-ahead log
+//! ```
+//!
+//! The folder itself is locked by the one process that uses it.
+
+mod founding;
+mod recover;
+mod rules;
+pub mod snapshot;
+
+pub use founding::Founding;
+pub use recover::{Recovered, Stage, Wanted};
+pub use rules::Rules;
+
+use env::disk::{Disk, Lock};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wal::snapshot::SnapshotError;
+
+/// Bytes that founding or rules may have.
+const FACTS_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a data directory cannot be used.
+#[derive(Debug)]
+pub enum DataError {
+    /// The disk says so.
+    Disk(io::Error),
+    /// Another process has it.
+    Taken(PathBuf),
+    /// The log is damaged or does not fit: see the text.
+    Log(wal::OpenError),
+    /// The snapshot is damaged.
+    Snapshot(SnapshotError),
+    /// The snapshot does not make a directory.
+    Restore(PathBuf, store::RestoreError),
+    /// A file that says what the directory is made with is not what Pando wrote, or of a later version.
+    Facts(PathBuf, String),
+    /// What is configured is not what the directory is made with.
+    Differs {
+        /// The key.
+        key: &'static str,
+        /// What the directory has.
+        made: String,
+        /// What was asked for.
+        wanted: String,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+impl fmt::Display for DataError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DataError::Disk(error) => error.fmt(f),
+            DataError::Taken(dir) => write!(f, "{}: another process uses this data directory", dir.display()),
+            DataError::Log(error) => error.fmt(f),
+            DataError::Snapshot(error) => error.fmt(f),
+            DataError::Restore(path, error) => write!(f, "{}: {error}", path.display()),
+            DataError::Facts(path, what) => write!(f, "{}: {what}", path.display()),
+            DataError::Differs { key, made, wanted, advice } => {
+                write!(f, "`{key}` is {made} in this data directory, but {wanted} is configured: {advice}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DataError {}
+
+impl From<io::Error> for DataError {
+    fn from(error: io::Error) -> DataError {
+        DataError::Disk(error)
+    }
+}
+
+impl From<SnapshotError> for DataError {
+    fn from(error: SnapshotError) -> DataError {
+        DataError::Snapshot(error)
+    }
+}
+
+/// A data directory that is ours as long as this lives.
+#[derive(Debug)]
+pub struct Data {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    _lock: Box<dyn Lock>,
+}
+
+impl Data {
+    /// Takes a directory, which is made if it is not there.
+    ///
+    /// # Errors
+    /// See [`DataError`].
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Data, DataError> {
+        disk.create_dir(dir)?;
+        let lock = disk.lock_dir(dir).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => DataError::Taken(dir.to_owned()),
+            _ => DataError::Disk(error),
+        })?;
+        Ok(Data { disk, dir: dir.to_owned(), _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Reads a file of facts, if it is there.
+    fn facts<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, DataError> {
+        if !self.disk.list(&self.dir)?.iter().any(|other| other == name) {
+            return Ok(None);
+        }
+        let path = self.dir.join(name);
+        let file = self.disk.open(&path)?;
+        let len = file.len()?;
+        if len > FACTS_BYTES_MAX {
+            return Err(DataError::Facts(path, "it is longer than Pando writes it".to_owned()));
+        }
+        let mut bytes = vec![0; len as usize];
+        file.read_at(&mut bytes, 0)?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| error.to_string());
+        text.and_then(parse).map(Some).map_err(|what| DataError::Facts(path, what))
+    }
+
+    /// Replaces a file of facts; durable when it returns.
+    fn write_facts(&self, name: &str, text: &str) -> io::Result<()> {
+        let new = self.dir.join(format!("{name}.new"));
+        let file = self.disk.create(&new)?;
+        file.write_at(text.as_bytes(), 0)?;
+        file.sync_data()?;
+        self.disk.rename(&new, &self.dir.join(name))?;
+        self.disk.sync_dir(&self.dir)
+    }
+}
+
+/// What is missing in, or wrong with, a file of facts.
+fn missing(name: &str) -> String {
+    format!("`{name}` is missing or of another kind")
+}

@@ -1,0 +1,95 @@
+//! What a directory is made with and keeps for ever.
+
+use super::{Data, DataError, missing};
+
+const NAME: &str = "founding";
+const FORMAT: i64 = 1;
+
+/// What a directory is made with and keeps for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Founding {
+    /// Keys of hashes and entryUUIDs.
+    pub key: [u64; 4],
+    /// Site number in CSNs.
+    pub site: u8,
+    /// Are entryUUID, times and names kept?
+    pub operational_attributes: bool,
+    /// Who stands as the creator of entries that nobody else is known to have made.
+    pub founder: String,
+}
+
+impl Data {
+    /// What the directory is made with: as it was written down, or, in a new one, as `wanted`, which is written down.
+    ///
+    /// # Errors
+    /// See [`DataError`].
+    pub fn found(&self, wanted: &Founding) -> Result<Founding, DataError> {
+        let Some(made) = self.facts(NAME, Founding::parse)? else {
+            self.write_facts(NAME, &wanted.text())?;
+            return Ok(wanted.clone());
+        };
+        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+        if made.operational_attributes != wanted.operational_attributes {
+            return Err(DataError::Differs {
+                key: "operational-attributes",
+                made: switch(made.operational_attributes),
+                wanted: switch(wanted.operational_attributes),
+                advice: "it was chosen when the directory was made and cannot be changed",
+            });
+        }
+        Ok(made)
+    }
+}
+
+impl Founding {
+    fn text(&self) -> String {
+        let key: Vec<String> = self.key.iter().map(|k| format!("\"{k:016x}\"")).collect();
+        format!(
+            "# What this directory was made with. It never changes, and the data cannot be read without it.\n\
+             format = {FORMAT}\nkey = [{}]\nsite = {}\noperational-attributes = {}\nfounder = {}\n",
+            key.join(", "),
+            self.site,
+            self.operational_attributes,
+            toml::Value::String(self.founder.clone()),
+        )
+    }
+
+    fn parse(text: &str) -> Result<Founding, String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        match table.get("format").and_then(toml::Value::as_integer) {
+            Some(FORMAT) => {}
+            Some(other) => return Err(format!("format {other} is of another version of Pando")),
+            None => return Err(missing("format")),
+        }
+        let keys = table.get("key").and_then(toml::Value::as_array).ok_or_else(|| missing("key"))?;
+        let keys: Vec<u64> = keys.iter().filter_map(|k| u64::from_str_radix(k.as_str()?, 16).ok()).collect();
+        let site = table.get("site").and_then(toml::Value::as_integer);
+        let operational = table.get("operational-attributes").and_then(toml::Value::as_bool);
+        let founder = table.get("founder").and_then(toml::Value::as_str);
+        Ok(Founding {
+            key: keys.try_into().map_err(|_| missing("key"))?,
+            site: site.and_then(|site| u8::try_from(site).ok()).ok_or_else(|| missing("site"))?,
+            operational_attributes: operational.ok_or_else(|| missing("operational-attributes"))?,
+            founder: founder.ok_or_else(|| missing("founder"))?.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_directory_is_made_with_comes_back() {
+        let founder = "cn=\"a\\, b\",dc=x".to_owned();
+        let founding = Founding { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, founder };
+        assert_eq!(Founding::parse(&founding.text()), Ok(founding.clone()));
+        let later = founding.text().replace("format = 1", "format = 2");
+        assert!(Founding::parse(&later).unwrap_err().contains("another version"));
+        for line in founding.text().lines().skip(1) {
+            let without: String =
+                founding.text().lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
+            assert!(Founding::parse(&without).is_err(), "without {line}");
+        }
+    }
+}

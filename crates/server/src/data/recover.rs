@@ -1,0 +1,145 @@
+//! Recovery: the last snapshot, then what the log says after it.
+
+use super::{Data, DataError, Rules, snapshot};
+use crate::commit::{Committer, Limits, Queue};
+use dsa::journal::Command;
+use dsa::{Applier, Dsa};
+use env::entropy::Entropy;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::Settings;
+use wal::snapshot::Snapshots;
+use wal::{Cut, Index, Opened};
+
+/// How far a recovery is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Bytes of the snapshot that were read, and all of them.
+    Snapshot(u64, u64),
+    /// Records of the log that were carried out again.
+    Log(u64),
+}
+
+/// A directory as it was.
+pub struct Recovered {
+    /// The directory. Its updates go to the committer.
+    pub dsa: Arc<Dsa>,
+    /// The one who writes it.
+    pub committer: Committer,
+    /// Its snapshots.
+    pub snapshots: Snapshots,
+    /// Records that were carried out again.
+    pub records: u64,
+    /// The torn tail, if the last end was not a clean one.
+    pub cut: Option<Cut>,
+}
+
+/// What a directory is served with.
+pub struct Wanted<'w> {
+    /// Of the agent and its store. `memory_bytes_max` of the store leaves room above that of the committer.
+    pub config: dsa::Config,
+    /// The schema.
+    pub schema: Arc<schema::Schema>,
+    /// Of the log.
+    pub log: wal::Settings,
+    /// Of the committer.
+    pub limits: Limits,
+    /// For the log.
+    pub entropy: &'w mut dyn Entropy,
+}
+
+impl Data {
+    /// Makes the directory that snapshot and log describe. All updates of its sessions go through the log from then on.
+    ///
+    /// # Errors
+    /// See [`DataError`]; nothing is changed on the disk then but names of unfinished files.
+    pub fn recover(
+        &self,
+        wanted: Wanted<'_>,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Recovered, DataError> {
+        let Wanted { config, schema, log, limits, entropy } = wanted;
+        let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
+        let made = self.rules()?;
+        let snapshots = Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?;
+        let dsa = self.restore(&snapshots, config, &schema, on_progress)?;
+        let from = snapshots.latest().map_or(Index(0), |manifest| manifest.index);
+        let changed = made.as_ref().and_then(|made| rules.differs(made));
+        let too_many = || io::Error::other("there are too many readers");
+        let applier = Applier::new(&dsa).ok_or_else(too_many)?;
+        let mut replay = Replay { applier, answers: Vec::new(), records: 0, refusal: changed };
+        let opened =
+            wal::open(Arc::clone(&self.disk), &self.dir.join("log"), log, entropy, from, &mut |record| {
+                replay.carry_out(record, on_progress)
+            });
+        let Replay { applier, records, refusal, .. } = replay;
+        let Opened { writer, cut, .. } = opened.map_err(|error| match refusal {
+            Some(refusal) if records > 0 => refusal,
+            _ => DataError::Log(error),
+        })?;
+        dsa.shard().writer().find_free_ids();
+        if made.as_ref() != Some(&rules) {
+            self.write_rules(&rules)?;
+        }
+        // What a draft that was given up has left.
+        snapshots.remove_unnamed()?;
+        let queue = Arc::new(Queue::default());
+        let committer = Committer::new(Arc::clone(&dsa), applier, writer, Arc::clone(&queue), limits);
+        dsa.journal_to(queue);
+        Ok(Recovered { dsa, committer, snapshots, records, cut })
+    }
+
+    fn snapshot_dir(&self) -> PathBuf {
+        self.dir.join("snapshot")
+    }
+
+    /// The directory as the last snapshot has it; empty without one.
+    fn restore(
+        &self,
+        snapshots: &Snapshots,
+        config: dsa::Config,
+        schema: &Arc<schema::Schema>,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Arc<Dsa>, DataError> {
+        let settings: Settings = config.store.clone();
+        let mut on_bytes = |done, all| on_progress(Stage::Snapshot(done, all));
+        match snapshot::restore(&self.snapshot_dir(), snapshots, settings, schema, &mut on_bytes)? {
+            Some(shard) => Ok(Dsa::over(shard, config)?),
+            None => Ok(Dsa::new(config, Arc::clone(schema))?),
+        }
+    }
+}
+
+/// Carries records out again.
+struct Replay {
+    applier: Applier,
+    answers: Vec<u8>,
+    records: u64,
+    /// Why nothing may be carried out.
+    refusal: Option<DataError>,
+}
+
+impl Replay {
+    fn carry_out(
+        &mut self,
+        record: wal::Record<'_>,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<(), String> {
+        self.records += 1;
+        if let Some(refusal) = &self.refusal {
+            return Err(refusal.to_string());
+        }
+        match record.kind {
+            wal::Kind::Commands => {
+                self.answers.clear();
+                let command = Command::decode(record.payload)?;
+                self.applier.apply(&command, &mut self.answers).map_err(|error| error.to_string())?;
+                on_progress(Stage::Log(self.records));
+                Ok(())
+            }
+            wal::Kind::Checkpoint => Ok(()),
+            wal::Kind::Ingest => Err("this version knows no ingested files".to_owned()),
+        }
+    }
+}

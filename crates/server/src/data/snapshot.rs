@@ -1,0 +1,158 @@
+//! A checkpoint of the directory as files of a snapshot, and back. What the files hold: `docs/formats/segment.md`.
+
+use super::DataError;
+use env::task;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use store::{Checkpoint, Meta, Restore, Segment, Settings, Shard};
+use wal::Index;
+use wal::snapshot::{FileId, FileRecord, SnapshotError, Snapshots};
+
+/// Files of segments: their number is the bytes, their generation the segment's id.
+const SEGMENT: u8 = 1;
+/// The file of the slot map.
+const SLOTS: u8 = 2;
+/// Addresses of the slot map that are written at once.
+const SLOTS_TOGETHER: usize = 1 << 17;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes of files that the snapshot before does not have.
+    pub bytes: u64,
+    /// Files of segments, and of those the ones kept from the snapshot before.
+    pub segments: usize,
+    /// See `segments`.
+    pub kept: usize,
+}
+
+/// Makes a checkpoint the last snapshot: it holds what the log says up to `index`, which is synced. Durable when it
+/// returns.
+///
+/// # Errors
+/// What the disk says. The snapshot before is whole then.
+pub fn write(
+    snapshots: &mut Snapshots,
+    checkpoint: &Checkpoint,
+    index: Index,
+) -> Result<Written, SnapshotError> {
+    let mut draft = snapshots.draft();
+    let mut written = Written { segments: checkpoint.segments().len(), ..Written::default() };
+    for (at, segment) in checkpoint.segments().enumerate() {
+        let id = segment_file(segment);
+        if draft.keep(id) {
+            written.kept += 1;
+            continue;
+        }
+        let mut file = draft.create(id)?;
+        file.write(checkpoint.segment(at))?;
+        written.bytes += u64::from(segment.len);
+        draft.add(file.finish()?);
+    }
+    // The name that the last one has must not get another content.
+    let last = snapshots.latest().and_then(slots_file).map_or(0, |record| record.id.generation);
+    let mut file = draft.create(FileId { kind: SLOTS, number: 0, generation: last + 1 })?;
+    let (mut from, mut bytes) = (0, Vec::new());
+    while from < checkpoint.slots() {
+        bytes.clear();
+        checkpoint.push_slots(from, SLOTS_TOGETHER, &mut bytes);
+        file.write(&bytes)?;
+        written.bytes += bytes.len() as u64;
+        from += SLOTS_TOGETHER as u64;
+    }
+    draft.add(file.finish()?);
+    snapshots.commit(draft, index, checkpoint.meta())?;
+    Ok(written)
+}
+
+fn segment_file(segment: Segment) -> FileId {
+    FileId { kind: SEGMENT, number: segment.len, generation: segment.id }
+}
+
+fn slots_file(manifest: &wal::snapshot::Manifest) -> Option<&FileRecord> {
+    manifest.files.iter().find(|record| record.id.kind == SLOTS)
+}
+
+/// Makes a shard of the last snapshot, if there is one. `on_bytes` is told how many bytes were read, of how many, now
+/// and then.
+///
+/// # Errors
+/// When something is damaged or does not fit the settings.
+pub(super) fn restore(
+    dir: &Path,
+    snapshots: &Snapshots,
+    settings: Settings,
+    schema: &Arc<schema::Schema>,
+    on_bytes: &mut dyn FnMut(u64, u64),
+) -> Result<Option<Arc<Shard>>, DataError> {
+    let Some(manifest) = snapshots.latest() else { return Ok(None) };
+    let does_not_fit = |error| DataError::Restore(dir.join("manifest"), error);
+    let meta = Meta::read(&manifest.meta).map_err(does_not_fit)?;
+    let mut restore = Restore::begin(meta, settings, Arc::clone(schema)).map_err(does_not_fit)?;
+    let records: BTreeMap<FileId, &FileRecord> = manifest.files.iter().map(|r| (r.id, r)).collect();
+    let (segments, slots) = restore.memory();
+    let mut jobs: Vec<(&FileRecord, &mut [u8])> = Vec::with_capacity(segments.len() + 1);
+    for part in segments {
+        let record = records.get(&segment_file(part.segment)).copied();
+        jobs.push((record.ok_or_else(|| lacks(dir, "a segment"))?, part.bytes));
+    }
+    jobs.push((slots_file(manifest).ok_or_else(|| lacks(dir, "the slot map"))?, slots));
+    read(dir, snapshots, jobs, on_bytes)?;
+    restore.finish(&on_all_cores).map(Some).map_err(does_not_fit)
+}
+
+fn lacks(dir: &Path, what: &str) -> DataError {
+    DataError::Facts(dir.join("manifest"), format!("it does not name the file of {what}"))
+}
+
+/// Reads each file into its place, on all cores.
+fn read(
+    dir: &Path,
+    snapshots: &Snapshots,
+    jobs: Vec<(&FileRecord, &mut [u8])>,
+    on_bytes: &mut dyn FnMut(u64, u64),
+) -> Result<(), DataError> {
+    let total = jobs.iter().map(|(record, _)| record.bytes).sum();
+    let (done, failed) = (AtomicU64::new(0), Mutex::new(None));
+    let jobs = Mutex::new(jobs.into_iter());
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let one = |(record, bytes): (&FileRecord, &mut [u8])| {
+        if record.bytes != bytes.len() as u64 {
+            return Err(lacks(dir, "something of the right length"));
+        }
+        snapshots.file(record)?.read_all(bytes)?;
+        done.fetch_add(record.bytes, Ordering::Relaxed);
+        Ok(())
+    };
+    let work = |each: &mut dyn FnMut()| {
+        while let Some(job) = next() {
+            if let Err(error) = one(job) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                return;
+            }
+            each();
+        }
+    };
+    task::run_with_workers(
+        task::cores() - 1,
+        |_| work(&mut || {}),
+        || work(&mut || on_bytes(done.load(Ordering::Relaxed), total)),
+    );
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// Runs a job for each number below `jobs`, on all cores.
+fn on_all_cores(jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            match next.fetch_add(1, Ordering::Relaxed) {
+                taken if taken < jobs => job(taken),
+                _ => return,
+            }
+        }
+    };
+    task::run_with_workers(task::cores().min(jobs.max(1)) - 1, |_| work(), work);
+}

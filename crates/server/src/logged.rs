@@ -1,0 +1,54 @@
+//! Serving a directory that is logged.
+
+use crate::commit::{Committer, Thread};
+use crate::config::OnLogFailure;
+use crate::listener::serve_until;
+use crate::options::Options;
+use dsa::Dsa;
+use env::clock::SystemClock;
+use env::net::TcpBound;
+use env::task;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::Notify;
+use wal::snapshot::Snapshots;
+
+/// As [`crate::serve`], with updates that go through a log. Everything that was answered is as safe as the mode promises.
+///
+/// # Errors
+/// As [`crate::serve`]; and when the log failed.
+pub fn serve_logged(
+    dsa: Arc<Dsa>,
+    committer: Committer,
+    snapshots: Snapshots,
+    bound: Vec<TcpBound>,
+    options: Options,
+    on_log_failure: OnLogFailure,
+    on_ready: impl FnMut(SocketAddr),
+) -> io::Result<()> {
+    let over = Arc::new(Notify::new());
+    let thread = {
+        let over = Arc::clone(&over);
+        Thread::start(committer, snapshots, SystemClock::start(), move |failed| {
+            tracing::error!("{failed}");
+            match on_log_failure {
+                OnLogFailure::Exit => over.notify_one(),
+                OnLogFailure::ReadOnly => tracing::error!("searches are answered, writes are refused"),
+            }
+        })?
+    };
+    let served = task::block_on(async {
+        let mut termination = task::Termination::catch()?;
+        let stop = async {
+            tokio::select! {
+                _ = termination.wait() => {}
+                _ = over.notified() => {}
+            }
+        };
+        serve_until(dsa, bound, options, on_ready, stop).await
+    });
+    // Whatever came of serving, what was answered is written down.
+    let stopped = thread.stop();
+    served.flatten().and(stopped)
+}
