@@ -58,12 +58,15 @@ def run(*command, code=0, stdin="", timeout=PATIENCE, env=None):
 class Server:
     """A running `pando serve` on a port of the system's choice."""
 
-    def __init__(self, arguments, folder):
+    def __init__(self, arguments, folder, storage=("--memory",), env=None):
         self.folder = folder
         self.log_path = folder / "log"
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [PANDO, "serve", "--memory", *arguments], stdout=subprocess.PIPE, stderr=log
+                [PANDO, "serve", *storage, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **(env or {})},
             )
         readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         line = self.process.stdout.readline().decode() if readable else ""
@@ -93,6 +96,12 @@ class Server:
         """ldapmodify as the administrator, the changes on its standard input."""
         return run("ldapmodify", *self.admin, *arguments, stdin=ldif, code=code)
 
+    def kill(self):
+        """SIGKILL to this very process."""
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self.process.stdout.close()
+
     def end(self):
         """SIGTERM to this very process; it must exit with 0 and have said nothing of a panic."""
         if self.process.poll() is None:
@@ -103,8 +112,10 @@ class Server:
         assert code == 0, f"exit code {code}: {self.log}"
 
 
-def start(folder, *arguments, ldif=None, suffix=SUFFIX):
-    """Starts a server with an administrator; `ldif` is the name of a file in `data/`, or a path."""
+def start(folder, *arguments, ldif=None, suffix=SUFFIX, data=None, env=None):
+    """Starts a server with an administrator; `ldif` is the name of a file in `data/`, or a path. It keeps the directory
+    in memory, or in the folder `data`.
+    """
     password = folder / "password"
     password.write_text(SECRET + "\n")
     imports = ["--import", str(DATA / ldif)] if ldif else []
@@ -112,6 +123,8 @@ def start(folder, *arguments, ldif=None, suffix=SUFFIX):
         ["--suffix", suffix, "--listen", "ldap://127.0.0.1:0", "--root-dn", ADMIN]
         + ["--root-password-file", str(password), *imports, *map(str, arguments)],
         folder,
+        storage=["--data", str(data)] if data else ["--memory"],
+        env=env,
     )
 
 

@@ -1,0 +1,332 @@
+"""What `pando serve --data` promises: what was answered is there after the next start, whatever ended the last one."""
+
+import os
+import random
+import shutil
+import subprocess
+import threading
+
+import ldap
+import pytest
+
+from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SECRET, SUFFIX, run, start
+
+# Kills under load for each mode.
+ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
+EVERYTHING = ["-b", SUFFIX, "(objectClass=*)", "*", "+"]
+
+
+@pytest.fixture
+def keep(tmp_path):
+    """`keep(...)` starts a server on the same data directory each time; the last one is ended after the test."""
+    running = []
+
+    def begin(*arguments, **settings):
+        folder = tmp_path / f"run{len(running)}"
+        folder.mkdir()
+        running.append(start(folder, *arguments, data=tmp_path / "data", **settings))
+        return running[-1]
+
+    begin.data = tmp_path / "data"
+    yield begin
+    for each in running:
+        if each.process.poll() is None:
+            each.end()
+
+
+def refused(tmp_path, *arguments, code):
+    """Tries to serve the data directory; returns what it says while it refuses."""
+    command = [PANDO, "serve", "--data", tmp_path / "data", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    return run(*command, *arguments, code=code).err
+
+
+def everything(server):
+    """All entries with all their attributes, in no order."""
+    entries = server.search(*EVERYTHING).out.split("\n\n")
+    return sorted("\n".join(sorted(entry.splitlines())) for entry in entries if entry.strip())
+
+
+def connect(server):
+    connection = ldap.initialize(server.url)
+    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
+    connection.simple_bind_s(ADMIN, SECRET)
+    return connection
+
+
+def person(number):
+    attributes = [("objectClass", [b"inetOrgPerson"]), ("cn", [b"x"]), ("sn", [b"y"]), ("description", [b"0"])]
+    return f"uid=n{number},{PEOPLE}", attributes
+
+
+CHANGES = f"""
+dn: uid=new,{PEOPLE}
+changetype: add
+objectClass: inetOrgPerson
+cn: New
+sn: One
+
+dn: uid=new,{PEOPLE}
+changetype: modify
+replace: sn
+sn: Two
+-
+add: mail
+mail: a@b
+
+dn: uid=new,{PEOPLE}
+changetype: modrdn
+newrdn: uid=newer
+deleteoldrdn: 1
+
+dn: uid=gone,{PEOPLE}
+changetype: add
+objectClass: inetOrgPerson
+cn: Gone
+sn: One
+
+dn: uid=gone,{PEOPLE}
+changetype: delete
+"""
+
+
+@pytest.mark.parametrize("end", ["clean", "kill"])
+def test_a_restart_keeps_everything(keep, end):
+    server = keep(ldif="people.ldif")
+    server.modify(CHANGES)
+    before = everything(server)
+    assert any("uid=newer" in entry and "mail: a@b" in entry for entry in before)
+    for _ in range(2):
+        server.kill() if end == "kill" else server.end()
+        server = keep()
+        assert everything(server) == before
+    # And goes on: names that are free can be used, those that are not cannot.
+    server.modify(CHANGES.replace("uid=newer", "uid=newest"))
+    assert len(everything(server)) == len(before) + 1
+
+
+def test_an_import_fills_only_an_empty_directory(keep, tmp_path):
+    server = keep(ldif="people.ldif")
+    before = everything(server)
+    # No write went through the log yet.
+    server.kill()
+    server = keep()
+    assert everything(server) == before
+    server.end()
+    ldif = tmp_path / "more.ldif"
+    ldif.write_text("dn: dc=example,dc=com\nobjectClass: domain\n")
+    assert "not empty" in refused(tmp_path, "--import", ldif, code=1)
+
+
+class Load(threading.Thread):
+    """One client that adds entries and counts up in them, and remembers what it was told."""
+
+    def __init__(self, server, number, numbers):
+        super().__init__()
+        self.connection, self.number, self.numbers = connect(server), number, numbers
+        self.added, self.counted, self.sent = set(), {}, {}
+        self.enough = threading.Event()
+
+    def run(self):
+        chance, count = random.Random(self.number), 0
+        try:
+            while True:
+                if chance.random() < 0.3 or not self.added:
+                    number = next(self.numbers)
+                    dn, attributes = person(number)
+                    self.connection.add_s(dn, attributes)
+                    self.added.add(dn)
+                    continue
+                dn = chance.choice(sorted(self.added))
+                count += 1
+                self.sent[dn] = count
+                self.connection.modify_s(dn, [(ldap.MOD_REPLACE, "description", [str(count).encode()])])
+                self.counted[dn] = count
+                if count >= 60:
+                    self.enough.set()
+        except (ldap.SERVER_DOWN, ldap.UNAVAILABLE, ldap.CONNECT_ERROR):
+            self.enough.set()
+
+
+class Numbers:
+    """Numbers for several threads, each given once."""
+
+    def __init__(self):
+        self.lock, self.last = threading.Lock(), 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        with self.lock:
+            self.last += 1
+            return self.last
+
+
+@pytest.mark.parametrize("sync", ["always", "interval=50", "none"])
+def test_what_was_answered_outlives_kill(keep, sync):
+    """A kill leaves what the system has, so every mode must keep every answer."""
+    arguments = ["--sync", sync, "--snapshot-after", "64KiB"]
+    server = keep(*arguments, ldif="people.ldif")
+    given = Numbers()
+    for round_number in range(ROUNDS):
+        clients = [Load(server, 10 * round_number + n, given) for n in range(3)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            assert client.enough.wait(PATIENCE)
+        server.kill()
+        for client in clients:
+            client.join(PATIENCE)
+        server = keep(*arguments)
+        connection = connect(server)
+        for client in clients:
+            for dn in client.added:
+                found = connection.search_s(dn, ldap.SCOPE_BASE, attrlist=["description"])
+                value = int(found[0][1]["description"][0])
+                acknowledged, sent = client.counted.get(dn, 0), client.sent.get(dn, 0)
+                assert acknowledged <= value <= sent, f"{dn}: {value} of {acknowledged} to {sent}"
+
+
+def test_snapshots_are_made_while_it_serves(keep):
+    server = keep("--snapshot-after", "64KiB", ldif="people.ldif")
+    connection = connect(server)
+    dn, attributes = person(1)
+    connection.add_s(dn, attributes)
+    manifest = keep.data / "snapshot" / "manifest"
+    first, count = manifest.read_bytes(), 0
+    while manifest.read_bytes() == first:
+        count += 1
+        connection.modify_s(dn, [(ldap.MOD_REPLACE, "description", [b"%d " % count + b"x" * 2000])])
+        assert count < 5000, "no snapshot was made"
+    server.kill()
+    server = keep()
+    found = connect(server).search_s(dn, ldap.SCOPE_BASE, attrlist=["description"])
+    assert found[0][1]["description"][0].startswith(b"%d " % count)
+
+
+def test_one_process_at_a_time(keep, tmp_path):
+    server = keep(ldif="people.ldif")
+    assert "another process uses" in refused(tmp_path, code=1)
+    server.search("-b", SUFFIX, "-s", "base")
+
+
+def test_what_the_directory_is_made_with_stays(keep, tmp_path):
+    server = keep(ldif="people.ldif")
+    server.modify(CHANGES)
+    server.kill()
+    assert "operational-attributes" in refused(tmp_path, "--operational-attributes", "off", code=2)
+    # What is in the log was decided by the settings as they were.
+    for arguments in (["--suffix", "dc=org"], ["--schema-check", "off"], ["--schema", "dvtds"]):
+        text = refused(tmp_path, *arguments, code=2)
+        assert f"`{arguments[0][2:]}`" in text and "SIGTERM" in text, text
+    server = keep()
+    before = everything(server)
+    server.end()
+    # After a clean end it is all in the snapshot.
+    server = keep("--suffix", "dc=org", "--schema-check", "off")
+    assert everything(server) == before
+
+
+def damage(path, offset):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
+def test_damage_in_the_middle_is_refused_with_its_place(keep, tmp_path):
+    server = keep(ldif="people.ldif")
+    for number in range(5):
+        connect(server).add_s(*person(number))
+    server.kill()
+    log = keep.data / "log" / "00000001.log"
+    # Behind the header of the first block.
+    damage(log, 4096 + 60)
+    text = refused(tmp_path, code=1)
+    assert f"{log}: damaged at offset 4096" in text and "restore a backup" in text, text
+    damage(log, 4096 + 60)
+    assert len(everything(keep())) > 5
+
+
+def test_damage_of_a_snapshot_is_refused_with_its_place(keep, tmp_path):
+    keep(ldif="people.ldif").end()
+    segment = next(path for path in (keep.data / "snapshot").iterdir() if path.name.startswith("01-"))
+    damage(segment, 100)
+    text = refused(tmp_path, code=1)
+    assert f"{segment}: damaged at offset 0" in text and "restore a backup" in text, text
+
+
+SHIM = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+/* Syncs fail as long as the file named by FAIL_SYNC is there. */
+int fdatasync(int fd) {
+    static int (*real)(int);
+    if (!real) real = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+    if (access(getenv("FAIL_SYNC"), F_OK) == 0) { errno = EIO; return -1; }
+    return real(fd);
+}
+"""
+
+
+@pytest.fixture
+def failing_disk(tmp_path):
+    """The environment of a server whose syncs fail while a file is there, and that file."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    source, shim, switch = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "fail"
+    source.write_text(SHIM)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(shim), "FAIL_SYNC": str(switch)}, switch
+
+
+def test_a_failed_sync_ends_the_server(keep, failing_disk):
+    env, switch = failing_disk
+    server = keep(ldif="people.ldif", env=env)
+    connection = connect(server)
+    connection.add_s(*person(1))
+    switch.touch()
+    with pytest.raises(ldap.UNAVAILABLE, match="unknown"):
+        connection.add_s(*person(2))
+    assert server.process.wait(PATIENCE) == 1
+    server.process.stdout.close()
+    assert "the log failed" in server.log
+    switch.unlink()
+    found = keep().search("-b", PEOPLE, "(uid=n1)").dns
+    assert len(found) == 1
+
+
+def test_a_failed_sync_leaves_a_server_that_reads(keep, failing_disk):
+    env, switch = failing_disk
+    server = keep("--on-log-failure", "read-only", ldif="people.ldif", env=env)
+    connection = connect(server)
+    connection.add_s(*person(1))
+    before, dns = everything(server), server.search("-b", SUFFIX, "1.1").dns
+    switch.touch()
+    for number in (2, 3):
+        with pytest.raises(ldap.UNAVAILABLE):
+            connection.add_s(*person(number))
+    # The disk is well again, but what it has is not known.
+    switch.unlink()
+    with pytest.raises(ldap.UNAVAILABLE):
+        connection.add_s(*person(4))
+    assert everything(server) == before
+    server.process.terminate()
+    assert server.process.wait(PATIENCE) == 1
+    server.process.stdout.close()
+    # The one that was under way may be there or not.
+    again = keep().search("-b", SUFFIX, "1.1").dns
+    assert set(dns) <= set(again) <= {*dns, person(2)[0]}
+
+
+def test_the_monitor_tells_of_the_log(keep):
+    server = keep("--sync", "interval=20", ldif="people.ldif")
+    server.modify(CHANGES)
+    out = server.search("-b", "cn=Log,cn=Monitor", "monitorCounter", "monitoredInfo").out
+    assert "monitoredInfo: interval=20" in out
+    safe = out.split("dn: cn=Safe,cn=Log,cn=Monitor\n")[1].split("\n")[0]
+    assert int(safe.removeprefix("monitorCounter: ")) >= 5, out
