@@ -11,6 +11,7 @@ use crate::access::Rights;
 use crate::dispatch::{self, ControlError, Reading, Requested};
 use crate::engine::Dsa;
 use crate::identity::Identity;
+use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::monitor::{Counters, count};
 use crate::op;
 use crate::op::search::{Around, again};
@@ -23,7 +24,7 @@ use proto::ext::notice_of_disconnection;
 use proto::message::{Message, Request};
 use proto::result::encode_result;
 use proto::tag;
-use store::{Pin, Reader};
+use store::{Pin, ReadPoint, Reader};
 
 /// Runs what `input` holds. Returns the bytes done with, and the size of the message that is not complete yet.
 pub(crate) fn run(
@@ -57,12 +58,17 @@ impl Parts<'_> {
     #[inline]
     fn look_ahead(&mut self, rights: Rights, group: &mut Group<'_>) {
         let pin = self.reader.pin();
-        let read_point = pin.read_point();
-        self.scratch.evaluator.cache.refresh(read_point);
-        self.scratch.keys.clear();
-        self.hinted_at = Some(read_point.sequence());
-        group::prefetch(read_point, rights, self.scratch, group);
+        self.hinted_at = Some(look_ahead(pin.read_point(), self.scratch, rights, group));
     }
+}
+
+/// Asks for the memory that a group will look at; the sequence at which its hints hold.
+#[inline]
+fn look_ahead(point: ReadPoint<'_>, scratch: &mut Scratch, rights: Rights, group: &mut Group<'_>) -> u64 {
+    scratch.evaluator.cache.refresh(point);
+    scratch.keys.clear();
+    group::prefetch(point, rights, scratch, group);
+    point.sequence()
 }
 
 /// Carries out updates that were logged, all of one identity.
@@ -102,7 +108,8 @@ fn run_groups(
             // A half-written answer must be finished before the rest is looked at, and a long one be sent.
             consumed = group[done - 1].end;
         }
-        if session.is_in_message() || session.waits || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+        let has_enough = session.waits || session.updates.len() >= UPDATES_BYTES_SOFT_MAX;
+        if session.is_in_message() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::hand_over(session, parts.dsa.journal.get());
             return (consumed, input.len() - consumed);
         }
@@ -118,27 +125,32 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
     }
     let is_logged = parts.dsa.journal.get().is_some();
-    if !(is_logged && group.iter().all(Pending::is_update)) {
-        parts.look_ahead(session.identity.rights, group);
-    }
+    // Updates that go to the log are looked at when they come back.
+    let mut is_new = !(is_logged && group.iter().all(Pending::is_update));
     let mut next = 0;
     while next < group.len() && !session.closing {
         let updates = group[next..].iter().take_while(|pending| pending.is_update()).count();
         if updates > 0 {
+            if std::mem::take(&mut is_new) {
+                parts.look_ahead(session.identity.rights, group);
+            }
             // A session sees its own updates: they are published when this returns, or it waits until they are.
             next += update::run(session, parts, &group[next..next + updates], out);
         }
+        if next == group.len() {
+            break;
+        }
         if !session.updates.is_empty() {
-            if next < group.len() {
-                update::hand_over(session, parts.dsa.journal.get());
-                return next;
-            }
-            continue;
+            update::hand_over(session, parts.dsa.journal.get());
+            return next;
         }
         let Parts { dsa, reader, system_reader, scratch, counters, now, hinted_at, .. } = parts;
         let pin = reader.pin();
         let read_point = pin.read_point();
-        scratch.evaluator.cache.refresh(read_point);
+        match std::mem::take(&mut is_new) {
+            true => *hinted_at = Some(look_ahead(read_point, scratch, session.identity.rights, group)),
+            false => scratch.evaluator.cache.refresh(read_point),
+        }
         let hints_hold = hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());

@@ -10,7 +10,7 @@ use common::{
 };
 use dsa::journal::{Command, Figures, Journal, Updates};
 use dsa::{Applier, Dsa};
-use model::{Filter, Scope};
+use model::{Filter, ResultCode, Scope};
 use proptest::prelude::*;
 use proto::Request;
 use proto::control::{Control, manage_dsa_it};
@@ -194,6 +194,29 @@ fn replay(log: &[Logged]) -> Arc<Dsa> {
     }
     dsa.shard().writer().find_free_ids();
     dsa
+}
+
+/// What is handed over at a time is bounded, wherever the bound falls among the groups of a bundle.
+#[test]
+fn a_long_bundle_goes_in_pieces() {
+    for (long_at, count) in [(0, 130), (127, 300), (128, 129), (0, 1)] {
+        let (mut client, log) = journaled();
+        set_up(&mut client);
+        let before = log.lock().unwrap().len();
+        let mut requests = Vec::new();
+        for n in 0..count {
+            let text = "x".repeat(if n == long_at { 300 << 10 } else { 1 });
+            requests.extend(encode(&mut client, &Ask::Add { name: format!("m{n}"), text }));
+        }
+        let (answers, _) = client.raw(&requests);
+        let succeeded =
+            |answer: &&Answer| matches!(&answer.what, What::End(end) if end.code == ResultCode::Success);
+        assert_eq!(answers.iter().filter(succeeded).count(), count);
+        let log = log.lock().unwrap();
+        let pieces = &log[before..];
+        assert_eq!(pieces.len(), if count > long_at + 1 { 2 } else { 1 }, "{long_at} of {count}");
+        assert_eq!(digest(&client.dsa), digest(&replay(&log)));
+    }
 }
 
 proptest! {
