@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use store::{Checkpoint, Reader};
+use wal::planted::{self, Fault};
 use wal::{Index, Kind, Log, Poisoned, Refused, Step, Writer};
 
 /// Where memory is short, this share of what is allowed is kept for changes that are no adds, and so many bytes.
@@ -142,8 +143,11 @@ impl Committer {
     /// See [`Failed`]: everything under way was answered with "outcome unknown", everything later will be refused.
     pub fn step(&mut self, wall_ms: u64, monotonic_ms: u64) -> Result<Step, Failed> {
         self.take(wall_ms);
+        if planted::is(Fault::AppliedBeforeSafe) {
+            self.apply(Index(u64::MAX))?;
+        }
         let stepped = self.writer.step(monotonic_ms).map_err(Failed::Log);
-        let done = stepped.and_then(|step| self.apply().map(|()| step));
+        let done = stepped.and_then(|step| self.apply(self.log.safe()).map(|()| step));
         done.map_err(|failed| self.fail(failed))
     }
 
@@ -266,8 +270,7 @@ impl Committer {
     }
 
     /// Applies and answers what is safe.
-    fn apply(&mut self) -> Result<(), Failed> {
-        let safe = self.log.safe();
+    fn apply(&mut self, safe: Index) -> Result<(), Failed> {
         while self.logged.front().is_some_and(|logged| logged.index <= safe) {
             let Some(Logged { index, wall_ms, updates }) = self.logged.pop_front() else { break };
             let mut answers = updates.answers_buffer();

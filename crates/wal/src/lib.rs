@@ -11,6 +11,7 @@ mod format;
 mod log;
 mod open;
 mod place;
+pub mod planted;
 mod scan;
 mod settings;
 pub mod snapshot;

@@ -2,6 +2,7 @@
 
 use super::{FileId, FileRecord, NEW, SnapshotError};
 use crate::error::Damage;
+use crate::planted::{self, Fault};
 use env::disk::{Disk, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,9 @@ impl FileWriter {
             self.end_piece();
         }
         self.file.write_at(&self.crcs, self.bytes)?;
-        self.file.sync_data()?;
+        if !planted::is(Fault::SnapshotNotSynced) {
+            self.file.sync_data()?;
+        }
         self.disk.rename(self.file.path(), &self.path)?;
         self.whole = true;
         let crc = crc32c::crc32c_append(self.id.seed(), &self.crcs);
