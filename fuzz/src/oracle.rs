@@ -147,13 +147,16 @@ pub fn rasn(data: &[u8]) -> Option<Seen> {
     Some(Seen { id: message.message_id.into(), op, fields: f })
 }
 
-/// Are these bytes a request that rasn-ldap reads and would itself write?
+/// Are these bytes a request that rasn-ldap reads and would itself write? Its message ids are of 32 bits; those of
+/// RFC 4511 section 4.1.1 end at maxInt, 2^31 - 1.
 pub fn rasn_writes(data: &[u8]) -> bool {
     if rasn(data).is_none() {
         return false;
     }
     let message: Result<rasn_ldap::LdapMessage, _> = rasn::ber::decode(data);
-    message.is_ok_and(|message| rasn::ber::encode(&message).is_ok_and(|bytes| bytes == data))
+    message.is_ok_and(|message| {
+        message.message_id <= i32::MAX as u32 && rasn::ber::encode(&message).is_ok_and(|bytes| bytes == data)
+    })
 }
 
 /// ldap-parser's view of a request, if it accepts these bytes as one and nothing is left over.
