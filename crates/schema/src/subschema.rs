@@ -1,7 +1,7 @@
 //! The content of the subschema subentry (RFC 4512 section 4.2): definitions in their canonical text.
 
 use crate::definition::{Extensions, SyntaxDefinition};
-use crate::{AttributeType, Rule, Schema, Syntax};
+use crate::{AttributeType, Rule, RuleKind, Schema, Syntax};
 use std::fmt::Write;
 
 /// Which attribute of the subschema subentry.
@@ -44,7 +44,9 @@ impl Schema {
         }
     }
 
-    /// Does the rule suit the values of this attribute, so that an extensible match may apply it?
+    /// Does the rule suit the values of this attribute, so that an extensible match may apply it? Rules for Directory
+    /// Strings are also for the syntaxes of their alternatives, that for octet strings is for JPEG too (RFC 4517
+    /// sections 4.2.4, 4.2.11, 4.2.27).
     pub fn applies_to(&self, rule: Rule, kind: &AttributeType) -> bool {
         let ends = [kind.equality, kind.ordering, kind.substring];
         ends.contains(&Some(rule))
@@ -54,7 +56,10 @@ impl Schema {
                 Rule::IntegerFirstComponent
                 | Rule::ObjectIdentifierFirstComponent
                 | Rule::DirectoryStringFirstComponent => false,
-                _ => rule.kind() == crate::RuleKind::Equality && rule.assertion_syntax() == kind.syntax.oid(),
+                _ => {
+                    let syntaxes = [kind.syntax.oid(), general(kind.syntax).oid()];
+                    rule.kind() == RuleKind::Equality && syntaxes.contains(&rule.assertion_syntax())
+                }
             }
     }
 
@@ -69,6 +74,15 @@ impl Schema {
             many => write!(text, "( {} ) )", many.join(" $ ")).expect("a String takes all"),
         }
         Some(text)
+    }
+}
+
+/// The syntax whose matching rules do for the values of another.
+fn general(syntax: Syntax) -> Syntax {
+    match syntax {
+        Syntax::PrintableString | Syntax::CountryString | Syntax::TelephoneNumber => Syntax::DirectoryString,
+        Syntax::Jpeg => Syntax::OctetString,
+        other => other,
     }
 }
 

@@ -58,6 +58,8 @@ fn s4_5_1_7_undefined_filters_are_no_errors() {
         "cn:noSuchRule:=x",
         "cn:1.2.3.4:=x",
         "cn:integerMatch:=x",
+        "cn:integerMatch:=1",
+        "ou:dn:booleanMatch:=TRUE",
         ":noSuchRule:=x",
         "jpegPhoto>=x",
         "objectClass>=person",

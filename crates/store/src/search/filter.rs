@@ -225,6 +225,12 @@ fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Re
             None => return Node::Undefined,
         },
     };
+    let kind = found.as_ref().map(|(attribute_type, _)| schema.attribute_type(*attribute_type));
+    if let (Some(rule), Some(kind)) = (rule, kind)
+        && !schema.applies_to(rule, kind)
+    {
+        return Node::Undefined;
+    }
     let rule = rule.or_else(|| found.as_ref().and_then(|(t, _)| schema.attribute_type(*t).equality));
     let Some(rule) = rule else { return Node::Undefined };
     let Some(normal) = normalised(|out| rule.normalise_assertion(schema, extensible.value, out)) else {
