@@ -112,6 +112,7 @@ impl System {
     }
 
     fn measure(&self, dsa: &Dsa, now: Now) {
+        dsa.shard.measure();
         let mut writer = self.shard.writer();
         let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };
         for gauge in &self.gauges {

@@ -18,6 +18,7 @@ mod index;
 mod left_behind;
 #[cfg(all(test, pando_loom))]
 mod loom_tests;
+mod memory_use;
 mod postings;
 mod readers;
 pub mod record;
@@ -41,9 +42,10 @@ pub use apply::{
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment};
 pub use dn_cache::DnCache;
 pub use index::IndexSettings;
+pub use memory_use::MemoryUse;
 pub use readers::READERS_MAX;
 pub use record::{EntryRef, Values};
 pub use refused::Refused;
 pub use resolve::{DnParts, Known, Target, Unresolved};
 pub use restore::{Restore, RestoreError, Run, SegmentMut};
-pub use shard::{LongReadPoint, MemoryUse, Pin, ReadPoint, Reader, Settings, Shard, Writer};
+pub use shard::{LongReadPoint, Pin, ReadPoint, Reader, Settings, Shard, Writer};

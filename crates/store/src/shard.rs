@@ -8,6 +8,7 @@ use crate::glue::Glue;
 use crate::hash::{Table, TableWriter, mix};
 use crate::index::{IndexSettings, Indexes, IndexesWriter};
 use crate::left_behind::LeftBehind;
+use crate::memory_use::MemoryGauges;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
@@ -80,52 +81,8 @@ pub struct Shard {
     pub(crate) names_changed: AtomicU64,
     entries: AtomicU64,
     ids_end: AtomicU64,
-    memory: MemoryGauges,
+    pub(crate) memory: MemoryGauges,
     writer: Mutex<WriterState>,
-}
-
-/// Bytes by part, as of the last batch.
-#[derive(Default)]
-struct MemoryGauges {
-    segments: AtomicU64,
-    live: AtomicU64,
-    slots: AtomicU64,
-    dn: AtomicU64,
-    children: AtomicU64,
-    indexes: AtomicU64,
-    shapes: AtomicU64,
-    appended: AtomicU64,
-    moved: AtomicU64,
-}
-
-/// Memory by part, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MemoryUse {
-    /// Segments that hold records and tree nodes.
-    pub segments: u64,
-    /// Of these, the newest versions.
-    pub live: u64,
-    /// The slot table.
-    pub slots: u64,
-    /// The DN hash.
-    pub dn: u64,
-    /// Children of each entry.
-    pub children: u64,
-    /// Attribute indexes, without the trees that lie in the segments.
-    pub indexes: u64,
-    /// Shapes.
-    pub shapes: u64,
-    /// Bytes ever written to segments.
-    pub appended: u64,
-    /// Of these, by the cleaner: `appended / (appended - moved)` is its write amplification.
-    pub moved: u64,
-}
-
-impl MemoryUse {
-    /// All parts that take memory.
-    pub fn total(&self) -> u64 {
-        self.segments + self.slots + self.dn + self.children + self.indexes + self.shapes
-    }
 }
 
 pub(crate) struct WriterState {
@@ -364,22 +321,6 @@ impl Shard {
         self.readers.published()
     }
 
-    /// Memory by part.
-    pub fn memory(&self) -> MemoryUse {
-        let of = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
-        MemoryUse {
-            segments: of(&self.memory.segments),
-            live: of(&self.memory.live),
-            slots: of(&self.memory.slots),
-            dn: of(&self.memory.dn),
-            children: of(&self.memory.children),
-            indexes: of(&self.memory.indexes),
-            shapes: of(&self.memory.shapes),
-            appended: of(&self.memory.appended),
-            moved: of(&self.memory.moved),
-        }
-    }
-
     /// What the writer keeps, without the role: while a shard is made.
     pub(crate) fn state(&self) -> MutexGuard<'_, WriterState> {
         lock(&self.writer)
@@ -393,7 +334,15 @@ impl Shard {
 
     /// Takes the writer's role; waits while another has it.
     pub fn writer(&self) -> Writer<'_> {
-        let state = lock(&self.writer);
+        self.writer_with(lock(&self.writer))
+    }
+
+    /// Takes the writer's role if nobody has it.
+    pub(crate) fn try_writer(&self) -> Option<Writer<'_>> {
+        self.writer.try_lock().ok().map(|state| self.writer_with(state))
+    }
+
+    fn writer_with<'s>(&'s self, state: MutexGuard<'s, WriterState>) -> Writer<'s> {
         let sequence = self.readers.published() + 1;
         let mut writer = Writer { shard: self, state, sequence, loading: false, reserved: 0 };
         writer.state.garbage.begin(sequence);
@@ -544,21 +493,6 @@ impl<'s> Writer<'s> {
         };
         let (heap, readers) = (&self.shard.heap, &self.shard.readers);
         heap.clean(&mut self.state.heap, readers, slack, budget as usize);
-    }
-
-    /// Brings the memory report up to date.
-    pub fn measure(&self) {
-        let (state, gauges) = (&*self.state, &self.shard.memory);
-        let set = |gauge: &AtomicU64, bytes: u64| gauge.store(bytes, Ordering::Relaxed);
-        set(&gauges.segments, state.heap.bytes_used());
-        set(&gauges.live, state.heap.bytes_live());
-        set(&gauges.slots, state.heap.bytes_slots());
-        set(&gauges.dn, self.shard.dn_table.bytes(&state.dn) as u64);
-        set(&gauges.children, self.shard.children.bytes(&state.children) as u64);
-        set(&gauges.indexes, self.shard.indexes.bytes(&state.indexes, self.view()));
-        set(&gauges.shapes, state.shapes.usage().1 as u64);
-        set(&gauges.appended, state.heap.appended);
-        set(&gauges.moved, state.heap.moved);
     }
 
     /// Is there room for `bytes` more, in segments and under the memory limit?

@@ -262,6 +262,17 @@ fn the_monitor_counts() {
 }
 
 #[test]
+fn a_small_directory_is_measured_too() {
+    let mut desk = Desk::new();
+    let dsa = Arc::clone(&desk.dsa);
+    dsa.system.refresh_monitor(&dsa, NOW);
+    for part in ["Total", "Segments", "Live", "Slots", "DN", "Children", "Shapes"] {
+        let bytes = desk.monitored(&format!("cn={part},cn=Memory,cn=Monitor"), "monitorCounter");
+        assert!(bytes.parse::<u64>().expect("a number") > 0, "{part}");
+    }
+}
+
+#[test]
 fn the_monitor_is_measured_at_most_every_tenth_of_a_second() {
     let mut desk = Desk::empty();
     let dsa = Arc::clone(&desk.dsa);

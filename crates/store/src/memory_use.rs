@@ -1,0 +1,90 @@
+//! The memory report: bytes by part. The writer measures as it goes; who wants to know now asks for it.
+
+use crate::shard::{Shard, Writer};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes by part, as they were measured last.
+#[derive(Default)]
+pub(crate) struct MemoryGauges {
+    segments: AtomicU64,
+    live: AtomicU64,
+    slots: AtomicU64,
+    dn: AtomicU64,
+    children: AtomicU64,
+    pub(crate) indexes: AtomicU64,
+    shapes: AtomicU64,
+    appended: AtomicU64,
+    moved: AtomicU64,
+}
+
+/// Memory by part, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryUse {
+    /// Segments that hold records and tree nodes.
+    pub segments: u64,
+    /// Of these, the newest versions.
+    pub live: u64,
+    /// The slot table.
+    pub slots: u64,
+    /// The DN hash.
+    pub dn: u64,
+    /// Children of each entry.
+    pub children: u64,
+    /// Attribute indexes, without the trees that lie in the segments.
+    pub indexes: u64,
+    /// Shapes.
+    pub shapes: u64,
+    /// Bytes ever written to segments.
+    pub appended: u64,
+    /// Of these, by the cleaner: `appended / (appended - moved)` is its write amplification.
+    pub moved: u64,
+}
+
+impl MemoryUse {
+    /// All parts that take memory.
+    pub fn total(&self) -> u64 {
+        self.segments + self.slots + self.dn + self.children + self.indexes + self.shapes
+    }
+}
+
+impl Shard {
+    /// Memory by part, as it was measured last.
+    pub fn memory(&self) -> MemoryUse {
+        let of = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
+        MemoryUse {
+            segments: of(&self.memory.segments),
+            live: of(&self.memory.live),
+            slots: of(&self.memory.slots),
+            dn: of(&self.memory.dn),
+            children: of(&self.memory.children),
+            indexes: of(&self.memory.indexes),
+            shapes: of(&self.memory.shapes),
+            appended: of(&self.memory.appended),
+            moved: of(&self.memory.moved),
+        }
+    }
+
+    /// Brings the memory report up to date, unless somebody has the writer's role: that one measures as it goes.
+    pub fn measure(&self) {
+        if let Some(writer) = self.try_writer() {
+            writer.measure();
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Brings the memory report up to date.
+    pub fn measure(&self) {
+        let (state, gauges) = (&*self.state, &self.shard.memory);
+        let set = |gauge: &AtomicU64, bytes: u64| gauge.store(bytes, Ordering::Relaxed);
+        set(&gauges.segments, state.heap.bytes_used());
+        set(&gauges.live, state.heap.bytes_live());
+        set(&gauges.slots, state.heap.bytes_slots());
+        set(&gauges.dn, self.shard.dn_table.bytes(&state.dn) as u64);
+        set(&gauges.children, self.shard.children.bytes(&state.children) as u64);
+        set(&gauges.indexes, self.shard.indexes.bytes(&state.indexes, self.view()));
+        set(&gauges.shapes, state.shapes.usage().1 as u64);
+        set(&gauges.appended, state.heap.appended);
+        set(&gauges.moved, state.heap.moved);
+    }
+}
