@@ -57,7 +57,12 @@ fn faults(file: &Path) -> Vec<Fault> {
                 // A file that cannot be read is among the problems already.
                 Err(of_schema) => faults.extend(of_schema.into_iter().filter(|fault| fault.place.is_some())),
             }
+            // What is there but bad is a fault already, and not missing.
+            problems.retain(|problem| !problem.missing.is_some_and(|key| read.is_bad(key)));
             faults.extend(problems.iter().map(|problem| read.locate(problem)));
+            // In the order of the lines, file by file; schema files come last.
+            let own = Some(file.display().to_string());
+            faults.sort_by_key(|fault| (fault.file != own, fault.file.clone(), fault.place));
             faults
         }
     }
@@ -74,8 +79,8 @@ mod tests {
         std::fs::write(&file, "suffix = \"dc=com\"\nroot-dn = \"cn=admin\"\nthread = 2\n").unwrap();
         let found: Vec<String> = faults(&file).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].contains(":3:1: unknown key `thread`; did you mean `threads`?"));
-        assert!(found[1].contains(":2:1: a root DN without"));
+        assert!(found[0].contains(":2:1: a root DN without"));
+        assert!(found[1].contains(":3:1: unknown key `thread`; did you mean `threads`?"));
         assert!(faults(Path::new("/nowhere/p.toml"))[0].message.contains("cannot be read"));
     }
 }

@@ -159,13 +159,30 @@ impl Args {
         };
         let mut config = read.config.clone();
         let mut faults = read.faults.clone();
-        for (name, values) in self.given() {
-            if let Err(message) = config.set(name, &values) {
-                faults.push(Fault { file: None, place: None, message: format!("--{name}: {message}") });
+        let given = self.given();
+        let is_given = |key: &str| given.iter().any(|(name, _)| *name == key);
+        let mut bad = Vec::new();
+        let of_flag = |name: &str, message: &str| Fault {
+            file: None,
+            place: None,
+            message: format!("--{name}: {message}"),
+        };
+        for (name, values) in &given {
+            let messages = config.set(name, values).err().unwrap_or_default();
+            faults.extend(messages.iter().map(|message| of_flag(name, message)));
+            if !messages.is_empty() {
+                bad.push(*name);
             }
         }
-        if faults.is_empty() {
-            faults.extend(config.problems().iter().map(|problem| read.locate(problem)));
+        for problem in config.problems() {
+            // What is there but bad is a fault already, and not missing.
+            if problem.missing.is_some_and(|key| bad.contains(&key) || read.is_bad(key) && !is_given(key)) {
+                continue;
+            }
+            faults.push(match is_given(problem.key) {
+                true => of_flag(problem.key, &problem.message),
+                false => read.locate(&problem),
+            });
         }
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }
@@ -315,5 +332,23 @@ mod tests {
         let faults: Vec<String> = args.settings().unwrap_err().iter().map(ToString::to_string).collect();
         assert!(faults.iter().any(|f| f.starts_with("--threads: `many`")), "{faults:?}");
         assert!(faults.iter().any(|f| f.starts_with("--index: ")), "{faults:?}");
+        assert!(faults.iter().any(|f| f.contains("no suffix is set")), "{faults:?}");
+        let file = Some("/nowhere/password".to_owned());
+        let args = Args {
+            suffix: vec!["dc=com".to_owned(), "x".to_owned(), "y".to_owned()],
+            root_dn: Some("cn=a".to_owned()),
+            root_password_file: file,
+            ..Args::default()
+        };
+        let faults: Vec<String> = args.settings().unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(
+            faults[0].starts_with("--suffix: `x`") && faults[1].starts_with("--suffix: `y`"),
+            "{faults:?}"
+        );
+        assert!(
+            faults[2].starts_with("--root-password-file: `/nowhere/password`: cannot be read"),
+            "{faults:?}"
+        );
     }
 }

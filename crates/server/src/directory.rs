@@ -43,19 +43,25 @@ pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
     }
 }
 
-/// Names in the configuration that the schema does not know.
+/// Names in the configuration that the schema does not know, and indexes that it has no rules for.
 pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let mut indexed = Vec::new();
     for index in &config.indexes {
-        if schema.find_type(index.attribute.as_bytes()).is_none() {
-            let message = format!("the schema has no attribute `{}`", index.attribute);
-            problems.push(Problem { key: "index", message });
+        match index_settings(index).attribute_type(schema) {
+            Ok(attribute_type) if indexed.contains(&attribute_type) => {
+                let name = &index.attribute;
+                let message = format!("`{name}` is listed twice; join its kinds with commas");
+                problems.push(Problem::at("index", message));
+            }
+            Ok(attribute_type) => indexed.push(attribute_type),
+            Err(reason) => problems.push(Problem::at("index", reason)),
         }
     }
     let names = config.suffixes.iter().map(|dn| ("suffix", dn));
     for (key, dn) in names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn))) {
         if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
-            problems.push(Problem { key, message: format!("`{dn}`: {invalid}") });
+            problems.push(Problem::at(key, format!("`{dn}`: {invalid}")));
         }
     }
     problems
@@ -114,17 +120,20 @@ fn store_bytes_max(config: &Config) -> u64 {
     }
 }
 
-fn settings(config: &Config, founding: &Founding) -> Settings {
-    let index = |index: &crate::config::Index| IndexSettings {
+fn index_settings(index: &crate::config::Index) -> IndexSettings {
+    IndexSettings {
         attribute: index.attribute.clone(),
         equality: index.equality,
         presence: index.presence,
         substring: index.substring,
         ordering: index.ordering,
-    };
+    }
+}
+
+fn settings(config: &Config, founding: &Founding) -> Settings {
     Settings {
         suffixes: config.suffixes.clone(),
-        indexes: config.indexes.iter().map(index).collect(),
+        indexes: config.indexes.iter().map(index_settings).collect(),
         memory_bytes_max: store_bytes_max(config),
         operational_attributes: founding.operational_attributes,
         schema_check: config.schema_check,
@@ -159,6 +168,19 @@ mod tests {
         let schema = schema(&config).unwrap();
         let problems = unknown_to_schema(&config, &schema);
         assert_eq!(problems.iter().map(|p| p.key).collect::<Vec<_>>(), ["index", "suffix"]);
+    }
+
+    #[test]
+    fn indexes_fit_the_schema() {
+        let config = config(&[
+            ("suffix", &["dc=com"]),
+            ("index", &["uid:eq", "jpegPhoto:eq", "cn:ord", "userid:sub"]),
+        ]);
+        let problems = unknown_to_schema(&config, &schema(&config).unwrap());
+        let messages: Vec<&str> = problems.iter().map(|p| &p.message[..]).collect();
+        assert!(messages[0].contains("`jpegPhoto`") && messages[0].contains("no equality"), "{messages:?}");
+        assert!(messages[1].contains("`cn`") && messages[1].contains("no ordering"), "{messages:?}");
+        assert_eq!(messages[2..], ["`userid` is listed twice; join its kinds with commas"]);
     }
 
     #[test]

@@ -112,13 +112,10 @@ impl Indexes {
         let mut by_type = vec![Vec::new(); schema.attribute_types().len()];
         for wanted in settings {
             let name = &wanted.attribute;
-            let attribute_type = schema
-                .find_type(name.as_bytes())
-                .ok_or_else(|| format!("index on {name}: no such attribute type"))?;
+            let attribute_type = wanted.attribute_type(schema)?;
             if all.iter().any(|i: &AttributeIndex| i.attribute_type == attribute_type) {
                 return Err(format!("index on {name}: given twice"));
             }
-            check_rules(wanted, schema, attribute_type)?;
             let ((equality, equality_writer), (substring, substring_writer)) =
                 (postings(wanted.equality)?, postings(wanted.substring)?);
             for subtype in schema.subtypes(attribute_type) {
@@ -191,18 +188,28 @@ impl Indexes {
     }
 }
 
-fn check_rules(wanted: &IndexSettings, schema: &Schema, attribute_type: TypeId) -> Result<(), String> {
-    let definition = schema.attribute_type(attribute_type);
-    let missing = [
-        (wanted.equality && definition.equality.is_none(), "equality"),
-        (wanted.substring && definition.substring.is_none(), "substring"),
-        (wanted.ordering && definition.ordering.is_none(), "ordering"),
-    ];
-    match missing.iter().find(|(is_missing, _)| *is_missing) {
-        Some((_, kind)) => {
-            Err(format!("index on {}: the type has no {kind} matching rule", wanted.attribute))
+impl IndexSettings {
+    /// The type to index.
+    ///
+    /// # Errors
+    /// That the schema does not know it, or that it lacks a matching rule that the index needs.
+    pub fn attribute_type(&self, schema: &Schema) -> Result<TypeId, String> {
+        let name = &self.attribute;
+        let Some(attribute_type) = schema.find_type(name.as_bytes()) else {
+            return Err(format!("the schema has no attribute `{name}`"));
+        };
+        let definition = schema.attribute_type(attribute_type);
+        let missing = [
+            (self.equality && definition.equality.is_none(), "equality"),
+            (self.substring && definition.substring.is_none(), "substring"),
+            (self.ordering && definition.ordering.is_none(), "ordering"),
+        ];
+        match missing.iter().find(|(is_missing, _)| *is_missing) {
+            Some((_, kind)) => {
+                Err(format!("`{name}` cannot be indexed so: the type has no {kind} matching rule"))
+            }
+            None => Ok(attribute_type),
         }
-        None => Ok(()),
     }
 }
 

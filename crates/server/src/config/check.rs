@@ -10,6 +10,15 @@ pub struct Problem {
     pub key: &'static str,
     /// What is wrong.
     pub message: String,
+    /// The key that is missing, if that is the problem: there is none where the key is there but bad.
+    pub missing: Option<&'static str>,
+}
+
+impl Problem {
+    /// A problem with what a key says.
+    pub fn at(key: &'static str, message: String) -> Problem {
+        Problem { key, message, missing: None }
+    }
 }
 
 /// Less than this holds no directory: the schema and the first segments alone take most of it.
@@ -18,40 +27,22 @@ const MEMORY_BYTES_MIN: u64 = 32 << 20;
 impl Config {
     /// Everything wrong with it; empty when it can be served.
     pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut problem = |key, message: String| problems.push(Problem { key, message });
+        let mut problems = self.missing();
+        let mut problem = |key, message: String| problems.push(Problem::at(key, message));
         match (self.memory, &self.data) {
             (Some(true), Some(_)) => problem("memory", "`data` is given too: one of them is too many".into()),
             (Some(false), None) => problem("memory", "without `data` there is no other place".into()),
             _ => {}
-        }
-        if self.suffixes.is_empty() {
-            problem(
-                "suffix",
-                "no suffix is set: there is nothing to serve (`suffix = \"dc=example,dc=com\"`)".into(),
-            );
         }
         for (at, suffix) in self.suffixes.iter().enumerate() {
             if let Some(other) = self.suffixes[..at].iter().find(|other| overlap(other, suffix)) {
                 problem("suffix", format!("`{suffix}` and `{other}` overlap; the upper one holds both"));
             }
         }
-        if self.listen.is_empty() {
-            problem("listen", "no address to listen on".into());
-        }
         for (at, listen) in self.listen.iter().enumerate() {
             if listen.port != 0 && self.listen[..at].contains(listen) {
                 problem("listen", format!("`{listen}` is listed twice"));
             }
-        }
-        match (&self.root_dn, &self.root_password_file) {
-            (Some(_), None) => {
-                problem("root-dn", "a root DN without `root-password-file` can never bind".into())
-            }
-            (None, Some(_)) => {
-                problem("root-password-file", "there is no `root-dn` that this could be of".into())
-            }
-            _ => {}
         }
         match self.root_password() {
             Ok(Some(password)) if password.is_empty() => {
@@ -61,14 +52,9 @@ impl Config {
                 );
             }
             Ok(_) => {}
-            Err(error) => problem("root-password-file", format!("cannot be read: {error}")),
-        }
-        for (at, index) in self.indexes.iter().enumerate() {
-            if self.indexes[..at].iter().any(|other| other.attribute.eq_ignore_ascii_case(&index.attribute)) {
-                problem(
-                    "index",
-                    format!("`{}` is listed twice; join its kinds with commas", index.attribute),
-                );
+            Err(error) => {
+                let path = self.root_password_file.as_deref().unwrap_or(Path::new("")).display();
+                problem("root-password-file", format!("`{path}`: cannot be read: {error}"));
             }
         }
         for schema in self.schema.iter().filter(|schema| !schema::BUILTIN_NAMES.contains(&schema.as_str())) {
@@ -85,6 +71,31 @@ impl Config {
             problem("memory-max", format!("at least {} MiB are needed", MEMORY_BYTES_MIN >> 20));
         }
         problems
+    }
+
+    /// What has to be there and is not.
+    fn missing(&self) -> Vec<Problem> {
+        let (dn, password) = (self.root_dn.is_some(), self.root_password_file.is_some());
+        let rules: [(bool, &str, &str, &str); 4] = [
+            (
+                self.suffixes.is_empty(),
+                "suffix",
+                "suffix",
+                "no suffix is set: there is nothing to serve (`suffix = \"dc=example,dc=com\"`)",
+            ),
+            (self.listen.is_empty(), "listen", "listen", "no address to listen on"),
+            (
+                dn && !password,
+                "root-dn",
+                "root-password-file",
+                "a root DN without `root-password-file` can never bind",
+            ),
+            (password && !dn, "root-password-file", "root-dn", "there is no `root-dn` that this could be of"),
+        ];
+        let of = |(is_so, key, missing, message): (bool, _, _, &str)| {
+            is_so.then(|| Problem { key, message: message.to_owned(), missing: Some(missing) })
+        };
+        rules.into_iter().filter_map(of).collect()
     }
 }
 
@@ -108,6 +119,8 @@ fn overlap(a: &str, b: &str) -> bool {
 fn readable(path: &Path) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(about) if about.is_dir() => Err("is a directory".to_owned()),
+        // Who opens a FIFO and closes it again takes its writer away from the import.
+        Ok(about) if !about.is_file() => Ok(()),
         Ok(_) => std::fs::File::open(path).map(drop).map_err(|error| format!("cannot be read: {error}")),
         Err(error) => Err(format!("cannot be read: {error}")),
     }
@@ -137,7 +150,6 @@ mod tests {
         assert!(problems(&[("suffix", &["dc=com", "DC=example, dc=COM"])])[0].contains("overlap"));
         assert!(problems(&[("suffix", &["dc=com", "dc=org"])]).is_empty());
         assert!(problems(&[("root-dn", &["cn=admin"])])[0].contains("never bind"));
-        assert!(problems(&[("index", &["uid:eq", "UID:sub"])])[0].contains("twice"));
         assert!(problems(&[("schema", &["nowhere/x.schema"])])[0].contains("cannot be read"));
         assert!(problems(&[("schema", &["dvtds"])]).is_empty());
         assert!(problems(&[("import", &["/"])])[0].contains("is a directory"));

@@ -2,7 +2,7 @@
 
 use super::check::Problem;
 use super::{Config, keys};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -38,6 +38,7 @@ pub struct Read {
     pub faults: Vec<Fault>,
     file: String,
     places: BTreeMap<&'static str, (usize, usize)>,
+    bad: BTreeSet<&'static str>,
 }
 
 impl Read {
@@ -45,6 +46,11 @@ impl Read {
     pub fn locate(&self, problem: &Problem) -> Fault {
         let place = self.places.get(problem.key).copied();
         Fault { file: Some(self.file.clone()), place, message: problem.message.clone() }
+    }
+
+    /// Whether what the file says of a key is among the faults.
+    pub fn is_bad(&self, key: &str) -> bool {
+        self.bad.contains(key)
     }
 }
 
@@ -72,16 +78,24 @@ pub fn read(file: &str, text: &str) -> Read {
             faults: Vec::new(),
             file: file.to_owned(),
             places: BTreeMap::new(),
+            bad: BTreeSet::new(),
         },
     };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         reader.fault(error.span(), format!("not TOML: {} (text stands in quotes)", error.message()));
     }
+    let line = |fault: &Fault| fault.place.map(|(line, _)| line);
+    let not_toml: Vec<Option<usize>> = reader.read.faults.iter().map(line).collect();
     reader.table("", table.get_ref());
     // A line that is not TOML is one fault: what was guessed of its value is none.
-    reader.read.faults.sort_by_key(|fault| fault.place.map(|(line, _)| line));
-    reader.read.faults.dedup_by_key(|fault| fault.place.map(|(line, _)| line));
+    let mut at = 0;
+    reader.read.faults.retain(|fault| {
+        at += 1;
+        let first = not_toml.iter().position(|other| *other == line(fault));
+        first.is_none_or(|first| first + 1 == at)
+    });
+    reader.read.faults.sort_by_key(|fault| fault.place);
     reader.read
 }
 
@@ -123,12 +137,15 @@ impl Reader<'_> {
                         key.form,
                         item.get_ref().type_str(),
                     );
+                    self.read.bad.insert(key.name);
                     return self.fault(Some(item.span()), message);
                 }
             }
         }
-        if let Err((bad, reason)) = key.set(&mut self.read.config, &texts) {
-            let span = items.get(bad).map_or(at, |item| item.span());
+        let bad = key.set(&mut self.read.config, &texts).err().unwrap_or_default();
+        for (place, reason) in bad {
+            self.read.bad.insert(key.name);
+            let span = items.get(place).map_or(at.clone(), |item| item.span());
             self.fault(Some(span), format!("`{name}`: {reason}"));
         }
     }
@@ -216,6 +233,16 @@ mod tests {
                 "p.toml:8:1: unknown key `limits.siez`; did you mean `limits.size`?",
             ]
         );
+    }
+
+    #[test]
+    fn all_values_of_an_array_are_looked_at_and_the_good_ones_kept() {
+        let read = read("p.toml", "suffix = [\"dc=a\", \"b\", \"dc=c\", \"d\"]\nthreads = \"x\" y\n");
+        let places: Vec<_> = read.faults.iter().map(|fault| fault.place.unwrap()).collect();
+        assert_eq!(places[..2], [(1, 19), (1, 32)]);
+        assert_eq!((places.len(), places[2].0), (3, 2));
+        assert_eq!(read.config.suffixes, ["dc=a", "dc=c"]);
+        assert!(read.is_bad("suffix") && !read.is_bad("listen"));
     }
 
     #[test]

@@ -5,8 +5,11 @@ use super::value::{Listen, bytes, mode, switch};
 use super::{Config, Index};
 use std::str::FromStr;
 
-/// Sets a key from its values; on failure, which value is bad and why.
-type Set = fn(&mut Config, &[String]) -> Result<(), (usize, String)>;
+/// Values that are bad, by their place, and why.
+pub(super) type Bad = Vec<(usize, String)>;
+
+/// Sets a key from its values. Of a key with many, those that are good are kept although others are bad.
+type Set = fn(&mut Config, &[String]) -> Result<(), Bad>;
 
 /// One configuration key.
 pub struct Key {
@@ -25,9 +28,9 @@ pub struct Key {
 
 impl Key {
     /// Sets it from text.
-    pub(super) fn set(&self, config: &mut Config, values: &[String]) -> Result<(), (usize, String)> {
+    pub(super) fn set(&self, config: &mut Config, values: &[String]) -> Result<(), Bad> {
         if !self.many && values.len() != 1 {
-            return Err((0, format!("`{}` takes one value", self.name)));
+            return Err(vec![(0, format!("`{}` takes one value", self.name))]);
         }
         (self.set)(config, values)
     }
@@ -86,7 +89,7 @@ pub const KEYS: &[Key] = &[
         many: true,
         default: "none: at least one is needed",
         text: "A naming context to hold. The entry itself comes by import or add.",
-        set: |c, v| put(&mut c.suffixes, each(v, dn)),
+        set: |c, v| each(&mut c.suffixes, v, dn),
     },
     Key {
         name: "listen",
@@ -94,7 +97,7 @@ pub const KEYS: &[Key] = &[
         many: true,
         default: "ldap://127.0.0.1:389",
         text: "An address to serve. Port 0 lets the system pick one; the ready line tells which.",
-        set: |c, v| put(&mut c.listen, each(v, parse::<Listen>)),
+        set: |c, v| each(&mut c.listen, v, parse::<Listen>),
     },
     Key {
         name: "root-dn",
@@ -127,7 +130,7 @@ pub const KEYS: &[Key] = &[
         default: "none beyond the standard schema",
         text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order. The name of a \
                built-in schema without a path, such as `dvtds`, is taken from the binary.",
-        set: |c, v| put(&mut c.schema, each(v, non_empty)),
+        set: |c, v| each(&mut c.schema, v, non_empty),
     },
     Key {
         name: "schema-check",
@@ -153,7 +156,7 @@ pub const KEYS: &[Key] = &[
         many: true,
         default: "none",
         text: "Indexes of an attribute: equality, presence, substrings, ordering.",
-        set: |c, v| put(&mut c.indexes, each(v, parse::<Index>)),
+        set: |c, v| each(&mut c.indexes, v, parse::<Index>),
     },
     Key {
         name: "memory-max",
@@ -260,17 +263,29 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn put<T>(place: &mut T, value: Result<T, (usize, String)>) -> Result<(), (usize, String)> {
+fn put<T>(place: &mut T, value: Result<T, Bad>) -> Result<(), Bad> {
     *place = value?;
     Ok(())
 }
 
-fn each<T>(values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, (usize, String)> {
-    values.iter().enumerate().map(|(at, text)| parse(text).map_err(|reason| (at, reason))).collect()
+fn each<T>(
+    place: &mut Vec<T>,
+    values: &[String],
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<(), Bad> {
+    let mut bad = Bad::new();
+    place.clear();
+    for (at, text) in values.iter().enumerate() {
+        match parse(text) {
+            Ok(value) => place.push(value),
+            Err(reason) => bad.push((at, reason)),
+        }
+    }
+    if bad.is_empty() { Ok(()) } else { Err(bad) }
 }
 
-fn one<T>(values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<T, (usize, String)> {
-    parse(&values[0]).map_err(|reason| (0, reason))
+fn one<T>(values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Bad> {
+    parse(&values[0]).map_err(|reason| vec![(0, reason)])
 }
 
 fn parse<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {

@@ -86,9 +86,12 @@ impl Default for Config {
 
 impl Config {
     /// Sets the key called `name` from text, replacing what it had. For flags, which override the file.
-    pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), String> {
-        let key = keys::find(name).ok_or_else(|| keys::unknown(name))?;
-        key.set(self, values).map_err(|(_, reason)| reason)
+    ///
+    /// # Errors
+    /// What is wrong with each value that is bad.
+    pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), Vec<String>> {
+        let key = keys::find(name).ok_or_else(|| vec![keys::unknown(name)])?;
+        key.set(self, values).map_err(|bad| bad.into_iter().map(|(_, reason)| reason).collect())
     }
 
     /// Takes relative names of files as relative to `folder`.
