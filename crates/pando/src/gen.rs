@@ -161,5 +161,10 @@ fn template(args: &Args) -> Result<Template, String> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let load = |name: &str| std::fs::read(folder.join(name));
     let options = Options { defines: &defines, load: &load };
-    Template::parse(&text, &options).map_err(|error| format!("{}: {error}", args.template))
+    Template::parse(&text, &options).map_err(|error| {
+        let (reason, text) = (error.reason, error.text.trim());
+        let place = if error.line > 0 { format!(":{}", error.line) } else { String::new() };
+        let what = if text.is_empty() { String::new() } else { format!(": {text}") };
+        format!("{}{place}: {reason}{what}", args.template)
+    })
 }

@@ -80,7 +80,8 @@ impl fmt::Display for TemplateError {
         if self.line > 0 {
             write!(f, "line {}: ", self.line)?;
         }
-        write!(f, "{}: {}", self.reason, self.text)
+        f.write_str(self.reason)?;
+        if self.text.is_empty() { Ok(()) } else { write!(f, ": {}", self.text) }
     }
 }
 

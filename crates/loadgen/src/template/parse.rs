@@ -54,6 +54,10 @@ type Block = Vec<(usize, String)>;
 pub(super) fn parse(text: &str, options: &Options<'_>) -> Result<Template, TemplateError> {
     let mut reader = Reader { options, defines: BTreeMap::new(), blocks: vec![Vec::new()], lines: 0 };
     for (name, value) in options.defines {
+        // What is given from outside is no fault of a line.
+        if *name == "suffix" && model::dn::parse(value.as_bytes()).map_or(true, |rdns| rdns.is_empty()) {
+            return fault(0, "the suffix is not a DN of an entry", value);
+        }
         reader.defines.insert((*name).to_owned(), (*value).to_owned());
     }
     reader.read(text, 0)?;

@@ -90,7 +90,10 @@ enum WindowName {
 
 pub(super) fn run(workload: Workload, args: &Args) -> ExitCode {
     let outcome = settings(workload, args).and_then(|settings| {
-        let outcome = bench::run(&settings).map_err(|error| error.to_string())?;
+        let outcome = bench::run(&settings).map_err(|error| match error {
+            bench::BenchError::Io(error) => format!("{}: {error}", args.url),
+            error => error.to_string(),
+        })?;
         Ok((settings, outcome))
     });
     match outcome {
