@@ -13,6 +13,8 @@ PEOPLE := 100000
 GROUPS := 10
 MEMBERS := 10000
 SECONDS_EACH := 60
+PERCENT := 100
+STEPS :=
 
 .PHONY: help
 help: ## List what can be made
@@ -53,12 +55,12 @@ fix: ## Format, apply what clippy suggests, lower the size ratchet
 	cargo xtask tidy --fix
 
 .PHONY: fuzz
-fuzz: ## Fuzz every target for 60 s each (SECONDS_EACH=n); needs a nightly toolchain and cargo-fuzz
+fuzz: ## Fuzz every target for 60 s each (SECONDS_EACH=n); needs a C++ compiler
 	.ci/fuzz $(SECONDS_EACH)
 
 .PHONY: soak
-soak: build ## What takes longer than make test may: see docs/testing.md
-	.ci/soak $(PANDO)
+soak: build ## What takes longer than make test may (STEPS="flat log", PERCENT=10): see docs/testing.md
+	PERCENT=$(PERCENT) .ci/soak $(PANDO) $(STEPS)
 
 .PHONY: bench
 bench: build ## Measure this machine's limit and the server against it
