@@ -44,7 +44,8 @@ def monitored(here, kind):
 def test_json(here, work, window):
     report = json.loads(bench(here, work, "--requests", 5000, "--queue", 20, "--window", window, "--server-pid", here.pid, "--json").out)
     assert report["operations"] >= 5000 and report["errors"] == 0 and report["faults"] == {}, report
-    assert report["rate"] == pytest.approx(report["operations"] / report["seconds"], rel=0.5)
+    # The sum of the threads' rates; threads of a short run end at different times.
+    assert 1 / 4 < report["rate"] / (report["operations"] / report["seconds"]) < 4, report
     latency = report["latency_us"]
     assert 0 < latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["p99.9"] <= latency["max"]
     assert report["client_cpu_ns_per_operation"] > 0 and report["server_cpu_ns_per_operation"] > 0
