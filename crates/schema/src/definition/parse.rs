@@ -238,7 +238,9 @@ fn keyword(
                 reader.end()?;
                 return Ok(None);
             }
-            Token::Word(word) if word.len() > 2 && word[..2].eq_ignore_ascii_case("X-") => {
+            Token::Word(word)
+                if word.len() > 2 && word.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("X-")) =>
+            {
                 extensions.push((word.to_owned(), reader.strings()?));
             }
             Token::Word(word) => match KEYWORDS.iter().find(|k| k.eq_ignore_ascii_case(word)) {

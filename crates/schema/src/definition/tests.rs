@@ -14,6 +14,14 @@ fn everything_in_one_definition() {
 }
 
 #[test]
+fn a_keyword_that_is_not_ascii_is_a_fault() {
+    for text in ["( 1.2.3 N\u{1f2}E 'n' )", "( 1.2.3 \u{1f2}X 'n' )", "( 1.2.3 X\u{e9}- 'n' )"] {
+        let error = parse_attribute_type(text).unwrap_err();
+        assert!(error.to_string().contains("not a keyword"), "{error}");
+    }
+}
+
+#[test]
 fn quirks_of_other_servers() {
     let d =
         parse_attribute_type("( 'a-oid' NAME 'a_b' SYNTAX '1.3.6.1{12}' usage USERAPPLICATIONS)").unwrap();
