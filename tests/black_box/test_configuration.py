@@ -171,6 +171,35 @@ olcAttributeTypes: {2}( 1.3.6.1.4.1.55555.1.1 NAME ( 'serial' 'serialNo' ) SUP n
     assert "NAME 'gadget'" in out
 
 
+@pytest.mark.parametrize("definition, word", [
+    ("attributetype ( 1.2.3 N\u01f2E 'n' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )", "keyword"),
+    ("attributetype ( 1.2.3 NAME '\u00e9' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )", "\u00e9"),
+    ("objectclass ( 1.2.3 NAME 'n' SUP top SUP top )", "SUP"),
+    ("objectclass ( 1.2.3 NAME 'person' STRUCTURAL )", "person"),
+    ("objectclass ( 1.2.3 NAME 'n' SUP n )", "n"),
+])
+def test_a_fault_of_a_schema_file(tmp_path, definition, word):
+    (tmp_path / "own.schema").write_text(f"# a comment\n{definition}\n")
+    file = tmp_path / "pando.toml"
+    file.write_text('suffix = "dc=x"\nschema = "own.schema"\n')
+    found = faults(run(PANDO, "check-config", file, code=1).out)
+    assert found[0][:2] == ("own.schema", 2) and word in found[0][2], found
+
+
+def test_what_the_server_does_not_know_of_a_schema_is_told(server, tmp_path):
+    schema, file, empty = tmp_path / "own.schema", tmp_path / "pando.toml", tmp_path / "empty.ldif"
+    schema.write_text("attributetype ( 1.2.3.1 NAME 'n' SYNTAX 1.2.3.4 )\n"
+                      "attributetype ( 1.2.3.2 NAME 'm' EQUALITY noSuchMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n")
+    file.write_text('suffix = "dc=x"\nschema = "own.schema"\n')
+    empty.write_text("version: 1\n")
+    tool = run(PANDO, "check-config", file)
+    assert tool.out == "", tool
+    for said in (tool.err, server("--schema", schema, ldif=str(empty)).log):
+        lines = [line for line in said.splitlines() if str(schema) in line]
+        assert len(lines) == 2 and f"{schema}:1:" in lines[0] and "1.2.3.4" in lines[0], said
+        assert f"{schema}:2:" in lines[1] and "noSuchMatch" in lines[1], said
+
+
 def test_built_in_classes(fresh):
     fresh.modify(f"""dn: cn=dynamic,{SUFFIX}
 changetype: add

@@ -11,6 +11,9 @@ use std::process::ExitCode;
 /// Reads FILE as `pando serve --config FILE` would and prints one line for each fault: unknown keys with the nearest
 /// known one, values that are not of their form, settings that do not fit together, files that cannot be read, faults in
 /// schema files, attributes that the schema does not have. Nothing is served and nothing is changed.
+///
+/// Syntaxes and matching rules that this server does not know are no faults: values of such a syntax are taken as octet
+/// strings, such a rule is left out. They are told on standard error.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -53,7 +56,10 @@ fn faults(file: &Path) -> Vec<Fault> {
             let mut faults = read.faults.clone();
             let mut problems = read.config.problems();
             match directory::schema(&read.config) {
-                Ok(schema) => problems.extend(directory::unknown_to_schema(&read.config, &schema)),
+                Ok(schema) => {
+                    directory::warnings(&schema).iter().for_each(|warning| eprintln!("{warning}"));
+                    problems.extend(directory::unknown_to_schema(&read.config, &schema));
+                }
                 // A file that cannot be read is among the problems already.
                 Err(of_schema) => faults.extend(of_schema.into_iter().filter(|fault| fault.place.is_some())),
             }

@@ -233,6 +233,7 @@ impl End {
 fn serve(config: &Config) -> Result<(), End> {
     let clock = SystemClock::start();
     let schema = directory::schema(config).map_err(End::configured)?;
+    directory::warnings(&schema).iter().for_each(|warning| eprintln!("pando serve: {warning}"));
     let unknown = directory::unknown_to_schema(config, &schema);
     if !unknown.is_empty() {
         return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));

@@ -33,13 +33,22 @@ pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
         Ok(schema) if faults.is_empty() => Ok(schema),
         Ok(_) => Err(faults),
         Err(errors) => {
-            faults.extend(errors.0.into_iter().map(|fault| Fault {
-                file: Some(fault.file.to_string()),
-                place: (fault.line != 0).then_some((fault.line, 1)),
-                message: fault.message,
-            }));
+            faults.extend(errors.0.iter().map(located));
             Err(faults)
         }
+    }
+}
+
+/// What the schema was built in spite of: syntaxes and matching rules that are not known. Not errors, but worth telling.
+pub fn warnings(schema: &Schema) -> Vec<Fault> {
+    schema.warnings().iter().map(located).collect()
+}
+
+fn located(fault: &schema::Fault) -> Fault {
+    Fault {
+        file: Some(fault.file.to_string()),
+        place: (fault.line != 0).then_some((fault.line, 1)),
+        message: fault.message.clone(),
     }
 }
 
