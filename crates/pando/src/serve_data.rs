@@ -9,7 +9,7 @@ use env::net::TcpBound;
 use schema::Schema;
 use server::commit::Limits;
 use server::config::Config;
-use server::data::{Data, DataError, Recovered, Wanted, snapshot};
+use server::data::{Data, DataError, Recovered, Wanted};
 use server::directory;
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn import(config: &Config, recovered: &mut Recovered, clock: &SystemClock) -> Re
     let failed = |error: &dyn std::fmt::Display| End::failed("the import cannot be kept", error);
     let taken = committer.checkpoint().map_err(|error| failed(&error))?;
     let (checkpoint, index) = taken.ok_or_else(|| failed(&"there are too many readers"))?;
-    snapshot::write(snapshots, &checkpoint, index).map_err(|error| failed(&error))?;
+    snapshots.write(&checkpoint, index).map_err(|error| failed(&error))?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::commit::{Committer, Thread};
 use crate::config::OnLogFailure;
+use crate::data::snapshot::Keeper;
 use crate::listener::serve_until;
 use crate::options::Options;
 use dsa::Dsa;
@@ -12,7 +13,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
-use wal::snapshot::Snapshots;
 
 /// As [`crate::serve`], with updates that go through a log. Everything that was answered is as safe as the mode promises.
 ///
@@ -21,7 +21,7 @@ use wal::snapshot::Snapshots;
 pub fn serve_logged(
     dsa: Arc<Dsa>,
     committer: Committer,
-    snapshots: Snapshots,
+    snapshots: Keeper,
     bound: Vec<TcpBound>,
     options: Options,
     on_log_failure: OnLogFailure,

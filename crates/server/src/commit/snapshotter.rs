@@ -1,7 +1,7 @@
 //! Writes snapshots on a thread of its own, one at a time, while updates and searches go on.
 
 use super::{Status, Taken};
-use crate::data::snapshot;
+use crate::data::snapshot::Keeper;
 use env::clock::{Clock, SystemClock};
 use env::task::PlainThread;
 use std::io;
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use wal::Log;
-use wal::snapshot::Snapshots;
 
 /// Where checkpoints go to be written. Its thread ends, when all are written, after this was dropped.
 pub(super) struct Snapshotter {
@@ -19,7 +18,7 @@ pub(super) struct Snapshotter {
 
 /// What the thread works with.
 struct Work {
-    snapshots: Snapshots,
+    snapshots: Keeper,
     log: Arc<Log>,
     status: Arc<Status>,
     clock: SystemClock,
@@ -32,7 +31,7 @@ impl Snapshotter {
     /// # Errors
     /// When it cannot be started.
     pub(super) fn start(
-        snapshots: Snapshots,
+        snapshots: Keeper,
         log: Arc<Log>,
         status: Arc<Status>,
         clock: SystemClock,
@@ -70,7 +69,7 @@ impl Work {
             return;
         }
         let begun_ns = self.clock.monotonic_ns();
-        match snapshot::write(&mut self.snapshots, &checkpoint, index) {
+        match self.snapshots.write(&checkpoint, index) {
             Ok(written) => {
                 // It holds back the cleaner.
                 drop(checkpoint);

@@ -3,13 +3,13 @@
 
 use super::snapshotter::Snapshotter;
 use super::{Committer, Failed, Queue};
+use crate::data::snapshot::Keeper;
 use env::clock::{Clock, SystemClock};
 use env::task::PlainThread;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use wal::snapshot::Snapshots;
 use wal::{Log, Step};
 
 /// Until it is looked again whether a log file is ready, when updates wait for one.
@@ -32,7 +32,7 @@ impl Thread {
     /// When a thread cannot be started.
     pub fn start(
         committer: Committer,
-        snapshots: Snapshots,
+        snapshots: Keeper,
         clock: SystemClock,
         on_failed: impl FnOnce(&Failed) + Send + 'static,
     ) -> io::Result<Thread> {

@@ -1,6 +1,7 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
-use super::{Data, DataError, Rules, snapshot};
+use super::snapshot::{self, Keeper};
+use super::{Data, DataError, Rules};
 use crate::commit::{Committer, Limits, Queue};
 use dsa::journal::Command;
 use dsa::{Applier, Dsa};
@@ -30,7 +31,7 @@ pub struct Recovered {
     /// The one who writes it.
     pub committer: Committer,
     /// Its snapshots.
-    pub snapshots: Snapshots,
+    pub snapshots: Keeper,
     /// Records that were carried out again.
     pub records: u64,
     /// The torn tail, if the last end was not a clean one.
@@ -70,16 +71,13 @@ impl Data {
         let changed = made.as_ref().and_then(|made| rules.differs(made));
         let too_many = || io::Error::other("there are too many readers");
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
-        let mut replay = Replay { applier, answers: Vec::new(), records: 0, refusal: changed };
+        let mut replay = Replay::new(applier, changed);
         let opened =
             wal::open(Arc::clone(&self.disk), &self.dir.join("log"), log, entropy, from, &mut |record| {
                 replay.carry_out(record, on_progress)
             });
-        let Replay { applier, records, refusal, .. } = replay;
-        let Opened { writer, cut, .. } = opened.map_err(|error| match refusal {
-            Some(refusal) if records > 0 => refusal,
-            _ => DataError::Log(error),
-        })?;
+        let Opened { writer, cut, .. } = opened.map_err(|error| replay.refusal(DataError::Log(error)))?;
+        let Replay { applier, records, .. } = replay;
         dsa.shard().writer().find_free_ids();
         if made.as_ref() != Some(&rules) {
             self.write_rules(&rules)?;
@@ -89,15 +87,15 @@ impl Data {
         let queue = Arc::new(Queue::default());
         let committer = Committer::new(Arc::clone(&dsa), applier, writer, Arc::clone(&queue), limits);
         dsa.journal_to(queue);
-        Ok(Recovered { dsa, committer, snapshots, records, cut })
+        Ok(Recovered { dsa, committer, snapshots: Keeper::new(snapshots), records, cut })
     }
 
-    fn snapshot_dir(&self) -> PathBuf {
+    pub(super) fn snapshot_dir(&self) -> PathBuf {
         self.dir.join("snapshot")
     }
 
     /// The directory as the last snapshot has it; empty without one.
-    fn restore(
+    pub(super) fn restore(
         &self,
         snapshots: &Snapshots,
         config: dsa::Config,
@@ -114,7 +112,7 @@ impl Data {
 }
 
 /// Carries records out again.
-struct Replay {
+pub(super) struct Replay {
     applier: Applier,
     answers: Vec<u8>,
     records: u64,
@@ -123,7 +121,17 @@ struct Replay {
 }
 
 impl Replay {
-    fn carry_out(
+    /// With a refusal no record is carried out.
+    pub(super) fn new(applier: Applier, refusal: Option<DataError>) -> Replay {
+        Replay { applier, answers: Vec::new(), records: 0, refusal }
+    }
+
+    /// Why the records were not carried out, if that was for a refusal; else the error.
+    pub(super) fn refusal(&mut self, error: DataError) -> DataError {
+        self.refusal.take().filter(|_| self.records > 0).unwrap_or(error)
+    }
+
+    pub(super) fn carry_out(
         &mut self,
         record: wal::Record<'_>,
         on_progress: &mut dyn FnMut(Stage),

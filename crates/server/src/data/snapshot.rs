@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Checkpoint, Meta, Restore, Segment, Settings, Shard};
 use wal::Index;
-use wal::snapshot::{FileId, FileRecord, SnapshotError, Snapshots};
+use wal::snapshot::{FileId, FileRecord, Manifest, SnapshotError, Snapshots};
 
 /// Files of segments: their number is the bytes, their generation the segment's id.
 const SEGMENT: u8 = 1;
@@ -28,50 +28,67 @@ pub struct Written {
     pub kept: usize,
 }
 
-/// Makes a checkpoint the last snapshot: it holds what the log says up to `index`, which is synced. Durable when it
-/// returns.
-///
-/// # Errors
-/// What the disk says. The snapshot before is whole then.
-pub fn write(
-    snapshots: &mut Snapshots,
-    checkpoint: &Checkpoint,
-    index: Index,
-) -> Result<Written, SnapshotError> {
-    let mut draft = snapshots.draft();
-    let mut written = Written { segments: checkpoint.segments().len(), ..Written::default() };
-    for (at, segment) in checkpoint.segments().enumerate() {
-        let id = segment_file(segment);
-        if draft.keep(id) {
-            written.kept += 1;
-            continue;
+/// The snapshots of a data directory, and what the next one's files are called.
+#[derive(Debug)]
+pub struct Keeper {
+    snapshots: Snapshots,
+    /// Generation of the next slot map. Never given twice, also not after a failure: it may not be certain then which
+    /// snapshot is the last, and files of both must stay what they are.
+    next: u64,
+}
+
+impl Keeper {
+    /// Of opened snapshots.
+    pub fn new(snapshots: Snapshots) -> Keeper {
+        let last = snapshots.latest().and_then(slots_file).map_or(0, |record| record.id.generation);
+        Keeper { snapshots, next: last + 1 }
+    }
+
+    /// The last snapshot.
+    pub fn latest(&self) -> Option<&Manifest> {
+        self.snapshots.latest()
+    }
+
+    /// Makes a checkpoint the last snapshot: it holds what the log says up to `index`, which is synced. Durable when it
+    /// returns.
+    ///
+    /// # Errors
+    /// What the disk says. The snapshot before is whole then.
+    pub fn write(&mut self, checkpoint: &Checkpoint, index: Index) -> Result<Written, SnapshotError> {
+        let mut draft = self.snapshots.draft();
+        let mut written = Written { segments: checkpoint.segments().len(), ..Written::default() };
+        for (at, segment) in checkpoint.segments().enumerate() {
+            let id = segment_file(segment);
+            if draft.keep(id) {
+                written.kept += 1;
+                continue;
+            }
+            let mut file = draft.create(id)?;
+            file.write(checkpoint.segment(at))?;
+            written.bytes += u64::from(segment.len);
+            draft.add(file.finish()?);
         }
-        let mut file = draft.create(id)?;
-        file.write(checkpoint.segment(at))?;
-        written.bytes += u64::from(segment.len);
+        let mut file = draft.create(FileId { kind: SLOTS, number: 0, generation: self.next })?;
+        self.next += 1;
+        let (mut from, mut bytes) = (0, Vec::new());
+        while from < checkpoint.slots() {
+            bytes.clear();
+            checkpoint.push_slots(from, SLOTS_TOGETHER, &mut bytes);
+            file.write(&bytes)?;
+            written.bytes += bytes.len() as u64;
+            from += SLOTS_TOGETHER as u64;
+        }
         draft.add(file.finish()?);
+        self.snapshots.commit(draft, index, checkpoint.meta())?;
+        Ok(written)
     }
-    // The name that the last one has must not get another content.
-    let last = snapshots.latest().and_then(slots_file).map_or(0, |record| record.id.generation);
-    let mut file = draft.create(FileId { kind: SLOTS, number: 0, generation: last + 1 })?;
-    let (mut from, mut bytes) = (0, Vec::new());
-    while from < checkpoint.slots() {
-        bytes.clear();
-        checkpoint.push_slots(from, SLOTS_TOGETHER, &mut bytes);
-        file.write(&bytes)?;
-        written.bytes += bytes.len() as u64;
-        from += SLOTS_TOGETHER as u64;
-    }
-    draft.add(file.finish()?);
-    snapshots.commit(draft, index, checkpoint.meta())?;
-    Ok(written)
 }
 
 fn segment_file(segment: Segment) -> FileId {
     FileId { kind: SEGMENT, number: segment.len, generation: segment.id }
 }
 
-fn slots_file(manifest: &wal::snapshot::Manifest) -> Option<&FileRecord> {
+fn slots_file(manifest: &Manifest) -> Option<&FileRecord> {
     manifest.files.iter().find(|record| record.id.kind == SLOTS)
 }
 
