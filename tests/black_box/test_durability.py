@@ -323,6 +323,40 @@ def test_a_failed_sync_leaves_a_server_that_reads(keep, failing_disk):
     assert set(dns) <= set(again) <= {*dns, person(2)[0]}
 
 
+def test_check_and_dump_look_into_a_directory(keep, tmp_path):
+    for tool in ("check", "dump"):
+        assert "no data directory" in run(PANDO, tool, "--data", tmp_path, code=1).err
+    server = keep(ldif="people.ldif")
+    server.modify(CHANGES)
+    assert "another process uses" in run(PANDO, "check", "--data", keep.data, code=1).err
+    server.kill()
+    out = run(PANDO, "check", "--data", keep.data).out
+    assert "log        whole, records 1 to 5" in out and "all as it should be" in out, out
+    out = run(PANDO, "dump", "--data", keep.data).out
+    assert f'by "{ADMIN}"' in out
+    # What it prints is LDIF, and does again what was done.
+    again = start_in(tmp_path / "again", ldif="people.ldif")
+    again.modify(out)
+    fields = ["-b", SUFFIX, "(objectClass=*)", "*"]
+    expected = again.search(*fields).out
+    again.end()
+    server = keep()
+    assert sorted(server.search(*fields).out.split("\n\n")) == sorted(expected.split("\n\n"))
+    server.end()
+    out = run(PANDO, "check", "--data", keep.data).out
+    assert "snapshot   whole" in out and "up to record 5" in out, out
+    assert "record 5 " not in run(PANDO, "dump", "--data", keep.data, "--from", "6").out
+    segment = next(path for path in (keep.data / "snapshot").iterdir() if path.name.startswith("01-"))
+    damage(segment, 30)
+    assert f"{segment}: damaged" in run(PANDO, "check", "--data", keep.data, code=1).err
+    damage(segment, 30)
+
+
+def start_in(folder, **settings):
+    folder.mkdir()
+    return start(folder, **settings)
+
+
 def test_the_monitor_tells_of_the_log(keep):
     server = keep("--sync", "interval=20", ldif="people.ldif")
     server.modify(CHANGES)

@@ -1,7 +1,9 @@
 //! The `pando` binary: one file per subcommand.
 
 mod bench;
+mod check;
 mod check_config;
+mod dump;
 mod r#gen;
 mod progress;
 mod serve;
@@ -18,7 +20,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// A transactional LDAPv3 directory server that keeps the directory in memory, and the tools that prove it.
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
-/// to fill it with; `pando bench` loads a server and measures it, and checks every answer.
+/// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
+/// look into a data directory.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -38,6 +41,8 @@ A FIRST DIRECTORY:
 enum Command {
     Serve(serve::Args),
     CheckConfig(check_config::Args),
+    Check(check::Args),
+    Dump(dump::Args),
     Gen(r#gen::Args),
     Bench(bench::Args),
 }
@@ -46,6 +51,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
         Command::CheckConfig(args) => check_config::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Dump(args) => dump::run(args),
         Command::Gen(args) => r#gen::run(args),
         Command::Bench(args) => bench::run(args),
     }

@@ -9,11 +9,14 @@
 //!
 //! The folder itself is locked by the one process that uses it.
 
+pub mod dump;
+mod examine;
 mod founding;
 mod recover;
 mod rules;
 pub mod snapshot;
 
+pub use examine::{Contents, Examined};
 pub use founding::Founding;
 pub use recover::{Recovered, Stage, Wanted};
 pub use rules::Rules;

@@ -2,7 +2,7 @@
 
 use super::{Data, DataError, missing};
 
-const NAME: &str = "founding";
+pub(super) const NAME: &str = "founding";
 const FORMAT: i64 = 1;
 
 /// What a directory is made with and keeps for ever.
@@ -38,6 +38,12 @@ impl Data {
             });
         }
         Ok(made)
+    }
+
+    /// What the directory is made with.
+    pub(super) fn founding(&self) -> Result<Founding, DataError> {
+        let nothing = || DataError::Facts(self.dir().join(NAME), "it is not there".to_owned());
+        self.facts(NAME, Founding::parse)?.ok_or_else(nothing)
     }
 }
 

@@ -28,6 +28,16 @@ impl Rules {
         Rules { behaviour: BEHAVIOUR, suffixes: suffixes.to_vec(), schema_check, schema: hash(schema) }
     }
 
+    /// The naming contexts.
+    pub(super) fn suffixes(&self) -> &[String] {
+        &self.suffixes
+    }
+
+    /// Are entries held to the schema?
+    pub(super) fn schema_check(&self) -> bool {
+        self.schema_check
+    }
+
     /// What is not as it was.
     pub(super) fn differs(&self, made: &Rules) -> Option<DataError> {
         let pairs = [

@@ -1,0 +1,88 @@
+//! `pando dump`: what a data directory holds, to be read by people.
+
+use clap::Args as ClapArgs;
+use env::disk::RealDisk;
+use server::data::{Data, DataError, dump};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Bytes that are written at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Print the log of a data directory that nobody serves, as LDIF change records.
+///
+/// Before each command stands a comment: number of the record, its place, time, who gave it, the ids of new entries. What
+/// a snapshot made superfluous may be gone from the log; the files of the snapshot are listed first, as comments. Updates
+/// stand there as clients sent them, also those that were refused, and passwords with them. Nothing is changed on the disk.
+#[derive(ClapArgs)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Args {
+    /// The data directory
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// The first record to print
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    from: u64,
+}
+
+const AFTER: &str = "\
+EXAMPLES:
+  pando dump --data /var/lib/pando | less
+  pando dump --data /var/lib/pando --from 120000 > changes.ldif
+
+EXIT CODES:
+  0  all was printed
+  1  it is damaged or in use; what and where is on standard error
+  2  the command line is wrong";
+
+/// Runs it.
+pub(crate) fn run(args: Args) -> ExitCode {
+    match print(&args, &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Who reads has enough.
+        Err(DataError::Disk(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pando dump: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print(args: &Args, to: &mut dyn Write) -> Result<(), DataError> {
+    let data = Data::existing(Arc::new(RealDisk), &args.data)?;
+    match data.contents()? {
+        Some(contents) => {
+            writeln!(to, "# snapshot up to record {}", contents.index)?;
+            for file in contents.files {
+                writeln!(to, "#   {} with {} bytes", file.id.name(), file.bytes)?;
+            }
+            writeln!(to)?;
+        }
+        None => writeln!(to, "# no snapshot\n")?,
+    }
+    let (mut out, mut failed) = (Vec::new(), None);
+    let read = data.read_log(&mut |record| {
+        if record.index.0 < args.from {
+            return Ok(());
+        }
+        dump::write(record, &mut out)?;
+        if out.len() >= PIECE_BYTES {
+            let written = to.write_all(&out);
+            out.clear();
+            written.map_err(|error| failed.insert(error).to_string())?;
+        }
+        Ok(())
+    });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    // What comes before damage is printed too.
+    to.write_all(&out)?;
+    if let Some(log) = read?.filter(|log| log.torn > 0) {
+        writeln!(to, "# torn end after {}: the last end was no clean one", log.end)?;
+    }
+    Ok(())
+}

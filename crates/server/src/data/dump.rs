@@ -1,0 +1,145 @@
+//! A record of the log as people read it: LDIF change records (RFC 2849) below a comment that tells index, time, actor
+//! and ids.
+
+use dsa::journal::Command;
+use model::csn::write_generalized_time;
+use proto::ldif::{write_attribute, write_dn};
+use proto::message::{Frame, Message, Request, frame};
+use proto::op::ModifyKind;
+use std::io::Write as _;
+use wal::{Kind, Record};
+
+/// Appends a record.
+///
+/// # Errors
+/// In words, if it is none that this program could have written.
+pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    if record.kind != Kind::Commands {
+        let _ = writeln!(out, "# record {} at {}: {:?}\n", record.index, record.place, record.kind);
+        return Ok(());
+    }
+    let command = Command::decode(record.payload)?;
+    let _ = write!(out, "# record {} at {}, ", record.index, record.place);
+    write_generalized_time(command.wall_ms, out);
+    let _ = write!(out, ", by \"{}\"", String::from_utf8_lossy(command.actor).escape_default());
+    if !command.ids.is_empty() {
+        let ids: Vec<String> = command.ids.iter().map(u32::to_string).collect();
+        let _ = write!(out, ", ids {}", ids.join(" "));
+    }
+    out.push(b'\n');
+    let mut rest = command.messages;
+    while let Ok(Frame::Complete { len }) = frame(rest) {
+        match Message::decode(&rest[..len]) {
+            Ok(message) => change(&message.request, out),
+            // It was refused for that, and so it will be again.
+            Err(error) => _ = writeln!(out, "# a request that is no regular one: {}", error.reason),
+        }
+        out.push(b'\n');
+        rest = &rest[len..];
+    }
+    Ok(())
+}
+
+fn change(request: &Request<'_>, out: &mut Vec<u8>) {
+    match request {
+        Request::Add(add) => {
+            begin(add.dn, "add", out);
+            for attribute in add.attributes.iter() {
+                attribute.values.iter().for_each(|value| write_attribute(out, attribute.description, value));
+            }
+        }
+        Request::Delete(dn) => begin(dn, "delete", out),
+        Request::Modify(modify) => {
+            begin(modify.dn, "modify", out);
+            for change in modify.changes.iter() {
+                let (kind, modification) = (change.kind, &change.modification);
+                let kind: &[u8] = match kind {
+                    ModifyKind::Add => b"add",
+                    ModifyKind::Delete => b"delete",
+                    ModifyKind::Replace => b"replace",
+                    ModifyKind::Increment => b"increment",
+                };
+                write_attribute(out, kind, modification.description);
+                let values = modification.values.iter();
+                values.for_each(|value| write_attribute(out, modification.description, value));
+                out.extend_from_slice(b"-\n");
+            }
+        }
+        Request::ModifyDn(modify) => {
+            begin(modify.dn, "modrdn", out);
+            write_attribute(out, b"newrdn", modify.new_rdn);
+            write_attribute(out, b"deleteoldrdn", if modify.delete_old_rdn { b"1" } else { b"0" });
+            if let Some(superior) = modify.new_superior {
+                write_attribute(out, b"newsuperior", superior);
+            }
+        }
+        _ => out.extend_from_slice(b"# a request that changes nothing\n"),
+    }
+}
+
+fn begin(dn: &[u8], kind: &str, out: &mut Vec<u8>) {
+    write_dn(out, dn);
+    write_attribute(out, b"changetype", kind.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::list::{Attributes, attribute_list};
+    use proto::op::modify::{Changes, change_list};
+    use proto::op::{Add, Modify, ModifyDn};
+    use wal::{Index, Place};
+
+    #[test]
+    fn a_record_reads_as_ldif() {
+        let list = attribute_list([(&b"cn"[..], [&b"x"[..], b"\xff"])]);
+        let attributes = Attributes::parse(&list).expect("just encoded");
+        let changes = change_list([
+            (ModifyKind::Replace, &b"sn"[..], vec![&b"y"[..]]),
+            (ModifyKind::Delete, &b"mail"[..], vec![]),
+        ]);
+        let changes = Changes::parse(&changes).expect("just encoded");
+        let (new_rdn, new_superior) = (&b"cn=b"[..], Some(&b"dc=y"[..]));
+        let mut messages = Vec::new();
+        for request in [
+            Request::Add(Add { dn: b"cn=a", attributes }),
+            Request::Modify(Modify { dn: b"cn=a", changes }),
+            Request::ModifyDn(ModifyDn { dn: b"cn=a", new_rdn, delete_old_rdn: true, new_superior }),
+            Request::Delete(b"cn=b,dc=y"),
+        ] {
+            request.encode(&mut messages, 1, &[]);
+        }
+        let command = Command { wall_ms: 0, actor: b"cn=r", ids: vec![7].into(), messages: &messages };
+        let (mut payload, mut out) = (Vec::new(), Vec::new());
+        command.encode(&mut payload);
+        let place = Place { file: 2, offset: 4096 };
+        let record = Record { index: Index(5), kind: Kind::Commands, payload: &payload, place };
+        write(record, &mut out).expect("it is regular");
+        let expected = "\
+# record 5 at file 2 offset 4096, 19700101000000Z, by \"cn=r\", ids 7
+dn: cn=a
+changetype: add
+cn: x
+cn:: /w==
+
+dn: cn=a
+changetype: modify
+replace: sn
+sn: y
+-
+delete: mail
+-
+
+dn: cn=a
+changetype: modrdn
+newrdn: cn=b
+deleteoldrdn: 1
+newsuperior: dc=y
+
+dn: cn=b,dc=y
+changetype: delete
+
+";
+        assert_eq!(String::from_utf8(out).expect("LDIF is text"), expected);
+    }
+}

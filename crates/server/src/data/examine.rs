@@ -1,0 +1,148 @@
+//! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
+//! that the directory they make must hold to. Changes nothing.
+
+use super::recover::Replay;
+use super::snapshot::Keeper;
+use super::{Data, DataError, Rules};
+use dsa::config::SearchLimits;
+use dsa::{Anonymous, Applier};
+use env::disk::Disk;
+use schema::Schema;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use wal::snapshot::{FileRecord, Snapshots};
+use wal::{Found, Index, Record};
+
+/// What there is.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// Entries that snapshot and log make.
+    pub entries: u64,
+    /// Last record that the snapshot holds; `None` without one.
+    pub snapshot: Option<Index>,
+    /// Bytes of the snapshot's files.
+    pub snapshot_bytes: u64,
+    /// The log; `None` if there is no file of it.
+    pub log: Option<Found>,
+    /// What does not hold, in words: entries that no index leads to, wrong counts and the like. Empty if all is well.
+    pub findings: Vec<String>,
+}
+
+/// What a snapshot is made of.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// Last record that it holds.
+    pub index: Index,
+    /// Its files.
+    pub files: Vec<FileRecord>,
+}
+
+impl Data {
+    /// Takes a directory that is there.
+    ///
+    /// # Errors
+    /// See [`DataError`]; among them that there is none.
+    pub fn existing(disk: Arc<dyn Disk>, dir: &Path) -> Result<Data, DataError> {
+        if !disk.list(dir)?.iter().any(|name| name == super::founding::NAME) {
+            return Err(DataError::Facts(dir.to_owned(), "this is no data directory of Pando".to_owned()));
+        }
+        Data::open(disk, dir)
+    }
+
+    /// Reads and checks everything. `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what
+    /// is told.
+    ///
+    /// # Errors
+    /// Damage, or what cannot be read: the first. Also a schema that is not the one that the log was written with.
+    pub fn examine(
+        &self,
+        schema: Arc<Schema>,
+        memory_bytes_max: u64,
+        findings_max: usize,
+    ) -> Result<Examined, DataError> {
+        let snapshots = self.snapshots()?;
+        snapshots.verify()?;
+        let Some(rules) = self.rules()? else {
+            // Its first start did not come to its end.
+            let log = self.read_log(&mut |_| Ok(()))?;
+            let nothing = Examined { entries: 0, snapshot: None, snapshot_bytes: 0, log, findings: vec![] };
+            return Ok(nothing);
+        };
+        let dsa = self.restore(&snapshots, self.agent(&rules, memory_bytes_max)?, &schema, &mut |_| ())?;
+        let snapshot = snapshots.latest().map(|manifest| manifest.index);
+        let snapshot_bytes = snapshots.latest().iter().flat_map(|m| &m.files).map(|file| file.bytes).sum();
+        let from = snapshot.unwrap_or_default();
+        let too_many = || io::Error::other("there are too many readers");
+        let applier = Applier::new(&dsa).ok_or_else(too_many)?;
+        let today = Rules::of(&schema, rules.suffixes(), rules.schema_check());
+        let mut replay = Replay::new(applier, today.differs(&rules));
+        let log = self.read_log(&mut |record| match record.index > from {
+            true => replay.carry_out(record, &mut |_| ()),
+            false => Ok(()),
+        });
+        let log = log.map_err(|error| replay.refusal(error))?;
+        if let Some((first, next)) = log.and_then(|log| log.indexes)
+            && (first > from.plus(1) || next <= from)
+        {
+            let (wanted, last) = (from.plus(1), Some(Index(next.0 - 1)));
+            return Err(DataError::Log(wal::OpenError::Missing { wanted, first, last }));
+        }
+        let mut writer = dsa.shard().writer();
+        writer.find_free_ids();
+        let findings = writer.check(findings_max).iter().map(ToString::to_string).collect();
+        drop(writer);
+        Ok(Examined { entries: dsa.shard().entries(), snapshot, snapshot_bytes, log, findings })
+    }
+
+    /// What the last snapshot is made of.
+    ///
+    /// # Errors
+    /// When its manifest is damaged.
+    pub fn contents(&self) -> Result<Option<Contents>, DataError> {
+        let keeper = Keeper::new(self.snapshots()?);
+        let contents = |m: &wal::snapshot::Manifest| Contents { index: m.index, files: m.files.clone() };
+        Ok(keeper.latest().map(contents))
+    }
+
+    /// Hands out every record of the log, also those that the snapshot holds.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn read_log(
+        &self,
+        visit: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
+    ) -> Result<Option<Found>, DataError> {
+        match wal::read(&*self.disk, &self.dir.join("log"), visit) {
+            Err(wal::OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map_err(DataError::Log),
+        }
+    }
+
+    fn snapshots(&self) -> Result<Snapshots, DataError> {
+        Ok(Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?)
+    }
+
+    /// An agent that nobody can bind to.
+    fn agent(&self, rules: &Rules, memory_bytes_max: u64) -> Result<dsa::Config, DataError> {
+        let founding = self.founding()?;
+        Ok(dsa::Config {
+            store: store::Settings {
+                suffixes: rules.suffixes().to_vec(),
+                indexes: vec![],
+                memory_bytes_max,
+                operational_attributes: founding.operational_attributes,
+                schema_check: rules.schema_check(),
+                founder: founding.founder,
+                key: founding.key,
+                site: founding.site,
+            },
+            root_dn: None,
+            root_password: None,
+            anonymous: Anonymous::None,
+            limits: SearchLimits { size_max: 0, time_max_s: 0 },
+            version: String::new(),
+            started_ms: 0,
+        })
+    }
+}
