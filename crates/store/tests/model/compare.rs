@@ -122,15 +122,15 @@ pub(crate) fn draft(
     let Op::Modify { dn, changes } = op else { return None };
     let mut keys = Vec::new();
     let target = point.target(text(dn).as_bytes(), cache, &mut keys).ok()?;
+    // Options that nobody has used yet are known to no schema: such a modify cannot be drafted.
     let replacement = |(kind, name, values): &'_ (ChangeKind, String, Vec<String>)| {
-        let description = point.shard().schema().find_description(name.as_bytes()).expect("a known type");
         assert!(matches!(kind, ChangeKind::Replace) && values.len() == 1, "only replacements are drafted");
-        description
+        point.shard().schema().find_description(name.as_bytes())
     };
     let replacements: Vec<Replacement<'_>> = changes
         .iter()
-        .map(|change| Replacement { description: replacement(change), value: change.2[0].as_bytes() })
-        .collect();
+        .map(|change| Some(Replacement { description: replacement(change)?, value: change.2[0].as_bytes() }))
+        .collect::<Option<_>>()?;
     let known = Known { target, keys: &keys, sequence: point.sequence() };
     point.ready(&known, &replacements, cache, drafts)
 }
