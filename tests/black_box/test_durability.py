@@ -2,6 +2,7 @@
 
 import os
 import random
+import select
 import shutil
 import subprocess
 import threading
@@ -115,6 +116,27 @@ def test_an_import_fills_only_an_empty_directory(keep, tmp_path):
     ldif = tmp_path / "more.ldif"
     ldif.write_text("dn: dc=example,dc=com\nobjectClass: domain\n")
     assert "not empty" in refused(tmp_path, "--import", ldif, code=1)
+
+
+def test_an_import_is_there_whole_or_not_at_all(keep, tmp_path):
+    ldif = tmp_path / "many.ldif"
+    run(PANDO, "gen", "--template", "slamd", "--count", 3000, "--suffix", SUFFIX, "--format", "ldif", "-o", ldif)
+    command = [PANDO, "serve", "--data", keep.data, "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    for moment in (0.02, 0.1, 0.2, 0.3, 0.4, 0.6, PATIENCE):
+        process = subprocess.Popen(
+            [*map(str, command), "--import", ldif], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        # Killed when it is ready at the latest.
+        ready, _, _ = select.select([process.stdout], [], [], moment)
+        process.kill()
+        process.wait(PATIENCE)
+        process.stdout.close()
+        server = keep()
+        entries = len(server.search("-b", SUFFIX, "1.1", code=None).dns)
+        server.end()
+        assert entries == 0 or entries > 3000, f"{entries} entries"
+        assert entries or not ready, "it was ready"
+        shutil.rmtree(keep.data)
 
 
 class Load(threading.Thread):

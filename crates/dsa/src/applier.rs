@@ -45,6 +45,11 @@ impl Applier {
         Some(Applier { worker: Worker::new(dsa)?, identity: Identity::anonymous(Rights::Root) })
     }
 
+    /// What was carried out so far was a recovery and does not count.
+    pub fn forget_operations(&self) {
+        self.worker.counters.forget_operations();
+    }
+
     /// Carries a command out, makes it visible and appends the answers to its updates. The outcome depends on nothing but
     /// the directory and the command.
     ///

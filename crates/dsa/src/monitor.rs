@@ -31,6 +31,13 @@ pub struct Counters {
     pub bundles: AtomicU64,
 }
 
+impl Counters {
+    /// Counts from nothing again, of what a thread does for clients. Only for the thread itself.
+    pub(crate) fn forget_operations(&self) {
+        self.operations.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+}
+
 /// All threads' counters.
 #[derive(Debug, Default)]
 pub struct Monitor {

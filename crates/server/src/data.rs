@@ -5,9 +5,8 @@
 //! DIR/rules        what decides the outcome of updates and may change between runs: suffixes, schema
 //! DIR/snapshot/    the last snapshot
 //! DIR/log/         the write-ahead log
+//! DIR/lock         held by the one process that uses the directory
 //! ```
-//!
-//! The folder itself is locked by the one process that uses it.
 
 pub mod dump;
 mod examine;

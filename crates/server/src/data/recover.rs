@@ -78,6 +78,7 @@ impl Data {
             });
         let Opened { writer, cut, .. } = opened.map_err(|error| replay.refusal(DataError::Log(error)))?;
         let Replay { applier, records, .. } = replay;
+        applier.forget_operations();
         dsa.shard().writer().find_free_ids();
         if made.as_ref() != Some(&rules) {
             self.write_rules(&rules)?;
