@@ -247,6 +247,8 @@ fn a_failed_write_or_sync_ends_the_log_for_ever() {
         assert_eq!(opened.log.safe(), Index(1));
         let operations = disk.operations();
         assert_eq!(opened.writer.step(0), Err(poisoned.clone()), "nothing is tried again");
+        assert_eq!(opened.writer.sync(), Err(poisoned.clone()), "nothing is called synced");
+        assert!(opened.log.synced() < Index(2));
         assert_eq!(opened.log.append(Kind::Commands, |_| ()), Err(Refused::Poisoned(poisoned.clone())));
         assert_eq!(opened.writer.close(), Err(poisoned));
         assert_eq!(disk.operations(), operations);

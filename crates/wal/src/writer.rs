@@ -115,6 +115,10 @@ impl Writer {
     /// # Errors
     /// The log is poisoned. Nothing is retried: after a failed sync the system may hold as clean what it never wrote.
     pub fn sync(&mut self) -> Result<(), Poisoned> {
+        // After a failure nothing is left to sync, and still nothing is known to be.
+        if let Some(poisoned) = self.log.poisoned() {
+            return Err(poisoned);
+        }
         for file in self.dirty.drain(..) {
             if !planted::is(Fault::LogNotSynced) {
                 file.file.sync_data().map_err(|error| self.log.poison(&error))?;
