@@ -8,6 +8,7 @@
 use dsa::journal::Command;
 use dsa::{Anonymous, Applier, Dsa, Session, State, Worker};
 use env::clock::Now;
+use env::disk::Disk;
 use env::entropy::{Entropy as _, SeededEntropy};
 use model::ResultCode;
 use proto::list::{Attributes, attribute_list};
@@ -135,6 +136,8 @@ struct World {
     applied: u64,
     /// The last record that must be there at the next start: as the mode promises, after the end that there was.
     promised: u64,
+    /// How the last life ended.
+    ended: &'static str,
     clock_ms: u64,
     next_text: u64,
     tally: Tally,
@@ -183,6 +186,7 @@ impl World {
             oracle: Oracle::new(),
             applied: 0,
             promised: 0,
+            ended: "",
             clock_ms: 1_760_000_000_000,
             next_text: 0,
             tally: Tally::default(),
@@ -233,7 +237,10 @@ impl World {
         self.oracle.follow(&self.disk, u64::MAX)?;
         let end = self.oracle.at;
         if end < self.promised {
-            return Err(format!("record {} was answered or read, {end} is the last", self.promised));
+            let (promised, mode, ended) = (self.promised, self.log.mode, self.ended);
+            let text =
+                format!("record {promised} was answered or read, {end} is the last ({mode:?}, {ended})");
+            return Err(text);
         }
         self.tally.lost += self.oracle.seen.len() as u64;
         self.oracle.seen.clear();
@@ -421,9 +428,11 @@ impl World {
             let synced = life.recovered.committer.log().synced().0;
             let is_kept = self.log.mode == Mode::Always;
             self.promised = if is_kept { self.applied } else { synced.min(self.applied) };
+            self.ended = "power lost";
             self.disk.lose_power();
         } else {
             self.promised = self.applied;
+            self.ended = "killed";
             self.disk.kill();
         }
         drop(life);
@@ -452,6 +461,7 @@ impl World {
         }
         (self.applied, self.promised) = (index.0, index.0);
         self.tally.clean += 1;
+        self.ended = "ended well";
         self.disk.lose_power();
         Ok(())
     }
@@ -574,6 +584,38 @@ fn a_failed_snapshot_does_not_spoil_the_last() {
         is_long_enough
     });
     assert!(tried.count() > 10);
+}
+
+/// Files of a snapshot for which there was not enough room do not take the log's.
+#[test]
+fn a_snapshot_without_room_leaves_nothing() {
+    let dir = Path::new(DIR).join("snapshot");
+    let mut tried = 0;
+    for room in (0..100_000).step_by(700) {
+        let mut world = World::new(2);
+        let mut life = world.start().expect("nothing fails yet").expect("nothing fails yet");
+        world.add_root(&mut life);
+        world.step(&mut life).expect("nothing fails yet");
+        let before = world.disk.list(&dir).expect("it is there");
+        for _ in 0..10 {
+            let bundle = world.bundle();
+            life.feed(0, &bundle, world.clock_ms);
+            while life.waiting[0] {
+                world.prepare_files(&life);
+                world.step(&mut life).expect("nothing fails yet");
+            }
+        }
+        let taken = life.recovered.committer.checkpoint().expect("nothing fails yet");
+        let (checkpoint, index) = taken.expect("there are few readers");
+        let used = u64::MAX - world.disk.free_bytes(&dir).expect("it is there");
+        world.disk.set_faults(Faults { capacity: Some(used + room), ..Faults::default() });
+        if life.recovered.snapshots.write(&checkpoint, index).is_ok() {
+            break;
+        }
+        assert_eq!(world.disk.list(&dir).expect("it is there"), before, "with room for {room} bytes");
+        tried += 1;
+    }
+    assert!(tried > 5, "{tried} were without room");
 }
 
 /// Each fault that is put in on purpose is found by the same runs, which find nothing without.

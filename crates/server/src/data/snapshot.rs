@@ -53,8 +53,16 @@ impl Keeper {
     /// returns.
     ///
     /// # Errors
-    /// What the disk says. The snapshot before is whole then.
+    /// What the disk says. The snapshot before is whole then, and what was written takes no room, if that could be told
+    /// apart.
     pub fn write(&mut self, checkpoint: &Checkpoint, index: Index) -> Result<Written, SnapshotError> {
+        self.write_files(checkpoint, index).inspect_err(|_| {
+            // The log may want the room. What cannot be removed now is removed after the next snapshot.
+            let _ = self.snapshots.remove_unnamed();
+        })
+    }
+
+    fn write_files(&mut self, checkpoint: &Checkpoint, index: Index) -> Result<Written, SnapshotError> {
         let mut draft = self.snapshots.draft();
         let mut written = Written { segments: checkpoint.segments().len(), ..Written::default() };
         for (at, segment) in checkpoint.segments().enumerate() {
