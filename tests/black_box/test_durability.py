@@ -226,6 +226,34 @@ def test_snapshots_are_made_while_it_serves(keep):
     assert found[0][1]["description"][0].startswith(b"%d " % count)
 
 
+def test_the_memory_limit_is_kept_before_anything_is_logged(keep):
+    arguments = ["--memory-max", "64MiB"]
+    server = keep(*arguments, ldif="people.ldif")
+    connection = connect(server)
+
+    def fill(begin):
+        """Adds until no more is taken; returns how many were."""
+        for number in range(begin, begin + 2000):
+            dn, attributes = person(number)
+            try:
+                connection.add_s(dn, [*attributes, ("street", [b"x" * 100_000])])
+            except ldap.ADMINLIMIT_EXCEEDED:
+                return number - begin
+        raise AssertionError("nothing was refused")
+
+    count = fill(0)
+    assert count > 100
+    # Small changes and deletes still go, and make room for as much again.
+    connection.modify_s(person(0)[0], [(ldap.MOD_REPLACE, "description", [b"changed"])])
+    for number in range(count):
+        connection.delete_s(person(number)[0])
+    again = fill(10_000)
+    assert again > count / 2
+    before = everything(server)
+    server.kill()
+    assert everything(keep(*arguments)) == before
+
+
 def test_one_process_at_a_time(keep, tmp_path):
     server = keep(ldif="people.ldif")
     assert "another process uses" in refused(tmp_path, code=1)

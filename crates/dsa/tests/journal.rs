@@ -9,7 +9,7 @@ use common::{
     search_for, selection,
 };
 use dsa::journal::{Command, Figures, Journal, Updates};
-use dsa::{Applier, Dsa};
+use dsa::{Applier, ApplyError, Dsa};
 use model::{Filter, ResultCode, Scope};
 use proptest::prelude::*;
 use proto::Request;
@@ -194,6 +194,50 @@ fn replay(log: &[Logged]) -> Arc<Dsa> {
     }
     dsa.shard().writer().find_free_ids();
     dsa
+}
+
+/// How much memory there is must not decide what becomes of a command that is in the log.
+#[test]
+fn running_out_of_memory_is_no_outcome() {
+    let mut small = config();
+    small.store.memory_bytes_max = 16 << 20;
+    let dsa = Dsa::new(small, common::standard_schema()).expect("memory is plenty");
+    let mut applier = Applier::new(&dsa).expect("there are few readers");
+    let mut client = Client::empty(config());
+    let root: Given<'_> = &[("objectClass", &["domain"]), ("dc", &["example"])];
+    let people: Given<'_> = &[("objectClass", &["organizationalUnit"])];
+    let mut apply = |client: &mut Client, dn: &str, entry: Given<'_>| {
+        let list = attributes_of(entry);
+        let attributes = Attributes::parse(&list).expect("just encoded");
+        let messages = client.encode(&Request::Add(Add { dn: dn.as_bytes(), attributes }), &[]).1;
+        let mut ids = Vec::new();
+        dsa.shard().writer().reserve_ids(1, &mut ids).expect("there are enough");
+        let command = Command { wall_ms: 1, actor: b"", ids: ids.into(), messages: &messages };
+        applier.apply(&command, &mut Vec::new())
+    };
+    assert_eq!(apply(&mut client, "dc=example", root), Ok(()));
+    assert_eq!(apply(&mut client, "ou=people,dc=example", people), Ok(()));
+    let text = "x".repeat(100_000);
+    let long: Given<'_> =
+        &[("objectClass", &["inetOrgPerson"]), ("cn", &["x"]), ("sn", &["y"]), ("description", &[&text])];
+    let refused = (0..1000).find_map(|n| apply(&mut client, &dn(&format!("n{n}")), long).err());
+    assert_eq!(refused, Some(ApplyError::Memory));
+}
+
+/// Bytes that every later version must read.
+#[test]
+fn a_command_is_stored_as_ever() {
+    let mut messages = Vec::new();
+    let list = attributes_of(&[("cn", &["x"])]);
+    let attributes = Attributes::parse(&list).expect("just encoded");
+    Request::Add(Add { dn: b"cn=x", attributes }).encode(&mut messages, 1, &[]);
+    let command =
+        Command { wall_ms: 0x0102_0304_0506, actor: b"cn=r", ids: vec![7].into(), messages: &messages };
+    let mut record = Vec::new();
+    command.encode(&mut record);
+    let fixed = [6, 5, 4, 3, 2, 1, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0];
+    assert_eq!(record, [&fixed[..], b"cn=r", &[7, 0, 0, 0], &messages].concat());
+    assert_eq!(Command::decode(&record), Ok(command));
 }
 
 /// What is handed over at a time is bounded, wherever the bound falls among the groups of a bundle.
