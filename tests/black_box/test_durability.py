@@ -6,6 +6,7 @@ import select
 import shutil
 import subprocess
 import threading
+import time
 
 import ldap
 import pytest
@@ -405,6 +406,58 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
 def start_in(folder, **settings):
     folder.mkdir()
     return start(folder, **settings)
+
+
+@pytest.fixture
+def small_disk(keep):
+    """A file system of 300 MB below the data directory."""
+    keep.data.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", keep.data], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("it takes root to mount one")
+    yield keep.data
+    subprocess.run(["umount", "--lazy", keep.data], check=True)
+
+
+def test_a_full_disk_refuses_changes_until_there_is_room(keep, small_disk):
+    server = keep(ldif="people.ldif")
+    connection = connect(server)
+    dn, attributes = person(1)
+    connection.add_s(dn, attributes)
+    filler = small_disk / "filler"
+    with pytest.raises(OSError), open(filler, "wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * (1 << 20))
+
+    def change(number):
+        value = b"%d " % number + b"x" * 1_000_000
+        connection.modify_s(dn, [(ldap.MOD_REPLACE, "description", [value])])
+
+    done = 0
+    with pytest.raises(ldap.UNWILLING_TO_PERFORM, match="no room for the log"):
+        for number in range(1, 1000):
+            change(number)
+            done = number
+    # What was answered is seen, and what was refused is not.
+    assert description(connection, dn).startswith(b"%d " % done)
+    filler.unlink()
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            change(1000)
+            break
+        except ldap.UNWILLING_TO_PERFORM:
+            assert time.monotonic() < until, "there is room, but no change is taken"
+    server.kill()
+    server = keep()
+    assert description(connect(server), dn).startswith(b"1000 ")
+    # Before its disk goes.
+    server.end()
+
+
+def description(connection, dn):
+    found = connection.search_s(dn, ldap.SCOPE_BASE, attrlist=["description"])
+    return found[0][1]["description"][0]
 
 
 def test_the_monitor_tells_of_the_log(keep):
