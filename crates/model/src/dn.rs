@@ -83,7 +83,7 @@ const CLASS: [u8; 256] = {
     class
 };
 
-/// Can this value stand in a DN as it is, without an escape?
+/// Can this value stand in a DN as it is, without an escape? Of those that can, those of graphic ASCII.
 #[inline]
 pub fn is_plain_value(value: &[u8]) -> bool {
     value.iter().all(|&b| CLASS[b as usize] & PLAIN != 0)

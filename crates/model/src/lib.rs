@@ -11,6 +11,7 @@ pub mod limits;
 pub mod oid;
 pub mod result_code;
 pub mod scope;
+pub mod short;
 
 pub use attribute::Description;
 pub use csn::Csn;
