@@ -33,7 +33,7 @@ pub use definition::{ClassKind, Usage};
 pub use element::{AttributeType, ObjectClass};
 pub use invalid::Invalid;
 pub use options::{DescriptionError, OPTION_SETS_MAX, WantedOptions};
-pub use prep::Part;
+pub use prep::{Part, SHORT_MAX};
 pub use rule::{Rule, RuleKind};
 pub use schema::Schema;
 pub use subschema::DefinitionKind;

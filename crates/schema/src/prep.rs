@@ -1,6 +1,7 @@
 //! String preparation of RFC 4518. ASCII takes a path of one pass; all else goes through the tables.
 
 use crate::Invalid;
+use model::short::Word;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -36,30 +37,33 @@ impl Edges {
 /// each end and two wherever it has any inside, so that a part which ends or begins with a space finds one.
 #[inline]
 pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
-    if edges == Edges::VALUE && (1..=SHORT).contains(&value.len()) {
-        // Loops of fixed length over the padded word, so that they become a few vector instructions.
-        let mut word = [b'x'; SHORT + 2];
-        word[1..=value.len()].copy_from_slice(value);
-        if is_one_word(&word) {
-            if fold {
-                word.make_ascii_lowercase();
-            }
-            word[0] = b' ';
-            word[value.len() + 1] = b' ';
-            out.extend_from_slice(&word[..value.len() + 2]);
-            return Ok(());
-        }
+    if edges == Edges::VALUE
+        && let Some(form) = Word::of(value).and_then(|word| short_form(word, fold))
+    {
+        form.append(out);
+        return Ok(());
     }
     prepare_any(value, fold, edges, out)
 }
 
 /// Bytes of a word that takes the shortest way.
-const SHORT: usize = 30;
+pub const SHORT_MAX: usize = 22;
 
-/// Printable ASCII without spaces, as nearly every login name and number is.
-#[inline]
-fn is_one_word(value: &[u8; SHORT + 2]) -> bool {
-    value.iter().fold(true, |all, b| all & b.is_ascii_graphic())
+/// Prepares a whole value that is one word of graphic ASCII, as nearly every login name and number is, and of
+/// [`SHORT_MAX`] bytes at most.
+#[inline(always)]
+pub(crate) fn short_form(value: Word, fold: bool) -> Option<Word> {
+    value.is_graphic().then(|| graphic_form(value, fold))?
+}
+
+/// As [`short_form`], of a value that is known to be graphic ASCII.
+#[inline(always)]
+pub(crate) fn graphic_form(value: Word, fold: bool) -> Option<Word> {
+    if !(1..=SHORT_MAX).contains(&value.len) {
+        return None;
+    }
+    let word = if fold { value.lowercase() } else { value };
+    Some(word.behind(u64::from(b' '), 1).and(b' '))
 }
 
 fn prepare_any(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
@@ -276,6 +280,24 @@ mod tests {
         assert_eq!(whole("   ", true), "  ");
         assert_eq!(whole("a\tb\r\nc", false), " a  b  c ");
         assert_eq!(whole("a\u{3000}\u{a0}b", false), " a  b ");
+    }
+
+    #[test]
+    fn the_short_way_tells_the_same() {
+        for len in 0..=30 {
+            for text in ["aB3-", "Q", "\u{e4}", "a b"].map(|text| text.repeat(30)) {
+                let value = &text.as_bytes()[..len];
+                for fold in [false, true] {
+                    let short = short_form(Word::of(value).expect("it is short"), fold);
+                    let is_short = (1..=SHORT_MAX).contains(&len) && value.iter().all(u8::is_ascii_graphic);
+                    assert_eq!(short.is_some(), is_short, "{value:?}");
+                    let Some(short) = short else { continue };
+                    let mut long = Vec::new();
+                    prepare_any(value, fold, Edges::VALUE, &mut long).expect("it is ASCII");
+                    assert_eq!(Some(short), Word::of(&long), "{value:?}");
+                }
+            }
+        }
     }
 
     #[test]

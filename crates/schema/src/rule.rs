@@ -166,6 +166,16 @@ impl Rule {
         }
     }
 
+    /// Does it compare strings of characters, and are capital letters and small ones alike?
+    #[inline(always)]
+    pub(crate) fn folds(self) -> Option<bool> {
+        match self.form() {
+            Form::Folded | Form::FoldedIa5 => Some(true),
+            Form::Exact | Form::ExactIa5 => Some(false),
+            _ => None,
+        }
+    }
+
     /// Appends the normal form of an assertion value: as of values, but of the firstComponent rules, whose
     /// assertion is the component itself, and of the rules for OIDs, which have no assertion with a name that the
     /// schema does not know. Substring rules have no whole assertion: see [`Rule::normalise_substring`].

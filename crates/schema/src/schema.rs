@@ -6,8 +6,10 @@ use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions};
 use crate::{
     AttributeType, DescriptionError, Fault, Invalid, ObjectClass, Rule, WellKnown, definition, dn, names,
+    prep,
 };
 use model::attribute::split_options;
+use model::short::Word;
 use model::{ClassId, Description, OptionsId, TypeId};
 use std::borrow::Cow;
 use std::fmt;
@@ -170,6 +172,19 @@ impl Schema {
     /// Nothing is appended on an error.
     pub fn normalise_equality(&self, id: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
         restoring(out, |out| self.append_equality(id, value, out))
+    }
+
+    /// The normal form of a value, or an assertion value, that is one short word of a string: what
+    /// [`Schema::normalise_equality`] appends. `None` of any other value, which may have a form all the same.
+    #[inline(always)]
+    pub fn short_form(&self, id: TypeId, value: Word) -> Option<Word> {
+        prep::short_form(value, self.traits[id.0 as usize].equality?.folds()?)
+    }
+
+    /// As [`Schema::short_form`], of a value that is known to be graphic ASCII.
+    #[inline(always)]
+    pub fn graphic_form(&self, id: TypeId, value: Word) -> Option<Word> {
+        prep::graphic_form(value, self.traits[id.0 as usize].equality?.folds()?)
     }
 
     /// As [`Schema::normalise_equality`], for an assertion value.
