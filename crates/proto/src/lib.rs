@@ -2,6 +2,7 @@
 //! per operation, per control and per extended operation, filters as BER and as text, LDIF. Sans-IO: bytes in,
 //! borrowed requests out. Decoding never allocates, except for filters with sets or inner substrings.
 
+pub mod answer;
 pub mod ber;
 pub mod control;
 pub mod error;

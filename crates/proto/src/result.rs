@@ -1,11 +1,13 @@
 //! LDAPResult (RFC 4511 section 4.1.9), the common part of most responses.
 
+use crate::answer::{MessageId, PIECE_MAX, put_done};
 use crate::ber::{self, Reader};
 use crate::control::{self, Control};
 use crate::error::Error;
 use crate::list::Octets;
 use crate::tag;
 use model::ResultCode;
+use model::short::Short;
 
 const REFERRAL: u8 = tag::context_constructed(3);
 
@@ -83,16 +85,9 @@ pub fn encode_result(
 /// Appends a response that is a code and nothing else: the usual end of an operation.
 #[inline]
 pub fn encode_done(out: &mut Vec<u8>, message_id: i32, op_tag: u8, code: ResultCode) {
-    debug_assert!((code as u8) < 0x80);
-    let tail = [op_tag, 7, tag::ENUMERATED, 1, code as u8, tag::OCTET_STRING, 0, tag::OCTET_STRING, 0];
-    let id_len = ber::integer_len(message_id as i64);
-    // The id is moved to the front of its field; what it does not fill is overwritten by the tail.
-    let [i0, i1, i2, i3] = ((message_id as u32) << (8 * (4 - id_len))).to_be_bytes();
-    let mut bytes = [0u8; 4 + 4 + 9];
-    let head = [tag::SEQUENCE, (2 + id_len + 9) as u8, tag::INTEGER, id_len as u8, i0, i1, i2, i3];
-    *bytes.first_chunk_mut().expect("it is longer") = head;
-    *bytes[4 + id_len..].first_chunk_mut().expect("an id has four bytes at most") = tail;
-    out.extend_from_slice(&bytes[..13 + id_len]);
+    let mut done = Short::<PIECE_MAX>::default();
+    put_done(&mut done, &MessageId::new(message_id), op_tag, code);
+    out.extend_from_slice(done.bytes());
 }
 
 /// Appends a response: an LDAPResult, what `extra` appends after it, controls.

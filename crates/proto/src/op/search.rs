@@ -1,5 +1,6 @@
 //! Search (RFC 4511 section 4.5): request, result entries, references and the end.
 
+use crate::answer::{MessageId, put_short_head};
 use crate::ber::{self, Reader};
 use crate::control::{self, Control};
 use crate::error::{DecodeError, Error};
@@ -7,6 +8,7 @@ use crate::filter;
 use crate::list::{Attributes, Octets, put_attribute};
 use crate::tag;
 use model::limits::SELECTION_MAX;
+use model::short::Short;
 use model::{DerefAliases, Filter, Scope};
 
 /// SearchRequest
@@ -124,19 +126,9 @@ pub fn put_entry_head(out: &mut Vec<u8>, message_id: i32, dn_len: usize, attribu
     let message = 2 + ber::integer_len(message_id as i64) + ber::tlv_len(op);
     out.reserve(ber::tlv_len(message));
     if message < 0x80 {
-        // Four headers at once: every length takes one byte.
-        let id_len = ber::integer_len(message_id as i64);
-        let mut head = [0u8; 2 + 2 + 4 + 4];
-        head[..4].copy_from_slice(&[tag::SEQUENCE, message as u8, tag::INTEGER, id_len as u8]);
-        // The id is moved to the front of its field; what it does not fill is overwritten by what follows.
-        head[4..8].copy_from_slice(&((message_id as u32) << (8 * (4 - id_len))).to_be_bytes());
-        head[4 + id_len..8 + id_len].copy_from_slice(&[
-            tag::SEARCH_ENTRY,
-            op as u8,
-            tag::OCTET_STRING,
-            dn_len as u8,
-        ]);
-        return out.extend_from_slice(&head[..8 + id_len]);
+        let mut head = Short::<24>::default();
+        put_short_head(&mut head, &MessageId::new(message_id), dn_len, attributes_len);
+        return out.extend_from_slice(head.bytes());
     }
     ber::put_header(out, tag::SEQUENCE, message);
     ber::put_integer(out, message_id as i64);
