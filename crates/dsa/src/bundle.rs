@@ -157,6 +157,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         let mut looking =
             Looking { dsa, pin: &pin, system_pin: &system_pin, scratch, counters, now: *now, hints_hold };
         while next < group.len() && !session.closing && !group[next].is_update() {
+            group::bring_near(read_point, group, next);
             looking.run(session, &group[next], out);
             next += 1;
             if session.is_in_message() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
@@ -213,7 +214,9 @@ impl Looking<'_, '_> {
         let (reading, id, counters) = (&mut reading, outline.id, self.counters);
         let done = match &pending.hint {
             Hint::Target(target) => again::base(reading, id, rights, again, target, counters, out),
-            Hint::Equality(_, value) => again::equality(reading, id, rights, again, *value, counters, out),
+            Hint::Equality(hint, value) => {
+                again::equality(reading, id, rights, again, (hint, *value), counters, out)
+            }
             Hint::Nothing => false,
         };
         if done {

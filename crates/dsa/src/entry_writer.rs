@@ -4,6 +4,8 @@
 use crate::access::{Rights, Rules};
 use crate::selection::Selection;
 use model::Description;
+use model::short::Short;
+use proto::answer::{BARE_DN_MAX, MessageId, PIECE_MAX, put_bare_entry};
 use proto::ber;
 use proto::list::Octets;
 use proto::op::search::put_entry_head;
@@ -90,6 +92,9 @@ pub(crate) struct Chosen {
     forgotten: u64,
 }
 
+/// A short answer that is put together before it goes to the out buffer.
+pub(crate) type Answer = Short<{ 2 * PIECE_MAX }>;
+
 /// The rest of an entry that is too long to be written at once.
 #[derive(Default)]
 pub(crate) struct Large {
@@ -138,6 +143,34 @@ impl Templates {
         chosen.kept && chosen.forgotten == self.made.forgotten
     }
 
+    /// Appends the message of an entry that shows no attributes and has a short and plain DN. `false`, and nothing, if it
+    /// is none of those. `name`: the one value that names it, if that is known and needs no escapes.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "what a hot step needs, borrowed from its owners")]
+    pub(crate) fn write_bare(
+        &mut self,
+        out: &mut Answer,
+        id: &MessageId,
+        read_point: ReadPoint<'_>,
+        entry: &EntryRef<'_>,
+        name: Option<&[u8]>,
+        chosen: Chosen,
+        rules: &Rules,
+        cache: &mut DnCache,
+    ) -> bool {
+        let template = self.made.template(chosen, entry.shape, false, read_point.shard().schema(), rules);
+        if !template.pieces.is_empty() {
+            return false;
+        }
+        let parts = match name {
+            Some(name) => Some(read_point.dn_with(entry, name, cache)),
+            None => read_point.dn_parts(entry, cache),
+        };
+        let Some(parts) = parts.filter(|parts| parts.len() <= BARE_DN_MAX) else { return false };
+        put_bare_entry(out, id, parts.pieces());
+        true
+    }
+
     /// Appends the message of an entry. Of an entry with a big set of values, only the first part: the rest is
     /// returned and must follow before anything else.
     #[expect(clippy::too_many_arguments, reason = "what a hot step needs, borrowed from its owners")]
@@ -163,7 +196,7 @@ impl Templates {
             && let Some(parts) = read_point.dn_parts(entry, cache)
         {
             put_entry_head(out, message_id, parts.len(), attributes.len());
-            parts.append(out);
+            parts.pieces().iter().for_each(|piece| out.extend_from_slice(piece));
             ber::put_tlv(out, tag::SEQUENCE, attributes);
             return None;
         }

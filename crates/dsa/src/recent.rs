@@ -3,7 +3,7 @@
 
 use crate::access::Rights;
 use crate::entry_writer::Chosen;
-use model::{Scope, TypeId};
+use model::{Scope, TypeId, short};
 use proto::outline::Outline;
 use proto::{filter, tag};
 use store::search::Compiled;
@@ -200,10 +200,13 @@ impl Equality {
     /// The assertion value of a search that is like this one in everything else.
     #[inline]
     fn value<'a>(&self, outline: &Outline<'a>) -> Option<&'a [u8]> {
-        let filter = outline.rest.strip_prefix(&self.before[..])?;
+        let filter = short::strip_prefix(outline.rest, &self.before)?;
         let (assertion, after) = short_element(filter, filter::EQUALITY)?;
-        let (value, end) = short_element(assertion.strip_prefix(&self.attribute[..])?, tag::OCTET_STRING)?;
-        (end.is_empty() && after == self.after && outline.dn == self.base).then_some(value)
+        let (value, end) =
+            short_element(short::strip_prefix(assertion, &self.attribute)?, tag::OCTET_STRING)?;
+        let is_same =
+            end.is_empty() && short::equal(after, &self.after) && short::equal(outline.dn, &self.base);
+        is_same.then_some(value)
     }
 }
 

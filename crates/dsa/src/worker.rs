@@ -2,7 +2,7 @@
 
 use crate::bundle::Drafts;
 use crate::engine::Dsa;
-use crate::entry_writer::Templates;
+use crate::entry_writer::{Answer, Templates};
 use crate::monitor::Counters;
 use crate::recent::Recent;
 use env::clock::Now;
@@ -33,6 +33,7 @@ pub(crate) struct Scratch {
     /// Keys of the RDNs, and normal forms of the assertion values, of a group of requests.
     pub(crate) keys: Vec<u8>,
     pub(crate) recent: Recent,
+    pub(crate) answer: Answer,
     pub(crate) drafts: Drafts,
     pub(crate) entry: Entry,
     /// An update was refused for want of memory.
@@ -70,6 +71,7 @@ impl Worker {
                 system_evaluator: Evaluator::default(),
                 keys: Vec::new(),
                 recent: Recent::default(),
+                answer: Answer::default(),
                 drafts: Drafts::default(),
                 entry: Entry::new(),
                 lacked_memory: false,

@@ -1,7 +1,8 @@
 //! Does everything in the shard hang together? For operators who want to know, and for tests.
 
 use crate::dn_cache::DnCache;
-use crate::index::{AttributeIndex, Key, KeyScratch, tag};
+use crate::hash::tag;
+use crate::index::{AttributeIndex, Key, KeyScratch};
 use crate::postings::Found;
 use crate::record::{EntryRef, ValueSet, Values, ber_octets};
 use crate::resolve::push_rdn;

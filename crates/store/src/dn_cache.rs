@@ -1,6 +1,7 @@
 //! What a thread remembers of DNs, so that nearly none is looked up twice.
 
 use crate::shard::ReadPoint;
+use model::short::{self, Word};
 use model::{TypeId, dn};
 use schema::Schema;
 use std::sync::atomic::Ordering;
@@ -21,6 +22,8 @@ pub struct DnCache {
     last_type: (Vec<u8>, Option<TypeId>),
     /// The superior met last, and its id: many have the same one.
     last_superior: (Vec<u8>, u32),
+    /// The base resolved last, and its id: searches that follow each other have the same one.
+    last_base: (Vec<u8>, u32),
 }
 
 impl Default for DnCache {
@@ -32,6 +35,7 @@ impl Default for DnCache {
             value: Vec::new(),
             last_type: (Vec::new(), None),
             last_superior: (Vec::new(), 0),
+            last_base: (Vec::new(), 0),
         }
     }
 }
@@ -53,6 +57,7 @@ impl DnCache {
         self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
         self.texts.iter_mut().for_each(|(id, _)| *id = 0);
         self.last_superior.1 = 0;
+        self.last_base.1 = 0;
     }
 
     #[inline]
@@ -78,16 +83,22 @@ impl DnCache {
         (*id != 0 && text == dn).then_some(*id)
     }
 
-    /// Takes `type=value,superior` apart, if type and superior are those met last and the value stands for itself.
-    #[inline]
-    pub(crate) fn like_last<'d>(&self, dn: &'d [u8]) -> Option<(TypeId, &'d [u8], u32)> {
+    /// Takes `type=value,superior` apart, if type and superior are those met last and the value is short and stands for itself.
+    #[inline(always)]
+    pub(crate) fn like_last(&self, dn: &[u8]) -> Option<(TypeId, Word, u32)> {
         let (superior, id) = &self.last_superior;
         let (name, attribute_type) = &self.last_type;
         // A value without anything special has no comma either: the RDN ends where it ends.
-        let rdn = dn.strip_suffix(&superior[..])?.strip_suffix(b",")?;
-        let value = rdn.strip_prefix(&name[..])?.strip_prefix(b"=")?;
-        let is_like = *id != 0 && !value.is_empty() && dn::is_plain_value(value);
-        attribute_type.filter(|_| is_like).map(|attribute_type| (attribute_type, value, *id))
+        let value_len = dn.len().checked_sub(name.len() + 1 + 1 + superior.len())?;
+        let (start, rest) = dn.split_at(name.len());
+        let (value, end) = rest[1..].split_at(value_len);
+        let is_like = *id != 0
+            && rest[0] == b'='
+            && end[0] == b','
+            && short::equal(&end[1..], superior)
+            && short::equal(start, name)
+            && dn::is_plain_value(value);
+        attribute_type.filter(|_| is_like).and_then(|known| Some((known, Word::of(value)?, *id)))
     }
 
     pub(crate) fn remember(&mut self, dn: &[u8], id: u32) {
@@ -99,11 +110,20 @@ impl DnCache {
         }
     }
 
-    /// The id of a superior, if it is the one met last.
-    #[inline]
-    pub(crate) fn last_superior(&self, dn: &[u8]) -> Option<u32> {
-        let (text, id) = &self.last_superior;
-        (*id != 0 && text == dn).then_some(*id)
+    /// The id of a base, if it is the one resolved last.
+    #[inline(always)]
+    pub(crate) fn last_base(&self, dn: &[u8]) -> Option<u32> {
+        let (text, id) = &self.last_base;
+        (*id != 0 && short::equal(text, dn)).then_some(*id)
+    }
+
+    /// A base was resolved.
+    pub(crate) fn note_base(&mut self, dn: &[u8], id: u32) {
+        if dn.len() <= CACHE_DN_BYTES_MAX {
+            self.last_base.0.clear();
+            self.last_base.0.extend_from_slice(dn);
+            self.last_base.1 = id;
+        }
     }
 
     /// A superior was met.

@@ -17,6 +17,7 @@
 
 use crate::readers::Readers;
 use crate::sync::{AtomicU64, Ordering, Words, prefetch};
+use model::short::{Word, word};
 use std::collections::VecDeque;
 use std::io;
 
@@ -154,22 +155,33 @@ impl Table {
         prefetch(self.bucket(segment, segment.first_bucket(tag)).as_ptr());
     }
 
+    /// Asks for the second cache line, if a lookup of all values of `tag` goes on there.
+    #[inline]
+    pub(crate) fn prefetch_second(&self, tag: u32) {
+        let segment = self.segment(tag);
+        let first = segment.first_bucket(tag);
+        let is_full =
+            self.bucket(segment, first).last().is_some_and(|word| word.load(Ordering::Relaxed) != 0);
+        if is_full {
+            prefetch(self.bucket(segment, segment.bucket_after(first)).as_ptr());
+        }
+    }
+
     /// The first value under `tag` that `verify` accepts.
     #[inline]
     pub(crate) fn find(&self, tag: u32, mut verify: impl FnMut(u32) -> bool) -> Option<u32> {
         let segment = self.segment(tag);
         let mut bucket = segment.first_bucket(tag);
         for _ in 0..segment.buckets() {
-            let mut has_empty = false;
             for word in self.bucket(segment, bucket) {
                 let word = word.load(Ordering::Acquire);
+                // Words are filled from the front and never emptied: nothing lies behind an empty one.
+                if word == 0 {
+                    return None;
+                }
                 if (word >> 32) as u32 == tag && word as u32 != 0 && verify(word as u32) {
                     return Some(word as u32);
                 }
-                has_empty |= word == 0;
-            }
-            if has_empty {
-                return None;
             }
             bucket = segment.bucket_after(bucket);
         }
@@ -188,7 +200,7 @@ impl Table {
         assert!(value != 0, "0 is an empty slot");
         if let Some(old) = replace {
             let at = self.position(tag, old).expect("what is replaced is there");
-            at.store(word(tag, value), Ordering::Release);
+            at.store(slot(tag, value), Ordering::Release);
             return Ok(());
         }
         if self.position(tag, value).is_some() {
@@ -218,19 +230,17 @@ impl Table {
     }
 
     fn position(&self, tag: u32, value: u32) -> Option<&AtomicU64> {
-        let (segment, wanted) = (self.segment(tag), word(tag, value));
+        let (segment, wanted) = (self.segment(tag), slot(tag, value));
         let mut bucket = segment.first_bucket(tag);
         for _ in 0..segment.buckets() {
-            let mut has_empty = false;
-            for slot in self.bucket(segment, bucket) {
-                let found = slot.load(Ordering::Relaxed);
+            for place in self.bucket(segment, bucket) {
+                let found = place.load(Ordering::Relaxed);
                 if found == wanted {
-                    return Some(slot);
+                    return Some(place);
                 }
-                has_empty |= found == 0;
-            }
-            if has_empty {
-                return None;
+                if found == 0 {
+                    return None;
+                }
             }
             bucket = segment.bucket_after(bucket);
         }
@@ -241,11 +251,11 @@ impl Table {
     fn insert_into(&self, segment: Segment, used: &mut u32, tag: u32, value: u32) {
         let mut bucket = segment.first_bucket(tag);
         loop {
-            for slot in self.bucket(segment, bucket) {
-                let found = slot.load(Ordering::Relaxed);
+            for place in self.bucket(segment, bucket) {
+                let found = place.load(Ordering::Relaxed);
                 if found == 0 || found == REMOVED {
                     *used += u32::from(found == 0);
-                    slot.store(word(tag, value), Ordering::Release);
+                    place.store(slot(tag, value), Ordering::Release);
                     return;
                 }
             }
@@ -369,7 +379,7 @@ impl TableWriter {
 pub(crate) struct Full;
 
 #[inline]
-fn word(tag: u32, value: u32) -> u64 {
+fn slot(tag: u32, value: u32) -> u64 {
     u64::from(tag) << 32 | u64::from(value)
 }
 
@@ -378,20 +388,40 @@ fn directory_index(tag: u32, depth: u32) -> usize {
     (1usize << depth) + (u64::from(tag) << depth >> 32) as usize
 }
 
+const A: u64 = 0xa076_1d64_78bd_642f;
+const B: u64 = 0xe703_7ed1_a0b4_28db;
+
 /// A keyed hash of bytes: not cryptographic, but an outsider who does not know the key cannot aim at a bucket.
 #[inline]
 pub(crate) fn mix(key: u64, bytes: &[u8]) -> u64 {
-    const A: u64 = 0xa076_1d64_78bd_642f;
-    const B: u64 = 0xe703_7ed1_a0b4_28db;
     let mut state = key ^ A;
     let mut chunks = bytes.chunks_exact(16);
     for chunk in &mut chunks {
-        state = fold(load(&chunk[..8]) ^ B, load(&chunk[8..]) ^ state);
+        state = stir(state, load(&chunk[..8]), load(&chunk[8..]));
     }
     let rest = chunks.remainder();
-    let (low, high) = if rest.len() > 8 { (load(&rest[..8]), tail(&rest[8..])) } else { (tail(rest), 0) };
-    let state = fold(low ^ B, high ^ state);
-    fold(state ^ A, bytes.len() as u64 ^ B)
+    let (low, high) = if rest.len() >= 8 { (load(&rest[..8]), word(&rest[8..])) } else { (word(rest), 0) };
+    finish(stir(state, low, high), bytes.len())
+}
+
+/// As [`mix`], of a short byte string.
+#[inline(always)]
+pub(crate) fn mix_word(key: u64, word: Word) -> u64 {
+    let (mut state, mut rest) = (key ^ A, word.low);
+    if word.len >= 16 {
+        (state, rest) = (stir(state, word.low as u64, (word.low >> 64) as u64), word.high);
+    }
+    finish(stir(state, rest as u64, (rest >> 64) as u64), word.len)
+}
+
+#[inline(always)]
+fn stir(state: u64, low: u64, high: u64) -> u64 {
+    fold(low ^ B, high ^ state)
+}
+
+#[inline(always)]
+fn finish(state: u64, len: usize) -> u64 {
+    fold(state ^ A, len as u64 ^ B)
 }
 
 #[inline]
@@ -399,23 +429,10 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
 }
 
+/// The part of a hash that tables keep.
 #[inline]
-fn tail(bytes: &[u8]) -> u64 {
-    // Two loads that overlap take every byte in; the length, which the caller mixes in, tells how.
-    match bytes.len() {
-        0 => 0,
-        1..4 => {
-            u64::from(bytes[0])
-                | u64::from(bytes[bytes.len() / 2]) << 8
-                | u64::from(bytes[bytes.len() - 1]) << 16
-        }
-        len => u64::from(half(&bytes[..4])) | u64::from(half(&bytes[len - 4..])) << 32,
-    }
-}
-
-#[inline]
-fn half(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes(bytes.try_into().expect("four bytes"))
+pub(crate) fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
 }
 
 #[inline]
@@ -429,6 +446,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn words_are_mixed_as_their_bytes_are(key: u64, bytes in proptest::collection::vec(any::<u8>(), 0..32)) {
+            prop_assert_eq!(mix(key, &bytes), mix_word(key, Word::of(&bytes).expect("it is short")));
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20))]

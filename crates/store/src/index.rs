@@ -5,7 +5,7 @@
 //! additions come before an entry is visible, removals after the last reader that may need them.
 
 use crate::deferred::Later;
-use crate::hash::Full;
+use crate::hash::{Full, tag};
 use crate::idset::IdSet;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::record::{EntryRef, Values};
@@ -140,13 +140,18 @@ impl Indexes {
     /// The indexes of this very type, for an assertion on it.
     #[inline]
     pub(crate) fn of(&self, attribute_type: TypeId) -> Option<&AttributeIndex> {
-        self.numbers_of(attribute_type)
-            .iter()
-            .map(|n| self.at(*n))
-            .find(|index| index.attribute_type == attribute_type)
+        self.number_of(attribute_type).map(|number| self.at(number))
+    }
+
+    /// Number of the indexes of this very type.
+    #[inline]
+    pub(crate) fn number_of(&self, attribute_type: TypeId) -> Option<u16> {
+        let mut numbers = self.numbers_of(attribute_type).iter().copied();
+        numbers.find(|number| self.at(*number).attribute_type == attribute_type)
     }
 
     /// The indexes with this number.
+    #[inline]
     pub(crate) fn at(&self, number: u16) -> &AttributeIndex {
         &self.all[usize::from(number)]
     }
@@ -566,11 +571,6 @@ fn tree_root(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::
         root.store(built, Ordering::Release);
     }
     Ok(root.load(Ordering::Relaxed))
-}
-
-#[inline]
-pub(crate) fn tag(hash: u64) -> u32 {
-    (hash >> 32) as u32
 }
 
 impl<'a> ReadPoint<'a> {

@@ -82,9 +82,11 @@ impl Postings {
         self.table.prefetch(tag);
     }
 
-    /// The first id in the table itself: for prefetching what a lookup will most likely lead to.
+    /// The first id in the table itself: for prefetching what a lookup will most likely lead to. Asks for what else the
+    /// lookup will read.
     #[inline]
     pub(crate) fn peek(&self, tag: u32) -> Option<u32> {
+        self.table.prefetch_second(tag);
         self.table.find(tag, |value| value & SET == 0)
     }
 
@@ -101,6 +103,19 @@ impl Postings {
                 return found;
             }
         }
+    }
+
+    /// The only candidate for a key, 0 if there is none; `None` if there are more, or may be.
+    #[inline]
+    pub(crate) fn find_only(&self, tag: u32) -> Option<u32> {
+        let before = self.moves.load(Acquire);
+        let mut only = 0;
+        let others = self.table.find(tag, |value| {
+            let is_other = value & SET != 0 || only != 0;
+            only = value;
+            is_other
+        });
+        (others.is_none() && self.moves.load(Acquire) == before).then_some(only)
     }
 
     #[inline]

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::shape::{Form, Shape, Shapes};
-use model::{Csn, Description, EntryId, TypeId};
+use model::{Csn, Description, EntryId, TypeId, short};
 
 /// The entry was changed after it was added.
 pub(crate) const MODIFIED: u8 = 16;
@@ -244,13 +244,24 @@ impl<'a> EntryRef<'a> {
         for slot in &self.shape.slots {
             if slot.description == wanted {
                 return match read_slot(slot.form, rest).0 {
-                    Values::Inline(mut values) => values.any(|own| own == value),
+                    Values::Inline(mut values) => values.any(|own| short::equal(own, value)),
                     Values::Set(_) => false,
                 };
             }
             rest = skip_slot(slot.form, rest);
         }
         false
+    }
+
+    /// The one distinguished value, if it is `raw`, byte by byte, and of this attribute type.
+    #[inline(always)]
+    pub fn spelled_name(&self, attribute_type: TypeId, raw: &[u8]) -> Option<&'a [u8]> {
+        let &[at] = &self.shape.naming[..] else { return None };
+        if self.shape.slots[at as usize].description.attribute_type != attribute_type {
+            return None;
+        }
+        let value = self.first_value(at as usize);
+        short::equal(value, raw).then_some(value)
     }
 
     /// The distinguished values, with their positions in the shape.

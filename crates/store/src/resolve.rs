@@ -4,13 +4,23 @@
 //! AVAs in ascending order, numbers big-endian. The root of a naming context has the keys of its whole DN, one
 //! behind the other, and superior 0.
 
+mod key;
+
+use self::key::{avas_key, key_type, push_avas};
+pub(crate) use self::key::{dn_key, known_type, push_rdn, rdn_key};
 use crate::dn_cache::DnCache;
+use crate::hash::{mix_word, tag};
 use crate::record::EntryRef;
 use crate::shard::{ReadPoint, Shard};
-use model::{EntryId, TypeId, dn};
-use schema::Schema;
-use std::fmt;
+use model::short::WORD_MAX;
+use model::{EntryId, dn};
+use schema::SHORT_MAX;
 use std::sync::atomic::Ordering;
+
+/// Bytes before the value in the key of an RDN with one AVA.
+const KEY_HEAD: usize = 7;
+
+const _: () = assert!(KEY_HEAD + 2 + SHORT_MAX <= WORD_MAX, "the key of a short value is a word");
 
 /// Why a DN leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +38,11 @@ pub struct Target {
     pub(crate) tag: u32,
     key_start: u32,
     key_end: u32,
-    /// End of the RDN's value as it was sent, behind the key; the same as `key_end` if the RDN is not a simple one.
+    /// The RDN's value as it was sent; empty if the RDN is not a simple one.
+    raw_start: u32,
     raw_end: u32,
+    /// The entry that is likely to be there; 0 if that was not looked up.
+    likely: u32,
 }
 
 impl Target {
@@ -38,12 +51,18 @@ impl Target {
         EntryId(self.parent)
     }
 
+    /// The entry that is likely to be there, if that was looked up and there is one.
+    #[inline]
+    pub fn likely(&self) -> Option<EntryId> {
+        (self.likely != 0).then_some(EntryId(self.likely))
+    }
+
     pub(crate) fn key<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
         &keys[self.key_start as usize..self.key_end as usize]
     }
 
     fn raw<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
-        &keys[self.key_end as usize..self.raw_end as usize]
+        &keys[self.raw_start as usize..self.raw_end as usize]
     }
 }
 
@@ -74,12 +93,10 @@ impl DnParts<'_> {
         self.rdn_start.len() + self.value.len() + self.superior.len()
     }
 
-    /// Appends the DN.
+    /// The DN, piece by piece.
     #[inline]
-    pub fn append(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.rdn_start);
-        out.extend_from_slice(self.value);
-        out.extend_from_slice(self.superior);
+    pub fn pieces(&self) -> [&[u8]; 3] {
+        [self.rdn_start, self.value, self.superior]
     }
 }
 
@@ -87,15 +104,10 @@ impl<'a> ReadPoint<'a> {
     /// Works out where the entry with this DN is, as far as its superior; appends its RDN's key to `keys`.
     #[inline]
     pub fn target(self, dn: &[u8], cache: &mut DnCache, keys: &mut Vec<u8>) -> Result<Target, Unresolved> {
-        let start = keys.len();
-        if let Some((attribute_type, value, parent)) = cache.like_last(dn)
-            && simple_key(&self.shard.schema, attribute_type, value, keys)
-        {
-            let mut target = self.shard.target(parent, keys, start);
-            keys.extend_from_slice(value);
-            target.raw_end = keys.len() as u32;
+        if let Some(target) = self.target_like_last(dn, cache, keys) {
             return Ok(target);
         }
+        let start = keys.len();
         let (first, rest) = dn::split_first(dn);
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
             cache.note_superior(rest.unwrap_or_default(), parent);
@@ -108,6 +120,34 @@ impl<'a> ReadPoint<'a> {
             return Ok(target);
         }
         self.target_from_suffix(dn, rest, cache, keys)
+    }
+
+    /// As [`ReadPoint::target`], of a DN with the type and superior that were met last and a short value. `None`, and
+    /// nothing, of any other.
+    #[inline(always)]
+    pub fn target_like_last(self, dn: &[u8], cache: &DnCache, keys: &mut Vec<u8>) -> Option<Target> {
+        let (attribute_type, value, parent) = cache.like_last(dn)?;
+        // A value that stands for itself in a DN is graphic ASCII.
+        let form = self.shard.schema.graphic_form(attribute_type, value)?;
+        let [high, low] = attribute_type.0.to_be_bytes();
+        let head = u64::from_le_bytes([1, high, low, 0, 0, 0, form.len as u8, 0]);
+        let key = form.behind(head, KEY_HEAD);
+        let tag = tag(mix_word(self.shard.dn_hash_key(parent), key));
+        // One piece of fixed length: what lies between the key and the value does not count.
+        let key_start = keys.len() as u32;
+        let mut piece = [0; 64];
+        piece[..32].copy_from_slice(&key.padded());
+        piece[32..].copy_from_slice(&value.padded());
+        keys.extend_from_slice(&piece);
+        Some(Target {
+            parent,
+            tag,
+            key_start,
+            key_end: key_start + key.len as u32,
+            raw_start: key_start + 32,
+            raw_end: key_start + 32 + value.len as u32,
+            likely: 0,
+        })
     }
 
     /// As [`ReadPoint::target`], of a DN that was taken apart before: `rest` is its superior's DN, `key` the key of
@@ -188,6 +228,19 @@ impl<'a> ReadPoint<'a> {
         self.lookup_key(target.parent, target.tag, target.key(keys), target.raw(keys), &mut cache.value)
     }
 
+    /// As [`ReadPoint::lookup_entry`], if the entry is where it was likely to be and is named by one value, spelled as
+    /// in the request; with this value, which stands in a DN as it is. `None` says nothing.
+    #[inline(always)]
+    pub fn lookup_likely(self, target: &Target, keys: &[u8]) -> Option<(EntryRef<'a>, &'a [u8])> {
+        let raw = target.raw(keys);
+        if target.likely == 0 || raw.is_empty() {
+            return None;
+        }
+        let entry = self.entry(EntryId(target.likely)).filter(|entry| entry.parent().0 == target.parent)?;
+        let value = entry.spelled_name(key_type(target.key(keys)), raw)?;
+        Some((entry, value))
+    }
+
     #[inline]
     fn lookup_key(
         self,
@@ -208,20 +261,29 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// The entry with this DN. It is remembered: bases of searches come again and again.
+    #[inline]
     pub fn resolve(self, dn: &[u8], cache: &mut DnCache) -> Result<EntryId, Unresolved> {
-        if let Some(id) = cache.last_superior(dn) {
-            return Ok(EntryId(id));
+        match cache.last_base(dn) {
+            Some(id) => Ok(EntryId(id)),
+            None => self.resolve_other(dn, cache),
         }
-        if let Some(id) = cache.superior(dn) {
-            return Ok(EntryId(id));
-        }
-        let mut keys = Vec::new();
-        let target = self.target(dn, cache, &mut keys)?;
-        let id = self
-            .lookup(&target, &keys, cache)
-            .ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))?;
-        cache.remember(dn, id.0);
-        Ok(id)
+    }
+
+    fn resolve_other(self, dn: &[u8], cache: &mut DnCache) -> Result<EntryId, Unresolved> {
+        let id = match cache.superior(dn) {
+            Some(id) => id,
+            None => {
+                let mut keys = Vec::new();
+                let target = self.target(dn, cache, &mut keys)?;
+                let id = self
+                    .lookup(&target, &keys, cache)
+                    .ok_or_else(|| Unresolved::NoSuchObject(self.matched(&target)))?;
+                cache.remember(dn, id.0);
+                id.0
+            }
+        };
+        cache.note_base(dn, id);
+        Ok(EntryId(id))
     }
 
     /// Is this the entry at a target?
@@ -251,18 +313,18 @@ impl<'a> ReadPoint<'a> {
     #[inline]
     fn has_key(self, entry: &EntryRef<'_>, key: &[u8], raw: &[u8], scratch: &mut Vec<u8>) -> bool {
         if entry.parent().0 != 0 && key[0] == 1 && entry.shape.naming.len() == 1 {
+            // Values that are spelled alike match.
+            if !raw.is_empty() && entry.spelled_name(key_type(key), raw).is_some() {
+                return true;
+            }
             let Some((at, value)) = entry.naming().next() else { return false };
             let attribute_type = entry.shape.slots[at].description.attribute_type;
-            if attribute_type.0.to_be_bytes() != key[1..3] {
+            if attribute_type != key_type(key) {
                 return false;
-            }
-            // Values that are spelled alike match.
-            if value == raw && !raw.is_empty() {
-                return true;
             }
             scratch.clear();
             return self.shard.schema.normalise_equality(attribute_type, value, scratch).is_ok()
-                && scratch[..] == key[7..];
+                && scratch[..] == key[KEY_HEAD..];
         }
         let mut own = Vec::new();
         self.key_of(entry, &mut own);
@@ -319,16 +381,21 @@ impl<'a> ReadPoint<'a> {
     where
         'a: 'c,
     {
-        let parent = entry.parent().0;
-        if parent == 0 || entry.shape.naming.len() != 1 {
+        if entry.parent().0 == 0 || entry.shape.naming.len() != 1 {
             return None;
         }
         let (_, value) = entry.naming().next()?;
-        dn::is_plain_value(value).then(|| DnParts {
-            rdn_start: &entry.shape.rdn_start,
-            value,
-            superior: self.superior_text(parent, cache),
-        })
+        dn::is_plain_value(value).then(|| self.dn_with(entry, value, cache))
+    }
+
+    /// The DN of an entry that is below another and named by this one value, which needs no escapes.
+    #[inline(always)]
+    pub fn dn_with<'c>(self, entry: &EntryRef<'a>, value: &'a [u8], cache: &'c mut DnCache) -> DnParts<'c>
+    where
+        'a: 'c,
+    {
+        let superior = self.superior_text(entry.parent().0, cache);
+        DnParts { rdn_start: &entry.shape.rdn_start, value, superior }
     }
 
     /// A comma and the DN of a superior.
@@ -395,12 +462,13 @@ impl<'a> ReadPoint<'a> {
         self.shard.dn_table.prefetch(target.tag);
     }
 
-    /// Asks for the slot of the likely entry at the target. Returns its id for [`ReadPoint::prefetch_entry`].
+    /// Asks for the slot of the likely entry at the target, which the target remembers.
     #[inline]
-    pub fn prefetch_slot(self, target: &Target) -> Option<EntryId> {
-        let id = self.shard.dn_table.find(target.tag, |_| true)?;
-        self.shard.heap.prefetch_slot(id);
-        Some(EntryId(id))
+    pub fn prefetch_slot(self, target: &mut Target) {
+        if let Some(id) = self.shard.dn_table.find(target.tag, |_| true) {
+            self.shard.heap.prefetch_slot(id);
+            target.likely = id;
+        }
     }
 
     /// Asks for the record of an entry.
@@ -429,113 +497,14 @@ impl Shard {
     pub(crate) fn target(&self, parent: u32, keys: &[u8], start: usize) -> Target {
         let tag = self.dn_tag(parent, &keys[start..]);
         let key_end = keys.len() as u32;
-        Target { parent, tag, key_start: start as u32, key_end, raw_end: key_end }
-    }
-}
-
-/// Appends the key of an RDN in its string form. Returns its value as sent, if nothing in it needed to be resolved.
-#[inline]
-pub(crate) fn rdn_key<'r>(
-    schema: &Schema,
-    rdn: &'r [u8],
-    out: &mut Vec<u8>,
-    find_type: impl FnOnce(&[u8]) -> Option<TypeId>,
-) -> Result<&'r [u8], String> {
-    // The common case: one AVA, nothing escaped, no old forms.
-    if let Some(equals) = rdn.iter().position(|&b| b == b'=') {
-        let (name, value) = (&rdn[..equals], &rdn[equals + 1..]);
-        let simple = !value.is_empty() && dn::is_plain_value(value);
-        if simple && let Some(attribute_type) = find_type(name) {
-            out.push(1);
-            return push_ava(schema, attribute_type, value, out).map(|()| value);
+        Target {
+            parent,
+            tag,
+            key_start: start as u32,
+            key_end,
+            raw_start: key_end,
+            raw_end: key_end,
+            likely: 0,
         }
     }
-    let parsed = dn::parse_rdn(rdn).map_err(|e| e.to_string())?;
-    avas_key(schema, &parsed, out).map(|()| &b""[..])
-}
-
-/// Appends the key of an RDN that is one AVA. `false`, and nothing, if its value is not valid.
-#[inline]
-fn simple_key(schema: &Schema, attribute_type: TypeId, value: &[u8], out: &mut Vec<u8>) -> bool {
-    let start = out.len();
-    let [high, low] = attribute_type.0.to_be_bytes();
-    out.extend_from_slice(&[1, high, low, 0, 0, 0, 0]);
-    let value_at = out.len();
-    if schema.normalise_equality(attribute_type, value, out).is_err() {
-        out.truncate(start);
-        return false;
-    }
-    let len = (out.len() - value_at) as u32;
-    out[value_at - 4..value_at].copy_from_slice(&len.to_be_bytes());
-    true
-}
-
-fn avas_key(schema: &Schema, rdn: &dn::Rdn<'_>, out: &mut Vec<u8>) -> Result<(), String> {
-    let mut avas = Vec::with_capacity(rdn.len());
-    for ava in rdn {
-        avas.push((known_type(schema, ava.attribute_type)?, &ava.value[..]));
-    }
-    push_avas(schema, avas.into_iter(), out)
-}
-
-pub(crate) fn known_type(schema: &Schema, name: &[u8]) -> Result<TypeId, String> {
-    schema.find_type(name).ok_or_else(|| {
-        format!("the attribute type \"{}\" is not in the schema", String::from_utf8_lossy(name))
-    })
-}
-
-fn push_avas<'v>(
-    schema: &Schema,
-    avas: impl Iterator<Item = (TypeId, &'v [u8])>,
-    out: &mut Vec<u8>,
-) -> Result<(), String> {
-    let mut keys = Vec::new();
-    for (attribute_type, value) in avas {
-        let mut key = Vec::new();
-        push_ava(schema, attribute_type, value, &mut key)?;
-        keys.push(key);
-    }
-    keys.sort();
-    out.push(keys.len() as u8);
-    keys.iter().for_each(|key| out.extend_from_slice(key));
-    Ok(())
-}
-
-/// Appends the key of a stored entry's RDN, whatever was stored.
-pub(crate) fn push_rdn(schema: &Schema, entry: &EntryRef<'_>, out: &mut Vec<u8>) -> Result<(), String> {
-    let type_at = |at: usize| entry.shape.slots[at].description.attribute_type;
-    match (entry.naming().next(), entry.shape.naming.len()) {
-        (Some((at, value)), 1) => {
-            out.push(1);
-            push_ava(schema, type_at(at), value, out)
-        }
-        _ => push_avas(schema, entry.naming().map(|(at, value)| (type_at(at), value)), out),
-    }
-}
-
-#[inline]
-fn push_ava(schema: &Schema, attribute_type: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-    out.extend_from_slice(&attribute_type.0.to_be_bytes());
-    let length_at = out.len();
-    out.extend_from_slice(&[0; 4]);
-    schema
-        .normalise_equality(attribute_type, value, out)
-        .map_err(|e| invalid_value(schema, attribute_type, &e))?;
-    let len = (out.len() - length_at - 4) as u32;
-    out[length_at..length_at + 4].copy_from_slice(&len.to_be_bytes());
-    Ok(())
-}
-
-#[cold]
-fn invalid_value(schema: &Schema, attribute_type: TypeId, reason: &dyn fmt::Display) -> String {
-    format!("the value of {} is not valid: {reason}", schema.attribute_type(attribute_type).name())
-}
-
-/// Appends the keys of all RDNs of a DN; returns how many there are.
-pub(crate) fn dn_key(schema: &Schema, text: &[u8], out: &mut Vec<u8>) -> Result<usize, String> {
-    let parsed = dn::parse(text).map_err(|e| e.to_string())?;
-    for rdn in &parsed {
-        avas_key(schema, rdn, out)?;
-    }
-    Ok(parsed.len())
 }

@@ -5,7 +5,7 @@ use crate::cell::Garbage;
 use crate::deferred::Deferred;
 use crate::dn_cache::DnCache;
 use crate::glue::Glue;
-use crate::hash::{Table, TableWriter, mix};
+use crate::hash::{Table, TableWriter, mix, mix_word, tag};
 use crate::index::{IndexSettings, Indexes, IndexesWriter};
 use crate::left_behind::LeftBehind;
 use crate::memory_use::MemoryGauges;
@@ -17,6 +17,7 @@ use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::uuid::Uuids;
+use model::short::Word;
 use model::{Csn, EntryId};
 use schema::Schema;
 use std::collections::BTreeMap;
@@ -368,8 +369,13 @@ impl Shard {
     }
 
     pub(crate) fn dn_tag(&self, parent: u32, rdn_key: &[u8]) -> u32 {
-        (mix(self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15), rdn_key) >> 32)
-            as u32
+        tag(mix(self.dn_hash_key(parent), rdn_key))
+    }
+
+    /// What the RDNs of an entry's subordinates are hashed with.
+    #[inline(always)]
+    pub(crate) fn dn_hash_key(&self, parent: u32) -> u64 {
+        self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// A hash that outsiders cannot compute: for cookies.
@@ -377,8 +383,14 @@ impl Shard {
         mix(self.settings.key[3] ^ 0x5bd1_e995, mix(self.settings.key[2], bytes).to_le_bytes().as_slice())
     }
 
+    /// As [`Shard::value_hash`], of a short value.
+    #[inline(always)]
+    pub fn short_value_hash(&self, normalised: Word) -> u64 {
+        mix_word(self.settings.key[2], normalised)
+    }
+
     /// The 64-bit hash of a normalised value, for equality indexes and value sets.
-    pub(crate) fn value_hash(&self, normalised: &[u8]) -> u64 {
+    pub fn value_hash(&self, normalised: &[u8]) -> u64 {
         mix(self.settings.key[2], normalised)
     }
 }

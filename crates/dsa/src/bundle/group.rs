@@ -4,6 +4,7 @@
 use crate::access::Rights;
 use crate::recent::{Again, Asserted, Recent};
 use crate::worker::Scratch;
+use model::short::Word;
 use proto::message::{Frame, Message, frame};
 use proto::outline::Outline;
 use proto::{DecodeError, tag};
@@ -16,6 +17,10 @@ const GROUP: usize = 32;
 /// Updates of one group: all that is decoded and asked for before the writer's role is taken shortens the time that
 /// other threads wait for it.
 const GROUP_UPDATES: usize = 128;
+/// How many requests before it runs a request's record is asked for.
+const RECORDS_AHEAD: usize = 8;
+/// How many requests before its record its slot is asked for.
+const SLOTS_AHEAD: usize = 8;
 /// Beginning of a search's rest when its scope is that of one entry.
 const SCOPE_BASE: &[u8] = &[tag::ENUMERATED, 1, 0];
 
@@ -71,8 +76,37 @@ impl<'a> Pending<'a> {
     pub(super) fn asks_for_monitor(&self) -> bool {
         const LAST_RDN: &[u8] = b"cn=monitor";
         let Some(Outline { op_tag: tag::SEARCH, dn, .. }) = self.outline else { return false };
+        // Nearly all others are told by their last byte.
+        if dn.last().is_none_or(|last| last | 0x20 != b'r') {
+            return false;
+        }
         let at = dn.len().checked_sub(LAST_RDN.len());
         at.is_some_and(|at| dn[at..].eq_ignore_ascii_case(LAST_RDN))
+    }
+}
+
+impl Pending<'_> {
+    /// Asks for the slot of the entry that it is likely to look at.
+    #[inline(always)]
+    fn prefetch_slot(&mut self, read_point: ReadPoint<'_>) {
+        match &mut self.hint {
+            Hint::Target(target) => read_point.prefetch_slot(target),
+            Hint::Equality(hint, _) => read_point.prefetch_candidate(hint),
+            Hint::Nothing => {}
+        }
+    }
+
+    /// Asks for the record of that entry.
+    #[inline(always)]
+    fn prefetch_entry(&self, read_point: ReadPoint<'_>) {
+        let likely = match &self.hint {
+            Hint::Target(target) => target.likely(),
+            Hint::Equality(hint, _) => hint.likely(),
+            Hint::Nothing => None,
+        };
+        if let Some(id) = likely {
+            read_point.prefetch_entry(id);
+        }
     }
 }
 
@@ -95,7 +129,9 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
     (at, 0)
 }
 
-/// Three stages over the whole group: buckets, slots, records. Each stage's misses overlap.
+/// Works out where the requests will look, and asks for the memory that the first of them will look at; the others are
+/// brought nearer, one by one, with [`bring_near`]. The memory system takes so many requests at a time; what is asked
+/// for while others are worked on costs no wait.
 #[inline]
 pub(super) fn prefetch(
     read_point: ReadPoint<'_>,
@@ -106,15 +142,23 @@ pub(super) fn prefetch(
     for pending in group.iter_mut() {
         look_ahead(read_point, rights, scratch, pending);
     }
-    let mut ids = SmallVec::<[_; GROUP_UPDATES]>::new();
-    for pending in group.iter() {
-        ids.extend(match &pending.hint {
-            Hint::Target(target) => read_point.prefetch_slot(target),
-            Hint::Equality(hint, _) => read_point.prefetch_candidate(*hint),
-            Hint::Nothing => None,
-        });
+    // Updates are looked at all together, before the writer's role is taken.
+    let all = group.iter().any(Pending::is_update).then_some(group.len());
+    let near = group.iter_mut().take(all.unwrap_or(RECORDS_AHEAD + SLOTS_AHEAD));
+    near.for_each(|pending| pending.prefetch_slot(read_point));
+    let next = group.iter().take(all.unwrap_or(RECORDS_AHEAD));
+    next.for_each(|pending| pending.prefetch_entry(read_point));
+}
+
+/// Asks for the record of the request so many places behind `at`, and for the slot of one further behind.
+#[inline(always)]
+pub(super) fn bring_near(read_point: ReadPoint<'_>, group: &mut Group<'_>, at: usize) {
+    if let Some(pending) = group.get_mut(at + RECORDS_AHEAD + SLOTS_AHEAD) {
+        pending.prefetch_slot(read_point);
     }
-    ids.into_iter().for_each(|id| read_point.prefetch_entry(id));
+    if let Some(pending) = group.get(at + RECORDS_AHEAD) {
+        pending.prefetch_entry(read_point);
+    }
 }
 
 #[inline]
@@ -133,7 +177,11 @@ fn look_ahead(read_point: ReadPoint<'_>, rights: Rights, scratch: &mut Scratch, 
         tag::MODIFY | tag::DELETE | tag::COMPARE => {}
         _ => return,
     }
-    if let Ok(target) = read_point.target(outline.dn, &mut evaluator.cache, keys) {
+    // The common way is kept in sight of the compiler, which then leaves the target in registers.
+    if let Some(target) = read_point.target_like_last(outline.dn, &evaluator.cache, keys) {
+        read_point.prefetch_tag(&target);
+        pending.hint = Hint::Target(target);
+    } else if let Ok(target) = read_point.target(outline.dn, &mut evaluator.cache, keys) {
         read_point.prefetch_tag(&target);
         pending.hint = Hint::Target(target);
     }
@@ -149,9 +197,19 @@ fn hint_equality(
 ) -> Hint {
     let start = keys.len();
     let hint = recent.attribute_type(again).and_then(|attribute_type| {
-        let schema = read_point.shard().schema();
-        schema.normalise_equality_assertion(attribute_type, value, keys).ok()?;
-        read_point.prefetch_equality(attribute_type, &keys[start..])
+        let shard = read_point.shard();
+        let short = Word::of(value).and_then(|word| shard.schema().short_form(attribute_type, word));
+        let hash = match short {
+            Some(form) => {
+                form.append(keys);
+                shard.short_value_hash(form)
+            }
+            None => {
+                shard.schema().normalise_equality_assertion(attribute_type, value, keys).ok()?;
+                shard.value_hash(&keys[start..])
+            }
+        };
+        read_point.prefetch_equality(attribute_type, hash)
     });
     match hint {
         Some(hint) => Hint::Equality(hint, Asserted::push_raw(start, value, keys)),

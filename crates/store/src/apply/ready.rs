@@ -78,13 +78,18 @@ impl<'a> ReadPoint<'a> {
     #[inline]
     fn newest_at(self, known: &Known<'_>, cache: &mut DnCache) -> Option<(EntryRef<'a>, Place)> {
         let (shard, target) = (self.shard, &known.target);
+        let mut newest = |id| {
+            let (object, place) = shard.heap.newest(id, self.sequence)?;
+            debug_assert!(object.flags & NODE == 0, "a name leads to an entry");
+            let entry = EntryRef::new(id, object.flags, object.payload, &shard.shapes);
+            self.is_at(&entry, target, known.keys, cache).then_some((entry, place))
+        };
+        if let Some(found) = target.likely().and_then(|id| newest(id.0)) {
+            return Some(found);
+        }
         let mut found = None;
         shard.dn_table.find(target.tag, |id| {
-            found = shard.heap.newest(id, self.sequence).and_then(|(object, place)| {
-                debug_assert!(object.flags & NODE == 0, "a name leads to an entry");
-                let entry = EntryRef::new(id, object.flags, object.payload, &shard.shapes);
-                self.is_at(&entry, target, known.keys, cache).then_some((entry, place))
-            });
+            found = newest(id);
             found.is_some()
         });
         found

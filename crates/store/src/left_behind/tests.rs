@@ -1,6 +1,7 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete};
-use crate::index::{IndexSettings, part_trigrams, tag};
+use crate::hash::tag;
+use crate::index::{IndexSettings, part_trigrams};
 use crate::shard::Shard;
 use crate::shard::tests::{shard_of, standard_with};
 use crate::tree::{self, From};

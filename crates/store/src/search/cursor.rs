@@ -5,7 +5,7 @@ use super::evaluate::{Evaluator, Truth};
 use super::filter::Compiled;
 use super::plan::{LiveKey, Source};
 use super::scopes::Scopes;
-use crate::postings::Found;
+use crate::postings::{Found, Postings};
 use crate::record::EntryRef;
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
@@ -55,22 +55,50 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
-    /// Asks for the hash bucket that an equality assertion on this type will look at, if the type is indexed.
-    /// Returns what [`ReadPoint::prefetch_candidate`] takes.
+    /// Asks for the hash bucket that an equality assertion on this type will look at, if the type is indexed, given
+    /// [`crate::Shard::value_hash`] of the value. Returns what [`ReadPoint::prefetch_candidate`] takes.
     #[inline]
-    pub fn prefetch_equality(self, attribute_type: TypeId, normal: &[u8]) -> Option<EqualityHint> {
-        let postings = self.shard.indexes.of(attribute_type)?.equality.as_ref()?;
-        let tag = crate::index::tag(self.shard.value_hash(normal));
+    pub fn prefetch_equality(self, attribute_type: TypeId, hash: u64) -> Option<EqualityHint> {
+        let index = self.shard.indexes.number_of(attribute_type)?;
+        let postings = self.postings(index)?;
+        let tag = crate::hash::tag(hash);
         postings.prefetch(tag);
-        Some(EqualityHint { attribute_type, tag })
+        Some(EqualityHint { index, tag, likely: 0 })
     }
 
-    /// Asks for the slot of the likely entry of an equality assertion.
+    /// Asks for the slot of the likely entry of an equality assertion, which the hint remembers.
     #[inline]
-    pub fn prefetch_candidate(self, hint: EqualityHint) -> Option<EntryId> {
-        let id = self.shard.indexes.of(hint.attribute_type)?.equality.as_ref()?.peek(hint.tag)?;
-        self.shard.heap.prefetch_slot(id);
-        Some(EntryId(id))
+    pub fn prefetch_candidate(self, hint: &mut EqualityHint) {
+        let Some(postings) = self.postings(hint.index) else { return };
+        if let Some(id) = postings.peek(hint.tag) {
+            self.shard.heap.prefetch_slot(id);
+            hint.likely = id;
+        }
+    }
+
+    /// The candidates of an equality assertion that was hinted at, if they are few.
+    #[inline]
+    pub fn hinted_candidates(self, hint: &EqualityHint) -> Option<FewCandidates> {
+        match self.postings(hint.index)?.find(hint.tag) {
+            Found::Few(ids) => Some(ids),
+            Found::Many(_) => None,
+        }
+    }
+
+    /// The only candidate of an equality assertion that was hinted at, or none; `Err` if there are more, or may be.
+    #[inline]
+    #[expect(
+        clippy::result_unit_err,
+        reason = "the error says nothing but that the others are to be asked for"
+    )]
+    pub fn only_candidate(self, hint: &EqualityHint) -> Result<Option<EntryId>, ()> {
+        let only = self.postings(hint.index).ok_or(())?.find_only(hint.tag).ok_or(())?;
+        Ok((only != 0).then_some(EntryId(only)))
+    }
+
+    #[inline]
+    fn postings(self, index: u16) -> Option<&'a Postings> {
+        self.shard.indexes.at(index).equality.as_ref()
     }
 
     /// Is an entry within a scope?
@@ -88,8 +116,19 @@ impl<'a> ReadPoint<'a> {
 /// Where an equality assertion will look.
 #[derive(Clone, Copy, Debug)]
 pub struct EqualityHint {
-    attribute_type: TypeId,
+    /// Number of the attribute's indexes.
+    index: u16,
     tag: u32,
+    /// The entry that is likely to be found; 0 if that was not looked up.
+    likely: u32,
+}
+
+impl EqualityHint {
+    /// The entry that is likely to be found, if there is one.
+    #[inline]
+    pub fn likely(&self) -> Option<EntryId> {
+        (self.likely != 0).then_some(EntryId(self.likely))
+    }
 }
 
 impl Cursor {

@@ -141,7 +141,7 @@ impl<'a> ReadPoint<'a> {
             }
             Test::Substrings { initial, any, last, .. } => index.substring.as_ref().and_then(|postings| {
                 let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
-                hashes.map(|hash| postings.find(crate::index::tag(hash)).len() as u64).min()
+                hashes.map(|hash| postings.find(crate::hash::tag(hash)).len() as u64).min()
             }),
             // A range is taken to leave a tenth, so that any equality goes before it.
             Test::AtLeast { .. } | Test::AtMost { .. } => {
@@ -208,8 +208,7 @@ impl<'a> ReadPoint<'a> {
             }
             Test::Substrings { initial, any, last, .. } => index.substring.as_ref().and_then(|postings| {
                 let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
-                let best =
-                    hashes.map(|hash| postings.find(crate::index::tag(hash))).min_by_key(Found::len)?;
+                let best = hashes.map(|hash| postings.find(crate::hash::tag(hash))).min_by_key(Found::len)?;
                 let mut ids = Vec::new();
                 push_found(self, &best, &mut ids);
                 Some(Source::Ids(sorted(ids)))

@@ -2,19 +2,18 @@
 
 use super::base::Base;
 use super::{Around, glue};
-use crate::access::Rights;
+use crate::access::{Rights, Rules};
 use crate::dispatch::{Reading, Requested};
-use crate::engine::Dsa;
-use crate::entry_writer::{Asked, Chosen, Templates};
+use crate::entry_writer::{Answer, Asked, Chosen, Templates};
 use crate::monitor::{Counters, count};
 use crate::recent::{Again, Asserted};
 use crate::worker::Scratch;
-use model::{EntryId, ResultCode, Scope};
+use model::{EntryId, ResultCode, Scope, dn};
+use proto::answer::{MessageId, PIECE_MAX, put_done};
 use proto::op::Search;
-use proto::result::encode_done;
 use proto::tag;
-use store::search::Compiled;
 use store::search::evaluate::Truth;
+use store::search::{Compiled, EqualityHint};
 use store::{DnCache, EntryRef, ReadPoint, Target};
 
 /// Keeps the form of a search that the next ones are likely to have too.
@@ -58,86 +57,162 @@ pub(crate) fn base(
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> bool {
-    let Scratch { evaluator, templates, keys, recent, .. } = &mut *reading.scratch;
+    let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
     let Some((chosen, None)) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
     if !glue::is_absent(read_point.shard()) {
         return false;
     }
-    let Some(entry) = read_point.lookup_entry(target, keys, &mut evaluator.cache) else { return false };
-    put_found(templates, &mut evaluator.cache, read_point, &entry, id, chosen, reading.dsa, counters, out)
-        && put_done(id, out)
+    if !templates.holds(chosen) {
+        return false;
+    }
+    let (entry, name) = match read_point.lookup_likely(target, keys) {
+        Some((entry, name)) => (entry, Some(name)),
+        None => match read_point.lookup_entry(target, keys, &mut evaluator.cache) {
+            Some(entry) => (entry, None),
+            None => return false,
+        },
+    };
+    let (rules, begin) = (&reading.dsa.rules, out.len());
+    let mut answering =
+        Answering::new(Plan { templates, read_point, chosen, rules, counters }, id, answer, out);
+    if !answering.put_entry(&entry, name, &mut evaluator.cache) {
+        out.truncate(begin);
+        return false;
+    }
+    answering.put_done()
 }
 
 /// Runs a search by an equality assertion, of a form that was met before. `false` if it is not as simple as most:
-/// then nothing was done. `value`: where the assertion value lies among the group's keys.
+/// then nothing was done. `asserted`: where it will look, and where the assertion value lies among the group's keys.
 #[inline]
 pub(crate) fn equality(
     reading: &mut Reading<'_>,
     id: i32,
     rights: Rights,
     again: Again,
-    value: Asserted,
+    (hint, value): (&EqualityHint, Asserted),
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> bool {
-    let Scratch { evaluator, templates, keys, recent, .. } = &mut *reading.scratch;
+    let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
     let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
     if !glue::is_absent(read_point.shard()) {
         return false;
     }
     let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };
-    equality.filter.assert_equality(value.normal(keys));
-    let Some(mut candidates) = read_point.few_candidates(&equality.filter) else { return false };
-    candidates.sort_unstable();
+    if !templates.holds(chosen) {
+        return false;
+    }
+    // Most values are those of one entry.
+    let (only, mut few);
+    let candidates = match read_point.only_candidate(hint) {
+        Ok(candidate) => {
+            only = candidate.map(|id| id.0);
+            only.as_slice()
+        }
+        Err(()) => {
+            let Some(candidates) = read_point.hinted_candidates(hint) else { return false };
+            few = candidates;
+            few.sort_unstable();
+            &few[..]
+        }
+    };
     let begin = out.len();
+    let rules = &reading.dsa.rules;
+    let mut answering =
+        Answering::new(Plan { templates, read_point, chosen, rules, counters }, id, answer, out);
     for candidate in candidates {
-        let Some(entry) = read_point.entry(EntryId(candidate)) else { continue };
-        // Most values are asked for as they are spelled.
-        let is_match = entry.has_value(equality.attribute_type, value.raw(keys))
-            || evaluator.evaluate(&equality.filter, &entry, read_point) == Truth::True;
+        let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
+        // Most values are asked for as they are spelled, and many name the entry.
+        let raw = value.raw(keys);
+        let name = entry.spelled_name(equality.attribute_type, raw);
+        let is_match = name.is_some() || entry.has_value(equality.attribute_type, raw) || {
+            equality.filter.assert_equality(value.normal(keys));
+            evaluator.evaluate(&equality.filter, &entry, read_point) == Truth::True
+        };
         if !is_match || !read_point.is_in_scope(&entry, base, equality.scope) {
             continue;
         }
-        let cache = &mut evaluator.cache;
-        if !put_found(templates, cache, read_point, &entry, id, chosen, reading.dsa, counters, out) {
+        if !answering.put_entry(&entry, name.filter(|name| dn::is_plain_value(name)), &mut evaluator.cache) {
             out.truncate(begin);
             return false;
         }
     }
-    put_done(id, out)
+    answering.put_done()
 }
 
-/// Appends an entry. `false`, and nothing, if it is too long for one go or its selection was forgotten.
-#[inline]
-#[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
-fn put_found(
-    templates: &mut Templates,
-    cache: &mut DnCache,
-    read_point: ReadPoint<'_>,
-    entry: &EntryRef<'_>,
-    id: i32,
+/// How entries are written.
+struct Plan<'p> {
+    templates: &'p mut Templates,
+    read_point: ReadPoint<'p>,
     chosen: Chosen,
-    dsa: &Dsa,
-    counters: &Counters,
-    out: &mut Vec<u8>,
-) -> bool {
-    if !templates.holds(chosen) {
-        return false;
+    rules: &'p Rules,
+    counters: &'p Counters,
+}
+
+/// An answer under construction. What is short is put together on the stack and goes to the out buffer in one piece.
+struct Answering<'p, 'o> {
+    plan: Plan<'p>,
+    id: i32,
+    message_id: MessageId,
+    short: &'o mut Answer,
+    out: &'o mut Vec<u8>,
+}
+
+impl<'p, 'o> Answering<'p, 'o> {
+    #[inline(always)]
+    fn new(plan: Plan<'p>, id: i32, short: &'o mut Answer, out: &'o mut Vec<u8>) -> Answering<'p, 'o> {
+        short.clear();
+        Answering { plan, id, message_id: MessageId::new(id), short, out }
     }
-    let large = templates.write(out, id, read_point, entry, chosen, &dsa.rules, cache, false);
-    match large {
-        None => count(&counters.entries, 1),
-        Some(large) => {
-            out.truncate(large.begin);
-            return false;
+
+    /// Appends an entry. `false`, and part of it at most, if it is too long for one go. `name`: the one value that names
+    /// it, if that is known and needs no escapes.
+    #[inline(always)]
+    fn put_entry(&mut self, entry: &EntryRef<'_>, name: Option<&[u8]>, cache: &mut DnCache) -> bool {
+        self.make_room();
+        let Plan { templates, read_point, chosen, rules, counters } = &mut self.plan;
+        if !templates.write_bare(
+            self.short,
+            &self.message_id,
+            *read_point,
+            entry,
+            name,
+            *chosen,
+            rules,
+            cache,
+        ) {
+            flush(self.short, self.out);
+            let large = templates.write(self.out, self.id, *read_point, entry, *chosen, rules, cache, false);
+            if large.is_some() {
+                return false;
+            }
+        }
+        count(&counters.entries, 1);
+        true
+    }
+
+    /// Appends the end.
+    #[inline(always)]
+    fn put_done(mut self) -> bool {
+        self.make_room();
+        put_done(self.short, &self.message_id, tag::SEARCH_DONE, ResultCode::Success);
+        self.out.extend_from_slice(self.short.bytes());
+        true
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.short.room() < PIECE_MAX {
+            flush(self.short, self.out);
         }
     }
-    true
 }
 
-fn put_done(id: i32, out: &mut Vec<u8>) -> bool {
-    encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
-    true
+#[inline]
+fn flush(short: &mut Answer, out: &mut Vec<u8>) {
+    out.extend_from_slice(short.bytes());
+    short.clear();
 }
