@@ -14,6 +14,8 @@ use std::task::{Context, Poll, ready};
 
 /// Input that is held back while earlier requests are under way is read no further than this.
 const HELD_BYTES_MAX: usize = 64 << 10;
+/// Answers of fewer bytes are sent at once: they are those of a client that waits for each.
+const PUT_OFF_BYTES_MIN: usize = 1 << 10;
 /// Milliseconds that a closed connection is read on, so that a reset does not overtake the last answer.
 const LINGER_MS: u64 = 500;
 
@@ -121,6 +123,9 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             self.ended |= input == Input::End;
             if !matches!(input, Input::Some(_)) && !self.go_on() {
                 return Poll::Pending;
+            }
+            if self.put_off() {
+                return Poll::Ready(Turn::Yield);
             }
             if self.send(cx).is_err() {
                 return Poll::Ready(Turn::Abort);
@@ -242,6 +247,18 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         }
     }
 
+    /// Keeps the answers of a whole bundle for the connection's next turn. Sending wakes the client, which takes the
+    /// core away from those whose requests have arrived too: they are served first.
+    fn put_off(&mut self) -> bool {
+        let mut scratch = self.shared.scratch.borrow_mut();
+        let is_worth_it = scratch.out.len() >= PUT_OFF_BYTES_MIN && self.backlog.is_empty();
+        if is_worth_it {
+            let spare = scratch.spare.pop().unwrap_or_default();
+            self.backlog = std::mem::replace(&mut scratch.out, spare);
+        }
+        is_worth_it
+    }
+
     /// Writes the shared out buffer and keeps what the socket does not take.
     fn send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let shared = self.shared.clone();
@@ -272,8 +289,8 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             }
             self.member.since.set(self.shared.sweeps.get());
         }
-        self.backlog = Vec::new();
         self.sent = 0;
+        self.shared.scratch.borrow_mut().keep_spare(std::mem::take(&mut self.backlog));
         Ok(())
     }
 

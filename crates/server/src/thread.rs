@@ -19,6 +19,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 pub(crate) const READ_BYTES: usize = 256 << 10;
 /// A larger out buffer is given back to the allocator after use.
 const OUT_KEEP_BYTES: usize = 4 << 20;
+/// Out buffers that are kept for use.
+const SPARE_MAX: usize = 16;
 /// How often the thread looks for connections that overstayed, in milliseconds.
 const SWEEP_MS: u64 = 1000;
 
@@ -98,9 +100,19 @@ pub(crate) struct Scratch<W> {
     pub(crate) worker: W,
     pub(crate) read: Vec<u8>,
     pub(crate) out: Vec<u8>,
+    /// Out buffers that came back.
+    pub(crate) spare: Vec<Vec<u8>>,
 }
 
 impl<W> Scratch<W> {
+    /// Takes an out buffer back, unless there are enough or it has grown large.
+    pub(crate) fn keep_spare(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX && buffer.capacity() <= OUT_KEEP_BYTES / SPARE_MAX {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+
     /// Empties the out buffer and gives an outgrown one back.
     pub(crate) fn reset_out(&mut self) {
         self.out.clear();
@@ -152,7 +164,12 @@ impl Member {
 impl<W: Worker> Shared<W> {
     fn new(worker: W, options: Options, count: Arc<AtomicUsize>) -> Self {
         Shared {
-            scratch: RefCell::new(Scratch { worker, read: vec![0; READ_BYTES], out: Vec::new() }),
+            scratch: RefCell::new(Scratch {
+                worker,
+                read: vec![0; READ_BYTES],
+                out: Vec::new(),
+                spare: Vec::new(),
+            }),
             clock: SystemClock::start(),
             options,
             sweeps: Cell::new(0),
