@@ -107,6 +107,10 @@ EXAMPLES:
     pando serve --suffix dc=example,dc=com --listen ldap://127.0.0.1:3389 \\
         --root-dn cn=admin,dc=example,dc=com --root-password-file root.password
 
+  A directory that lasts, filled once; later starts are without --import:
+    pando serve --data people.pando --suffix dc=example,dc=com --import people.ldif \\
+        --root-dn cn=admin,dc=example,dc=com --root-password-file root.password
+
   A directory from a file, with indexes, for reading by anyone:
     pando serve --suffix dc=example,dc=com --import people.ldif --index uid:eq --index cn:eq,sub --anonymous read
 
@@ -115,14 +119,15 @@ EXAMPLES:
 
 SIGNALS:
   SIGTERM, SIGINT   take no more connections, finish what is in flight, send every client a Notice of
-                    Disconnection, exit with 0
+                    Disconnection, write a snapshot to --data, exit with 0
 
 ENVIRONMENT:
   PANDO_LOG         how much is said on standard error: error, warn, info (default), debug
 
 EXIT CODES:
   0  ended by a signal, everything in flight was answered
-  1  it could not serve: an address is taken, the import failed
+  1  it could not serve: an address is taken, the import failed, --data is in use or damaged; or the log
+     failed while it served
   2  the command line or the configuration is wrong; every fault is on standard error";
 
 impl Args {
