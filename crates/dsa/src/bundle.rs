@@ -55,7 +55,7 @@ struct Parts<'w> {
 
 impl Parts<'_> {
     /// Asks for the memory that a group will look at.
-    #[inline]
+    #[inline(never)]
     fn look_ahead(&mut self, rights: Rights, group: &mut Group<'_>) {
         let pin = self.reader.pin();
         self.hinted_at = Some(look_ahead(pin.read_point(), self.scratch, rights, group));
@@ -63,7 +63,7 @@ impl Parts<'_> {
 }
 
 /// Asks for the memory that a group will look at; the sequence at which its hints hold.
-#[inline]
+#[inline(always)]
 fn look_ahead(point: ReadPoint<'_>, scratch: &mut Scratch, rights: Rights, group: &mut Group<'_>) -> u64 {
     scratch.evaluator.cache.refresh(point);
     scratch.keys.clear();
@@ -98,6 +98,7 @@ fn run_groups(
     let mut group = Group::new();
     count(&parts.counters.bundles, 1);
     while !session.closing {
+        let begin = consumed;
         group.clear();
         (consumed, needed) = group::gather(input, consumed, &mut group);
         if group.is_empty() {
@@ -106,7 +107,7 @@ fn run_groups(
         let done = execute(session, parts, &mut group, out);
         if done < group.len() {
             // A half-written answer must be finished before the rest is looked at, and a long one be sent.
-            consumed = group[done - 1].end;
+            consumed = done.checked_sub(1).map_or(begin, |last| group[last].end);
         }
         let has_enough = session.waits || session.updates.len() >= UPDATES_BYTES_SOFT_MAX;
         if session.is_in_message() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
@@ -119,7 +120,7 @@ fn run_groups(
 }
 
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer or the session
-/// waits for its updates; at least one.
+/// waits for its updates.
 fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
     if group.iter().any(Pending::asks_for_monitor) {
         parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
@@ -129,18 +130,17 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     let mut is_new = !(is_logged && group.iter().all(Pending::is_update));
     let mut next = 0;
     while next < group.len() && !session.closing {
-        let updates = group[next..].iter().take_while(|pending| pending.is_update()).count();
-        if updates > 0 {
-            if std::mem::take(&mut is_new) {
-                parts.look_ahead(session.identity.rights, group);
-            }
+        let is_update = group[next].is_update();
+        if is_update && !is_new {
+            let updates = group[next..].iter().take_while(|pending| pending.is_update()).count();
             // A session sees its own updates: they are published when this returns, or it waits until they are.
-            next += update::run(session, parts, &group[next..next + updates], out);
+            let done = update::run(session, parts, &group[next..next + updates], out);
+            next += done;
+            if done == updates || session.closing {
+                continue;
+            }
         }
-        if next == group.len() {
-            break;
-        }
-        if !session.updates.is_empty() {
+        if is_logged && !session.updates.is_empty() && !(is_update && is_new) {
             update::hand_over(session, parts.dsa.journal.get());
             return next;
         }

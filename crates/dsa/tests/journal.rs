@@ -94,6 +94,18 @@ fn ask() -> impl Strategy<Value = Ask> {
     ]
 }
 
+/// Some are longer than a group, of updates or of what looks.
+fn bundle() -> impl Strategy<Value = Vec<Ask>> {
+    let of = |len| prop::collection::vec(ask(), len);
+    let adds = prop::collection::vec((name(), "[a-z]{1,40}"), 120..140);
+    let adds = adds.prop_map(|all| all.into_iter().map(|(name, text)| Ask::Add { name, text }));
+    prop_oneof![
+        6 => of(1..40),
+        1 => of(60..200),
+        1 => (adds, of(1..20)).prop_map(|(adds, rest)| adds.chain(rest).collect::<Vec<Ask>>()),
+    ]
+}
+
 fn dn(name: &str) -> String {
     format!("uid={name},ou=people,dc=example")
 }
@@ -240,6 +252,24 @@ fn a_command_is_stored_as_ever() {
     assert_eq!(Command::decode(&record), Ok(command));
 }
 
+/// What looks waits for the updates before it, wherever groups of a bundle begin and end.
+#[test]
+fn a_search_behind_many_updates_sees_them() {
+    for count in [1, 31, 32, 127, 128, 129, 256, 300] {
+        let (mut direct, (mut logged, _)) = (Client::empty(config()), journaled());
+        set_up(&mut direct);
+        set_up(&mut logged);
+        let mut asks: Vec<Ask> =
+            (0..count).map(|n| Ask::Add { name: format!("m{n}"), text: "x".to_owned() }).collect();
+        asks.push(Ask::Search { name: format!("m{}", count - 1) });
+        asks.push(Ask::Delete("m0".to_owned()));
+        asks.push(Ask::Search { name: "m0".to_owned() });
+        let requests: Vec<u8> = asks.iter().flat_map(|ask| encode(&mut direct, ask)).collect();
+        let (at_once, through_log) = (direct.raw(&requests).0, logged.raw(&requests).0);
+        assert_eq!(without_ids(at_once), without_ids(through_log), "{count} updates");
+    }
+}
+
 /// What is handed over at a time is bounded, wherever the bound falls among the groups of a bundle.
 #[test]
 fn a_long_bundle_goes_in_pieces() {
@@ -266,7 +296,7 @@ fn a_long_bundle_goes_in_pieces() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn changes_nothing_but_durability(bundles in prop::collection::vec(prop::collection::vec(ask(), 1..40), 1..8)) {
+    fn changes_nothing_but_durability(bundles in prop::collection::vec(bundle(), 1..8)) {
         let (mut direct, (mut logged, log)) = (Client::empty(config()), journaled());
         set_up(&mut direct);
         set_up(&mut logged);
