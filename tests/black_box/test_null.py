@@ -74,11 +74,13 @@ def answers(port, user, rows):
         return bytes(got)
 
 
-@pytest.fixture
-def null():
-    """`bench null` with the directory's object classes."""
+@pytest.fixture(params=["memory", "wal"])
+def null(request, tmp_path):
+    """`bench null` with the directory's object classes, without and with a log."""
     command = [PANDO, "bench", "null", "--listen", "127.0.0.1:0", "--entries", str(ENTRIES)]
     command += ["--object-class", "inetOrgPerson", "--object-class", "top"]
+    if request.param == "wal":
+        command += ["--threads", "1", "--wal", tmp_path]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield int(re.search(r":(\d+)\s*$", process.stdout.readline()).group(1))
@@ -94,3 +96,13 @@ def test_null_answers_byte_for_byte_what_pando_answers(server, null, tmp_path):
     rows = requests()
     admin = (ADMIN.encode(), SECRET.encode())
     assert answers(pando.port, admin, rows) == answers(null, admin, rows)
+
+
+@pytest.mark.parametrize("null", ["wal"], indirect=True)
+def test_a_modify_is_in_the_log_when_it_is_answered(null, tmp_path):
+    """Key, length and value of each, in the order of the answers."""
+    values = [b"first", b"second" * 15]
+    answers(null, (b"", b""), [modify(b"uid=%d,dc=com" % key, value) for key, value in enumerate(values)])
+    records = b"".join(key.to_bytes(8, "little") + bytes([len(value)]) + value for key, value in enumerate(values))
+    with open(tmp_path / "null-0.log", "rb") as log:
+        assert log.read(len(records) + 1) == records + b"\0"

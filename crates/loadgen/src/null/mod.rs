@@ -4,17 +4,20 @@
 //! what a server answers that holds the dvtds data set. It has no schema, no access control, no filters but equality
 //! of the RDN attribute; it believes every password.
 
+mod log;
 mod request;
 mod session;
 mod table;
 
 use crate::wire::Short;
 use env::poll::{Acceptor, Connection, Events, Interest, Poller, on_threads};
+use log::Log;
 use session::Session;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use table::Table;
@@ -34,6 +37,8 @@ pub struct Settings {
     pub object_classes: Vec<String>,
     /// The attribute that is answered and modified.
     pub attribute: String,
+    /// A folder for logs: a modify is written there and synced before it is answered.
+    pub wal: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -45,6 +50,7 @@ impl Default for Settings {
             rdn: "uid".to_owned(),
             object_classes: vec!["inetOrgPerson".to_owned()],
             attribute: "carLicense".to_owned(),
+            wal: None,
         }
     }
 }
@@ -159,6 +165,7 @@ pub struct Null {
     canned: Canned,
     table: Table,
     threads: usize,
+    wal: Option<PathBuf>,
 }
 
 impl Null {
@@ -171,7 +178,7 @@ impl Null {
             return Err(NullError::Entries);
         }
         let table = Table::new(settings.entries)?;
-        Ok(Null { canned: Canned::new(settings)?, table, threads: settings.threads.max(1) })
+        Ok(Null { canned: Canned::new(settings)?, table, threads: settings.threads.max(1), wal: settings.wal.clone() })
     }
 
     /// Serves until `stop` says so. Connections are dealt to the threads in turn.
@@ -184,17 +191,18 @@ impl Null {
         stop.accepting.add(acceptor, 0, Interest::Read)?;
         let results = on_threads(self.threads + 1, |index| match index.checked_sub(1) {
             None => accept(acceptor, &workers, stop),
-            Some(index) => self.work(&workers[index], stop),
+            Some(index) => self.work(index, &workers[index], stop),
         });
         results.into_iter().collect::<io::Result<()>>().map_err(NullError::Io)
     }
 
     /// The life of a serving thread.
-    fn work(&self, worker: &Worker, stop: &Stop) -> io::Result<()> {
+    fn work(&self, index: usize, worker: &Worker, stop: &Stop) -> io::Result<()> {
         let mut sessions: BTreeMap<u64, Session> = BTreeMap::new();
         let mut next = 0;
         let mut events = Events::with_capacity(256);
-        let mut buffers = session::Buffers::new();
+        let log = self.wal.as_ref().map(|folder| Log::create(folder, index)).transpose()?;
+        let mut buffers = session::Buffers::new(log);
         loop {
             worker.poller.wait(&mut events, None)?;
             for event in events.iter() {
@@ -212,6 +220,15 @@ impl Null {
                     worker.poller.add(&connection, next, Interest::Read)?;
                     sessions.insert(next, Session::new(connection, next));
                     next += 1;
+                }
+            }
+            // One sync for the modifies of all connections that were ready together.
+            if let Some(log) = &mut buffers.log {
+                log.commit()?;
+                for token in buffers.held.drain(..) {
+                    if sessions.get_mut(&token).is_some_and(|session| !session.release(&worker.poller)) {
+                        sessions.remove(&token);
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
-//! One connection of the null responder: one write for each read.
+//! One connection of the null responder: one write for each read, with a log after the log was synced.
 
 use super::Canned;
+use super::log::Log;
 use super::request::{Asked, Request, parse};
 use super::table::{Table, VALUE_MAX};
 use crate::ber::{element_len, tag};
@@ -21,12 +22,16 @@ pub(super) struct Buffers {
     pub(super) input: Vec<u8>,
     pub(super) out: Out,
     group: Vec<Request>,
+    /// Where modifies are kept, if they are.
+    pub(super) log: Option<Log>,
+    /// Connections whose answers wait for the log.
+    pub(super) held: Vec<u64>,
 }
 
 impl Buffers {
-    pub(super) fn new() -> Buffers {
+    pub(super) fn new(log: Option<Log>) -> Buffers {
         let input = vec![0; READ_BYTES + REQUEST_MAX + PAD];
-        Buffers { input, out: Out::default(), group: Vec::with_capacity(GROUP) }
+        Buffers { input, out: Out::default(), group: Vec::with_capacity(GROUP), log, held: Vec::new() }
     }
 }
 
@@ -74,7 +79,23 @@ impl Session {
         }
         self.rest.clear();
         self.rest.extend_from_slice(&buffers.input[used..end]);
+        if buffers.log.is_some() && !buffers.out.written().is_empty() {
+            self.pending.extend_from_slice(buffers.out.written());
+            buffers.held.push(self.token);
+            return true;
+        }
         self.write(&buffers.out, poller)
+    }
+
+    /// Sends what waited for the log; `false` when the connection has ended.
+    pub(super) fn release(&mut self, poller: &Poller) -> bool {
+        match self.connection.write(&self.pending) {
+            Progress::Bytes(sent) if sent == self.pending.len() => self.pending.clear(),
+            Progress::Bytes(sent) => drop(self.pending.drain(..sent)),
+            Progress::Later => {}
+            Progress::Closed => return false,
+        }
+        self.pending.is_empty() || poller.modify(&self.connection, self.token, Interest::Write).is_ok()
     }
 
     fn write(&mut self, out: &Out, poller: &Poller) -> bool {
@@ -106,7 +127,7 @@ impl Session {
 
 /// Answers all whole requests before `end`; returns where the rest begins, or `None` when the connection should end.
 pub(super) fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &mut Buffers) -> Option<usize> {
-    let Buffers { input, out, group } = buffers;
+    let Buffers { input, out, group, log, .. } = buffers;
     let mut at = 0;
     loop {
         group.clear();
@@ -129,7 +150,7 @@ pub(super) fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &m
         }
         for request in &*group {
             out.reserve(ANSWER_MAX);
-            answer(request, input, canned, table, out)?;
+            answer(request, input, canned, table, log, out)?;
         }
     }
 }
@@ -147,7 +168,14 @@ fn result(tag: u8, id_len: usize, request: &Request, input: &[u8], code: u8, out
 }
 
 #[inline(always)]
-fn answer(request: &Request, input: &[u8], canned: &Canned, table: &Table, out: &mut Out) -> Option<()> {
+fn answer(
+    request: &Request,
+    input: &[u8],
+    canned: &Canned,
+    table: &Table,
+    log: &mut Option<Log>,
+    out: &mut Out,
+) -> Option<()> {
     const NO_SUCH_OBJECT: u8 = 32;
     let id_len = request.id.len();
     let found = table.has(request.key) && table.is(request.key);
@@ -161,6 +189,9 @@ fn answer(request: &Request, input: &[u8], canned: &Canned, table: &Table, out: 
         }
         Asked::Modify { value } => {
             if found {
+                if let Some(log) = log {
+                    log.append(request.key, value.of(input));
+                }
                 table.set_value(request.key, input, value.start, value.len());
             }
             result(tag::MODIFY_RESPONSE, id_len, request, input, code, out);

@@ -14,7 +14,7 @@ fn null(entries: u64) -> Null {
 
 /// What the responder answers to these bytes, and how many of them it used; `None`: it hangs up.
 fn answers(null: &Null, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let mut buffers = Buffers::new();
+    let mut buffers = Buffers::new(None);
     buffers.input[..bytes.len()].copy_from_slice(bytes);
     let used = answer_all(bytes.len(), &null.canned, &null.table, &mut buffers)?;
     Some((buffers.out.written().to_vec(), used))

@@ -2,6 +2,7 @@
 
 use clap::Args as ClapArgs;
 use loadgen::null::{self, NullError, Settings};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Be the smallest possible LDAP responder, as the limit of this kernel and machine.
@@ -10,7 +11,8 @@ use std::process::ExitCode;
 /// request it reads message id, operation and DN, looks one record up and answers byte for byte what a server answers:
 /// simple binds (any password is right), searches with scope baseObject, equality searches of the RDN's attribute
 /// with the suffix as base, modifies that replace the one attribute by one value of up to 120 bytes, unbind, abandon.
-/// It has no schema, no access control and nothing else: any other request ends the connection.
+/// With `--wal` a modify is appended to a log and synced before it is answered, one sync for all connections of a
+/// thread that were ready together: the limit of this disk. It has no schema, no access control and nothing else: any other request ends the connection.
 ///
 /// Prints `ready ldap://HOST:PORT` once it answers and runs until it is killed.
 #[derive(ClapArgs, Debug)]
@@ -36,6 +38,9 @@ pub(super) struct Args {
     /// A value of objectClass in answers with all attributes; repeat for more
     #[arg(long, value_name = "NAME", default_value = "inetOrgPerson")]
     object_class: Vec<String>,
+    /// A folder for logs of 64 MiB, one for each thread: modifies are durable before they are answered
+    #[arg(long, value_name = "DIR")]
+    wal: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> ExitCode {
@@ -56,6 +61,7 @@ fn serve(args: &Args) -> Result<(), NullError> {
         rdn: args.rdn.clone(),
         object_classes: args.object_class.clone(),
         attribute: args.attribute.clone(),
+        wal: args.wal.clone(),
     };
     null::run(&args.listen, &settings, |address| println!("ready ldap://{address}"))
 }
