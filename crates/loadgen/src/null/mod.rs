@@ -178,7 +178,12 @@ impl Null {
             return Err(NullError::Entries);
         }
         let table = Table::new(settings.entries)?;
-        Ok(Null { canned: Canned::new(settings)?, table, threads: settings.threads.max(1), wal: settings.wal.clone() })
+        Ok(Null {
+            canned: Canned::new(settings)?,
+            table,
+            threads: settings.threads.max(1),
+            wal: settings.wal.clone(),
+        })
     }
 
     /// Serves until `stop` says so. Connections are dealt to the threads in turn.
