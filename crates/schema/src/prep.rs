@@ -342,8 +342,10 @@ mod tests {
     proptest! {
         #[test]
         fn once_is_enough(text in "\\PC{0,20}", fold: bool) {
-            // A mark at the very beginning would be taken for the mark of the space put before it.
-            prop_assume!(!text.chars().next().is_some_and(is_combining_mark));
+            // A mark at the very beginning would be taken for the mark of the space put before it; some characters
+            // begin with a mark once they are normalised.
+            let normal = map_and_normalise(&text, fold).unwrap_or_default();
+            prop_assume!(!normal.chars().next().is_some_and(is_combining_mark));
             let mut once = Vec::new();
             if prepare(text.as_bytes(), fold, Edges::VALUE, &mut once).is_ok() {
                 let mut twice = Vec::new();
