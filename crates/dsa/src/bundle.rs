@@ -1,6 +1,6 @@
-//! A bundle: all complete requests found in one read. They are decoded in groups; a group's hash buckets, slots and
-//! records are asked for together, stage by stage, before the first of its requests runs. Requests run in order;
-//! neighbouring updates share one batch of the writer.
+//! A bundle: all complete requests found in one read. They run in groups, so that the hash buckets, slots and records that
+//! they will look at are asked for ahead. Requests run in order; neighbouring updates share one batch of the writer, or
+//! go to the journal together.
 
 mod group;
 mod update;

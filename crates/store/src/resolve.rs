@@ -6,21 +6,14 @@
 
 mod key;
 
-use self::key::{avas_key, key_type, push_avas};
+use self::key::{avas_key, key_type, key_value, push_avas, short_key};
 pub(crate) use self::key::{dn_key, known_type, push_rdn, rdn_key};
 use crate::dn_cache::DnCache;
 use crate::hash::{mix_word, tag};
 use crate::record::EntryRef;
 use crate::shard::{ReadPoint, Shard};
-use model::short::WORD_MAX;
 use model::{EntryId, dn};
-use schema::SHORT_MAX;
 use std::sync::atomic::Ordering;
-
-/// Bytes before the value in the key of an RDN with one AVA.
-const KEY_HEAD: usize = 7;
-
-const _: () = assert!(KEY_HEAD + 2 + SHORT_MAX <= WORD_MAX, "the key of a short value is a word");
 
 /// Why a DN leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +97,20 @@ impl<'a> ReadPoint<'a> {
     /// Works out where the entry with this DN is, as far as its superior; appends its RDN's key to `keys`.
     #[inline]
     pub fn target(self, dn: &[u8], cache: &mut DnCache, keys: &mut Vec<u8>) -> Result<Target, Unresolved> {
-        if let Some(target) = self.target_like_last(dn, cache, keys) {
-            return Ok(target);
+        match self.target_like_last(dn, cache, keys) {
+            Some(target) => Ok(target),
+            None => self.target_unlike_last(dn, cache, keys),
         }
+    }
+
+    /// As [`ReadPoint::target`], of a DN that [`ReadPoint::target_like_last`] knows nothing of.
+    #[inline]
+    pub fn target_unlike_last(
+        self,
+        dn: &[u8],
+        cache: &mut DnCache,
+        keys: &mut Vec<u8>,
+    ) -> Result<Target, Unresolved> {
         let start = keys.len();
         let (first, rest) = dn::split_first(dn);
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
@@ -129,9 +133,7 @@ impl<'a> ReadPoint<'a> {
         let (attribute_type, value, parent) = cache.like_last(dn)?;
         // A value that stands for itself in a DN is graphic ASCII.
         let form = self.shard.schema.graphic_form(attribute_type, value)?;
-        let [high, low] = attribute_type.0.to_be_bytes();
-        let head = u64::from_le_bytes([1, high, low, 0, 0, 0, form.len as u8, 0]);
-        let key = form.behind(head, KEY_HEAD);
+        let key = short_key(attribute_type, form);
         let tag = tag(mix_word(self.shard.dn_hash_key(parent), key));
         // One piece of fixed length: what lies between the key and the value does not count.
         let key_start = keys.len() as u32;
@@ -324,7 +326,7 @@ impl<'a> ReadPoint<'a> {
             }
             scratch.clear();
             return self.shard.schema.normalise_equality(attribute_type, value, scratch).is_ok()
-                && scratch[..] == key[KEY_HEAD..];
+                && scratch[..] == *key_value(key);
         }
         let mut own = Vec::new();
         self.key_of(entry, &mut own);

@@ -1,5 +1,6 @@
-//! A group of a bundle's requests: framed, their outlines taken, and the memory they will look at asked for together,
-//! stage by stage, before the first of them runs. Each is decoded when it runs, if it must be decoded at all.
+//! A group of a bundle's requests: framed, their outlines taken, and the memory they will look at asked for before they
+//! run: hash buckets of all of them, slots and records some requests ahead; of updates, which are looked at together, all
+//! at once. Each is decoded when it runs, if it must be decoded at all.
 
 use crate::access::Rights;
 use crate::recent::{Again, Asserted, Recent};
@@ -83,9 +84,7 @@ impl<'a> Pending<'a> {
         let at = dn.len().checked_sub(LAST_RDN.len());
         at.is_some_and(|at| dn[at..].eq_ignore_ascii_case(LAST_RDN))
     }
-}
 
-impl Pending<'_> {
     /// Asks for the slot of the entry that it is likely to look at.
     #[inline(always)]
     fn prefetch_slot(&mut self, read_point: ReadPoint<'_>) {
@@ -181,7 +180,7 @@ fn look_ahead(read_point: ReadPoint<'_>, rights: Rights, scratch: &mut Scratch, 
     if let Some(target) = read_point.target_like_last(outline.dn, &evaluator.cache, keys) {
         read_point.prefetch_tag(&target);
         pending.hint = Hint::Target(target);
-    } else if let Ok(target) = read_point.target(outline.dn, &mut evaluator.cache, keys) {
+    } else if let Ok(target) = read_point.target_unlike_last(outline.dn, &mut evaluator.cache, keys) {
         read_point.prefetch_tag(&target);
         pending.hint = Hint::Target(target);
     }

@@ -1,9 +1,15 @@
 //! Keys of RDNs: what the DN hash is made from, see [`super`].
 
 use crate::record::EntryRef;
+use model::short::{WORD_MAX, Word};
 use model::{TypeId, dn};
-use schema::Schema;
+use schema::{SHORT_MAX, Schema};
 use std::fmt;
+
+/// Bytes before the value in the key of an RDN with one AVA.
+const HEAD: usize = 7;
+
+const _: () = assert!(HEAD + 2 + SHORT_MAX <= WORD_MAX, "the key of a short value is a word");
 
 /// Appends the key of an RDN in its string form. Returns its value as sent, if nothing in it needed to be resolved.
 #[inline]
@@ -87,6 +93,19 @@ fn invalid_value(schema: &Schema, attribute_type: TypeId, reason: &dyn fmt::Disp
     format!("the value of {} is not valid: {reason}", schema.attribute_type(attribute_type).name())
 }
 
+/// The key of an RDN that is one AVA with a short value, from the value's normal form: what [`push_rdn`] appends.
+#[inline(always)]
+pub(super) fn short_key(attribute_type: TypeId, form: Word) -> Word {
+    let [high, low] = attribute_type.0.to_be_bytes();
+    form.behind(u64::from_le_bytes([1, high, low, 0, 0, 0, form.len as u8, 0]), HEAD)
+}
+
+/// The normal form of the value in the key of an RDN that is one AVA.
+#[inline(always)]
+pub(super) fn key_value(key: &[u8]) -> &[u8] {
+    &key[HEAD..]
+}
+
 /// The type of the first AVA of a key.
 #[inline(always)]
 pub(super) fn key_type(key: &[u8]) -> TypeId {
@@ -100,4 +119,23 @@ pub(crate) fn dn_key(schema: &Schema, text: &[u8], out: &mut Vec<u8>) -> Result<
         avas_key(schema, rdn, out)?;
     }
     Ok(parsed.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_key_is_the_key() {
+        let schema = schema::Builder::new().standard().build().expect("the standard schema");
+        let uid = schema.find_type(b"uid").expect("a standard type");
+        for len in 1..=SHORT_MAX {
+            let value = b"Ab3-".repeat(SHORT_MAX)[..len].to_vec();
+            let mut key = vec![1];
+            push_ava(&schema, uid, &value, &mut key).expect("it is valid");
+            let form = Word::of(&value).and_then(|word| schema.short_form(uid, word)).expect("it is short");
+            assert_eq!(Word::of(&key), Some(short_key(uid, form)));
+            assert_eq!((key_type(&key), Word::of(key_value(&key))), (uid, Some(form)));
+        }
+    }
 }
