@@ -89,13 +89,9 @@ impl Session {
 
     /// Sends what waited for the log; `false` when the connection has ended.
     pub(super) fn release(&mut self, poller: &Poller) -> bool {
-        match self.connection.write(&self.pending) {
-            Progress::Bytes(sent) if sent == self.pending.len() => self.pending.clear(),
-            Progress::Bytes(sent) => drop(self.pending.drain(..sent)),
-            Progress::Later => {}
-            Progress::Closed => return false,
-        }
-        self.pending.is_empty() || poller.modify(&self.connection, self.token, Interest::Write).is_ok()
+        self.send_pending()
+            && (self.pending.is_empty()
+                || poller.modify(&self.connection, self.token, Interest::Write).is_ok())
     }
 
     fn write(&mut self, out: &Out, poller: &Poller) -> bool {
@@ -116,12 +112,19 @@ impl Session {
     }
 
     fn flush(&mut self, poller: &Poller) -> bool {
+        self.send_pending()
+            && (!self.pending.is_empty()
+                || poller.modify(&self.connection, self.token, Interest::Read).is_ok())
+    }
+
+    /// Sends as much as the socket takes; `false` when the connection has ended.
+    fn send_pending(&mut self) -> bool {
         match self.connection.write(&self.pending) {
             Progress::Bytes(sent) => drop(self.pending.drain(..sent)),
-            Progress::Later => return true,
+            Progress::Later => {}
             Progress::Closed => return false,
         }
-        !self.pending.is_empty() || poller.modify(&self.connection, self.token, Interest::Read).is_ok()
+        true
     }
 }
 
