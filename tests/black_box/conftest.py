@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import ldap
 import pytest
 
 PANDO = os.environ.get("PANDO", str(Path(__file__).parents[2] / "target/release/pando"))
@@ -37,6 +38,15 @@ class Tool:
     def dns(self):
         """The DNs of the entries printed, in order."""
         return [line[4:] for line in self.out.splitlines() if line.startswith("dn: ")]
+
+
+def connect(server, who=ADMIN, password=SECRET):
+    """A bound connection; without a name, an anonymous one."""
+    connection = ldap.initialize(server.url)
+    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
+    if who:
+        connection.simple_bind_s(who, password)
+    return connection
 
 
 def run(*command, code=0, stdin="", timeout=PATIENCE, env=None):

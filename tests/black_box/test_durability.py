@@ -11,7 +11,7 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SECRET, SUFFIX, run, start
+from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SUFFIX, connect, run, start
 
 # Kills under load for each mode.
 ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
@@ -46,13 +46,6 @@ def everything(server):
     """All entries with all their attributes, in no order."""
     entries = server.search(*EVERYTHING).out.split("\n\n")
     return sorted("\n".join(sorted(entry.splitlines())) for entry in entries if entry.strip())
-
-
-def connect(server):
-    connection = ldap.initialize(server.url)
-    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
-    connection.simple_bind_s(ADMIN, SECRET)
-    return connection
 
 
 def person(number):

@@ -4,16 +4,7 @@ import ldap
 import pytest
 from ldap.controls.libldap import SimplePagedResultsControl
 
-from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX
-
-
-def connect(server, who=ADMIN, password=SECRET):
-    """A bound connection; without a name, an anonymous one."""
-    connection = ldap.initialize(server.url)
-    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
-    if who:
-        connection.simple_bind_s(who, password)
-    return connection
+from conftest import ADMIN, PEOPLE, SUFFIX, connect
 
 
 def page(connection, size, cookie=b"", base=SUFFIX, scope=ldap.SCOPE_SUBTREE, text="(objectClass=*)", **more):

@@ -10,7 +10,7 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, run
+from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, connect, run
 from test_process import NOTICE_OF_DISCONNECTION, ldap_bind, tlv
 
 ADA = f"uid=ada,{PEOPLE}"
@@ -18,15 +18,6 @@ USER = {"objectClass", "uid", "cn", "sn", "givenName", "title", "title;lang-de",
         "uidNumber", "gidNumber", "homeDirectory"}
 OPERATIONAL = {"entryUUID", "entryDN", "entryCSN", "createTimestamp", "creatorsName", "modifyTimestamp", "modifiersName",
                "structuralObjectClass", "subschemaSubentry", "hasSubordinates", "numSubordinates"}
-
-
-def connect(server, who=None, password=SECRET):
-    """A connection; bound if a name is given."""
-    connection = ldap.initialize(server.url)
-    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
-    if who:
-        connection.simple_bind_s(who, password)
-    return connection
 
 
 # Selection (RFC 4511 section 4.5.1.8)
@@ -66,7 +57,7 @@ def connect(server, who=None, password=SECRET):
 ])
 @pytest.mark.parametrize("types_only", [0, 1])
 def test_selection(reader, asked, expected, types_only):
-    connection = connect(reader)
+    connection = connect(reader, None)
     message = connection.search_ext(ADA, ldap.SCOPE_BASE, "(objectClass=*)", asked, types_only)
     [(dn, found)] = connection.result3(message)[1]
     assert dn == ADA and set(found) == expected
@@ -75,7 +66,7 @@ def test_selection(reader, asked, expected, types_only):
 
 @pytest.mark.parametrize("dn", ["", "cn=Subschema", "cn=Time,cn=Monitor"])
 def test_types_only_of_the_servers_own_entries(reader, dn):
-    connection = connect(reader)
+    connection = connect(reader, None)
     message = connection.search_ext(dn, ldap.SCOPE_BASE, "(objectClass=*)", ["*", "+"], 1)
     [(_, types)] = connection.result3(message)[1]
     [(_, entry)] = connection.search_s(dn, ldap.SCOPE_BASE, attrlist=["*", "+"])
@@ -121,7 +112,7 @@ def test_the_dn_counts_though_the_entry_says_nothing(fresh):
     ("(cn=ada*)", 1), ("(cn=*  OKAFOR*)", 1), ("(cn=*ada okafor)", 1), ("(mail=*@EXAMPLE.com)", 3),
 ])
 def test_prepared_strings(reader, text, expected):
-    assert len(connect(reader).search_s(SUFFIX, ldap.SCOPE_SUBTREE, text, ["1.1"])) == expected
+    assert len(connect(reader, None).search_s(SUFFIX, ldap.SCOPE_SUBTREE, text, ["1.1"])) == expected
 
 
 # Abandon (RFC 4511 section 4.11), and the end of the server

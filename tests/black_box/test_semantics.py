@@ -9,19 +9,10 @@ import ldap.dn
 import pytest
 from ldap.controls.libldap import SimplePagedResultsControl
 
-from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, run
+from conftest import PATIENCE, PEOPLE, SUFFIX, connect, run
 
 ADA = f"uid=ada,{PEOPLE}"
 PERSON = [b"inetOrgPerson"]
-
-
-def connect(server, who=ADMIN, password=SECRET):
-    """A bound connection; without a name, an anonymous one."""
-    connection = ldap.initialize(server.url)
-    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
-    if who:
-        connection.simple_bind_s(who, password)
-    return connection
 
 
 def person(name, **more):
