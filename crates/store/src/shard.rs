@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Names of those who add and modify entries. For one more the founder's stands.
 pub(crate) const NAMES_MAX: usize = 1 << 20;
 /// Share of dead bytes that the cleaner leaves, in percent.
-const SLACK_PERCENT: u64 = 15;
+const SLACK_PERCENT: u64 = 25;
 /// Bytes that the cleaner may move per byte written since it last ran, and at least.
 const CLEAN_FACTOR: u64 = 4;
 const CLEAN_BYTES_MIN: u64 = 64 << 10;

@@ -5,7 +5,7 @@ use crate::readers::Readers;
 use crate::sync::{Ordering, prefetch};
 
 /// Objects whose slots are asked for together when a segment is emptied.
-pub(super) const CLEANED_TOGETHER: usize = 16;
+pub(super) const CLEANED_TOGETHER: usize = 32;
 impl Heap {
     /// Gives back to use what no reader can see any more.
     pub(crate) fn reuse(&self, writer: &mut HeapWriter, readers: &Readers) {
