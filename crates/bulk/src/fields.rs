@@ -1,6 +1,7 @@
 //! The lines of a record as attributes of an entry.
 
-use crate::import::{Fault, Operational};
+use crate::import::Fault;
+use crate::operational::Operational;
 use model::limits::VALUE_BYTES_MAX;
 use model::{Description, Entry};
 use proto::ldif::{Line, Lines, Value};

@@ -9,6 +9,7 @@
 use crate::aside::{Spans, TooMany};
 use crate::batch::Batch;
 use crate::fields::Fields;
+use crate::operational::Operational;
 use crate::source::{Again, Input, Source, SourceError, Whole};
 use env::task;
 use std::collections::BTreeMap;
@@ -26,17 +27,6 @@ const PUBLISH_ENTRIES: usize = 1024;
 const THREADS_MAX: usize = 64;
 /// Entries ahead of the one being added whose memory is asked for.
 const PREFETCH: usize = 6;
-
-/// What becomes of operational attributes that only a server changes, such as entryUUID and createTimestamp. Those
-/// that are worked out anew for every answer (structuralObjectClass, hasSubordinates, ...) are never stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Operational {
-    /// They are kept as they stand.
-    #[default]
-    Keep,
-    /// They are left out; the entries get new ones.
-    Strip,
-}
 
 /// How to import.
 #[derive(Clone, Copy)]

@@ -1,10 +1,14 @@
-//! Millions of entries without the front door: LDIF import.
+//! Millions of entries without the front door: LDIF import and export.
 
 mod aside;
 mod batch;
+mod export;
 mod fields;
 mod import;
+mod operational;
 mod source;
 
-pub use import::{FAULTS_MAX, Fault, Import, ImportError, Operational, Progress, Summary, ldif};
+pub use export::{Export, ExportError, Exported, export, filter};
+pub use import::{FAULTS_MAX, Fault, Import, ImportError, Progress, Summary, ldif};
+pub use operational::Operational;
 pub use source::{Input, ReadSeek};

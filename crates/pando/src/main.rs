@@ -4,10 +4,12 @@ mod bench;
 mod check;
 mod check_config;
 mod dump;
+mod export;
 mod r#gen;
 mod progress;
 mod serve;
 mod serve_data;
+mod whole_file;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -21,7 +23,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
 /// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
-/// look into a data directory.
+/// look into a data directory, `pando export` writes it as LDIF.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -43,6 +45,7 @@ enum Command {
     CheckConfig(check_config::Args),
     Check(check::Args),
     Dump(dump::Args),
+    Export(export::Args),
     Gen(r#gen::Args),
     Bench(bench::Args),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::CheckConfig(args) => check_config::run(args),
         Command::Check(args) => check::run(args),
         Command::Dump(args) => dump::run(args),
+        Command::Export(args) => export::run(args),
         Command::Gen(args) => r#gen::run(args),
         Command::Bench(args) => bench::run(args),
     }

@@ -1,6 +1,6 @@
-//! The progress of an import or a recovery: a bar on a terminal, a line now and then elsewhere.
+//! The progress of an import, an export or a recovery: a bar on a terminal, a line now and then elsewhere.
 
-use bulk::{Progress, Summary};
+use bulk::{Exported, Progress, Summary};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use server::data::Stage;
 use std::io::{IsTerminal, stderr};
@@ -121,6 +121,56 @@ impl RecoveryBar {
         self.clear();
         let (records, entries) = (HumanCount(records), HumanCount(entries));
         eprintln!("recovered {entries} entries in {seconds:.1} s, {records} records of the log among that");
+    }
+}
+
+/// What is shown on standard error while an export goes on.
+pub(crate) struct ExportBar {
+    bar: ProgressBar,
+    /// No terminal: when the next line is due.
+    line_due: Option<Duration>,
+}
+
+impl ExportBar {
+    /// Nothing is shown until something has happened.
+    pub(crate) fn new() -> ExportBar {
+        let style = ProgressStyle::with_template("exporting {wide_bar} {percent:>3} %  {msg}  {eta} left");
+        let bar = ProgressBar::new(0).with_style(style.expect("the template is well-formed"));
+        ExportBar { bar, line_due: (!stderr().is_terminal()).then_some(LINE_EVERY) }
+    }
+
+    /// Shows how far it is, of so many entries to look at.
+    pub(crate) fn show(&mut self, done: Exported, entries: u64) {
+        let elapsed = self.bar.elapsed();
+        let text = rates(done.entries, done.bytes, elapsed);
+        match &mut self.line_due {
+            None => {
+                self.bar.set_length(entries);
+                self.bar.set_position(done.seen);
+                self.bar.set_message(text);
+            }
+            Some(due) if elapsed >= *due => {
+                *due = elapsed + LINE_EVERY;
+                eprintln!("exporting: {} of {} entries, {text}", HumanCount(done.seen), HumanCount(entries));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Takes the bar away and says in one line what was done.
+    pub(crate) fn finish(self, done: Exported) {
+        let elapsed = self.bar.elapsed();
+        self.clear();
+        let (entries, seconds) = (HumanCount(done.entries), elapsed.as_secs_f64());
+        eprintln!(
+            "exported {entries} entries in {seconds:.1} s: {}",
+            rates(done.entries, done.bytes, elapsed)
+        );
     }
 }
 

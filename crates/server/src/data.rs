@@ -15,7 +15,7 @@ mod recover;
 mod rules;
 pub mod snapshot;
 
-pub use examine::{Contents, Examined};
+pub use examine::{Contents, Examined, View};
 pub use founding::Founding;
 pub use recover::{Recovered, Stage, Wanted};
 pub use rules::Rules;

@@ -6,6 +6,7 @@ mod apply;
 mod cell;
 pub mod check;
 mod checkpoint;
+mod children;
 mod deferred;
 pub mod derived;
 mod digest;

@@ -1,11 +1,11 @@
 //! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
 //! that the directory they make must hold to. Changes nothing.
 
-use super::recover::Replay;
+use super::recover::{Replay, Stage};
 use super::snapshot::Keeper;
 use super::{Data, DataError, Rules};
 use dsa::config::SearchLimits;
-use dsa::{Anonymous, Applier};
+use dsa::{Anonymous, Applier, Dsa};
 use env::disk::Disk;
 use schema::Schema;
 use std::io;
@@ -27,6 +27,18 @@ pub struct Examined {
     pub log: Option<Found>,
     /// What does not hold, in words: entries that no index leads to, wrong counts and the like. Empty if all is well.
     pub findings: Vec<String>,
+}
+
+/// A directory as snapshot and log have it, in memory. What becomes of it there does not reach the disk.
+pub struct View {
+    /// The directory.
+    pub dsa: Arc<Dsa>,
+    /// Last record that the snapshot holds; `None` without one.
+    pub snapshot: Option<Index>,
+    /// Bytes of the snapshot's files.
+    pub snapshot_bytes: u64,
+    /// The log; `None` if there is no file of it.
+    pub log: Option<Found>,
 }
 
 /// What a snapshot is made of.
@@ -61,24 +73,41 @@ impl Data {
         memory_bytes_max: u64,
         findings_max: usize,
     ) -> Result<Examined, DataError> {
-        let snapshots = self.snapshots()?;
-        snapshots.verify()?;
-        let Some(rules) = self.rules()? else {
+        self.snapshots()?.verify()?;
+        let Some(view) = self.view(&schema, memory_bytes_max, &mut |_| ())? else {
             // Its first start did not come to its end.
             let log = self.read_log(&mut |_| Ok(()))?;
             let nothing = Examined { entries: 0, snapshot: None, snapshot_bytes: 0, log, findings: vec![] };
             return Ok(nothing);
         };
-        let dsa = self.restore(&snapshots, self.agent(&rules, memory_bytes_max)?, &schema, &mut |_| ())?;
+        let View { dsa, snapshot, snapshot_bytes, log } = view;
+        let findings = dsa.shard().writer().check(findings_max).iter().map(ToString::to_string).collect();
+        Ok(Examined { entries: dsa.shard().entries(), snapshot, snapshot_bytes, log, findings })
+    }
+
+    /// The directory that snapshot and log make. `memory_bytes_max` is what it may take. `None` if its first start did not
+    /// come to its end: then it has no entries.
+    ///
+    /// # Errors
+    /// As [`Data::examine`], but that the files of the snapshot are read once only.
+    pub fn view(
+        &self,
+        schema: &Arc<Schema>,
+        memory_bytes_max: u64,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Option<View>, DataError> {
+        let snapshots = self.snapshots()?;
+        let Some(rules) = self.rules()? else { return Ok(None) };
+        let dsa = self.restore(&snapshots, self.agent(&rules, memory_bytes_max)?, schema, on_progress)?;
         let snapshot = snapshots.latest().map(|manifest| manifest.index);
         let snapshot_bytes = snapshots.latest().iter().flat_map(|m| &m.files).map(|file| file.bytes).sum();
         let from = snapshot.unwrap_or_default();
         let too_many = || io::Error::other("there are too many readers");
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
-        let today = Rules::of(&schema, rules.suffixes(), rules.schema_check());
+        let today = Rules::of(schema, rules.suffixes(), rules.schema_check());
         let mut replay = Replay::new(applier, today.differs(&rules));
         let log = self.read_log(&mut |record| match record.index > from {
-            true => replay.carry_out(record, &mut |_| ()),
+            true => replay.carry_out(record, on_progress),
             false => Ok(()),
         });
         let log = log.map_err(|error| replay.refusal(error))?;
@@ -88,11 +117,8 @@ impl Data {
             let (wanted, last) = (from.plus(1), Some(Index(next.0 - 1)));
             return Err(DataError::Log(wal::OpenError::Missing { wanted, first, last }));
         }
-        let mut writer = dsa.shard().writer();
-        writer.find_free_ids();
-        let findings = writer.check(findings_max).iter().map(ToString::to_string).collect();
-        drop(writer);
-        Ok(Examined { entries: dsa.shard().entries(), snapshot, snapshot_bytes, log, findings })
+        dsa.shard().writer().find_free_ids();
+        Ok(Some(View { dsa, snapshot, snapshot_bytes, log }))
     }
 
     /// What the last snapshot is made of.

@@ -1,0 +1,156 @@
+//! `pando export`: a directory as LDIF.
+
+use crate::progress::{ExportBar, RecoveryBar};
+use crate::whole_file::WholeFile;
+use bulk::{Export, ExportError, Exported, Operational};
+use clap::{Args as ClapArgs, ValueEnum};
+use env::disk::RealDisk;
+use server::config::Config;
+use server::data::{Data, View};
+use server::directory;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Write a directory as LDIF.
+///
+/// All entries of a data directory that nobody serves, superiors before subordinates, with all their attributes, passwords
+/// among them: what `pando import` and `pando serve --import` read. Nothing is changed in the data directory. A file appears
+/// under its name when all of it is on the disk; until then it is FILE.*.part, which a killed export leaves behind.
+#[derive(ClapArgs)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Args {
+    /// The data directory
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// Where to: a file, a FIFO, or - for standard output. A file is readable by its owner only
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+
+    /// The uppermost entry to write; without it all naming contexts
+    #[arg(long, value_name = "DN")]
+    base: Option<String>,
+
+    /// Write only entries that match, such as '(objectClass=person)'
+    #[arg(long, value_name = "FILTER")]
+    filter: Option<String>,
+
+    /// What becomes of entryUUID, entryCSN, and the times and names of the making and the last change of entries
+    #[arg(long, value_enum, default_value_t = OperationalName::Keep)]
+    operational: OperationalName,
+
+    /// The schema that the directory is served with, beyond the standard one: files, or names of built-in schemas
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    schema: Vec<String>,
+
+    /// Do not show how far it is, nor how much was written
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OperationalName {
+    /// They are written
+    Keep,
+    /// They are left out
+    Strip,
+}
+
+const AFTER: &str = "\
+EXAMPLES:
+  pando export --data /var/lib/pando -o all.ldif
+  pando export --data people.pando --base ou=People,dc=example,dc=com --filter '(mail=*)' | less
+  pando export --data people.pando | pando import --data copy.pando --suffix dc=example,dc=com -
+
+EXIT CODES:
+  0  all was written
+  1  the directory is damaged or in use, there is no such base, or the file cannot be written; what and where is on
+     standard error
+  2  the command line is wrong, or a schema file is";
+
+/// Runs it.
+pub(crate) fn run(args: Args) -> ExitCode {
+    match prepared(&args).and_then(|(what, config)| write(&args, &what, &config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed { code, faults }) => {
+            faults.iter().for_each(|fault| eprintln!("pando export: {fault}"));
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Why nothing, or not all, was written.
+struct Failed {
+    code: u8,
+    faults: Vec<String>,
+}
+
+impl Failed {
+    fn of(fault: impl ToString) -> Failed {
+        Failed { code: 1, faults: vec![fault.to_string()] }
+    }
+}
+
+fn prepared(args: &Args) -> Result<(Export, Config), Failed> {
+    let filter = args.filter.as_deref().map(bulk::filter).transpose();
+    let filter = filter.map_err(|error| Failed { code: 2, faults: vec![format!("--filter: {error}")] })?;
+    let operational = match args.operational {
+        OperationalName::Keep => Operational::Keep,
+        OperationalName::Strip => Operational::Strip,
+    };
+    let config = Config { schema: args.schema.clone(), ..Config::default() };
+    Ok((Export { base: args.base.clone(), filter, operational }, config))
+}
+
+fn write(args: &Args, what: &Export, config: &Config) -> Result<(), Failed> {
+    let schema = directory::schema(config)
+        .map_err(|faults| Failed { code: 2, faults: faults.iter().map(ToString::to_string).collect() })?;
+    let data = Data::existing(Arc::new(RealDisk), &args.data).map_err(Failed::of)?;
+    let mut bar = (!args.quiet).then(RecoveryBar::new);
+    let view = data.view(&Arc::new(schema), config.memory_bytes_max(), &mut |stage| {
+        bar.iter_mut().for_each(|bar| bar.show(stage));
+    });
+    bar.iter().for_each(RecoveryBar::clear);
+    let view = view.map_err(Failed::of)?;
+    let path = &args.output;
+    if path == Path::new("-") {
+        // Standard output of the library flushes at each line; what comes here are large pieces.
+        let mut out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
+        return match entries(view.as_ref(), what, &mut out, args.quiet) {
+            // Who reads has enough.
+            Err(ExportError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            outcome => outcome.map_err(Failed::of),
+        };
+    }
+    let failed = |error: &dyn std::fmt::Display| Failed::of(format!("{}: {error}", path.display()));
+    let mut file = WholeFile::create(path).map_err(|error| failed(&error))?;
+    entries(view.as_ref(), what, &mut file, args.quiet).map_err(|error| match error {
+        ExportError::Io(error) => failed(&error),
+        error => Failed::of(error),
+    })?;
+    file.finish().map_err(|error| failed(&error))
+}
+
+fn entries(view: Option<&View>, what: &Export, to: &mut dyn Write, quiet: bool) -> Result<(), ExportError> {
+    let mut bar = (!quiet).then(ExportBar::new);
+    let done = match view {
+        Some(view) => {
+            let shard = view.dsa.shard();
+            bulk::export(shard, what, to, &mut |at| {
+                bar.iter_mut().for_each(|bar| bar.show(at, shard.entries()))
+            })
+        }
+        None => what.base.clone().map_or(Ok(Exported::default()), |dn| Err(ExportError::NoBase(dn))),
+    };
+    match (done, bar) {
+        (Ok(done), Some(bar)) => bar.finish(done),
+        (Ok(_), None) => {}
+        (Err(error), bar) => {
+            bar.iter().for_each(ExportBar::clear);
+            return Err(error);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The immediate subordinates of an entry, a slice at a time.
+
+use crate::postings::Found;
+use crate::shard::ReadPoint;
+use model::EntryId;
+
+impl ReadPoint<'_> {
+    /// Puts the ids of the next immediate subordinates of an entry into `out`, ascending: those that are at least `from`,
+    /// found among up to `max` candidates. Returns where to go on; `None` when there are no more. Id 0 is above the
+    /// roots of all naming contexts.
+    pub fn children(self, parent: EntryId, from: u32, max: usize, out: &mut Vec<u32>) -> Option<u32> {
+        assert!(max > 0, "no slice is empty");
+        out.clear();
+        let next = match self.child_candidates(parent) {
+            Found::Few(ids) => {
+                out.extend(ids.iter().copied().filter(|id| *id >= from));
+                out.sort_unstable();
+                out.dedup();
+                None
+            }
+            Found::Many(set) => {
+                set.ids.push_from(from, max, self, out);
+                let next = out.last().and_then(|last| last.checked_add(1));
+                next.filter(|_| out.len() >= max)
+            }
+        };
+        out.retain(|id| self.entry(EntryId(*id)).is_some_and(|entry| entry.parent() == parent));
+        next
+    }
+}
