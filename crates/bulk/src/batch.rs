@@ -1,7 +1,7 @@
 //! From a piece of LDIF to entries that are ready to be added: what many threads do at once.
 
 use crate::fields::Fields;
-use crate::import::{FAULTS_MAX, Fault};
+use crate::import::Fault;
 use crate::source::Piece;
 use proto::ldif::{Body, Parser, Record};
 use std::ops::Range;
@@ -13,8 +13,8 @@ pub(crate) struct Batch {
     pub(crate) piece: Piece,
     items: Vec<Item>,
     used: usize,
-    /// What is wrong with records of the piece, in order of line.
-    pub(crate) faults: Vec<Fault>,
+    /// What is wrong with records of the piece, in order of line, and which of its bytes each is.
+    pub(crate) faults: Vec<(Fault, Range<usize>)>,
     /// Nothing can follow: the input ended with a failure.
     pub(crate) is_fatal: bool,
 }
@@ -51,28 +51,29 @@ impl Batch {
         }
     }
 
-    /// Reads the piece and makes its entries ready; true, to say that it came to an end.
-    pub(crate) fn prepare(&mut self, shard: &Shard, fields: &mut Fields<'_>) -> bool {
-        // The faults of a piece are bounded: an import ends at as many.
+    /// Reads the piece and makes its entries ready, up to `faults_max` that are not; true, to say that it came to an end.
+    pub(crate) fn prepare(&mut self, shard: &Shard, fields: &mut Fields<'_>, faults_max: usize) -> bool {
         let bytes = std::mem::take(&mut self.piece.bytes);
         let mut parser = match self.piece.offset {
             0 => Parser::new(),
             _ => Parser::in_the_middle(self.piece.line),
         };
         let mut at = 0;
-        while self.faults.len() < FAULTS_MAX {
+        while self.faults.len() < faults_max {
             let begin_line = parser.line();
             match parser.next_record(&bytes[at..], true) {
                 Ok(Some((record, consumed))) => {
-                    if let Err(fault) = self.push(shard, fields, &record, begin_line, at..at + consumed) {
-                        self.faults.push(fault);
+                    let range = at..at + consumed;
+                    if let Err(fault) = self.push(shard, fields, &record, begin_line, range.clone()) {
+                        self.faults.push((fault, range));
                     }
                     at += consumed;
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    self.faults.push(Fault::at(error.line, error.reason.to_owned()));
-                    at += parser.skip_record(&bytes[at..], true).unwrap_or(bytes.len() - at);
+                    let skipped = parser.skip_record(&bytes[at..], true).unwrap_or(bytes.len() - at);
+                    self.faults.push((Fault::at(error.line, error.reason.to_owned()), at..at + skipped));
+                    at += skipped;
                 }
             }
         }

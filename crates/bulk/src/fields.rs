@@ -1,7 +1,7 @@
 //! The lines of a record as attributes of an entry.
 
 use crate::import::Fault;
-use crate::operational::Operational;
+use crate::operational::{Foreign, Operational, foreign, uuid_of, without_state};
 use model::limits::VALUE_BYTES_MAX;
 use model::{Description, Entry};
 use proto::ldif::{Line, Lines, Value};
@@ -17,6 +17,8 @@ enum Fate {
     Keep(Description),
     /// The server works it out itself, or the import does without it.
     Drop,
+    /// Another server's name for entryUUID.
+    Uuid,
 }
 
 /// Turns lines into attributes.
@@ -24,16 +26,31 @@ pub(crate) struct Fields<'s> {
     schema: &'s Schema,
     operational: Operational,
     remembered: Vec<(Vec<u8>, Fate)>,
+    /// Of the current record: what another server calls its entry, as an entryUUID.
+    uuid: Option<[u8; 36]>,
 }
 
 impl<'s> Fields<'s> {
     pub(crate) fn new(schema: &'s Schema, operational: Operational) -> Fields<'s> {
-        Fields { schema, operational, remembered: Vec::new() }
+        Fields { schema, operational, remembered: Vec::new(), uuid: None }
     }
 
     /// Fills an empty entry. The values of an attribute become neighbours, attributes stay in the order in which
     /// they are first named.
     pub(crate) fn fill(&mut self, entry: &mut Entry, lines: Lines<'_>) -> Result<(), Fault> {
+        self.uuid = None;
+        self.fill_listed(entry, lines)?;
+        if let Some(uuid) = self.uuid.take() {
+            let description = Description::plain(self.schema.well_known().entry_uuid);
+            if entry.position(description).is_none() {
+                entry.push_attribute(description);
+                entry.push_value(&uuid);
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_listed(&mut self, entry: &mut Entry, lines: Lines<'_>) -> Result<(), Fault> {
         let (mut last, mut fate): (&[u8], Fate) = (b"", Fate::Drop);
         for (at, line) in lines.iter().enumerate() {
             let value = value_of(&line)?;
@@ -41,7 +58,10 @@ impl<'s> Fields<'s> {
             if begins {
                 (last, fate) = (line.description, self.fate(at, &line)?);
             }
-            let Fate::Keep(description) = fate else { continue };
+            let Fate::Keep(description) = fate else {
+                self.note(fate, &line, value)?;
+                continue;
+            };
             if begins && entry.position(description).is_some() {
                 *entry = std::mem::take(entry).into_cleared();
                 return self.fill_scattered(entry, lines);
@@ -61,17 +81,30 @@ impl<'s> Fields<'s> {
         let mut attributes: Vec<(Description, Vec<&[u8]>)> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
             let value = value_of(&line)?;
-            if let Fate::Keep(description) = self.fate(at, &line)? {
-                let place = *places.entry(description).or_insert(attributes.len());
-                if place == attributes.len() {
-                    attributes.push((description, Vec::new()));
-                }
-                attributes[place].1.push(value);
+            let fate = self.fate(at, &line)?;
+            let Fate::Keep(description) = fate else {
+                self.note(fate, &line, value)?;
+                continue;
+            };
+            let place = *places.entry(description).or_insert(attributes.len());
+            if place == attributes.len() {
+                attributes.push((description, Vec::new()));
             }
+            attributes[place].1.push(value);
         }
         for (description, values) in attributes {
             entry.push_attribute(description);
             values.into_iter().for_each(|value| entry.push_value(value));
+        }
+        Ok(())
+    }
+
+    /// Takes note of a value that does not go into the entry as it stands.
+    fn note(&mut self, fate: Fate, line: &Line<'_>, value: &[u8]) -> Result<(), Fault> {
+        if fate == Fate::Uuid {
+            let uuid = uuid_of(value);
+            let reason = "the value of nsUniqueId has not the form 8-8-8-8 of hexadecimal digits";
+            self.uuid = Some(uuid.ok_or_else(|| Fault::at(line.line, reason.to_owned()))?);
         }
         Ok(())
     }
@@ -85,17 +118,7 @@ impl<'s> Fields<'s> {
     }
 
     fn look_up(&mut self, at: usize, line: &Line<'_>) -> Result<Fate, Fault> {
-        let fate = match self.schema.intern_description(line.description) {
-            Ok(description) => self.decide(description),
-            // Bookkeeping of a provider of content synchronisation (RFC 4533), in exports of whole databases.
-            Err(_) if line.description.eq_ignore_ascii_case(b"contextCSN") => Fate::Drop,
-            Err(error) => {
-                let shown = String::from_utf8_lossy(line.description);
-                let like = self.schema.nearest_type(line.description);
-                let like = like.map(|name| format!("; is {name} meant?")).unwrap_or_default();
-                return Err(Fault::at(line.line, format!("{shown}: {error}{like}")));
-            }
-        };
+        let fate = self.decide(line)?;
         if at < REMEMBERED_MAX {
             if self.remembered.len() <= at {
                 self.remembered.resize(at + 1, (Vec::new(), Fate::Drop));
@@ -108,21 +131,44 @@ impl<'s> Fields<'s> {
         Ok(fate)
     }
 
-    fn decide(&self, description: Description) -> Fate {
-        let (kind, known) = (description.attribute_type, self.schema.well_known());
-        let always_derived = [
-            known.structural_object_class,
-            known.has_subordinates,
-            known.num_subordinates,
-            known.subschema_subentry,
-            known.entry_dn,
-        ];
-        let attribute = self.schema.attribute_type(kind);
-        let is_stripped = self.operational == Operational::Strip && attribute.no_user_modification;
-        let is_context_csn = attribute.name().eq_ignore_ascii_case("contextCSN");
-        match is_stripped || is_context_csn || always_derived.contains(&kind) {
-            true => Fate::Drop,
-            false => Fate::Keep(description),
+    fn decide(&self, line: &Line<'_>) -> Result<Fate, Fault> {
+        if self.operational == Operational::Keep {
+            return self.decide_known(line, line.description);
+        }
+        match without_state(line.description) {
+            Some(description) => self.decide_known(line, &description),
+            None => Ok(Fate::Drop),
+        }
+    }
+
+    fn decide_known(&self, line: &Line<'_>, text: &[u8]) -> Result<Fate, Fault> {
+        let name = text.split(|byte| *byte == b';').next().unwrap_or_default();
+        let description = self.schema.intern_description(text);
+        // By any of its names.
+        let known = description.as_ref().ok().map(|d| self.schema.attribute_type(d.attribute_type));
+        let special = foreign(known.map_or(name, |attribute| attribute.name().as_bytes()));
+        match (special, self.operational) {
+            (Some(Foreign::Derived), _) => return Ok(Fate::Drop),
+            (Some(Foreign::Uuid), Operational::Map) => return Ok(Fate::Uuid),
+            (Some(_), Operational::Map | Operational::Strip) => return Ok(Fate::Drop),
+            _ => {}
+        }
+        let is_stripped = self.operational == Operational::Strip;
+        match (description, known) {
+            (Ok(_), Some(attribute)) if is_stripped && attribute.no_user_modification => Ok(Fate::Drop),
+            (Ok(description), _) => Ok(Fate::Keep(description)),
+            (Err(error), _) => {
+                let like =
+                    self.schema.nearest_type(line.description).map(|name| format!("; is {name} meant?"));
+                let hint = match special {
+                    Some(_) => {
+                        "; it is another server's own, which is left out when those are mapped".to_owned()
+                    }
+                    None => like.unwrap_or_default(),
+                };
+                let shown = String::from_utf8_lossy(line.description);
+                Err(Fault::at(line.line, format!("{shown}: {error}{hint}")))
+            }
         }
     }
 }

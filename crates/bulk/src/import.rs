@@ -14,6 +14,8 @@ use crate::source::{Again, Input, Source, SourceError, Whole};
 use env::task;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -59,11 +61,15 @@ pub struct Summary {
     pub bytes: u64,
     /// Entries that came before their superior.
     pub set_aside: u64,
+    /// Records that were not stored but handed out.
+    pub rejected: u64,
 }
 
 /// One thing that is wrong with the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
+    /// Number of the input, from 0.
+    pub input: usize,
     /// Line of the input, from 1; 0 if it is about no line.
     pub line: u64,
     /// DN of the entry, if it is about one; long ones are cut.
@@ -74,7 +80,7 @@ pub struct Fault {
 
 impl Fault {
     pub(crate) fn at(line: u64, reason: String) -> Fault {
-        Fault { line, dn: None, reason }
+        Fault { input: 0, line, dn: None, reason }
     }
 
     pub(crate) fn of(line: u64, dn: &[u8], reason: String) -> Fault {
@@ -98,10 +104,21 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Takes a record that cannot be stored: what is wrong, and its text.
+pub type OnReject<'r> = &'r mut dyn FnMut(&Fault, &[u8]) -> io::Result<()>;
+
+/// What is told while an import goes on.
+pub struct Tell<'t> {
+    /// Told after every piece.
+    pub on_progress: &'t mut dyn FnMut(Progress),
+    /// Takes the records that cannot be stored; without it they make the import fail.
+    pub on_reject: Option<OnReject<'t>>,
+}
+
 /// An import that did not go through. What was stored stays stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
-    /// What is wrong, in order of line: 1 to [`FAULTS_MAX`] faults.
+    /// What is wrong, in order of input and line: 1 to [`FAULTS_MAX`] faults.
     pub faults: Vec<Fault>,
     /// How far it came.
     pub done: Progress,
@@ -116,7 +133,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Loads LDIF: content records and `changetype: add`. `on_progress` is told after every piece.
+/// Loads LDIF: content records and `changetype: add`. An entry may come before its superior, in another input too.
 ///
 /// Memory is bounded by a few pieces of 256 KiB per thread, or the longest record, and what waits for superiors.
 ///
@@ -125,51 +142,65 @@ impl std::error::Error for ImportError {}
 ///
 /// # Panics
 /// If the shard has an active reader.
-pub fn ldif(
-    import: Import<'_>,
-    mut input: Input<'_>,
-    on_progress: &mut dyn FnMut(Progress),
-) -> Result<Summary, ImportError> {
-    let hold = matches!(input, Input::Stream(_));
+pub fn ldif(import: Import<'_>, inputs: &mut [Input<'_>], tell: Tell<'_>) -> Result<Summary, ImportError> {
+    let Tell { on_progress, on_reject } = tell;
+    let spans = |input: &Input<'_>| Spans::new(matches!(input, Input::Stream(_)));
     let mut storing = Storing {
         import,
+        input: 0,
         progress: Progress::default(),
         faults: Vec::new(),
-        aside: Spans::new(hold),
+        is_over: false,
+        on_reject,
+        rejected: 0,
+        aside: inputs.iter().map(spans).collect(),
         is_final: false,
     };
-    let mut counted = |progress| on_progress(progress);
-    pass(&mut storing, Whole::new(&mut input), &mut counted);
+    for (number, input) in inputs.iter_mut().enumerate() {
+        storing.input = number;
+        if !storing.is_over {
+            pass(&mut storing, Whole::new(input), on_progress);
+        }
+    }
     let bytes = storing.progress.bytes;
-    let set_aside = storing.aside.records;
-    while storing.faults.is_empty() && storing.aside.records > 0 {
+    let waiting = |storing: &Storing<'_, '_>| storing.aside.iter().map(|aside| aside.records).sum::<u64>();
+    let set_aside = waiting(&storing);
+    while storing.faults.is_empty() && waiting(&storing) > 0 {
         let before = storing.progress.entries;
-        let waiting = std::mem::replace(&mut storing.aside, Spans::new(hold));
-        let mut again = |progress| counted(Progress { bytes, ..progress });
-        pass(&mut storing, Again::new(&mut input, waiting), &mut again);
+        let mut again = |progress| on_progress(Progress { bytes, ..progress });
+        for (number, input) in inputs.iter_mut().enumerate() {
+            storing.input = number;
+            let waiting = std::mem::replace(&mut storing.aside[number], spans(input));
+            if storing.is_over || waiting.records == 0 {
+                continue;
+            }
+            pass(&mut storing, Again::new(input, waiting), &mut again);
+        }
         storing.is_final = storing.progress.entries == before;
     }
     storing.progress.bytes = bytes;
     if storing.faults.is_empty() {
         storing.finish();
     }
-    let (done, mut faults) = (storing.progress, storing.faults);
+    let (done, mut faults, rejected) = (storing.progress, storing.faults, storing.rejected);
     if faults.is_empty() {
-        return Ok(Summary { entries: done.entries, bytes: done.bytes, set_aside });
+        return Ok(Summary { entries: done.entries, bytes: done.bytes, set_aside, rejected });
     }
-    faults.sort_by_key(|fault| fault.line);
+    faults.sort_by_key(|fault| (fault.input, fault.line));
     faults.truncate(FAULTS_MAX);
     Err(ImportError { faults, done })
 }
 
 /// Takes pieces from a source, has them made ready on threads, and stores them in order.
-fn pass(storing: &mut Storing<'_>, source: impl Source, on_progress: &mut dyn FnMut(Progress)) {
+fn pass(storing: &mut Storing<'_, '_>, source: impl Source, on_progress: &mut dyn FnMut(Progress)) {
     let Import { shard, operational, threads, .. } = storing.import;
     let operational = match shard.settings().operational_attributes {
         true => operational,
         false => Operational::Strip,
     };
     let threads = threads.clamp(1, THREADS_MAX);
+    // The faults of a piece are bounded: an import ends at as many, or by the records of the piece.
+    let faults_max = if storing.on_reject.is_some() { usize::MAX } else { FAULTS_MAX };
     let batches = 2 * threads + 2;
     let (recycled, empty) = sync_channel(batches);
     (0..batches).for_each(|_| drop(recycled.send(Batch::default())));
@@ -181,12 +212,11 @@ fn pass(storing: &mut Storing<'_>, source: impl Source, on_progress: &mut dyn Fn
             let mut fields = Fields::new(shard.schema(), operational);
             while let Some((mut batch, full)) = take(&shared) {
                 // A panic must not leave the storing side waiting for this batch.
-                let work = AssertUnwindSafe(|| batch.is_fatal || batch.prepare(shard, &mut fields));
+                let work =
+                    AssertUnwindSafe(|| batch.is_fatal || batch.prepare(shard, &mut fields, faults_max));
                 if catch_unwind(work).is_err() {
-                    batch.faults.push(Fault::at(
-                        batch.piece.line,
-                        "a bug: a check after this line panicked".to_owned(),
-                    ));
+                    let reason = "a bug: a check after this line panicked".to_owned();
+                    batch.faults.push((Fault::at(batch.piece.line, reason), 0..0));
                     batch.is_fatal = true;
                 }
                 if full.send(batch).is_err() {
@@ -226,23 +256,30 @@ fn take<S: Source>(shared: &Mutex<Option<Taking<S>>>) -> Option<(Batch, Sender<B
         Err(SourceError::TooLong { line }) => Fault::at(line, "the record is too long".to_owned()),
         Err(SourceError::Io(error)) => Fault::at(0, format!("cannot be read: {error}")),
     };
-    batch.faults.push(fault);
+    batch.faults.push((fault, 0..0));
     batch.is_fatal = true;
     let full = slot.take()?.full;
     Some((batch, full))
 }
 
 /// The storing side.
-struct Storing<'a> {
+struct Storing<'a, 't> {
     import: Import<'a>,
+    /// Number of the input that is read.
+    input: usize,
     progress: Progress,
     faults: Vec<Fault>,
-    aside: Spans,
+    /// Is there nothing more to be stored?
+    is_over: bool,
+    on_reject: Option<OnReject<'t>>,
+    rejected: u64,
+    /// What waits for superiors, of each input.
+    aside: Vec<Spans>,
     /// Is a missing superior a fault now?
     is_final: bool,
 }
 
-impl Storing<'_> {
+impl Storing<'_, '_> {
     fn store_all(
         &mut self,
         ready: Receiver<Batch>,
@@ -253,17 +290,16 @@ impl Storing<'_> {
         for batch in ready {
             if batch.is_fatal {
                 // It has no place among the pieces, and what is still under way does not matter any more.
-                self.faults.extend(batch.faults);
-                return;
+                return batch.faults.into_iter().for_each(|(fault, _)| self.give_up(fault));
             }
             early.insert(batch.piece.number, batch);
             while let Some(mut batch) = early.remove(&next) {
                 next += 1;
-                self.faults.append(&mut batch.faults);
-                if self.faults.len() < FAULTS_MAX {
-                    self.store(&batch);
+                for (fault, record) in std::mem::take(&mut batch.faults) {
+                    self.refuse(fault, &batch, record);
                 }
-                if self.faults.len() >= FAULTS_MAX {
+                self.store(&batch);
+                if self.is_over {
                     return;
                 }
                 self.progress.bytes += batch.piece.bytes.len() as u64;
@@ -279,13 +315,13 @@ impl Storing<'_> {
             let mut writer = self.import.shard.writer();
             writer.load();
             for within in 0..items.len() {
+                if self.is_over {
+                    break;
+                }
                 if let Some(later) = items.get(within + PREFETCH) {
                     writer.prefetch_prepared(&later.prepared);
                 }
                 self.add(&mut writer, batch, at * PUBLISH_ENTRIES + within);
-                if self.faults.len() >= FAULTS_MAX {
-                    break;
-                }
             }
             writer.publish();
         }
@@ -294,7 +330,7 @@ impl Storing<'_> {
     fn add(&mut self, writer: &mut Writer<'_>, batch: &Batch, at: usize) {
         let item = &batch.items()[at];
         let stamp = Stamp { csn: writer.stamp(self.import.stamp_ms), actor: 0 };
-        let dn = &item.prepared.dn;
+        let fault = |reason| Fault::of(item.line, &item.prepared.dn, reason);
         let reason = match writer.add_prepared(&item.prepared, stamp) {
             Ok(_) => {
                 self.progress.entries += 1;
@@ -302,18 +338,43 @@ impl Storing<'_> {
             }
             Err(Refused::NoSuchSuperior { .. }) if !self.is_final => {
                 let bytes = &batch.piece.bytes[item.record.clone()];
-                match self.aside.push(bytes, batch.piece.offset + item.record.start as u64, item.begin_line) {
-                    Ok(()) => return,
-                    Err(TooMany) => "too many entries come before their superiors; sort the input".to_owned(),
+                let offset = batch.piece.offset + item.record.start as u64;
+                if let Err(TooMany) = self.aside[self.input].push(bytes, offset, item.begin_line) {
+                    let reason = "too many entries come before their superiors; sort the input";
+                    self.give_up(fault(reason.to_owned()));
                 }
+                return;
             }
             Err(Refused::NoSuchSuperior { .. }) => {
                 let superior = String::from_utf8_lossy(item.prepared.superior().unwrap_or_default());
                 format!("its superior {superior} is neither in the directory nor in the input")
             }
+            Err(full @ (Refused::MemoryLimit { .. } | Refused::StoreLimit(_))) => {
+                return self.give_up(fault(full.to_string()));
+            }
             Err(refused) => refused.to_string(),
         };
-        self.faults.push(Fault::of(item.line, dn, reason));
+        self.refuse(fault(reason), batch, item.record.clone());
+    }
+
+    /// Hands out a record of a batch that cannot be stored, or takes note of it.
+    fn refuse(&mut self, mut fault: Fault, batch: &Batch, record: Range<usize>) {
+        fault.input = self.input;
+        let Some(on_reject) = &mut self.on_reject else {
+            self.faults.push(fault);
+            self.is_over |= self.faults.len() >= FAULTS_MAX;
+            return;
+        };
+        self.rejected += 1;
+        if let Err(error) = on_reject(&fault, &batch.piece.bytes[record]) {
+            self.give_up(Fault::at(0, format!("what was rejected cannot be written: {error}")));
+        }
+    }
+
+    /// Takes note of a fault that nothing can be stored after.
+    fn give_up(&mut self, fault: Fault) {
+        self.faults.push(Fault { input: self.input, ..fault });
+        self.is_over = true;
     }
 
     /// Builds what is best built at once.

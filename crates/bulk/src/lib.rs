@@ -9,6 +9,6 @@ mod operational;
 mod source;
 
 pub use export::{Export, ExportError, Exported, export, filter};
-pub use import::{FAULTS_MAX, Fault, Import, ImportError, Progress, Summary, ldif};
+pub use import::{FAULTS_MAX, Fault, Import, ImportError, OnReject, Progress, Summary, Tell, ldif};
 pub use operational::Operational;
 pub use source::{Input, ReadSeek};

@@ -6,6 +6,7 @@ mod check_config;
 mod dump;
 mod export;
 mod r#gen;
+mod import;
 mod progress;
 mod serve;
 mod serve_data;
@@ -23,7 +24,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
 /// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
-/// look into a data directory, `pando export` writes it as LDIF.
+/// look into a data directory, `pando import` and `pando export` fill it from LDIF and
+/// write it as such.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -45,6 +47,7 @@ enum Command {
     CheckConfig(check_config::Args),
     Check(check::Args),
     Dump(dump::Args),
+    Import(import::Args),
     Export(export::Args),
     Gen(r#gen::Args),
     Bench(bench::Args),
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::CheckConfig(args) => check_config::run(args),
         Command::Check(args) => check::run(args),
         Command::Dump(args) => dump::run(args),
+        Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
         Command::Gen(args) => r#gen::run(args),
         Command::Bench(args) => bench::run(args),

@@ -115,10 +115,13 @@ impl RecoveryBar {
         self.bar.finish_and_clear();
     }
 
-    /// Takes the bar away and says in one line what was done.
+    /// Takes the bar away and says in one line what was done, if anything was.
     pub(crate) fn finish(self, records: u64, entries: u64) {
         let seconds = self.bar.elapsed().as_secs_f64();
         self.clear();
+        if records == 0 && entries == 0 {
+            return;
+        }
         let (records, entries) = (HumanCount(records), HumanCount(entries));
         eprintln!("recovered {entries} entries in {seconds:.1} s, {records} records of the log among that");
     }

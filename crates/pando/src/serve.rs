@@ -224,7 +224,7 @@ pub(crate) struct End {
 
 impl End {
     /// A fault of the configuration.
-    fn configured(faults: impl IntoIterator<Item = impl ToString>) -> End {
+    pub(crate) fn configured(faults: impl IntoIterator<Item = impl ToString>) -> End {
         End { code: 2, faults: faults.into_iter().map(|fault| fault.to_string()).collect() }
     }
 
@@ -292,7 +292,7 @@ fn bind(config: &Config) -> Result<Vec<TcpBound>, End> {
     Ok(bound)
 }
 
-fn log_to_stderr() {
+pub(crate) fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PANDO_LOG").unwrap_or_else(|_| "info".into());
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -34,7 +34,13 @@ pub(crate) fn serve(
     served.map_err(cannot_serve)
 }
 
-fn recover(config: &Config, data: &Data, schema: Schema, clock: &SystemClock) -> Result<Recovered, End> {
+/// Takes up the directory in `data` as it is configured; a bar tells how far it is.
+pub(crate) fn recover(
+    config: &Config,
+    data: &Data,
+    schema: Schema,
+    clock: &SystemClock,
+) -> Result<Recovered, End> {
     let founding = data.found(&directory::founding(config, &mut SystemEntropy)).map_err(refused)?;
     let agent = directory::agent(config, clock, &founding);
     let wanted = Wanted {
@@ -73,7 +79,8 @@ fn import(config: &Config, recovered: &mut Recovered, clock: &SystemClock) -> Re
     Ok(())
 }
 
-fn refused(error: DataError) -> End {
+/// Why a data directory cannot be used, and the exit code of that.
+pub(crate) fn refused(error: DataError) -> End {
     End {
         code: if matches!(error, DataError::Differs { .. }) { 2 } else { 1 },
         ..End::failed("--data", error)

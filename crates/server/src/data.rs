@@ -115,6 +115,19 @@ impl Data {
         &self.dir
     }
 
+    /// What the directory was made with, as settings; `None` if its first start did not come to its end.
+    ///
+    /// # Errors
+    /// See [`DataError`].
+    pub fn made(&self) -> Result<Option<Made>, DataError> {
+        let Some(rules) = self.rules()? else { return Ok(None) };
+        Ok(Some(Made {
+            suffixes: rules.suffixes().to_vec(),
+            schema_check: rules.schema_check(),
+            operational_attributes: self.founding()?.operational_attributes,
+        }))
+    }
+
     /// Reads a file of facts, if it is there.
     fn facts<T>(
         &self,
@@ -145,6 +158,17 @@ impl Data {
         self.disk.rename(&new, &self.dir.join(name))?;
         self.disk.sync_dir(&self.dir)
     }
+}
+
+/// Settings of a directory that was served or filled before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The naming contexts.
+    pub suffixes: Vec<String>,
+    /// Are entries held to the schema?
+    pub schema_check: bool,
+    /// Are entryUUID, times and names kept?
+    pub operational_attributes: bool,
 }
 
 /// What is missing in, or wrong with, a file of facts.

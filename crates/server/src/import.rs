@@ -1,18 +1,33 @@
-//! The configured LDIF file into the directory, before the first client is served.
+//! LDIF files into a directory that nobody reads yet: before the first client is served, or without a server.
+
+mod rejects;
 
 use crate::config::{Config, Fault};
-use bulk::{Import, Input, Operational, Progress, Summary};
+use bulk::{Import, ImportError, Input, OnReject, Operational, Progress, Summary, Tell};
 use env::clock::Clock;
 use env::task;
+use rejects::Rejects;
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
 use store::Shard;
+
+/// What to load, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Job {
+    /// LDIF files; `-` is standard input. An entry may come before its superior, in another file too.
+    pub files: Vec<PathBuf>,
+    /// What becomes of operational attributes.
+    pub operational: Operational,
+    /// Where records go that cannot be stored; without it they make the import fail.
+    pub rejects: Option<PathBuf>,
+}
 
 /// Loads the configured LDIF file, if there is one. Operational attributes are kept as they stand. `on_progress` is
 /// told how far it is, and how many bytes there are; 0 if that cannot be told, of a pipe.
 ///
 /// # Errors
-/// The faults of the file, up to a bound, and behind them how far it came.
+/// As [`load_files`].
 pub fn load(
     config: &Config,
     shard: &Shard,
@@ -20,27 +35,93 @@ pub fn load(
     mut on_progress: impl FnMut(Progress, u64),
 ) -> Result<Option<Summary>, Vec<Fault>> {
     let Some(path) = &config.import else { return Ok(None) };
-    let name = path.display().to_string();
-    let fault =
-        |place: Option<(usize, usize)>, message: String| Fault { file: Some(name.clone()), place, message };
-    let unreadable = |error: io::Error| vec![fault(None, format!("cannot be read: {error}"))];
-    let mut file = File::open(path).map_err(unreadable)?;
-    let kind = file.metadata().map_err(unreadable)?;
-    let threads = task::cores();
-    let import = Import { shard, stamp_ms: clock.wall_ms(), operational: Operational::Keep, threads };
-    let input = if kind.is_file() { Input::Seekable(&mut file) } else { Input::Stream(&mut file) };
-    match bulk::ldif(import, input, &mut |progress| on_progress(progress, kind.len())) {
-        Ok(summary) => Ok(Some(summary)),
-        Err(error) => {
-            let place = |line: u64| (line != 0).then_some((line as usize, 1));
-            let message = |f: &bulk::Fault| bulk::Fault { line: 0, ..f.clone() }.to_string();
-            let mut faults: Vec<Fault> =
-                error.faults.iter().map(|f| fault(place(f.line), message(f))).collect();
-            faults.push(fault(
-                None,
-                format!("not imported; {} entries went in before it was given up", error.done.entries),
-            ));
-            Err(faults)
+    let job = Job { files: vec![path.clone()], ..Job::default() };
+    load_files(&job, shard, clock, &mut on_progress).map(Some)
+}
+
+/// Loads LDIF files.
+///
+/// # Errors
+/// The faults of the files, up to a bound, and behind them how far it came.
+pub fn load_files(
+    job: &Job,
+    shard: &Shard,
+    clock: &impl Clock,
+    on_progress: &mut dyn FnMut(Progress, u64),
+) -> Result<Summary, Vec<Fault>> {
+    let mut sources = job.files.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let bytes = sources.iter().map(Source::bytes).sum::<Option<u64>>().unwrap_or(0);
+    let mut rejects = match &job.rejects {
+        Some(path) => {
+            Some(Rejects::create(path, &job.files).map_err(|error| vec![fault(path, 0, error.to_string())])?)
+        }
+        None => None,
+    };
+    let mut inputs: Vec<Input<'_>> = sources.iter_mut().map(Source::input).collect();
+    let import =
+        Import { shard, stamp_ms: clock.wall_ms(), operational: job.operational, threads: task::cores() };
+    let mut write = rejects.as_mut().map(|rejects| {
+        |fault: &bulk::Fault, record: &[u8]| rejects.write(&job.files[fault.input], fault, record)
+    });
+    let tell = Tell {
+        on_progress: &mut |progress| on_progress(progress, bytes),
+        on_reject: write.as_mut().map(|write| write as OnReject<'_>),
+    };
+    let summary = bulk::ldif(import, &mut inputs, tell).map_err(|error| faults(job, &error))?;
+    if let (Some(rejects), Some(path)) = (rejects, &job.rejects) {
+        rejects.finish().map_err(|error| vec![fault(path, 0, error.to_string())])?;
+    }
+    Ok(summary)
+}
+
+fn faults(job: &Job, error: &ImportError) -> Vec<Fault> {
+    let message = |f: &bulk::Fault| bulk::Fault { line: 0, ..f.clone() }.to_string();
+    let mut faults: Vec<Fault> =
+        error.faults.iter().map(|f| fault(&job.files[f.input], f.line, message(f))).collect();
+    let given_up = format!("not imported; {} entries went in before it was given up", error.done.entries);
+    let last = error.faults.last().map_or(0, |f| f.input);
+    faults.push(fault(&job.files[last], 0, given_up));
+    faults
+}
+
+fn fault(path: &Path, line: u64, message: String) -> Fault {
+    let place = (line != 0).then_some((line as usize, 1));
+    Fault { file: Some(path.display().to_string()), place, message }
+}
+
+/// An open input.
+enum Source {
+    File(File, u64),
+    Pipe(File),
+    Standard(io::Stdin),
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Source, Vec<Fault>> {
+        if path == Path::new("-") {
+            return Ok(Source::Standard(io::stdin()));
+        }
+        let open = || {
+            let file = File::open(path)?;
+            let about = file.metadata()?;
+            Ok(if about.is_file() { Source::File(file, about.len()) } else { Source::Pipe(file) })
+        };
+        open().map_err(|error: io::Error| vec![fault(path, 0, format!("cannot be read: {error}"))])
+    }
+
+    /// How many bytes will come, if that is known.
+    fn bytes(&self) -> Option<u64> {
+        match self {
+            Source::File(_, bytes) => Some(*bytes),
+            _ => None,
+        }
+    }
+
+    fn input(&mut self) -> Input<'_> {
+        match self {
+            Source::File(file, _) => Input::Seekable(file),
+            Source::Pipe(file) => Input::Stream(file),
+            Source::Standard(stdin) => Input::Stream(stdin),
         }
     }
 }

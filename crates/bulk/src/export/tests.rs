@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Import, Input, ldif};
+use crate::{Import, Input, Tell, ldif};
 use std::io::Cursor;
 use store::{ModifyDn, Settings, Stamp};
 
@@ -22,7 +22,8 @@ fn loaded(text: &str) -> Arc<Shard> {
     let shard = shard(true);
     let import =
         Import { shard: &shard, stamp_ms: 1_800_000_000_000, operational: Operational::Keep, threads: 2 };
-    ldif(import, Input::Seekable(&mut Cursor::new(text)), &mut |_| {}).expect("it is valid");
+    let tell = Tell { on_progress: &mut |_| {}, on_reject: None };
+    ldif(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell).expect("it is valid");
     shard
 }
 

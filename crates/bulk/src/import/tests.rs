@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use std::io::{self, Cursor, Read};
+use std::io::{Cursor, Read};
 use std::sync::Arc;
 use store::{DnCache, Settings, Values};
 
@@ -25,9 +25,18 @@ fn import(shard: &Shard) -> Import<'_> {
     Import { shard, stamp_ms: TIME_MS, operational: Operational::Keep, threads: 2 }
 }
 
+/// Loads one input; nothing is handed out.
+fn load(
+    import: Import<'_>,
+    input: Input<'_>,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<Summary, ImportError> {
+    ldif(import, &mut [input], Tell { on_progress, on_reject: None })
+}
+
 fn run(text: &str) -> (Arc<Shard>, Result<Summary, ImportError>) {
     let shard = shard_with(true);
-    let done = ldif(import(&shard), Input::Seekable(&mut Cursor::new(text)), &mut |_| {});
+    let done = load(import(&shard), Input::Seekable(&mut Cursor::new(text)), &mut |_| {});
     (shard, done)
 }
 
@@ -76,8 +85,8 @@ fn entries_in_many_pieces_are_stored() {
     let text = TOP.to_owned() + &people;
     let shard = shard_with(true);
     let mut told = Vec::new();
-    let done = ldif(import(&shard), Input::Seekable(&mut Cursor::new(&text)), &mut |p| told.push(p));
-    assert_eq!(done, Ok(Summary { entries: 20_001, bytes: text.len() as u64, set_aside: 0 }));
+    let done = load(import(&shard), Input::Seekable(&mut Cursor::new(&text)), &mut |p| told.push(p));
+    assert_eq!(done, Ok(Summary { entries: 20_001, bytes: text.len() as u64, set_aside: 0, rejected: 0 }));
     assert!(told.len() > 3 && told.is_sorted_by_key(|p| p.bytes));
     assert_eq!(told.last(), Some(&Progress { entries: 20_001, bytes: text.len() as u64 }));
     assert_eq!(shard.entries(), 20_001);
@@ -108,7 +117,7 @@ fn superiors_may_come_later() {
     assert_eq!((done.entries, done.set_aside, done.bytes), (5004, 5002, text.len() as u64));
     assert_eq!(texts(&shard, "cn=a,ou=c,ou=b,dc=com", "cn"), ["a"]);
     let shard = shard_with(true);
-    let done = ldif(import(&shard), Input::Stream(&mut text.as_bytes()), &mut |_| {}).unwrap();
+    let done = load(import(&shard), Input::Stream(&mut text.as_bytes()), &mut |_| {}).unwrap();
     assert_eq!((done.entries, done.set_aside), (5004, 5002));
 }
 
@@ -164,7 +173,7 @@ fn operational_attributes_are_kept_or_stripped() {
     ] {
         let shard = shard_with(has);
         let import = Import { operational, ..import(&shard) };
-        ldif(import, Input::Stream(&mut EXPORTED.as_bytes()), &mut |_| {}).unwrap();
+        load(import, Input::Stream(&mut EXPORTED.as_bytes()), &mut |_| {}).unwrap();
         for (name, kept) in [
             ("entryUUID", kept),
             ("createTimestamp", kept),
@@ -177,6 +186,102 @@ fn operational_attributes_are_kept_or_stripped() {
             assert_eq!(values(&shard, "dc=com", name).unwrap().len(), usize::from(kept), "{name}");
         }
     }
+}
+
+/// What slapcat writes, and what db2ldif -r writes of a 389 Directory Server with replication.
+const FOREIGN: &str = "dn: dc=com\nobjectClass: domain\ndc: com\nstructuralObjectClass: domain\n\
+    entryUUID: 89fe9a5c-0000-4000-8000-000000000001\ncreatorsName: cn=x\ncreateTimestamp: 20200102030405Z\n\
+    entryCSN: 20200102030405.123456Z#000000#001#000000\nmodifiersName: cn=x\nmodifyTimestamp: 20200102030405Z\n\
+    contextCSN: 20200102030405.000000Z#000000#000#000000\n\n\
+    # entry-id: 2\ndn: cn=a,dc=com\nnsUniqueId: 4f6d7b01-1dd211b2-8000e2c9-00000000\n\
+    objectClass;vucsn-5f00aa00000000010000: person\ncn;vucsn-5f00aa00000000010000;mdcsn-5f00aa00000000010000: a\n\
+    sn: a\ndescription;adcsn-5f00aa00000100010000;deletedattribute;deleted:\nparentid: 1\nentryid: 2\nentryusn: 7\n\
+    entrydn: cn=a,dc=com\nnumSubordinates: 0\naci: (targetattr=*)(version 3.0; acl \"x\"; allow (read) userdn=\"ldap:///all\";)\n\
+    creatorsName: cn=directory manager\ncreateTimestamp: 20190102030405Z\n\n\
+    dn: cn=b,dc=com\nobjectClass: person\nsn: b\nnsUniqueId: 4f6d7b02-1dd211b2-8000e2c9-00000000\n\
+    entryUUID: 89fe9a5c-0000-4000-8000-000000000002\nsn: c\n\n";
+
+#[test]
+fn what_other_servers_export_is_mapped() {
+    let shard = shard_with(true);
+    let mapped = Import { operational: Operational::Map, ..import(&shard) };
+    load(mapped, Input::Stream(&mut FOREIGN.as_bytes()), &mut |_| {}).unwrap();
+    assert_eq!(texts(&shard, "dc=com", "entryUUID"), ["89fe9a5c-0000-4000-8000-000000000001"]);
+    assert_eq!(texts(&shard, "dc=com", "entryCSN"), ["20200102030405.123456Z#000000#001#000000"]);
+    assert_eq!(texts(&shard, "cn=a,dc=com", "entryUUID"), ["4f6d7b01-1dd2-11b2-8000-e2c900000000"]);
+    assert_eq!(texts(&shard, "cn=a,dc=com", "createTimestamp"), ["20190102030405Z"]);
+    assert!(texts(&shard, "cn=a,dc=com", "description").is_empty());
+    assert_eq!(texts(&shard, "cn=b,dc=com", "entryUUID"), ["89fe9a5c-0000-4000-8000-000000000002"]);
+    assert_eq!(texts(&shard, "cn=b,dc=com", "sn"), ["b", "c"]);
+    let shard = shard_with(true);
+    let stripped = Import { operational: Operational::Strip, ..import(&shard) };
+    load(stripped, Input::Stream(&mut FOREIGN.as_bytes()), &mut |_| {}).unwrap();
+    assert!(texts(&shard, "cn=a,dc=com", "entryUUID").is_empty());
+    let own = FOREIGN.replace(";vucsn-5f00aa00000000010000", "");
+    let hint = "nsUniqueId: no such attribute type; it is another server's own, which is left out when those are mapped";
+    assert_eq!(faults(&own)[0], format!("15: cn=a,dc=com: {hint}"));
+    let shard = shard_with(true);
+    let text = FOREIGN.replace("-8000e2c9-00000000", "");
+    let mapped = Import { operational: Operational::Map, ..import(&shard) };
+    let refused = load(mapped, Input::Stream(&mut text.as_bytes()), &mut |_| {});
+    assert!(refused.unwrap_err().faults[0].reason.contains("8-8-8-8"));
+}
+
+/// Place and reason of a record that was handed out, and its text.
+type Rejected = (String, String);
+
+/// Loads these with what cannot be stored handed out: input, line and reason of each, and its text.
+fn rejecting(texts: &[&str]) -> (Arc<Shard>, Result<Summary, ImportError>, Vec<Rejected>) {
+    let (shard, mut rejected) = (shard_with(true), Vec::new());
+    let mut cursors: Vec<Cursor<&str>> = texts.iter().map(|text| Cursor::new(*text)).collect();
+    let mut inputs: Vec<Input<'_>> = cursors.iter_mut().map(|cursor| Input::Seekable(cursor)).collect();
+    let mut on_reject = |fault: &Fault, text: &[u8]| {
+        rejected.push((format!("{}:{fault}", fault.input), String::from_utf8_lossy(text).into_owned()));
+        Ok(())
+    };
+    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject) };
+    let done = ldif(import(&shard), &mut inputs, tell);
+    (shard, done, rejected)
+}
+
+#[test]
+fn what_cannot_be_stored_is_handed_out_and_the_rest_is_stored() {
+    let bad = "dn: cn=bad,dc=com\nobjectClass: person\ncn: bad\n\n";
+    let broken = "dn: cn=f\nno line\nmore\n\n";
+    let text = TOP.to_owned()
+        + &bad.repeat(50)
+        + broken
+        + &person("o", "ou=x,dc=com")
+        + &person("a", "dc=com")
+        + &person("a", "dc=com");
+    let (shard, done, rejected) = rejecting(&[&text]);
+    let done = done.unwrap();
+    assert_eq!((done.entries, done.rejected, done.bytes, shard.entries()), (2, 53, text.len() as u64, 2));
+    assert!(rejected[0].0.starts_with("0:5: cn=bad,dc=com: ") && rejected[0].1 == bad, "{:?}", rejected[0]);
+    assert_eq!((&rejected[50].0[..], &rejected[50].1[..]), ("0:206: expected `attribute: value`", broken));
+    assert!(rejected[51].0.ends_with("an entry with this DN exists"), "{:?}", rejected[51]);
+    assert!(rejected[52].0.contains("neither in the directory nor in the input"), "{:?}", rejected[52]);
+}
+
+#[test]
+fn entries_may_wait_for_superiors_in_other_inputs() {
+    let first = person("a", "ou=c,ou=b,dc=com") + &unit("c", "ou=b,dc=com");
+    let (second, third) = (unit("b", "dc=com") + &person("o", "ou=x,dc=com"), TOP.to_owned());
+    let (shard, done, rejected) = rejecting(&[&first, &second, &third]);
+    let done = done.unwrap();
+    assert_eq!((done.entries, done.set_aside, shard.entries()), (4, 4, 4));
+    assert_eq!(rejected.len(), 1);
+    assert!(rejected[0].0.starts_with("1:5: cn=o,ou=x,dc=com: "), "{rejected:?}");
+}
+
+#[test]
+fn rejects_that_cannot_be_written_end_the_import() {
+    let shard = shard_with(true);
+    let text = "dn: cn=x,dc=org\nobjectClass: person\ncn: x\nsn: x\n\n".repeat(3);
+    let mut on_reject = |_: &Fault, _: &[u8]| Err(io::ErrorKind::StorageFull.into());
+    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject) };
+    let done = ldif(import(&shard), &mut [Input::Stream(&mut text.as_bytes())], tell);
+    assert!(done.unwrap_err().faults[0].reason.starts_with("what was rejected cannot be written: "));
 }
 
 #[test]
@@ -208,13 +313,13 @@ fn a_source_that_fails_is_a_fault() {
         }
     }
     let shard = shard_with(true);
-    let error = ldif(import(&shard), Input::Stream(&mut Broken), &mut |_| {}).unwrap_err();
+    let error = load(import(&shard), Input::Stream(&mut Broken), &mut |_| {}).unwrap_err();
     assert_eq!(error.faults[0].to_string(), "cannot be read: no more tape");
 }
 
 #[test]
 fn nothing_is_imported_from_nothing() {
-    assert_eq!(run("version: 1\n").1, Ok(Summary { entries: 0, bytes: 11, set_aside: 0 }));
+    assert_eq!(run("version: 1\n").1, Ok(Summary { entries: 0, bytes: 11, set_aside: 0, rejected: 0 }));
 }
 
 proptest! {
@@ -246,7 +351,7 @@ proptest! {
         let import = Import { threads, ..import(&shard) };
         let (mut cursor, mut bytes) = (Cursor::new(&text), text.as_bytes());
         let input = if is_stream { Input::Stream(&mut bytes) } else { Input::Seekable(&mut cursor) };
-        let done = ldif(import, input, &mut |_| {}).unwrap();
+        let done = load(import, input, &mut |_| {}).unwrap();
         prop_assert_eq!(done.entries as usize, people.len() + 3);
         for (name, (description, level, _)) in &people {
             prop_assert_eq!(texts(&shard, &format!("cn={name},{}", superiors[*level]), "description"), [description.as_str()]);

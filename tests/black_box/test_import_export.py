@@ -1,0 +1,306 @@
+"""`pando import` and `pando export`: what goes out comes in again, all of it or nothing, whatever ends them."""
+
+import base64
+import os
+import random
+import subprocess
+
+import pytest
+
+from conftest import ADMIN, DATA, PANDO, PATIENCE, PEOPLE, SUFFIX, run, start
+
+TOP = f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n"
+
+
+def unit(name, above=SUFFIX):
+    return f"dn: ou={name},{above}\nobjectClass: organizationalUnit\nou: {name}\n\n"
+
+
+def person(name, above=SUFFIX, rest="sn: x\n"):
+    return f"dn: uid={name},{above}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: x\n{rest}\n"
+
+
+class Folder:
+    """A data directory and files beside it."""
+
+    def __init__(self, path):
+        self.path, self.data = path, path / "data"
+
+    def file(self, text, name="in.ldif"):
+        path = self.path / name
+        path.write_text(text)
+        return path
+
+    def fill(self, *arguments, code=0, data=None, **settings):
+        target = ["--data", data or self.data, "--suffix", SUFFIX]
+        return run(PANDO, "import", *target, *arguments, code=code, **settings)
+
+    def export(self, *arguments, code=0, data=None):
+        return run(PANDO, "export", "--data", data or self.data, *arguments, code=code)
+
+    def check(self, data=None):
+        return run(PANDO, "check", "--data", data or self.data).out
+
+    def dns(self, *arguments):
+        return self.export(*arguments).dns
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+def entries(text):
+    """Entries of LDIF without folds and base64, order of values aside: big groups come in the order of a hash."""
+    def plain(line):
+        name, _, value = line.partition(":: ")
+        return f"{name}: {base64.b64decode(value).decode('latin1')}" if value else line.rstrip()
+
+    unfolded = text.replace("\n ", "")
+    return [sorted(plain(line) for line in entry.splitlines()) for entry in unfolded.split("\n\n") if entry.strip()]
+
+
+def generated(folder, count=2500, members=2300):
+    """People, and a group so big that its members lie in a tree of three levels."""
+    path = folder.path / "generated.ldif"
+    run(PANDO, "gen", "--template", "slamd", "--suffix", SUFFIX, "--count", count, "--groups", 1, "--members", members,
+        "-o", path)
+    return path
+
+
+def test_what_is_exported_comes_in_again(folder):
+    more = folder.file(
+        f"dn: uid=odd,{SUFFIX}\nobjectClass: inetOrgPerson\nuid: odd\ncn;lang-de: y\ncn: x\nsn:: IGxlYWRpbmc=\n"
+        f"jpegPhoto:: {'AAH/' * 5000}\nuserPassword: {{SSHA}}x\ncreateTimestamp: 20200102030405Z\n"
+    )
+    folder.fill(generated(folder), more)
+    assert "directory  2505 entries, all as it should be" in folder.check()
+    first = folder.export().out
+    out = folder.path / "out.ldif"
+    told = folder.export("-o", out)
+    assert "exported 2,505 entries" in told.err and told.out == "", told
+    assert out.read_text() == first and out.stat().st_mode & 0o777 == 0o600
+    other = folder.path / "other"
+    folder.fill(out, data=other)
+    assert "2505 entries, all" in folder.check(other)
+    assert entries(folder.export(data=other).out) == entries(first)
+    assert [name for name in os.listdir(folder.path) if name.endswith(".part")] == []
+
+
+def test_it_is_what_a_server_shows(folder, tmp_path):
+    folder.fill(DATA / "people.ldif")
+    server = start(tmp_path, data=folder.data)
+    server.modify(f"dn: ou=New,{SUFFIX}\nchangetype: add\nobjectClass: organizationalUnit\n\n"
+                  f"dn: {PEOPLE}\nchangetype: modrdn\nnewrdn: ou=People\ndeleteoldrdn: 0\nnewsuperior: ou=New,{SUFFIX}\n")
+    # In use.
+    assert "another process uses" in folder.export(code=1).err
+    assert "another process uses" in folder.fill(DATA / "people.ldif", "--add", code=1).err
+    shown = server.search("-b", SUFFIX, "*", "entryUUID", "creatorsName", "createTimestamp", "entryCSN", "modifiersName",
+                          "modifyTimestamp").out
+    server.kill()
+    text = folder.export().out
+    for ours, theirs in zip(sorted(entries(text)), sorted(entries(shown)), strict=True):
+        assert ours == theirs
+    # Superiors come first, also those that are younger.
+    dns = [line[4:] for line in text.splitlines() if line.startswith("dn: ")]
+    assert dns.index(f"ou=New,{SUFFIX}") < dns.index(f"ou=People,ou=New,{SUFFIX}")
+    for at, dn in enumerate(dns[1:], 1):
+        assert dn.split(",", 1)[1] in dns[:at]
+
+
+def test_a_part_of_it(folder):
+    folder.fill(folder.file(TOP + unit("a") + person("p", f"ou=a,{SUFFIX}") + person("q")))
+    assert folder.dns("--base", f"OU=A,{SUFFIX}") == [f"ou=a,{SUFFIX}", f"uid=p,ou=a,{SUFFIX}"]
+    assert folder.dns("--filter", "(uid=*)") == [f"uid=p,ou=a,{SUFFIX}", f"uid=q,{SUFFIX}"]
+    text = folder.export("--operational", "strip").out
+    assert "entryUUID" not in text and "Timestamp" not in text and "Name:" not in text
+    assert "no entry" in folder.export("--base", f"ou=b,{SUFFIX}", "-o", folder.path / "x", code=1).err
+    assert not (folder.path / "x").exists()
+    assert "--filter" in folder.export("--filter", "(uid=", code=2).err
+
+
+def test_a_directory_with_entries_is_filled_only_when_asked(folder):
+    folder.fill(folder.file(TOP))
+    more = folder.file(unit("a"), "more.ldif")
+    assert "1 entries already; add to them with --add" in folder.fill(more, code=1).err
+    assert folder.dns() == [SUFFIX]
+    folder.fill(more, "--add")
+    # The naming contexts are known by now.
+    run(PANDO, "import", "--data", folder.data, "--add", "-", stdin=unit("b", f"ou=a,{SUFFIX}"))
+    assert folder.dns() == [SUFFIX, f"ou=a,{SUFFIX}", f"ou=b,ou=a,{SUFFIX}"]
+    assert "3 entries, all as it should be" in folder.check()
+
+
+def test_adding_goes_on_where_the_log_ends(folder, tmp_path):
+    """Entries that are only in the log, entries of an import, and changes of both afterwards."""
+    folder.fill(folder.file(TOP))
+    for number in range(3):
+        run_folder = tmp_path / f"run{number}"
+        run_folder.mkdir()
+        server = start(run_folder, data=folder.data)
+        server.modify(unit(f"logged{number}").replace("objectClass", "changetype: add\nobjectClass", 1))
+        for name in [f"imported{number - 1}"] if number else []:
+            server.modify(f"dn: ou={name},{SUFFIX}\nchangetype: delete\n\n")
+        server.kill()
+        folder.fill(folder.file(unit(f"imported{number}")), "--add")
+    assert sorted(folder.dns()) == sorted(
+        [SUFFIX, f"ou=imported2,{SUFFIX}"] + [f"ou=logged{number},{SUFFIX}" for number in range(3)]
+    )
+    assert "5 entries, all as it should be" in folder.check()
+
+
+def test_superiors_in_any_order_in_any_file(folder):
+    files = [
+        folder.file(person("p", f"ou=b,ou=a,{SUFFIX}") + unit("b", f"ou=a,{SUFFIX}"), "1"),
+        folder.file(unit("a"), "2"),
+        folder.file(TOP, "3"),
+    ]
+    folder.fill(*files)
+    assert len(folder.dns()) == 4
+
+
+def test_a_fault_stops_it_with_its_line_and_nothing_is_kept(folder):
+    good, bad = folder.file(TOP, "good"), folder.file(unit("a") + person("p", rest=""), "bad")
+    assert f"{bad}:5:1: uid=p,{SUFFIX}: " in folder.fill(good, bad, code=1).err
+    assert folder.dns() == []
+    folder.fill(good)
+    assert folder.dns() == [SUFFIX]
+    # And a directory that has entries keeps those.
+    folder.fill(bad, "--add", code=1)
+    assert folder.dns() == [SUFFIX]
+    assert "1 entries, all as it should be" in folder.check()
+
+
+def test_rejects_can_be_put_right_and_imported(folder):
+    first = folder.file("version: 1\n\n# a comment\n" + person("early", f"ou=nowhere,{SUFFIX}") + TOP, "first")
+    second = folder.file(person("bad", rest="") + "dn: uid=garbage\nno line\n\n" + unit("a") + unit("a"), "second")
+    rejects = folder.path / "rejects"
+    told = folder.fill(first, second, "--rejects", rejects, code=1)
+    assert "4 records were not imported" in told.err and str(rejects) in told.err, told
+    assert folder.dns() == [SUFFIX, f"ou=a,{SUFFIX}"]
+    text = rejects.read_text()
+    comments = [line for line in text.splitlines() if line.startswith("#")]
+    for comment, place in zip(comments, [f"{second}:1: ", f"{second}:7: ", f"{second}:13: ", f"{first}:4: "], strict=True):
+        assert comment.startswith(f"# {place}"), text
+    assert "version" not in text and "neither in the directory nor in the input" in text
+    assert str(rejects) in folder.fill(rejects, "--add", "--rejects", rejects, code=1).err
+    assert rejects.read_text() == text
+    # Without the duplicate and the garbage.
+    blocks = [block for block in text.split("\n\n") if "exists" not in block and "garbage" not in block]
+    right = folder.file(unit("nowhere") + "\n\n".join(blocks).replace("uid: bad", "uid: bad\nsn: x"), "right")
+    folder.fill(right, "--add", "--rejects", rejects)
+    assert rejects.read_text() == "" and len(folder.dns()) == 5
+
+
+@pytest.mark.parametrize("name, uuids", [
+    ("slapcat.ldif", ["3c1f5d1e-5b7a-103c-8f9a-6d2f4f6a000" + digit for digit in "123"]),
+    ("db2ldif.ldif", ["0f3c2a0" + digit + "-acd5-11eb-9d3a-c8f75b1d2e4f" for digit in "123"]
+     + ["11111111-2222-4333-8444-555555555555"]),
+])
+def test_exports_of_other_servers(folder, tmp_path, name, uuids):
+    folder.fill(DATA / name, "--operational", "map")
+    text = folder.export().out
+    assert [line[11:] for line in text.splitlines() if line.startswith("entryUUID: ")] == uuids
+    for gone in ("nsUniqueId", "contextCSN", "parentid", "entryid", "csn-", "aci", "password"):
+        assert gone not in text
+    server = start(tmp_path, data=folder.data)
+    found = server.search("-b", SUFFIX, f"(entryUUID={uuids[2]})", "*", "+").out
+    server.end()
+    assert f"dn: uid=grace,ou=Staff,{SUFFIX}" in found
+    created = {"slapcat.ldif": "20220315101114Z", "db2ldif.ldif": "20210504030203Z"}[name]
+    assert f"createTimestamp: {created}" in found
+    if name == "slapcat.ldif":
+        assert "entryCSN: 20220316070809.987654Z#000000#001#000000" in found
+        # Nothing of it needs to be mapped.
+        other = folder.path / "other"
+        folder.fill(DATA / name, data=other)
+        assert entries(folder.export(data=other).out) == entries(text)
+    else:
+        told = folder.fill(DATA / name, data=folder.path / "other", code=1).err
+        assert f"{DATA / name}:12:1: " in told and "nsUniqueId" in told, told
+
+
+def test_stripped_entries_get_new_ones(folder):
+    folder.fill(DATA / "slapcat.ldif", "--operational", "strip", "--root-dn", ADMIN)
+    text = folder.export().out
+    assert "3c1f5d1e" not in text and text.count("entryUUID: ") == 3 and text.count(f"creatorsName: {ADMIN}") == 3
+
+
+def test_settings_from_a_file(folder):
+    config = folder.file(f'suffix = "{SUFFIX}"\nschema-check = "off"\n', "pando.toml")
+    run(PANDO, "import", "--config", config, "--data", folder.data, "-", stdin=TOP + person("p", rest=""))
+    assert len(folder.dns()) == 2
+    # It stays so.
+    folder.fill(folder.file(person("q", rest="")), "--add")
+    told = run(PANDO, "import", "--data", folder.path / "new", "-", stdin=TOP, code=2).err
+    assert "no suffix" in told and not (folder.path / "new").exists()
+    told = run(PANDO, "import", "--config", config, "-", stdin=TOP, code=2).err
+    assert "--data" in told
+
+
+def test_kills_during_an_import(folder):
+    """Nothing or all is there, and it can be done again."""
+    ldif, seen = generated(folder, count=1500, members=100), set()
+    base = folder.file(TOP, "base.ldif")
+    for number, moment in enumerate((0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8)):
+        data = folder.path / f"data{number}"
+        had = number % 2
+        if had:
+            folder.fill(base, data=data)
+            command = ["--data", data, "--add", "--rejects", folder.path / "rejects", ldif]
+        else:
+            command = ["--data", data, "--suffix", SUFFIX, ldif]
+        process = subprocess.Popen([PANDO, "import", *map(str, command)], stderr=subprocess.DEVNULL)
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            pass
+        process.kill()
+        process.wait(PATIENCE)
+        if not (data / "founding").exists():
+            seen.add("nothing")
+            continue
+        found = len(folder.export(data=data).dns)
+        assert found in (had, 1504), f"round {number}: {found} entries"
+        seen.add("all" if found == 1504 else "nothing")
+        assert "all as it should be" in folder.check(data) or found == 0
+        if found != 1504:
+            code = 1 if had else 0
+            folder.fill(*(["--add", "--rejects", folder.path / "rejects"] if had else []), ldif, data=data, code=code)
+            assert len(folder.export(data=data).dns) == 1504
+    assert "nothing" in seen, "none was killed in time"
+
+
+def test_kills_during_an_export(folder):
+    """The old file or all of the new one is there, and the directory is as it was."""
+    folder.fill(generated(folder, count=1500, members=100))
+    whole, chance = folder.export().out, random.Random(11)
+    for number in range(8):
+        out = folder.path / f"out{number}"
+        if number % 2:
+            out.write_text("old")
+        process = subprocess.Popen([PANDO, "export", "--data", folder.data, "-o", out], stderr=subprocess.DEVNULL)
+        try:
+            process.wait(chance.uniform(0.02, 0.4))
+        except subprocess.TimeoutExpired:
+            pass
+        process.kill()
+        process.wait(PATIENCE)
+        if out.exists():
+            assert out.read_text() in ("old", whole) if number % 2 else out.read_text() == whole
+    assert folder.export().out == whole
+    assert "1504 entries, all as it should be" in folder.check()
+
+
+def test_a_reader_that_has_enough(folder):
+    folder.fill(generated(folder))
+    command = f"set -o pipefail; {PANDO} export --data {folder.data} | head -n 1"
+    assert run("bash", "-c", command).out == f"dn: {SUFFIX}\n"
+
+
+def test_a_full_disk(folder):
+    folder.fill(folder.file(TOP))
+    assert "space" in folder.export("-o", "/dev/full", code=1).err
+    told = folder.fill(folder.file(TOP), "--add", "--rejects", "/dev/full", code=1).err
+    assert "space" in told
+    assert "1 entries, all" in folder.check()
