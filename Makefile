@@ -14,6 +14,7 @@ GROUPS := 10
 MEMBERS := 10000
 SECONDS_EACH := 60
 PERCENT := 100
+SEEDS := 0..10000
 STEPS :=
 
 .PHONY: help
@@ -57,6 +58,10 @@ fix: ## Format, apply what clippy suggests, lower the size ratchet
 .PHONY: fuzz
 fuzz: ## Fuzz every target for 60 s each (SECONDS_EACH=n); needs a C++ compiler
 	.ci/fuzz $(SECONDS_EACH)
+
+.PHONY: sim
+sim: ## Simulate servers on disks that fail, from 10,000 seeds (SEEDS=FROM..TO)
+	cargo run --profile quick --package pando-sim --locked -- --seeds $(SEEDS)
 
 .PHONY: soak
 soak: build ## What takes longer than make test may (STEPS="flat log", PERCENT=10): see docs/testing.md

@@ -43,7 +43,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // The simulator may use anything; nobody uses it outside tests.
-    ("pando-sim", &["pando-env", "pando-wal"]),
+    (
+        "pando-sim",
+        &[
+            "pando-env",
+            "pando-wal",
+            "pando-model",
+            "pando-proto",
+            "pando-schema",
+            "pando-store",
+            "pando-dsa",
+            "pando-server",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -6,5 +6,6 @@ pub mod entropy;
 pub mod host;
 pub mod memory;
 pub mod net;
+pub mod planted;
 pub mod poll;
 pub mod task;

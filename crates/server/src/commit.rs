@@ -14,12 +14,12 @@ pub use thread::Thread;
 
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::{Applier, ApplyError, Dsa};
+use env::planted::{self, Fault};
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use store::{Checkpoint, Reader};
-use wal::planted::{self, Fault};
 use wal::{Index, Kind, Log, Poisoned, Refused, Step, Writer};
 
 /// Where memory is short, this share of what is allowed is kept for changes that are no adds, and so many bytes.
@@ -143,7 +143,7 @@ impl Committer {
     /// See [`Failed`]: everything under way was answered with "outcome unknown", everything later will be refused.
     pub fn step(&mut self, wall_ms: u64, monotonic_ms: u64) -> Result<Step, Failed> {
         self.take(wall_ms);
-        if planted::is(Fault::AppliedBeforeSafe) {
+        if planted::is(Fault::PublishedBeforeSync) {
             self.apply(Index(u64::MAX))?;
         }
         let stepped = self.writer.step(monotonic_ms).map_err(Failed::Log);

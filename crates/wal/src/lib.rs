@@ -11,7 +11,6 @@ mod format;
 mod log;
 mod open;
 mod place;
-pub mod planted;
 mod scan;
 mod settings;
 pub mod snapshot;

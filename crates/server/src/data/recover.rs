@@ -6,12 +6,12 @@ use crate::commit::{Committer, Limits, Queue};
 use dsa::journal::Command;
 use dsa::{Applier, Dsa};
 use env::entropy::Entropy;
+use env::planted::{self, Fault};
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::Settings;
-use wal::planted::{self, Fault};
 use wal::snapshot::Snapshots;
 use wal::{Cut, Index, Opened};
 
@@ -148,7 +148,8 @@ impl Replay {
                 if planted::is(Fault::IdsChosenAgain) {
                     command.ids = Cow::Borrowed(&[]);
                 }
-                self.applier.apply(&command, &mut self.answers).map_err(|error| error.to_string())?;
+                let applied = planted::replay(|| self.applier.apply(&command, &mut self.answers));
+                applied.map_err(|error| error.to_string())?;
                 on_progress(Stage::Log(self.records));
                 Ok(())
             }

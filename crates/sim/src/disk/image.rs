@@ -10,39 +10,44 @@ enum Write {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
-pub(super) struct Image {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Image {
     seen: Vec<u8>,
     durable: Vec<u8>,
     writes: Vec<Write>,
 }
 
 impl Image {
-    pub(super) fn durable(bytes: Vec<u8>) -> Image {
+    pub(crate) fn durable(bytes: Vec<u8>) -> Image {
         Image { seen: bytes.clone(), durable: bytes, writes: Vec::new() }
     }
 
-    pub(super) fn seen(&self) -> &[u8] {
+    pub(crate) fn seen(&self) -> &[u8] {
         &self.seen
     }
 
     /// Bytes of the disk that it uses.
-    pub(super) fn claimed(&self) -> u64 {
+    pub(crate) fn claimed(&self) -> u64 {
         self.seen.len() as u64
     }
 
-    pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
         put(&mut self.seen, offset, bytes);
         self.writes.push(Write::Bytes { offset, bytes: bytes.to_vec() });
     }
 
-    pub(super) fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         self.seen.resize(len, 0);
         self.writes.push(Write::Length(len));
     }
 
-    pub(super) fn sync(&mut self) {
-        for write in self.writes.drain(..) {
+    pub(crate) fn sync_all(&mut self) {
+        self.sync(self.writes.len());
+    }
+
+    /// The first `count` writes that wait become durable.
+    pub(crate) fn sync(&mut self, count: usize) {
+        for write in self.writes.drain(..count) {
             match write {
                 Write::Bytes { offset, bytes } => put(&mut self.durable, offset, &bytes),
                 Write::Length(len) => self.durable.resize(len, 0),
@@ -51,13 +56,13 @@ impl Image {
     }
 
     /// Some of it becomes durable; the rest counts as written though it is not.
-    pub(super) fn fail_sync(&mut self, entropy: &mut SeededEntropy) {
+    pub(crate) fn fail_sync(&mut self, entropy: &mut SeededEntropy) {
         let kept_of_16 = entropy.next_u64() % 17;
         self.keep_some(entropy, kept_of_16);
     }
 
     /// Some of it becomes durable; the rest is gone.
-    pub(super) fn lose_power(&mut self, entropy: &mut SeededEntropy, kept_of_16: u64) {
+    pub(crate) fn lose_power(&mut self, entropy: &mut SeededEntropy, kept_of_16: u64) {
         self.keep_some(entropy, kept_of_16);
         self.seen.clone_from(&self.durable);
     }
@@ -84,12 +89,12 @@ impl Image {
         }
     }
 
-    pub(super) fn flip_bit(&mut self, offset: usize, bit: u8) -> bool {
+    /// Says whether there is such a byte in what is seen.
+    pub(crate) fn flip_bit(&mut self, offset: usize, bit: u8) -> bool {
         for bytes in [&mut self.seen, &mut self.durable] {
-            let Some(byte) = bytes.get_mut(offset) else { return false };
-            *byte ^= 1 << (bit % 8);
+            bytes.get_mut(offset).into_iter().for_each(|byte| *byte ^= 1 << (bit % 8));
         }
-        true
+        offset < self.seen.len()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{FileId, FileRecord, NEW, SnapshotError};
 use crate::error::Damage;
-use crate::planted::{self, Fault};
 use env::disk::{Disk, File};
+use env::planted::{self, Fault};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

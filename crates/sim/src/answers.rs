@@ -1,0 +1,42 @@
+//! Answers, as a client keeps them.
+
+use model::ResultCode;
+use proto::{Reply, Response};
+use std::collections::BTreeMap;
+
+/// An entry as a client sees it: values by attribute description.
+pub type Attributes = BTreeMap<String, Vec<String>>;
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// An entry that a search found, by the message id of the search.
+    Entry(usize, String, Attributes),
+    /// The end of an operation, by its message id.
+    Done(usize, ResultCode),
+}
+
+impl Answer {
+    /// Of a whole message.
+    ///
+    /// # Panics
+    /// When it is none that a server of a simulated directory sends: there are neither references nor names that are
+    /// not UTF-8.
+    pub fn decode(message: &[u8]) -> Answer {
+        let reply = Reply::decode(message).expect("answers decode");
+        let id = usize::try_from(reply.id).expect("message ids are positive");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if let Response::SearchEntry(entry) = reply.response {
+            let attributes = entry.attributes.iter();
+            let attributes = attributes.map(|a| (text(a.description), a.values.iter().map(text).collect()));
+            return Answer::Entry(id, text(entry.dn), attributes.collect());
+        }
+        let code = reply.result().and_then(|result| result.result_code());
+        Answer::Done(id, code.expect("everything else that is sent has a known result"))
+    }
+}
+
+/// Was the update not tried, so that the client knows that nothing of it happened, or cannot know?
+pub fn is_refusal(code: ResultCode) -> bool {
+    matches!(code, ResultCode::Unavailable | ResultCode::Busy | ResultCode::UnwillingToPerform)
+}

@@ -1,0 +1,133 @@
+//! What the clients know: what they sent, what they were told, what they read. It outlives the server.
+
+use crate::answers::{Answer, is_refusal};
+use crate::requests::{Bundle, Sent};
+use model::ResultCode;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All clients.
+#[derive(Debug)]
+pub struct Clients {
+    all: Vec<Client>,
+}
+
+/// A client.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    /// What is on its way.
+    underway: Vec<Sent>,
+    /// Its counter, as it was sent last.
+    pub counted: u64,
+    /// Its counter when it was told that it was set: by the last record that was carried out then.
+    pub told: BTreeMap<u64, u64>,
+    /// Names of entries that it was told are there, and which nobody has tried to remove; with that record.
+    pub present: BTreeMap<String, u64>,
+    /// Names of entries that it was told are gone, and which never come again; with that record.
+    pub gone: BTreeMap<String, u64>,
+    /// The highest counter of each session that it has read.
+    pub read: BTreeMap<usize, u64>,
+    /// Answers that it got, and how many of them refused something.
+    pub answered: u64,
+    /// See `answered`.
+    pub refused: u64,
+}
+
+impl Clients {
+    /// So many clients that know nothing yet.
+    pub fn new(count: usize) -> Clients {
+        Clients { all: vec![Client::default(); count] }
+    }
+
+    /// Each client and its number.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Client)> {
+        self.all.iter().enumerate()
+    }
+
+    /// The client with a number.
+    pub fn client(&self, session: usize) -> &Client {
+        &self.all[session]
+    }
+
+    /// Adds the operation that ends every bundle of updates: the client's counter, one higher.
+    pub fn count(&mut self, session: usize, bundle: &mut Bundle) {
+        self.all[session].counted += 1;
+        bundle.count(session, self.all[session].counted);
+    }
+
+    /// A client sends a bundle.
+    pub fn on_sent(&mut self, session: usize, bundle: &Bundle) {
+        let removed: BTreeSet<&String> = bundle
+            .sent
+            .iter()
+            .filter_map(|sent| if let Sent::Remove(dn) = sent { Some(dn) } else { None })
+            .collect();
+        for client in &mut self.all {
+            client.present.retain(|dn, _| !removed.iter().any(|gone| is_below(dn, gone)));
+        }
+        self.all[session].underway.clone_from(&bundle.sent);
+    }
+
+    /// A client gets answers, when record `applied` was the last that was carried out.
+    ///
+    /// # Errors
+    /// In words: the client read a counter that is lower than one it has read before.
+    pub fn on_answers(&mut self, session: usize, answers: &[Answer], applied: u64) -> Result<(), String> {
+        let client = &mut self.all[session];
+        for answer in answers {
+            match answer {
+                Answer::Entry(id, _, attributes) => {
+                    let Some(Sent::ReadCount(of)) = client.underway.get(id.wrapping_sub(1)) else { continue };
+                    let value = attributes.get("description").and_then(|values| values.first()?.parse().ok());
+                    let (value, before) = (value.unwrap_or(0), client.read.get(of).copied().unwrap_or(0));
+                    if value < before {
+                        return Err(format!(
+                            "session {session} read {value} from the counter of session {of}, and {before} before"
+                        ));
+                    }
+                    client.read.insert(*of, value);
+                }
+                Answer::Done(id, code) => client.on_done(*id, *code, applied),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was on its way got no answer: its outcome is unknown.
+    pub fn on_disconnect(&mut self) {
+        self.all.iter_mut().for_each(|client| client.underway.clear());
+    }
+
+    /// The records after `end` are gone, as the mode of the log allows: what clients know by them counts no longer.
+    pub fn forget_after(&mut self, end: u64) {
+        for client in &mut self.all {
+            client.told.retain(|record, _| *record <= end);
+            client.present.retain(|_, record| *record <= end);
+            client.gone.retain(|_, record| *record <= end);
+            client.read.clear();
+        }
+    }
+}
+
+impl Client {
+    fn on_done(&mut self, id: usize, code: ResultCode, applied: u64) {
+        self.answered += 1;
+        self.refused += u64::from(is_refusal(code));
+        if code != ResultCode::Success {
+            return;
+        }
+        match self.underway.get(id.wrapping_sub(1)) {
+            Some(Sent::Add(dn)) => _ = self.present.insert(dn.clone(), applied),
+            Some(Sent::Remove(dn)) => {
+                self.present.retain(|present, _| !is_below(present, dn));
+                self.gone.insert(dn.clone(), applied);
+            }
+            Some(Sent::Count(to)) => _ = self.told.insert(applied, *to),
+            _ => {}
+        }
+    }
+}
+
+/// Is `dn` the name of `above`, or of an entry below it?
+pub fn is_below(dn: &str, above: &str) -> bool {
+    dn.strip_suffix(above).is_some_and(|rest| rest.is_empty() || rest.ends_with(','))
+}

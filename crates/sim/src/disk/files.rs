@@ -1,0 +1,124 @@
+//! Folders and names of the simulated disk.
+
+use super::SimDisk;
+use super::file::SimFile;
+use super::image::Image;
+use super::names::Change;
+use super::world::{World, missing, off, split};
+use env::disk::{Disk, File, Lock, fault};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl SimDisk {
+    fn handle(&self, world: &World, number: u64, path: &Path) -> Arc<dyn File> {
+        Arc::new(SimFile::new(self.clone(), number, world.boot, path))
+    }
+}
+
+impl Disk for SimDisk {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let world = &mut *self.world();
+        world.operate(b'c', path, 0).map_err(|error| fault(error, path, "create", None))?;
+        let number = match world.number(path) {
+            Some(number) => {
+                world.files.get_mut(&number).expect("named files exist").truncate(0);
+                number
+            }
+            None => {
+                let number = world.next_file;
+                world.next_file += 1;
+                world.files.insert(number, Image::default());
+                let (dir, name) = split(path);
+                let dir = world.dirs.get_mut(&dir).ok_or_else(|| missing(path, "create"))?;
+                dir.change(Change::Set(name, number));
+                number
+            }
+        };
+        world.done(self.handle(world, number, path))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let world = self.world();
+        let number = world.number(path).ok_or_else(|| missing(path, "open"))?;
+        world.done(self.handle(&world, number, path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let world = self.world();
+        let found = world.dirs.get(dir).ok_or_else(|| missing(dir, "list"))?;
+        world.done(found.seen.keys().cloned().collect())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let world = &mut *self.world();
+        world.operate(b'r', from, 0).map_err(|error| fault(error, from, "rename", None))?;
+        let ((dir, old), (other, new)) = (split(from), split(to));
+        assert_eq!(dir, other, "a rename stays in its folder");
+        world.number(from).ok_or_else(|| missing(from, "rename"))?;
+        world.dirs.get_mut(&dir).expect("it has files").change(Change::Rename(old, new));
+        world.done(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let world = &mut *self.world();
+        world.operate(b'd', path, 0).map_err(|error| fault(error, path, "remove", None))?;
+        world.number(path).ok_or_else(|| missing(path, "remove"))?;
+        let (dir, name) = split(path);
+        world.dirs.get_mut(&dir).expect("it has files").change(Change::Remove(name));
+        world.done(())
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        let world = &mut *self.world();
+        world.dirs.entry(dir.to_owned()).or_default();
+        world.done(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let world = &mut *self.world();
+        world.operate(b'D', dir, 0).map_err(|error| fault(error, dir, "sync the folder", None))?;
+        if world.off {
+            return Err(off());
+        }
+        let fails = world.faults.failing_syncs;
+        if world.chance(fails) {
+            return Err(fault(io::Error::other("a simulated fault"), dir, "sync the folder", None));
+        }
+        let dir = world.dirs.get_mut(dir).ok_or_else(|| missing(dir, "sync the folder"))?;
+        dir.sync(dir.changes.len());
+        Ok(())
+    }
+
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
+        let world = &mut *self.world();
+        if !world.locks.insert(dir.to_owned()) {
+            return Err(fault(io::ErrorKind::ResourceBusy.into(), dir, "lock", None));
+        }
+        world.done(Box::new(SimLock { disk: self.clone(), boot: world.boot, dir: dir.to_owned() }))
+    }
+
+    fn free_bytes(&self, _dir: &Path) -> io::Result<u64> {
+        let world = self.world();
+        let used: u64 = world.files.values().map(Image::claimed).sum();
+        world.done(world.faults.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(used)))
+    }
+}
+
+#[derive(Debug)]
+struct SimLock {
+    disk: SimDisk,
+    boot: u64,
+    dir: PathBuf,
+}
+
+impl Lock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut world = self.disk.world();
+        if world.boot == self.boot {
+            world.locks.remove(&self.dir);
+        }
+    }
+}

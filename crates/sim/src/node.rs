@@ -1,0 +1,222 @@
+//! One life of a server, in one thread and without sockets: sessions, directory, store, log and snapshots, each step
+//! taken by whoever owns it.
+
+use crate::answers::Answer;
+use crate::requests::{Bundle, ROOT, SUFFIX};
+use dsa::{Anonymous, Dsa, Session, State, Worker};
+use env::clock::Clock;
+use env::disk::Disk;
+use env::entropy::SeededEntropy;
+use model::Scope;
+use proto::message::{Frame, frame};
+use server::commit::{Failed, Limits};
+use server::data::{Data, DataError, Founding, Recovered, Wanted};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
+use store::{IndexSettings, Reader};
+use wal::Step;
+
+/// Bytes of memory from which on adds are refused, and those that the store has.
+const MEMORY_BYTES_MAX: u64 = 48 << 20;
+const STORE_BYTES_MAX: u64 = 64 << 20;
+
+/// The schema of simulated directories.
+pub fn schema() -> Arc<schema::Schema> {
+    static SCHEMA: OnceLock<Arc<schema::Schema>> = OnceLock::new();
+    let build = || Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
+    Arc::clone(SCHEMA.get_or_init(build))
+}
+
+/// What they are made with.
+pub fn founding() -> Founding {
+    Founding { key: [5, 6, 7, 8], site: 3, operational_attributes: true, founder: ROOT.to_owned() }
+}
+
+/// What a directory is served with that was made with `founding`.
+pub fn config(founding: Founding) -> dsa::Config {
+    let index = |attribute: &str| IndexSettings {
+        attribute: attribute.to_owned(),
+        equality: true,
+        substring: true,
+        ..IndexSettings::default()
+    };
+    dsa::Config {
+        store: store::Settings {
+            suffixes: vec![SUFFIX.to_owned()],
+            indexes: vec![index("uid"), index("description")],
+            memory_bytes_max: STORE_BYTES_MAX,
+            operational_attributes: founding.operational_attributes,
+            schema_check: true,
+            founder: founding.founder,
+            key: founding.key,
+            site: founding.site,
+        },
+        root_dn: Some(ROOT.to_owned()),
+        root_password: Some(crate::requests::PASSWORD.as_bytes().to_vec()),
+        anonymous: Anonymous::None,
+        limits: dsa::config::SearchLimits { size_max: 0, time_max_s: 0 },
+        version: "0".to_owned(),
+        started_ms: 0,
+    }
+}
+
+/// A number for everything in a directory: entries, values, names, entryUUIDs, CSNs.
+pub fn digest(dsa: &Arc<Dsa>) -> u128 {
+    Reader::register(dsa.shard()).expect("there are few readers").pin().read_point().digest()
+}
+
+/// Takes the data directory `dir`, which is made if it is not there, and recovers what is in it.
+///
+/// # Errors
+/// As [`Data::recover`].
+pub fn recover(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    log: wal::Settings,
+    seed: u64,
+) -> Result<(Data, Recovered), DataError> {
+    let data = Data::open(disk, dir)?;
+    let config = config(data.found(&founding())?);
+    let mut entropy = SeededEntropy::new(seed);
+    let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after: None };
+    let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
+    let recovered = data.recover(wanted, &mut |_| ())?;
+    Ok((data, recovered))
+}
+
+/// A connection to it.
+struct Connection {
+    session: Session,
+    waits: bool,
+    /// What was sent and not taken yet.
+    input: Vec<u8>,
+    answers: Vec<u8>,
+}
+
+/// A life of the server.
+pub struct Node {
+    /// Directory, committer and snapshots.
+    pub recovered: Recovered,
+    worker: Worker,
+    connections: Vec<Connection>,
+    _data: Data,
+}
+
+impl Node {
+    /// Recovers a directory and opens a session for each of `sessions` clients, bound as [`ROOT`].
+    ///
+    /// # Errors
+    /// As [`Data::recover`].
+    pub fn start(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        log: wal::Settings,
+        seed: u64,
+        sessions: usize,
+        clock: &dyn Clock,
+    ) -> Result<Node, DataError> {
+        let (data, recovered) = recover(disk, dir, log, seed)?;
+        let mut worker = Worker::new(&recovered.dsa).expect("there are few readers");
+        let connect = |_| Connection {
+            session: Session::new(&mut worker),
+            waits: false,
+            input: Vec::new(),
+            answers: Vec::new(),
+        };
+        let connections = (0..sessions).map(connect).collect();
+        let mut node = Node { recovered, worker, connections, _data: data };
+        let mut bind = Bundle::default();
+        bind.bind();
+        for session in 0..sessions {
+            node.send(session, &bind.bytes, clock);
+            node.answers(session);
+        }
+        Ok(node)
+    }
+
+    /// Does a session wait for the log?
+    pub fn waits(&self, session: usize) -> bool {
+        self.connections[session].waits
+    }
+
+    /// A session gets bytes.
+    pub fn send(&mut self, session: usize, bytes: &[u8], clock: &dyn Clock) {
+        self.connections[session].input.extend_from_slice(bytes);
+        self.go_on(session, clock);
+    }
+
+    /// A session goes on until it waits for the log or for bytes.
+    pub fn go_on(&mut self, session: usize, clock: &dyn Clock) {
+        self.worker.tick(clock.now());
+        let Connection { session, waits, input, answers } = &mut self.connections[session];
+        loop {
+            if *waits {
+                let cx = &mut Context::from_waker(Waker::noop());
+                if session.poll_updates(&mut self.worker, cx, answers).is_pending() {
+                    return;
+                }
+                *waits = false;
+            }
+            let feed = session.feed(&mut self.worker, input, answers);
+            input.drain(..feed.consumed);
+            let mut state = feed.state;
+            while state == State::Busy {
+                state = session.step(&mut self.worker, answers);
+            }
+            *waits = state == State::Waiting;
+            if input.is_empty() && !*waits {
+                return;
+            }
+        }
+    }
+
+    /// The answers that a session has got since the last call.
+    pub fn answers(&mut self, session: usize) -> Vec<Answer> {
+        let bytes = std::mem::take(&mut self.connections[session].answers);
+        let (mut rest, mut answers) = (&bytes[..], Vec::new());
+        while let Ok(Frame::Complete { len }) = frame(rest) {
+            answers.push(Answer::decode(&rest[..len]));
+            rest = &rest[len..];
+        }
+        assert!(rest.is_empty(), "answers are whole");
+        answers
+    }
+
+    /// The committer's turn, then that of sessions that got answers.
+    ///
+    /// # Errors
+    /// When the log failed; those who waited were told.
+    pub fn step(&mut self, clock: &dyn Clock) -> Result<Step, Failed> {
+        let monotonic_ms = clock.monotonic_ns() / 1_000_000;
+        let stepped = self.recovered.committer.step(clock.wall_ms(), monotonic_ms);
+        for session in 0..self.connections.len() {
+            if self.waits(session) {
+                self.go_on(session, clock);
+            }
+        }
+        stepped
+    }
+
+    /// Prepares the next log file, if one is wanted.
+    pub fn prepare_file(&self) -> bool {
+        let log = self.recovered.committer.log();
+        let Some(preparation) = log.wanted() else { return false };
+        log.prepared(preparation.run());
+        true
+    }
+
+    /// Last record of the log that was carried out.
+    pub fn applied(&self) -> u64 {
+        self.recovered.committer.applied().0
+    }
+
+    /// All entries, as the first client sees them.
+    pub fn read_all(&mut self, clock: &dyn Clock) -> Vec<Answer> {
+        let mut bundle = Bundle::default();
+        let sent = crate::requests::Sent::ReadAll;
+        bundle.search(SUFFIX, Scope::Subtree, "(objectClass=*)", &["*"], sent);
+        self.send(0, &bundle.bytes, clock);
+        self.answers(0)
+    }
+}

@@ -1,0 +1,103 @@
+//! The model: what the commands of the log make of an empty directory that knows no disk.
+
+use crate::node::{config, digest, founding, schema};
+use dsa::journal::Command;
+use dsa::{Applier, Dsa};
+use env::disk::Disk;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use wal::{Kind, Place};
+
+/// See the module.
+pub struct Oracle {
+    dsa: Arc<Dsa>,
+    applier: Applier,
+    /// Last record that was carried out.
+    at: u64,
+    /// What sessions could read after a record, while it is not sure to last.
+    seen: BTreeMap<u64, u128>,
+    /// What sessions sent: nothing else may be in the log.
+    sent: BTreeSet<Vec<u8>>,
+    /// Everything in the log before it was synced, as the log itself can tell.
+    mark: Place,
+}
+
+impl Default for Oracle {
+    fn default() -> Oracle {
+        let dsa = Dsa::new(config(founding()), schema()).expect("memory is plenty");
+        let applier = Applier::new(&dsa).expect("there are few readers");
+        let (seen, sent) = (BTreeMap::new(), BTreeSet::new());
+        Oracle { dsa, applier, at: 0, seen, sent, mark: Place::default() }
+    }
+}
+
+impl Oracle {
+    /// Last record that was carried out.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// See [`digest`].
+    pub fn digest(&self) -> u128 {
+        digest(&self.dsa)
+    }
+
+    /// Where the part of the log ends that is known to be synced.
+    pub fn mark(&self) -> Place {
+        self.mark
+    }
+
+    /// A session sends these updates.
+    pub fn on_sent(&mut self, updates: &[u8]) {
+        self.sent.insert(updates.to_vec());
+    }
+
+    /// After a record the directory is this.
+    pub fn on_seen(&mut self, record: u64, digest: u128) {
+        self.seen.insert(record, digest);
+    }
+
+    /// What was seen and has not come back is gone for good. Returns how many records that was.
+    pub fn forget_seen(&mut self) -> u64 {
+        self.dsa.shard().writer().find_free_ids();
+        std::mem::take(&mut self.seen).len() as u64
+    }
+
+    /// Carries out what the log in `dir` has after what was carried out before, up to `end`. What was seen at these records
+    /// must be what there is now.
+    ///
+    /// # Errors
+    /// In words: what is wrong with the log.
+    pub fn follow(&mut self, disk: &dyn Disk, dir: &Path, end: u64) -> Result<(), String> {
+        let mut differs = None;
+        let mut visit = |record: wal::Record<'_>| {
+            if record.index.0 <= self.at || record.index.0 > end || record.kind != Kind::Commands {
+                return Ok(());
+            }
+            if record.index.0 != self.at + 1 {
+                return Err(format!("record {} follows record {}", record.index, self.at));
+            }
+            let command = Command::decode(record.payload)?;
+            if !self.sent.contains(command.messages) {
+                return Err("nobody sent that".to_owned());
+            }
+            self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
+            self.at = record.index.0;
+            if self.seen.remove(&self.at).is_some_and(|seen| seen != digest(&self.dsa)) {
+                differs.get_or_insert(self.at);
+            }
+            Ok(())
+        };
+        self.mark = match wal::read(disk, &dir.join("log"), &mut visit) {
+            Err(wal::OpenError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                Place::default()
+            }
+            read => read.map_err(|error| error.to_string())?.map_or(Place::default(), |found| found.mark),
+        };
+        match differs {
+            None => Ok(()),
+            Some(at) => Err(format!("what could be read after record {at} is not what it makes")),
+        }
+    }
+}

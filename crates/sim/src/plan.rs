@@ -1,0 +1,198 @@
+//! What may go wrong in a world, and how often: a file of TOML. All chances are of 1,000.
+
+use crate::disk::Faults;
+use crate::random::Random;
+use serde::Deserialize;
+use wal::Mode;
+
+/// Of 16 unsynced sectors, how many a power loss keeps when a plan does not say: none, nearly all, and those between.
+const SECTORS_KEPT: [u64; 5] = [0, 1, 8, 15, 16];
+
+/// See the module. What a file does not name does not happen.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plan {
+    /// What it is for.
+    pub about: String,
+    /// How often the server lives.
+    #[serde(default = "four")]
+    pub lives: u64,
+    /// Sync modes, one for each world.
+    #[serde(default = "always")]
+    pub sync: Vec<Sync>,
+    /// How a life ends if nothing ends it before.
+    #[serde(default)]
+    pub ends: Ends,
+    /// What the disk does in a life.
+    #[serde(default)]
+    pub disk: Disk,
+    /// What happens at a start.
+    #[serde(default)]
+    pub starts: Starts,
+    /// What happens to the clock.
+    #[serde(default)]
+    pub clock: Clock,
+}
+
+/// A sync mode.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sync {
+    /// What is answered is synced.
+    Always,
+    /// It is synced after 1 to 20 ms.
+    Interval,
+    /// It is synced when the system likes.
+    None,
+}
+
+/// How a life ends if nothing ends it before; else it ends well.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Ends {
+    /// The power fails.
+    pub power_cut: u64,
+    /// The process is killed.
+    pub kill: u64,
+}
+
+/// What the disk does. One of the chances, or none, is drawn for each life; the others have none then.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Disk {
+    /// The power fails during an operation of the disk.
+    pub power_cut: u64,
+    /// Some syncs fail.
+    pub failing_syncs: u64,
+    /// Some writes fail, after a part of their bytes.
+    pub failing_writes: u64,
+    /// It gets full.
+    pub full: u64,
+    /// In any life besides: syncs take from 0.1 ms on, now and then up to a hundred times as long as usual.
+    pub slow: u64,
+    /// Of 16 unsynced sectors, how many a power loss keeps: one of these. Not all is a torn write, 0 a lost one.
+    pub sectors_kept: Vec<u64>,
+}
+
+/// What happens at a start.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Starts {
+    /// A start before it is cut short by the power, or by a kill.
+    pub in_vain: u64,
+    /// A bit of a file is not what it was.
+    pub flipped_bit: u64,
+}
+
+/// What happens to the clock.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Clock {
+    /// The wall clock is set by up to ten seconds, back or forward, between two steps.
+    pub set: u64,
+}
+
+fn four() -> u64 {
+    4
+}
+
+fn always() -> Vec<Sync> {
+    vec![Sync::Always]
+}
+
+/// Plans that come with the simulator: name and text.
+pub const PLANS: [(&str, &str); 6] = [
+    ("everything", include_str!("../faults/everything.toml")),
+    ("power", include_str!("../faults/power.toml")),
+    ("kills", include_str!("../faults/kills.toml")),
+    ("bits", include_str!("../faults/bits.toml")),
+    ("errors", include_str!("../faults/errors.toml")),
+    ("full", include_str!("../faults/full.toml")),
+];
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// In words, with the line.
+    pub fn parse(text: &str) -> Result<Plan, String> {
+        let plan: Plan = toml::from_str(text).map_err(|error| error.to_string())?;
+        let Plan { lives, sync, disk, .. } = &plan;
+        if !(1..=1000).contains(lives) {
+            return Err("lives: 1 to 1000".to_owned());
+        }
+        if sync.is_empty() {
+            return Err("sync: at least one mode".to_owned());
+        }
+        if disk.sectors_kept.iter().any(|kept| *kept > 16) {
+            return Err("disk.sectors-kept: at most 16".to_owned());
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a name that comes with the simulator.
+    pub fn named(name: &str) -> Option<Plan> {
+        let (_, text) = PLANS.iter().find(|(of, _)| *of == name)?;
+        Some(Plan::parse(text).expect("the plans that come with it are sound"))
+    }
+
+    /// The mode of a world.
+    pub fn mode(&self, random: &mut Random) -> Mode {
+        match random.one_of(&self.sync) {
+            Sync::Always => Mode::Always,
+            Sync::Interval => Mode::Interval { ms: 1 + random.below(20) },
+            Sync::None => Mode::None,
+        }
+    }
+
+    /// What goes wrong in a life that begins after `operations` of the disk.
+    pub fn faults(&self, random: &mut Random, operations: u64) -> Faults {
+        let disk = &self.disk;
+        let mut faults = Faults::default();
+        let mut drawn = random.below(1000);
+        let mut is = |chance: u64| {
+            let hit = drawn < chance;
+            drawn = if hit { u64::MAX } else { drawn.saturating_sub(chance) };
+            hit
+        };
+        if is(disk.power_cut) {
+            faults.power_at = Some(operations + 1 + random.below(120));
+        } else if is(disk.failing_syncs) {
+            faults.failing_syncs = 40;
+        } else if is(disk.failing_writes) {
+            faults.failing_writes = 40;
+        } else if is(disk.full) {
+            faults.capacity = Some(20_000 + random.below(200_000));
+        }
+        if random.chance(disk.slow) {
+            faults.sync_ns = 100_000;
+        }
+        faults
+    }
+
+    /// Of 16 unsynced sectors, how many a power loss keeps.
+    pub fn sectors_kept(&self) -> &[u64] {
+        if self.disk.sectors_kept.is_empty() { &SECTORS_KEPT } else { &self.disk.sectors_kept }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plans_that_come_with_it_are_sound() {
+        for (name, text) in PLANS {
+            Plan::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_or_out_of_bounds_is_refused() {
+        for wrong in ["", "about = ''\nkils = 3", "about = ''\nlives = 0", "about = ''\nsync = []"] {
+            Plan::parse(wrong).unwrap_err();
+        }
+        let kept = Plan::parse("about = ''\ndisk.sectors-kept = [17]").unwrap_err();
+        assert!(kept.contains("16"), "{kept}");
+    }
+}

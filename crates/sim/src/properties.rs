@@ -1,0 +1,44 @@
+//! What must hold after every start: one safety property in each file.
+
+mod flipped_bits;
+mod indexes;
+mod lost_writes;
+mod monotonic_reads;
+mod orphans;
+mod resurrected;
+mod state;
+
+pub use flipped_bits::check as flipped_bits;
+
+use crate::clients::Clients;
+use crate::node::Node;
+use crate::view::View;
+
+/// What there is after a start, and what should be.
+pub struct Situation<'a> {
+    /// The server that was started.
+    pub node: &'a Node,
+    /// What a client sees of it.
+    pub view: &'a View,
+    /// What clients know.
+    pub clients: &'a Clients,
+    /// The last record that must be there, as the mode of the log promises after the end that there was.
+    pub promised: u64,
+    /// The last record that the log has.
+    pub end: u64,
+    /// What the commands of the log make of an empty directory.
+    pub model: u128,
+}
+
+/// Looks at a situation; an error says in words what does not hold.
+pub type Property = fn(&Situation<'_>) -> Result<(), String>;
+
+/// All that are looked at after every start, by name.
+pub const PROPERTIES: [(&str, Property); 6] = [
+    ("no acknowledged write is lost", lost_writes::check),
+    ("no delete is undone", resurrected::check),
+    ("no entry is without its superior", orphans::check),
+    ("the state is the model's", state::check),
+    ("indexes equal the entries", indexes::check),
+    ("reads of a session never go back", monotonic_reads::check),
+];

@@ -1,0 +1,67 @@
+//! A bit of a file that is not what it was stops the start, or changes nothing. Only what was not known to be synced may
+//! be taken for a torn tail.
+
+use crate::disk::SimDisk;
+use crate::node::{digest, recover};
+use crate::oracle::Oracle;
+use crate::random::Random;
+use std::path::Path;
+use std::sync::Arc;
+use wal::Place;
+
+/// Bits that are turned over, each on a disk of its own, at one start.
+const TRIALS: usize = 4;
+
+/// Turns bits of the files below `dir` over, each on a copy of the disk, and starts there. Returns how many starts were
+/// refused.
+///
+/// # Errors
+/// In words: what was served though it was not what it should be.
+pub fn check(
+    disk: &SimDisk,
+    dir: &Path,
+    log: wal::Settings,
+    oracle: &Oracle,
+    random: &mut Random,
+) -> Result<u64, String> {
+    // As often in each folder, however many files it has.
+    let mut folders = [dir.join("log"), dir.join("snapshot"), dir.to_owned()].map(|dir| disk.files(&dir));
+    folders.iter_mut().for_each(|files| files.retain(|(_, bytes)| *bytes > 0));
+    let folders: Vec<_> = folders.into_iter().filter(|files| !files.is_empty()).collect();
+    let mut refused = 0;
+    for _ in 0..if folders.is_empty() { 0 } else { TRIALS } {
+        let files = random.one_of(&folders);
+        let (path, bytes) = random.one_of(files);
+        // Most of a log file is empty, and its beginning is not.
+        let bytes = if random.chance(700) { (*bytes).min(8192) } else { *bytes };
+        let (offset, bit) = (random.below(bytes), random.below(8) as u8);
+        let copy = disk.copy();
+        assert!(copy.flip_bit(path, offset, bit), "the file has that byte");
+        let Ok((_data, recovered)) = recover(Arc::new(copy), dir, log, random.number()) else {
+            refused += 1;
+            continue;
+        };
+        let applied = recovered.committer.applied().0;
+        let place = format!("bit {bit} of byte {offset} of {}", path.display());
+        if applied != oracle.at() {
+            if is_unmarked(path, offset, oracle.mark()) && applied < oracle.at() {
+                continue;
+            }
+            return Err(format!(
+                "{place} was turned over: {applied} records of {} were recovered",
+                oracle.at()
+            ));
+        }
+        if digest(&recovered.dsa) != oracle.digest() {
+            return Err(format!("{place} was turned over, and what was recovered is something else"));
+        }
+    }
+    Ok(refused)
+}
+
+/// Does the byte belong to a part of the log of which it is not known that it was synced?
+fn is_unmarked(path: &Path, offset: u64, mark: Place) -> bool {
+    let number = path.file_stem().and_then(|stem| u32::from_str_radix(stem.to_str()?, 16).ok());
+    let is_log = path.extension().is_some_and(|extension| extension == "log");
+    is_log && number.is_some_and(|number| (number, offset) >= (mark.file, u64::from(mark.offset)))
+}

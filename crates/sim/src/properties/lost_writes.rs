@@ -1,0 +1,29 @@
+//! What clients were told is there: each session's counter, entries that were added, and every record that the mode of
+//! the log promises.
+
+use super::Situation;
+
+pub(super) fn check(situation: &Situation<'_>) -> Result<(), String> {
+    let Situation { view, clients, promised, end, .. } = situation;
+    for (session, client) in clients.iter() {
+        let (counter, told) = (view.counter(session), client.told.values().max().copied().unwrap_or(0));
+        if counter < told {
+            return Err(format!(
+                "session {session} was told that it has counted to {told}, and {counter} is there"
+            ));
+        }
+        if counter > client.counted {
+            return Err(format!(
+                "session {session} has counted to {}, and {counter} is there",
+                client.counted
+            ));
+        }
+        if let Some(dn) = client.present.keys().find(|dn| !view.entries.contains_key(*dn)) {
+            return Err(format!("session {session} was told that {dn} was added, and it is not there"));
+        }
+    }
+    if end < promised {
+        return Err(format!("record {promised} was answered or read, {end} is the last"));
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! What a client sends in one go, and what it expects to be told of it.
+
+use model::{DerefAliases, Filter, Scope};
+use proto::list::{Attributes, Octets, attribute_list, octet_list};
+use proto::op::modify::{Changes, change_list};
+use proto::op::{Add, Authentication, Bind, Modify, ModifyDn, ModifyKind, Search};
+use proto::{Request, filter_string};
+
+/// DN of the root of the tree that simulated directories have.
+pub const SUFFIX: &str = "dc=x";
+/// Whom clients bind as, and by which password.
+pub const ROOT: &str = "cn=root";
+/// See [`ROOT`].
+pub const PASSWORD: &str = "secret";
+
+/// A request that was sent, as far as whoever looks at the answers wants to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// An entry is added.
+    Add(String),
+    /// An entry is removed, or gets another name: the old one is gone.
+    Remove(String),
+    /// The sender's counter is set.
+    Count(u64),
+    /// The counter of a session is read.
+    ReadCount(usize),
+    /// All entries are read.
+    ReadAll,
+    /// Something of which only the result matters.
+    Other,
+}
+
+/// Requests that are sent together: those that are updates and follow each other become durable together.
+#[derive(Debug, Default)]
+pub struct Bundle {
+    /// The messages.
+    pub bytes: Vec<u8>,
+    /// What they are: the first has the message id 1.
+    pub sent: Vec<Sent>,
+    /// The messages that are updates, if all of them come before the searches: what comes into the log.
+    pub updates: Vec<u8>,
+}
+
+impl Bundle {
+    fn push(&mut self, request: &Request<'_>, sent: Sent) {
+        let begin = self.bytes.len();
+        self.sent.push(sent);
+        request.encode(&mut self.bytes, self.sent.len() as i32, &[]);
+        if !matches!(request, Request::Bind(_) | Request::Search(_)) {
+            self.updates.extend_from_slice(&self.bytes[begin..]);
+        }
+    }
+
+    /// Binds as [`ROOT`].
+    pub fn bind(&mut self) {
+        let authentication = Authentication::Simple(PASSWORD.as_bytes());
+        self.push(&Request::Bind(Bind { version: 3, name: ROOT.as_bytes(), authentication }), Sent::Other);
+    }
+
+    /// Adds an entry. What `sent` says is up to the caller: whether the name comes only once.
+    pub fn add(&mut self, dn: &str, attributes: &[(&str, &str)], sent: Sent) {
+        let list = attribute_list(attributes.iter().map(|(name, v)| (name.as_bytes(), [v.as_bytes()])));
+        let attributes = Attributes::parse(&list).expect("just encoded");
+        self.push(&Request::Add(Add { dn: dn.as_bytes(), attributes }), sent);
+    }
+
+    /// Deletes an entry.
+    pub fn delete(&mut self, dn: &str, sent: Sent) {
+        self.push(&Request::Delete(dn.as_bytes()), sent);
+    }
+
+    /// Changes values of one attribute.
+    pub fn modify(&mut self, dn: &str, kind: ModifyKind, attribute: &str, values: &[&str], sent: Sent) {
+        let list = change_list([(kind, attribute.as_bytes(), values.iter().map(|v| v.as_bytes()))]);
+        let changes = Changes::parse(&list).expect("just encoded");
+        self.push(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), sent);
+    }
+
+    /// Gives an entry another RDN, and the entries below it a new superior.
+    pub fn rename(&mut self, dn: &str, rdn: &str, sent: Sent) {
+        let (dn, new_rdn) = (dn.as_bytes(), rdn.as_bytes());
+        self.push(
+            &Request::ModifyDn(ModifyDn { dn, new_rdn, delete_old_rdn: true, new_superior: None }),
+            sent,
+        );
+    }
+
+    /// Searches; `attributes` are returned.
+    pub fn search(&mut self, base: &str, scope: Scope, filter: &str, attributes: &[&str], sent: Sent) {
+        let filter = filter_string::parse(filter.as_bytes()).expect("filters of workloads are sound");
+        let selection = octet_list(attributes.iter().map(|name| name.as_bytes()));
+        let filter: Filter<'_> = filter.filter();
+        let search = Search {
+            base: base.as_bytes(),
+            scope,
+            deref_aliases: DerefAliases::Never,
+            size_limit: 0,
+            time_limit_s: 0,
+            types_only: false,
+            filter,
+            selection: Octets::parse(&selection).expect("just encoded"),
+        };
+        self.push(&Request::Search(search), sent);
+    }
+
+    /// Reads the counter of a session.
+    pub fn read_counter(&mut self, session: usize) {
+        let sent = Sent::ReadCount(session);
+        self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &["description"], sent);
+    }
+
+    /// Sets the sender's counter.
+    pub fn count(&mut self, session: usize, to: u64) {
+        let (dn, text) = (counter_dn(session), to.to_string());
+        self.modify(&dn, ModifyKind::Replace, "description", &[&text], Sent::Count(to));
+    }
+}
+
+/// The entry that counts the bundles of a session.
+pub fn counter_dn(session: usize) -> String {
+    format!("cn=s{session},{SUFFIX}")
+}

@@ -1,0 +1,49 @@
+//! What clients do: one workload in each file.
+
+mod churn;
+mod counters;
+mod groups;
+mod mixed;
+
+use crate::random::Random;
+use crate::requests::{Bundle, SUFFIX, Sent, counter_dn};
+use crate::view::View;
+
+/// Something that clients do. It knows what it has sent, not what became of it.
+pub trait Workload: Send {
+    /// Adds what must be there before.
+    fn setup(&mut self, to: &mut Bundle);
+
+    /// Adds the next updates of a session.
+    fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle);
+
+    /// Looks at what is there after a start.
+    ///
+    /// # Errors
+    /// In words: what cannot come of what was sent.
+    fn check(&self, view: &View) -> Result<(), String>;
+}
+
+/// Names of all workloads.
+pub const NAMES: [&str; 4] = ["mixed", "churn", "groups", "counters"];
+
+/// The workload of a name, for so many sessions.
+pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
+    Some(match name {
+        "mixed" => Box::new(mixed::Mixed::default()),
+        "churn" => Box::new(churn::Churn::new(sessions)),
+        "groups" => Box::new(groups::Groups),
+        "counters" => Box::new(counters::Counters),
+        _ => return None,
+    })
+}
+
+/// Adds the root of the tree and the counters of all sessions.
+pub fn base(sessions: usize, to: &mut Bundle) {
+    to.add(SUFFIX, &[("objectClass", "domain"), ("dc", "x")], Sent::Other);
+    for session in 0..sessions {
+        let name = format!("s{session}");
+        let attributes = [("objectClass", "device"), ("cn", &name), ("description", "0")];
+        to.add(&counter_dn(session), &attributes, Sent::Other);
+    }
+}

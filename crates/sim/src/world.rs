@@ -1,0 +1,240 @@
+//! A simulated world: clients, lives of a server and the disk between them, everything decided by one seed.
+
+mod ends;
+mod lives;
+
+use crate::clients::Clients;
+use crate::clock::SimClock;
+use crate::disk::{Faults, SimDisk};
+use crate::node::{Node, recover};
+use crate::oracle::Oracle;
+use crate::plan::Plan;
+use crate::properties::{PROPERTIES, Situation, flipped_bits};
+use crate::random::Random;
+use crate::trace::Trace;
+use crate::view::View;
+use crate::workloads::{self, Workload};
+use server::data::DataError;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use wal::Mode;
+
+/// The data directory.
+const DIR: &str = "data";
+/// Clients of a world.
+const SESSIONS: usize = 3;
+
+/// What a world is made of, besides its seed.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Name of the workload.
+    pub workload: String,
+    /// What goes wrong.
+    pub plan: Plan,
+    /// What happens is told on standard output.
+    pub is_shown: bool,
+}
+
+/// Something does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which property.
+    pub property: &'static str,
+    /// In words, what is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.property, self.what)
+    }
+}
+
+/// What happened in a world, to see that it was what the simulation is for.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Records that were carried out.
+    pub records: u64,
+    /// Records that were seen and gone after a start, in a mode that allows it.
+    pub lost: u64,
+    /// Torn tails.
+    pub cuts: u64,
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Lives that a failure of the log ended.
+    pub failed: u64,
+    /// Lives that ended well.
+    pub clean: u64,
+    /// Updates that were not tried.
+    pub refused: u64,
+    /// Starts that flipped bits have stopped.
+    pub stopped: u64,
+}
+
+impl Tally {
+    /// Adds what happened in another world.
+    pub fn add(&mut self, other: &Tally) {
+        self.records += other.records;
+        self.lost += other.lost;
+        self.cuts += other.cuts;
+        self.snapshots += other.snapshots;
+        self.failed += other.failed;
+        self.clean += other.clean;
+        self.refused += other.refused;
+        self.stopped += other.stopped;
+    }
+
+    /// Names and numbers.
+    pub fn rows(&self) -> [(&'static str, u64); 8] {
+        [
+            ("records", self.records),
+            ("lost as allowed", self.lost),
+            ("torn tails cut", self.cuts),
+            ("snapshots", self.snapshots),
+            ("failed logs", self.failed),
+            ("clean ends", self.clean),
+            ("updates refused", self.refused),
+            ("flipped bits that stopped a start", self.stopped),
+        ]
+    }
+}
+
+/// A simulated world.
+pub struct World {
+    plan: Plan,
+    random: Random,
+    disk: SimDisk,
+    clock: SimClock,
+    log: wal::Settings,
+    workload: Box<dyn Workload>,
+    clients: Clients,
+    oracle: Oracle,
+    trace: Trace,
+    /// The last record that was read or answered.
+    applied: u64,
+    /// The last record that must be there at the next start: as the mode promises, after the end that there was.
+    promised: u64,
+    tally: Tally,
+}
+
+impl World {
+    /// The world of a seed.
+    ///
+    /// # Errors
+    /// When there is no such workload.
+    pub fn new(seed: u64, setting: &Setting) -> Result<World, String> {
+        let mut random = Random::new(seed);
+        let log = wal::Settings {
+            mode: setting.plan.mode(&mut random),
+            file_bytes: 16384 << random.below(3),
+            waiting_bytes_max: 8192,
+            ready_files: 1 + random.below(2) as usize,
+            spare_files_max: random.below(3) as usize,
+        };
+        let workload = workloads::named(&setting.workload, SESSIONS)
+            .ok_or_else(|| format!("there is no workload `{}`", setting.workload))?;
+        let disk = SimDisk::new(random.number());
+        let mut trace = Trace::new(setting.is_shown);
+        trace.note(format_args!("seed {seed}, workload {}, {log:?}", setting.workload));
+        Ok(World {
+            plan: setting.plan.clone(),
+            random,
+            disk,
+            clock: SimClock::default(),
+            log,
+            workload,
+            clients: Clients::new(SESSIONS),
+            oracle: Oracle::default(),
+            trace,
+            applied: 0,
+            promised: 0,
+            tally: Tally::default(),
+        })
+    }
+
+    /// All lives, and a last start. Returns the hash of everything that happened, and what that was.
+    ///
+    /// # Errors
+    /// The first property that does not hold.
+    pub fn run(mut self) -> Result<(u64, Tally), Violation> {
+        for _ in 0..self.plan.lives {
+            if let Some(node) = self.start()? {
+                self.live(node)?;
+            }
+        }
+        self.start()?;
+        self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
+        self.trace.mix(self.disk.trace());
+        Ok((self.trace.hash(), self.tally))
+    }
+
+    /// A start that is cut short, by the power or a kill, if it takes that long. What it has made of the disk, the next one
+    /// finds.
+    fn start_in_vain(&mut self) -> Result<(), Violation> {
+        let power_at = Some(self.disk.operations() + 1 + self.random.below(30));
+        self.disk.set_faults(Faults { power_at, ..Faults::default() });
+        let recovered = recover(Arc::new(self.disk.clone()), Path::new(DIR), self.log, self.random.number());
+        let is_off = self.disk.is_off();
+        self.trace.note(format_args!("  a start in vain, cut short: {is_off}"));
+        // What a kill has left unsynced in another mode may go with the power.
+        match self.log.mode {
+            Mode::Always => self.disk.lose_power_keeping(self.plan.sectors_kept()),
+            _ => self.disk.kill(),
+        }
+        match recovered.map(drop) {
+            Err(error) if !is_off => Err(refused(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.
+    fn start(&mut self) -> Result<Option<Node>, Violation> {
+        if self.random.chance(self.plan.starts.in_vain) {
+            self.start_in_vain()?;
+        }
+        let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
+        self.oracle.follow(&self.disk, dir, u64::MAX).map_err(unreadable)?;
+        self.tally.lost += self.oracle.forget_seen();
+        if self.random.chance(self.plan.starts.flipped_bit) {
+            let trials = flipped_bits(&self.disk, dir, self.log, &self.oracle, &mut self.random);
+            let property = "a flipped bit stops the start";
+            self.tally.stopped += trials.map_err(|what| Violation { property, what })?;
+        }
+        let disk = Arc::new(self.disk.clone());
+        let started = Node::start(disk, dir, self.log, self.random.number(), SESSIONS, &self.clock);
+        let mut node = match started {
+            Ok(node) => node,
+            Err(DataError::Disk(_) | DataError::Log(wal::OpenError::Io(_))) => return Ok(None),
+            Err(DataError::Snapshot(wal::snapshot::SnapshotError::Io(_))) => return Ok(None),
+            Err(error) => return Err(refused(&error)),
+        };
+        self.tally.cuts += u64::from(node.recovered.cut.is_some());
+        self.look(&mut node)?;
+        Ok(Some(node))
+    }
+
+    /// Looks whether everything holds.
+    fn look(&mut self, node: &mut Node) -> Result<(), Violation> {
+        let end = self.oracle.at();
+        if end < self.applied && self.log.mode != Mode::Always {
+            self.clients.forget_after(end);
+        }
+        let seen = |what| Violation { property: "a client can read everything", what };
+        let view = View::of(node.read_all(&self.clock)).map_err(seen)?;
+        self.trace.note(format_args!("start: {end} records, {} entries", view.entries.len()));
+        let (clients, promised, model) = (&self.clients, self.promised, self.oracle.digest());
+        let situation = Situation { node, view: &view, clients, promised, end, model };
+        for (property, holds) in PROPERTIES {
+            holds(&situation).map_err(|what| Violation { property, what })?;
+        }
+        let sent = |what| Violation { property: "only what was sent is there", what };
+        self.workload.check(&view).map_err(sent)?;
+        (self.applied, self.promised) = (end, end);
+        Ok(())
+    }
+}
+
+fn refused(error: &DataError) -> Violation {
+    Violation { property: "a start without damage succeeds", what: error.to_string() }
+}

@@ -1,0 +1,146 @@
+//! What happens while the server lives.
+
+use super::{DIR, SESSIONS, Violation, World};
+use crate::node::{Node, digest};
+use crate::requests::Bundle;
+use crate::workloads;
+use std::path::Path;
+
+/// Nanoseconds of the clock between two steps, at most.
+const STEP_NS_MAX: u64 = 3_000_000;
+
+impl World {
+    /// One life, up to its end.
+    pub(super) fn live(&mut self, mut node: Node) -> Result<(), Violation> {
+        self.set_up(&mut node);
+        let faults = self.plan.faults(&mut self.random, self.disk.operations());
+        self.trace.note(format_args!("  {faults:?}"));
+        self.disk.set_faults(faults);
+        for _ in 0..20 + self.random.below(100) {
+            let session = self.random.below(SESSIONS as u64) as usize;
+            match self.random.below(10) {
+                0..=3 if !node.waits(session) => self.send(&mut node, session)?,
+                4..=7 => {
+                    let goes_on = self.step(&mut node)?;
+                    if !goes_on {
+                        self.tally.failed += 1;
+                        return self.end(node);
+                    }
+                }
+                8 => _ = node.prepare_file(),
+                9 if self.random.below(3) == 0 => self.snapshot(&mut node)?,
+                _ => {}
+            }
+        }
+        self.end_as_planned(node)
+    }
+
+    /// Adds what must be there before anything else is done; most of it is there after the first life.
+    fn set_up(&mut self, node: &mut Node) {
+        let mut bundle = Bundle::default();
+        workloads::base(SESSIONS, &mut bundle);
+        self.workload.setup(&mut bundle);
+        self.oracle.on_sent(&bundle.updates);
+        node.send(0, &bundle.bytes, &self.clock);
+        // The answers tell nothing that clients rely on.
+        let _ = node.step(&self.clock);
+        node.answers(0);
+        self.note_applied(node);
+    }
+
+    /// A session sends what comes next, and reads a counter.
+    pub(super) fn send(&mut self, node: &mut Node, session: usize) -> Result<(), Violation> {
+        let mut bundle = Bundle::default();
+        self.workload.start(session, &mut self.random, &mut bundle);
+        self.clients.count(session, &mut bundle);
+        bundle.read_counter(self.random.below(SESSIONS as u64) as usize);
+        self.trace.note(format_args!("  session {session} sends {:?}", bundle.sent));
+        self.clients.on_sent(session, &bundle);
+        self.oracle.on_sent(&bundle.updates);
+        node.send(session, &bundle.bytes, &self.clock);
+        self.take_answers(node, session)
+    }
+
+    /// The committer's turn; then what sessions can read, and the answers they get. False when the log failed.
+    pub(super) fn step(&mut self, node: &mut Node) -> Result<bool, Violation> {
+        self.pass_time();
+        let before_ns = self.disk.elapsed_ns();
+        let stepped = node.step(&self.clock);
+        self.clock.pass_ns(self.disk.elapsed_ns() - before_ns);
+        match &stepped {
+            Ok(step) => self.trace.note(format_args!("  the committer steps: {step:?}")),
+            Err(failed) => self.trace.note(format_args!("  the committer fails: {failed}")),
+        }
+        self.note_applied(node);
+        for session in 0..SESSIONS {
+            self.take_answers(node, session)?;
+        }
+        if stepped.is_err() && !self.disk.is_off() {
+            self.read_only(node)?;
+        }
+        Ok(stepped.is_ok())
+    }
+
+    /// After the log failed searches are still answered, and nothing they show may be taken back.
+    fn read_only(&mut self, node: &mut Node) -> Result<(), Violation> {
+        for session in 0..SESSIONS {
+            let mut bundle = Bundle::default();
+            (0..SESSIONS).for_each(|of| bundle.read_counter(of));
+            self.clients.on_sent(session, &bundle);
+            node.send(session, &bundle.bytes, &self.clock);
+            self.take_answers(node, session)?;
+        }
+        Ok(())
+    }
+
+    fn pass_time(&mut self) {
+        self.clock.pass_ns(self.random.below(STEP_NS_MAX));
+        if self.random.chance(self.plan.clock.set) {
+            let forward_ms = self.random.below(20_000) as i64 - 10_000;
+            self.trace.note(format_args!("  the wall clock is set by {forward_ms} ms"));
+            self.clock.set_wall(forward_ms);
+        }
+    }
+
+    fn note_applied(&mut self, node: &Node) {
+        let applied = node.applied();
+        if applied > self.applied {
+            self.tally.records += applied - self.applied;
+            self.oracle.on_seen(applied, digest(&node.recovered.dsa));
+            self.applied = applied;
+        }
+    }
+
+    fn take_answers(&mut self, node: &mut Node, session: usize) -> Result<(), Violation> {
+        let answers = node.answers(session);
+        if !answers.is_empty() {
+            self.trace.note(format_args!("  session {session} gets {answers:?}"));
+        }
+        let property = "reads of a session never go back";
+        let read = self.clients.on_answers(session, &answers, self.applied);
+        read.map_err(|what| Violation { property, what })
+    }
+
+    /// A snapshot, during which the committer goes on.
+    fn snapshot(&mut self, node: &mut Node) -> Result<(), Violation> {
+        let Ok(taken) = node.recovered.committer.checkpoint() else { return Ok(()) };
+        let (checkpoint, index) = taken.expect("there are few readers");
+        if self.disk.is_off() {
+            return Ok(());
+        }
+        // Before its records may go.
+        let followed = self.oracle.follow(&self.disk, Path::new(DIR), index.0);
+        if self.disk.is_off() {
+            return Ok(());
+        }
+        followed.map_err(|what| Violation { property: "the log can be read", what })?;
+        self.step(node)?;
+        let written = node.recovered.snapshots.write(&checkpoint, index);
+        self.trace.note(format_args!("  a snapshot up to record {index}: {written:?}"));
+        if written.is_ok() {
+            self.tally.snapshots += 1;
+            let _ = node.recovered.committer.log().release(index);
+        }
+        Ok(())
+    }
+}
