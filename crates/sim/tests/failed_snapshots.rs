@@ -105,7 +105,7 @@ fn fail_twice(fail: u64, power: u64) -> bool {
 /// what it is, whatever becomes of the next attempt.
 #[test]
 fn a_failed_snapshot_does_not_spoil_the_last() {
-    let tried = (1..).take_while(|fail| (1..=20).fold(true, |all, power| fail_twice(*fail, power) && all));
+    let tried = (1..).take_while(|fail| (1..=20).all(|power| fail_twice(*fail, power)));
     assert!(tried.count() > 10);
 }
 
