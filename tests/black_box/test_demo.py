@@ -57,7 +57,7 @@ def test_the_demo_and_the_commands_it_prints(demo):
 
 def serve(demo, stderr):
     """A server that imports the demo directory; ended once it is ready."""
-    command = [PANDO, "serve", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", demo / "demo.ldif"]
+    command = [PANDO, "serve", "--memory", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", demo / "demo.ldif"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
     assert process.stdout.readline().startswith("ready ldap://")
     process.send_signal(signal.SIGTERM)
@@ -79,7 +79,7 @@ def test_no_bar_where_nobody_looks(demo, tmp_path):
 
 def test_a_bar_on_a_terminal(demo):
     ours, theirs = pty.openpty()
-    command = [PANDO, "serve", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", demo / "demo.ldif"]
+    command = [PANDO, "serve", "--memory", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", demo / "demo.ldif"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True)
     os.close(theirs)
     shown = []

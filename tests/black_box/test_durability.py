@@ -99,6 +99,22 @@ def test_a_restart_keeps_everything(keep, end):
     assert len(everything(server)) == len(before) + 1
 
 
+def test_the_data_directory_that_is_not_named(tmp_path):
+    """It is in the working folder, and said so. Only --memory does without."""
+    command = [PANDO, "serve", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    for more, names in (["--memory"], ["log"]), ([], ["log", "pando-data"]), (["--memory"], ["log", "pando-data"]):
+        with open(tmp_path / "log", "w") as log:
+            process = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=log, cwd=tmp_path)
+        assert process.stdout.readline().startswith(b"ready ")
+        assert sorted(os.listdir(tmp_path)) == names
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        process.stdout.close()
+        said = f"the directory is kept in {tmp_path / 'pando-data'};" in (tmp_path / "log").read_text()
+        assert said == (not more)
+    assert "all as it should be" in run(PANDO, "check", "--data", tmp_path / "pando-data").out
+
+
 def test_an_import_fills_only_an_empty_directory(keep, tmp_path):
     server = keep(ldif="people.ldif")
     before = everything(server)

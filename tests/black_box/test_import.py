@@ -44,7 +44,7 @@ def test_values_from_files(server, tmp_path):
 def test_changes_are_no_entries(tmp_path, change):
     file = tmp_path / "data.ldif"
     file.write_text(BASE + f"dn: {SUFFIX}\nchangetype: {change}\n")
-    tool = run(PANDO, "serve", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", file, code=1)
+    tool = run(PANDO, "serve", "--memory", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", file, code=1)
     assert f"{file}:" in tool.err and tool.out == "", tool
 
 
@@ -53,7 +53,7 @@ def test_several_faults_are_listed(tmp_path):
     file.write_text(BASE + "".join(
         f"dn: uid=p{number},{SUFFIX}\nobjectClass: inetOrgPerson\nuid: p{number}\ncn: x\n\n" for number in range(5)
     ))
-    tool = run(PANDO, "serve", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", file, code=1)
+    tool = run(PANDO, "serve", "--memory", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--import", file, code=1)
     assert f"{file}:5:" in tool.err and "sn" in tool.err, tool
 
 

@@ -86,6 +86,7 @@ listen = ["ldap://127.0.0.1:0", "ldap://127.0.0.1:0"]
 root-dn = "{ADMIN}"
 root-password-file = "root.password"
 import = "data.ldif"
+memory = true
 memory-max = "1GiB"
 [limits]
 size = 5
@@ -110,7 +111,7 @@ size = 5
 
 def serve(*arguments, code):
     """A server that will not start."""
-    return run(PANDO, "serve", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", *arguments, code=code)
+    return run(PANDO, "serve", "--memory", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", *arguments, code=code)
 
 
 @pytest.mark.parametrize("text, line, says", [
@@ -148,7 +149,7 @@ def test_import_with_crlf_folds_and_operational_attributes(server, tmp_path):
 
 
 def test_address_in_use(fresh):
-    tool = run(PANDO, "serve", "--suffix", SUFFIX, "--listen", f"ldap://127.0.0.1:{fresh.port}", code=1)
+    tool = run(PANDO, "serve", "--memory", "--suffix", SUFFIX, "--listen", f"ldap://127.0.0.1:{fresh.port}", code=1)
     assert str(fresh.port) in tool.err and "in use" in tool.err.lower() and tool.out == ""
 
 

@@ -24,8 +24,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
 /// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
-/// look into a data directory, `pando import` and `pando export` fill it from LDIF and
-/// write it as such.
+/// look into a data directory, `pando import` fills one from LDIF, `pando export` writes one as such.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -36,7 +35,8 @@ struct Cli {
 const AFTER: &str = "\
 A FIRST DIRECTORY:
   pando gen --template slamd --count 1000 --suffix dc=example,dc=com --format ldif -o demo.ldif
-  pando serve --suffix dc=example,dc=com --listen ldap://127.0.0.1:3389 --anonymous read --import demo.ldif
+  pando import --data demo.pando --suffix dc=example,dc=com demo.ldif
+  pando serve --data demo.pando --suffix dc=example,dc=com --listen ldap://127.0.0.1:3389 --anonymous read
   ldapsearch -x -H ldap://127.0.0.1:3389 -b dc=example,dc=com '(uid=user.7)'
 
 `pando SUBCOMMAND --help` is the manual page of a subcommand.";

@@ -18,8 +18,9 @@ use std::process::ExitCode;
 /// `ready ldap://HOST:PORT` on standard output for each address once requests to it are answered. Everything else that it
 /// has to say goes to standard error.
 ///
-/// The directory is served from memory. With --data every change is written to a log first and is there again after the
-/// next start, whatever ends the server; without it what was written is gone when the server ends.
+/// The directory is served from memory. Every change is written to a log in the data directory first and is there again after
+/// the next start, whatever ends the server. With --memory there is no such directory, and what was written is gone when
+/// the server ends.
 #[derive(ClapArgs, Default)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -27,11 +28,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Keep the directory in memory only: what was written is gone when the server ends. The default without --data
+    /// Keep the directory in memory only: what was written is gone when the server ends
     #[arg(long)]
     memory: bool,
 
-    /// Make what is written last, in this directory; it is made if it is not there
+    /// Make what is written last, in this directory; it is made if it is not there [default: pando-data]
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
 
@@ -92,7 +93,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES")]
     memory_max: Option<String>,
 
-    /// An LDIF file to load before the first client is served; with --data only into an empty directory
+    /// An LDIF file to load before the first client is served; not into a data directory that was used before
     #[arg(long, value_name = "FILE.ldif")]
     import: Option<String>,
 
@@ -103,8 +104,8 @@ pub(crate) struct Args {
 
 const AFTER: &str = "\
 EXAMPLES:
-  An empty directory to try things in:
-    pando serve --suffix dc=example,dc=com --listen ldap://127.0.0.1:3389 \\
+  An empty directory to try things in, gone afterwards:
+    pando serve --memory --suffix dc=example,dc=com --listen ldap://127.0.0.1:3389 \\
         --root-dn cn=admin,dc=example,dc=com --root-password-file root.password
 
   A directory that lasts, filled once; later starts are without --import:
@@ -112,7 +113,7 @@ EXAMPLES:
         --root-dn cn=admin,dc=example,dc=com --root-password-file root.password
 
   A directory from a file, with indexes, for reading by anyone:
-    pando serve --suffix dc=example,dc=com --import people.ldif --index uid:eq --index cn:eq,sub --anonymous read
+    pando serve --memory --suffix dc=example,dc=com --import people.ldif --index uid:eq --index cn:eq,sub --anonymous read
 
   Settings in a file, the port chosen by the system:
     pando serve --config pando.toml --listen ldap://127.0.0.1:0
@@ -205,6 +206,14 @@ pub(crate) fn run(args: Args) -> ExitCode {
         }
     };
     log_to_stderr();
+    let mut config = config;
+    if config.settle_storage() {
+        let dir = config.data.iter().flat_map(std::path::absolute).next().unwrap_or_default();
+        eprintln!(
+            "pando serve: the directory is kept in {}; --data DIR keeps it elsewhere, --memory nowhere",
+            dir.display()
+        );
+    }
     match serve(&config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(End { code, faults }) => {

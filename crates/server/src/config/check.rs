@@ -29,10 +29,8 @@ impl Config {
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.missing();
         let mut problem = |key, message: String| problems.push(Problem::at(key, message));
-        match (self.memory, &self.data) {
-            (Some(true), Some(_)) => problem("memory", "`data` is given too: one of them is too many".into()),
-            (Some(false), None) => problem("memory", "without `data` there is no other place".into()),
-            _ => {}
+        if self.memory == Some(true) && self.data.is_some() {
+            problem("memory", "`data` is given too: one of them is too many".into());
         }
         for (at, suffix) in self.suffixes.iter().enumerate() {
             if let Some(other) = self.suffixes[..at].iter().find(|other| overlap(other, suffix)) {

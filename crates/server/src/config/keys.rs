@@ -42,7 +42,7 @@ pub const KEYS: &[Key] = &[
         name: "memory",
         form: "on|off",
         many: false,
-        default: "on, unless `data` is given",
+        default: "off",
         text: "Keep the directory in memory only: what was written is gone when the server ends.",
         set: |c, v| put(&mut c.memory, one(v, switch).map(Some)),
     },
@@ -50,7 +50,7 @@ pub const KEYS: &[Key] = &[
         name: "data",
         form: "DIR",
         many: false,
-        default: "none",
+        default: "`pando-data` in the folder where the server is started, unless `memory` is on",
         text: "A directory on disk that makes what is written last. It is made if it is not there; one process uses it at \
                a time. Served from memory all the same.",
         set: |c, v| put(&mut c.data, one(v, path).map(Some)),

@@ -15,6 +15,9 @@ pub use value::{Anonymous, Index, Listen, OnLogFailure};
 use crate::Options;
 use std::path::{Path, PathBuf};
 
+/// The data directory where none is named: in the working folder.
+pub const DEFAULT_DATA: &str = "pando-data";
+
 /// Everything that can be configured. `Default` is what an empty file means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -92,6 +95,15 @@ impl Config {
     pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), Vec<String>> {
         let key = keys::find(name).ok_or_else(|| vec![keys::unknown(name)])?;
         key.set(self, values).map_err(|bad| bad.into_iter().map(|(_, reason)| reason).collect())
+    }
+
+    /// Names [`DEFAULT_DATA`] as the data directory if neither a directory nor memory was asked for; true if it does.
+    pub fn settle_storage(&mut self) -> bool {
+        let is_open = self.data.is_none() && self.memory != Some(true);
+        if is_open {
+            self.data = Some(PathBuf::from(DEFAULT_DATA));
+        }
+        is_open
     }
 
     /// Takes relative names of files as relative to `folder`.
