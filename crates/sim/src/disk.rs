@@ -6,8 +6,9 @@
 
 mod file;
 mod files;
-pub(crate) mod image;
-pub(crate) mod names;
+mod image;
+mod names;
+mod rebuild;
 mod world;
 
 use env::entropy::{Entropy as _, SeededEntropy};

@@ -66,7 +66,8 @@ pub fn digest(dsa: &Arc<Dsa>) -> u128 {
     Reader::register(dsa.shard()).expect("there are few readers").pin().read_point().digest()
 }
 
-/// Takes the data directory `dir`, which is made if it is not there, and recovers what is in it.
+/// Takes the data directory `dir`, which is made if it is not there, and recovers what is in it. Threads make a snapshot
+/// after `snapshot_after` bytes of log.
 ///
 /// # Errors
 /// As [`Data::recover`].
@@ -74,12 +75,13 @@ pub fn recover(
     disk: Arc<dyn Disk>,
     dir: &Path,
     log: wal::Settings,
+    snapshot_after: Option<u64>,
     seed: u64,
 ) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
     let config = config(data.found(&founding())?);
     let mut entropy = SeededEntropy::new(seed);
-    let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after: None };
+    let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after };
     let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
     let recovered = data.recover(wanted, &mut |_| ())?;
     Ok((data, recovered))
@@ -116,7 +118,7 @@ impl Node {
         sessions: usize,
         clock: &dyn Clock,
     ) -> Result<Node, DataError> {
-        let (data, recovered) = recover(disk, dir, log, seed)?;
+        let (data, recovered) = recover(disk, dir, log, None, seed)?;
         let mut worker = Worker::new(&recovered.dsa).expect("there are few readers");
         let connect = |_| Connection {
             session: Session::new(&mut worker),

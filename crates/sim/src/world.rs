@@ -174,7 +174,8 @@ impl World {
     fn start_in_vain(&mut self) -> Result<(), Violation> {
         let power_at = Some(self.disk.operations() + 1 + self.random.below(30));
         self.disk.set_faults(Faults { power_at, ..Faults::default() });
-        let recovered = recover(Arc::new(self.disk.clone()), Path::new(DIR), self.log, self.random.number());
+        let recovered =
+            recover(Arc::new(self.disk.clone()), Path::new(DIR), self.log, None, self.random.number());
         let is_off = self.disk.is_off();
         self.trace.note(format_args!("  a start in vain, cut short: {is_off}"));
         // What a kill has left unsynced in another mode may go with the power.

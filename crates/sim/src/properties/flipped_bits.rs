@@ -37,7 +37,7 @@ pub fn check(
         let (offset, bit) = (random.below(bytes), random.below(8) as u8);
         let copy = disk.copy();
         assert!(copy.flip_bit(path, offset, bit), "the file has that byte");
-        let Ok((_data, recovered)) = recover(Arc::new(copy), dir, log, random.number()) else {
+        let Ok((_data, recovered)) = recover(Arc::new(copy), dir, log, None, random.number()) else {
             refused += 1;
             continue;
         };

@@ -1,0 +1,31 @@
+//! What `power_loss.rs` finds when the server answers before it has synced. In a process of its own: every thread of it
+//! has the fault.
+
+use env::disk::RealDisk;
+use env::planted::{self, Fault};
+use sim::power_loss::cut;
+use sim::recorder::Recorder;
+use sim::threads;
+use std::sync::Arc;
+
+const CUTS: u64 = 100;
+
+#[test]
+fn an_answer_before_the_sync_is_found() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let data = dir.path().join("data");
+    let recorder = Recorder::new(Arc::new(RealDisk));
+    planted::plant_everywhere(Some(Fault::AnsweredBeforeSync));
+    threads::run(&recorder, &data).expect("nothing fails");
+    // The start after it has no fault.
+    planted::plant_everywhere(None);
+    let events = recorder.events();
+    let found = (0..CUTS).find_map(|seed| {
+        let scratch = dir.path().join(format!("cut-{seed}"));
+        let outcome = cut(&events, &data, &scratch, seed);
+        std::fs::remove_dir_all(&scratch).expect("it is ours");
+        outcome.err()
+    });
+    println!("{found:?}");
+    assert!(found.is_some_and(|what| what.contains("told")), "it was not found");
+}
