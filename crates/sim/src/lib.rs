@@ -5,6 +5,7 @@ pub mod answers;
 pub mod clients;
 pub mod clock;
 pub mod disk;
+pub mod faulty;
 pub mod node;
 pub mod oracle;
 pub mod plan;
