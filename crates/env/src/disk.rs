@@ -32,7 +32,26 @@ pub trait Disk: Send + Sync + Debug {
     /// Names of the files in `dir`, not of folders, sorted.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
-    /// Gives a file another name in the same folder; what had that name is gone. Atomic: a crash leaves one or the other.
+    /// Names of the folders in `dir`, sorted.
+    ///
+    /// # Errors
+    /// `Unsupported` from a disk that keeps files only; so with the two below.
+    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>> {
+        Err(fault(io::ErrorKind::Unsupported.into(), dir, "list the folders", None))
+    }
+
+    /// Gives the bytes of a file one more name, if the file system can: they must not be changed under either then.
+    fn link(&self, from: &Path, _to: &Path) -> io::Result<()> {
+        Err(fault(io::ErrorKind::Unsupported.into(), from, "link", None))
+    }
+
+    /// Removes a folder that is empty.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        Err(fault(io::ErrorKind::Unsupported.into(), dir, "remove the folder", None))
+    }
+
+    /// Gives a file, or a folder with all that is in it, another name in the same folder; a file or an empty folder that
+    /// had that name is gone. Atomic: a crash leaves one or the other.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.

@@ -71,7 +71,7 @@ pub fn write_generalized_time(unix_ms: u64, out: &mut Vec<u8>) {
 }
 
 /// Year, month, day, hour, minute, second of a Unix time (proleptic Gregorian calendar, UTC).
-fn civil(unix_ms: u64) -> (u64, u64, u64, u64, u64, u64) {
+pub(crate) fn civil(unix_ms: u64) -> (u64, u64, u64, u64, u64, u64) {
     let seconds = unix_ms / 1000;
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Years begin in March here, so that the leap day is the last of its year.

@@ -12,6 +12,7 @@ pub mod oid;
 pub mod result_code;
 pub mod scope;
 pub mod short;
+pub mod timestamp;
 
 pub use attribute::Description;
 pub use csn::Csn;
@@ -20,3 +21,4 @@ pub use filter::Filter;
 pub use ids::{ClassId, EntryId, OptionsId, TypeId};
 pub use result_code::ResultCode;
 pub use scope::{DerefAliases, Scope};
+pub use timestamp::{parse_timestamp, timestamp};

@@ -44,7 +44,19 @@ impl LogFile {
     /// # Errors
     /// The inner one says in words what is wrong with its bytes.
     pub(crate) fn open(disk: &dyn Disk, dir: &Path, number: u32) -> io::Result<Result<LogFile, String>> {
-        let file = disk.open(&path(dir, number, Role::Log))?;
+        let opened = LogFile::open_as(disk, &path(dir, number, Role::Log))?;
+        Ok(opened.and_then(|file| match file.number() {
+            own if own == number => Ok(file),
+            other => Err(format!("its header says that it is file {other}")),
+        }))
+    }
+
+    /// Opens a log file, whatever it is called.
+    ///
+    /// # Errors
+    /// As [`LogFile::open`].
+    pub(crate) fn open_as(disk: &dyn Disk, path: &Path) -> io::Result<Result<LogFile, String>> {
+        let file = disk.open(path)?;
         let len = file.len()?;
         if len < FILE_HEADER_BYTES as u64 {
             return Ok(Err(format!("it has only {len} bytes")));
@@ -52,9 +64,6 @@ impl LogFile {
         let mut bytes = [0; FILE_HEADER_USED];
         file.read_at(&mut bytes, 0)?;
         Ok(FileHeader::decode(&bytes).and_then(|header| {
-            if header.number != number {
-                return Err(format!("its header says that it is file {}", header.number));
-            }
             if u64::from(header.bytes) > len || (header.bytes as usize) < FILE_HEADER_BYTES {
                 return Err(format!("it should have {} bytes and has {len}", header.bytes));
             }

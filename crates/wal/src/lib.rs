@@ -5,6 +5,8 @@
 //! simulator can take every step itself. Formats: `docs/formats/log.md`.
 //! [`snapshot`] keeps the files that make old parts of the log superfluous.
 
+mod chain;
+mod copy;
 mod error;
 mod files;
 mod format;
@@ -18,6 +20,8 @@ mod state;
 mod syncer;
 mod writer;
 
+pub use chain::{ChainEnd, Flow, Later, Taker, read_chain};
+pub use copy::{Copied, archive_file, copy_log};
 pub use error::{Damage, OpenError, Poisoned, Refused};
 pub use files::{Preparation, Prepared};
 pub use format::{FILE_HEADER_BYTES, Kind};

@@ -9,7 +9,7 @@ use crate::state::{Health, State};
 use env::disk::Disk;
 use env::entropy::Entropy as _;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -183,6 +183,19 @@ impl Log {
     /// # Errors
     /// What the disk says. Files that were not freed are freed by the next release, or after the next start.
     pub fn release(&self, up_to: Index) -> io::Result<usize> {
+        self.release_after(up_to, &mut |_| Ok(()))
+    }
+
+    /// As [`Log::release`]; each file is first shown to `before`, which keeps what it wants of it. An error of that ends
+    /// the release, and the file stays.
+    ///
+    /// # Errors
+    /// What the disk says, or `before`.
+    pub fn release_after(
+        &self,
+        up_to: Index,
+        before: &mut dyn FnMut(&Path) -> io::Result<()>,
+    ) -> io::Result<usize> {
         let mut freed = 0;
         loop {
             let (file, keep) = {
@@ -192,6 +205,7 @@ impl Log {
                 (file, fits && state.spares.len() < self.settings.spare_files_max)
             };
             let old = path(&self.dir, file.number, Role::Log);
+            before(&old)?;
             if keep {
                 self.disk.rename(&old, &path(&self.dir, file.number, Role::Spare))?;
             } else {

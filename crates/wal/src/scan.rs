@@ -75,6 +75,13 @@ impl Folder {
         Ok(Folder { dir: dir.to_owned(), files, stray: logs, spares, new })
     }
 
+    /// One file by itself, which may be called anything.
+    pub(crate) fn of_one(file: LogFile) -> Result<Folder, OpenError> {
+        let first = Window::new().header(&file, file.begin())?.map(|(header, _)| header);
+        let files = vec![(Arc::new(file), first)];
+        Ok(Folder { dir: PathBuf::new(), files, stray: Vec::new(), spares: Vec::new(), new: Vec::new() })
+    }
+
     /// Where to begin, in the order of `files`, so that what comes after record `from` is found: the file with `from`
     /// itself, so that the chain to the block after it is known. Else, when that was released, the file that goes on with
     /// the next record; or the first file, if nothing is known of it: its first block may not have reached the disk.
@@ -203,9 +210,9 @@ impl Scan<'_> {
     }
 
     fn damage(&self, what: &str) -> OpenError {
-        let place = self.end.place;
-        let path = path(&self.folder.dir, place.file, Role::Log);
-        OpenError::Damaged(Damage { path, offset: u64::from(place.offset), what: what.to_owned() })
+        let path = self.folder.files[self.end.file].0.file.path().to_owned();
+        let offset = u64::from(self.end.place.offset);
+        OpenError::Damaged(Damage { path, offset, what: what.to_owned() })
     }
 }
 
@@ -221,7 +228,7 @@ impl End {
 }
 
 /// A piece of a file in memory.
-struct Window {
+pub(crate) struct Window {
     bytes: Vec<u8>,
     /// Whose bytes, and from where.
     place: Place,
@@ -230,12 +237,12 @@ struct Window {
 }
 
 impl Window {
-    fn new() -> Window {
+    pub(crate) fn new() -> Window {
         Window { bytes: Vec::new(), place: Place::default(), trusts: false }
     }
 
     /// The header at `place` and its checksum.
-    fn header(&mut self, file: &LogFile, place: Place) -> io::Result<Option<(BlockHeader, u32)>> {
+    pub(crate) fn header(&mut self, file: &LogFile, place: Place) -> io::Result<Option<(BlockHeader, u32)>> {
         if place.offset as usize + BLOCK_HEADER_BYTES > file.header.bytes as usize {
             return Ok(None);
         }
@@ -245,7 +252,7 @@ impl Window {
     }
 
     /// The records of the block with this header, if their checksum is right.
-    fn body(&mut self, file: &LogFile, header: &BlockHeader) -> io::Result<Option<&[u8]>> {
+    pub(crate) fn body(&mut self, file: &LogFile, header: &BlockHeader) -> io::Result<Option<&[u8]>> {
         let whole = BLOCK_HEADER_BYTES + header.body_bytes as usize;
         let trusts = self.trusts || planted::is(Fault::BlockChecksumSkipped);
         let body = &self.read(file, header.place, whole)?[BLOCK_HEADER_BYTES..];

@@ -92,6 +92,21 @@ impl Snapshots {
         Ok(snapshots)
     }
 
+    /// Reads the manifest of a folder that somebody else may write, and opens its files: they stay what they are, and
+    /// readable, whatever happens to their names. `None` without a manifest.
+    ///
+    /// # Errors
+    /// As [`Snapshots::open`]; `Io` of kind `NotFound` when a snapshot was replaced meanwhile: try again.
+    pub fn hold(disk: &dyn Disk, dir: &Path) -> Result<Option<Held>, SnapshotError> {
+        if !disk.list(dir)?.iter().any(|name| name == MANIFEST) {
+            return Ok(None);
+        }
+        let manifest = read_manifest(disk, dir)?;
+        let open = |record| SnapshotFile::open(disk, dir, record);
+        let files = manifest.files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Held { manifest, files }))
+    }
+
     fn check_length(&self, record: &FileRecord) -> Result<(), SnapshotError> {
         let path = self.dir.join(record.id.name());
         let len = match self.disk.open(&path) {
@@ -128,17 +143,8 @@ impl Snapshots {
     /// # Errors
     /// The first damage.
     pub fn verify(&self) -> Result<(), SnapshotError> {
-        let mut bytes = vec![0; PIECE_BYTES];
-        for record in self.latest.iter().flat_map(|manifest| &manifest.files) {
-            let file = self.file(record)?;
-            let mut at = 0;
-            while at < record.bytes {
-                let len = (record.bytes - at).min(PIECE_BYTES as u64);
-                file.read(&mut bytes[..len as usize], at)?;
-                at += len;
-            }
-        }
-        Ok(())
+        let mut records = self.latest.iter().flat_map(|manifest| &manifest.files);
+        records.try_for_each(|record| self.file(record)?.verify())
     }
 
     /// Begins the next snapshot.
@@ -202,6 +208,15 @@ impl Snapshots {
     }
 }
 
+/// A snapshot of which nothing can be taken away.
+#[derive(Debug)]
+pub struct Held {
+    /// What belongs to it.
+    pub manifest: Manifest,
+    /// Its files.
+    pub files: Vec<SnapshotFile>,
+}
+
 /// A snapshot that is being written. Dropped without [`Snapshots::commit`] it leaves files that nothing names.
 #[derive(Debug)]
 pub struct Draft {
@@ -225,6 +240,31 @@ impl Draft {
     /// What the disk says.
     pub fn create(&self, id: FileId) -> io::Result<FileWriter> {
         FileWriter::create(self.disk.clone(), &self.dir, id)
+    }
+
+    /// Copies a file of another snapshot, comparing its checksums, and adds it.
+    ///
+    /// # Errors
+    /// `Damaged` when the other one is, or what the disk says.
+    pub fn copy(&mut self, from: &SnapshotFile) -> Result<(), SnapshotError> {
+        let record = *from.record();
+        let mut to = self.create(record.id)?;
+        from.read_pieces(&mut |bytes| to.write(bytes).map_err(SnapshotError::from))?;
+        let written = to.finish()?;
+        assert_eq!(written, record, "what was read had the checksums that are written");
+        self.add(written);
+        Ok(())
+    }
+
+    /// Adds a file that another snapshot, in the folder `from`, has: its bytes get one more name, and are not to be
+    /// changed under either. False where the file system cannot do that.
+    pub fn link(&mut self, from: &Path, record: &FileRecord) -> bool {
+        let name = record.id.name();
+        let linked = self.disk.link(&from.join(&name), &self.dir.join(&name)).is_ok();
+        if linked {
+            self.add(*record);
+        }
+        linked
     }
 
     /// Adds a file that [`FileWriter::finish`] has made.

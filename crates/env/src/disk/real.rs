@@ -26,6 +26,22 @@ impl RealDisk {
     }
 }
 
+/// The names in a folder of what is of one kind. Names that are not UTF-8 are not ours.
+fn names(dir: &Path, is_of_kind: impl Fn(fs::FileType) -> bool) -> io::Result<Vec<String>> {
+    let read = || {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            if is_of_kind(entry.file_type()?) {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    };
+    read().map_err(|error| fault(error, dir, "list", None))
+}
+
 impl Disk for RealDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         RealDisk::file(path, true)
@@ -36,19 +52,19 @@ impl Disk for RealDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        let read = || {
-            let mut names = Vec::new();
-            for entry in fs::read_dir(dir)? {
-                let entry = entry?;
-                if entry.file_type()?.is_file() {
-                    // Names that are not UTF-8 are not ours.
-                    names.extend(entry.file_name().into_string());
-                }
-            }
-            names.sort_unstable();
-            Ok(names)
-        };
-        read().map_err(|error| fault(error, dir, "list", None))
+        names(dir, |kind| kind.is_file())
+    }
+
+    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>> {
+        names(dir, |kind| kind.is_dir())
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to).map_err(|error| fault(error, from, "link", None))
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir(dir).map_err(|error| fault(error, dir, "remove the folder", None))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -176,6 +192,27 @@ mod tests {
         RealDisk.remove(&inner.join("two")).unwrap();
         assert!(RealDisk.list(&inner).unwrap().is_empty());
         assert!(RealDisk.free_bytes(&inner).unwrap() > 0);
+    }
+
+    #[test]
+    fn folders_are_listed_renamed_and_removed_and_files_linked() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one"), dir.path().join("two"));
+        RealDisk.create_dir(&one).unwrap();
+        RealDisk.create(&one.join("a")).unwrap().write_at(b"x", 0).unwrap();
+        RealDisk.link(&one.join("a"), &one.join("b")).unwrap();
+        RealDisk.remove(&one.join("a")).unwrap();
+        RealDisk.create_dir(&two).unwrap();
+        RealDisk.rename(&one, &two).unwrap();
+        assert_eq!(RealDisk.list_dirs(dir.path()).unwrap(), ["two"]);
+        assert_eq!(
+            (RealDisk.list(&two).unwrap(), RealDisk.list(dir.path()).unwrap()),
+            (vec!["b".into()], vec![])
+        );
+        assert!(RealDisk.remove_dir(&two).is_err(), "it is not empty");
+        RealDisk.remove(&two.join("b")).unwrap();
+        RealDisk.remove_dir(&two).unwrap();
+        assert!(RealDisk.list_dirs(dir.path()).unwrap().is_empty());
     }
 
     #[test]

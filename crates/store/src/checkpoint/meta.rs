@@ -174,6 +174,11 @@ impl Meta {
         })
     }
 
+    /// That of the last change.
+    pub fn last_csn(&self) -> Csn {
+        self.last_csn
+    }
+
     /// What the shard was made with: with other settings than these (more suffixes, a schema check or none) commands
     /// of the log may have other outcomes. Indexes and memory may be others at any time.
     pub fn settings(&self, indexes: Vec<IndexSettings>, memory_bytes_max: u64) -> Settings {

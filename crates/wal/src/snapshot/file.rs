@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// Bytes of content under one checksum: what can be read and checked alone.
 pub const PIECE_BYTES: usize = 64 << 10;
+/// Bytes read at once: whole pieces.
+const TOGETHER_BYTES: usize = 16 * PIECE_BYTES;
 
 /// Length of a file with so much content.
 pub(super) fn file_bytes(content: u64) -> u64 {
@@ -101,11 +103,11 @@ pub struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    pub(super) fn open(
-        disk: &dyn Disk,
-        dir: &Path,
-        record: &FileRecord,
-    ) -> Result<SnapshotFile, SnapshotError> {
+    /// Opens a file of a snapshot in the folder `dir`.
+    ///
+    /// # Errors
+    /// `Damaged` when its list of checksums is.
+    pub fn open(disk: &dyn Disk, dir: &Path, record: &FileRecord) -> Result<SnapshotFile, SnapshotError> {
         let file = disk.open(&dir.join(record.id.name()))?;
         let mut crcs = vec![0; (file_bytes(record.bytes) - record.bytes) as usize];
         file.read_at(&mut crcs, record.bytes)?;
@@ -115,6 +117,11 @@ impl SnapshotFile {
             return Err(SnapshotError::Damaged(Damage { path, offset: record.bytes, what }));
         }
         Ok(SnapshotFile { file, record: *record, crcs })
+    }
+
+    /// What the manifest says of it.
+    pub fn record(&self) -> &FileRecord {
+        &self.record
     }
 
     /// Bytes of its content.
@@ -147,6 +154,33 @@ impl SnapshotFile {
             }
         }
         Ok(())
+    }
+
+    /// Reads and checks all of it, and hands it out piece by piece.
+    ///
+    /// # Errors
+    /// As [`SnapshotFile::read`], or what `take` says.
+    pub fn read_pieces(
+        &self,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), SnapshotError>,
+    ) -> Result<(), SnapshotError> {
+        let mut bytes = vec![0; TOGETHER_BYTES.min(self.record.bytes as usize)];
+        let mut at = 0;
+        while at < self.record.bytes {
+            let piece = TOGETHER_BYTES.min((self.record.bytes - at) as usize);
+            self.read(&mut bytes[..piece], at)?;
+            take(&bytes[..piece])?;
+            at += piece as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads and checks all of it.
+    ///
+    /// # Errors
+    /// As [`SnapshotFile::read`].
+    pub fn verify(&self) -> Result<(), SnapshotError> {
+        self.read_pieces(&mut |_| Ok(()))
     }
 
     /// Reads and checks all of it into `bytes`, which has its length.

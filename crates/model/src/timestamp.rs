@@ -1,0 +1,111 @@
+//! Points in time as operators write them: RFC 3339, to the millisecond.
+
+use crate::csn::civil;
+
+/// `2026-01-02T03:04:05.678Z` for a Unix time in milliseconds.
+pub fn timestamp(unix_ms: u64) -> String {
+    let (year, month, day, hour, minute, second) = civil(unix_ms);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", unix_ms % 1000)
+}
+
+/// The Unix time in milliseconds of `2026-01-02T03:04:05Z`: with or without a fraction of a second, of which three digits
+/// count, and with `Z` or an offset such as `+01:00`. `None` if it is nothing like that, no day of the calendar, or before
+/// 1970.
+pub fn parse_timestamp(text: &str) -> Option<u64> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let time = rest.strip_prefix(['T', 't', ' '])?;
+    let (time, rest) = time.split_at_checked(8)?;
+    let (year, month, day) = (digits(date.get(..4)?)?, part(date, 4, b'-')?, part(date, 7, b'-')?);
+    let (hour, minute, second) = (digits(time.get(..2)?)?, part(time, 2, b':')?, part(time, 5, b':')?);
+    if hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let (ms, zone) = fraction(rest)?;
+    let seconds = days(year, month, day)? * 86_400 + hour * 3600 + minute * 60 + second - offset(zone)?;
+    u64::try_from(seconds).ok().map(|seconds| seconds * 1000 + ms)
+}
+
+/// Two digits behind a mark.
+fn part(text: &str, at: usize, mark: u8) -> Option<i64> {
+    (text.as_bytes().get(at) == Some(&mark)).then(|| text.get(at + 1..at + 3))?.and_then(digits)
+}
+
+fn digits(text: &str) -> Option<i64> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// Milliseconds, and what follows them.
+fn fraction(text: &str) -> Option<(u64, &str)> {
+    let Some(rest) = text.strip_prefix(['.', ',']) else { return Some((0, text)) };
+    let count = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (fraction, zone) = rest.split_at(count);
+    let ms = fraction.bytes().chain(*b"000").take(3).fold(0, |ms, digit| ms * 10 + u64::from(digit - b'0'));
+    (count > 0).then_some((ms, zone))
+}
+
+/// Seconds that local time is ahead.
+fn offset(zone: &str) -> Option<i64> {
+    let sign = match zone.as_bytes() {
+        b"Z" | b"z" => return Some(0),
+        [b'+', ..] => 1,
+        [b'-', ..] => -1,
+        _ => return None,
+    };
+    let (hour, minute) = (digits(zone.get(1..3)?)?, part(zone, 3, b':')?);
+    (zone.len() == 6 && hour < 24 && minute < 60).then_some(sign * (hour * 3600 + minute * 60))
+}
+
+/// Days since 1970-01-01, if there is such a day.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    // Years begin in March here, so that the leap day is the last of its year.
+    let (shifted, march_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let day_of_year = (153 * march_month + 2) / 5 + day - 1;
+    let (era, year_of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = era * 146_097 + day_of_era - 719_468;
+    let seconds = u64::try_from(days).ok()? * 86_400;
+    // A day that does not exist comes out as another.
+    let (y, m, d, ..) = civil(seconds * 1000);
+    ((y as i64, m as i64, d as i64) == (year, month, day)).then_some(days)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_comes_back(ms in 0u64..253_402_300_800_000) {
+            prop_assert_eq!(parse_timestamp(&timestamp(ms)), Some(ms));
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(text in any::<String>()) {
+            let _ = parse_timestamp(&text);
+        }
+    }
+
+    #[test]
+    fn forms() {
+        let noon = parse_timestamp("2024-02-29T12:00:00Z");
+        assert_eq!(noon, Some(1_709_208_000_000));
+        for same in ["2024-02-29T13:30:00+01:30", "2024-02-29 12:00:00.000Z", "2024-02-29t07:00:00-05:00"] {
+            assert_eq!(parse_timestamp(same), noon, "{same}");
+        }
+        assert_eq!(parse_timestamp("2024-02-29T12:00:00.0019Z"), noon.map(|ms| ms + 1));
+        for bad in [
+            "2023-02-29T12:00:00Z",
+            "2024-13-01T12:00:00Z",
+            "2024-02-29T24:00:00Z",
+            "2024-02-29T12:00:00",
+            "2024-02-29",
+            "2024-02-29T12:00:00.Z",
+            "1969-12-31T23:59:59Z",
+            "20240229120000Z",
+            "2024-02-29T12:00:00+1:00",
+        ] {
+            assert_eq!(parse_timestamp(bad), None, "{bad}");
+        }
+    }
+}
