@@ -38,6 +38,10 @@ pub struct Figures {
     pub snapshot: u64,
     /// Unix time in milliseconds at which it was made; 0 without one, or if that was before the start.
     pub snapshot_ms: u64,
+    /// Whether files of the log are archived, or why they are not released.
+    pub archive: String,
+    /// Last record that was archived since the start.
+    pub archived: u64,
     /// Bytes of memory from which on adds are refused.
     pub memory_bytes_max: u64,
 }

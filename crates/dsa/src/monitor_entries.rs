@@ -243,7 +243,7 @@ fn memory() -> [Item; 12] {
 }
 
 /// Without a log the mode says so and all numbers are 0.
-fn log() -> [Item; 8] {
+fn log() -> [Item; 9] {
     [
         container("cn=Log", "What makes writes last"),
         Item {
@@ -269,7 +269,20 @@ fn log() -> [Item; 8] {
             let since = figures(dsa).snapshot_ms.max(dsa.config.started_ms);
             now.wall_ms.saturating_sub(since) / 1000
         }),
+        Item {
+            name: "cn=Archive,cn=Log".to_owned(),
+            class: COUNTER_OBJECT,
+            description: "Whether log files are archived, and the last record archived since the start",
+            measures: vec![
+                (COUNTER, Measure::Number(|dsa, _| figures(dsa).archived)),
+                ("monitoredInfo", Measure::Text(archive)),
+            ],
+        },
     ]
+}
+
+fn archive(dsa: &Dsa) -> String {
+    dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.figures().archive)
 }
 
 fn figures(dsa: &Dsa) -> Figures {

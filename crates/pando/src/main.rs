@@ -1,5 +1,6 @@
 //! The `pando` binary: one file per subcommand.
 
+mod backup;
 mod bench;
 mod check;
 mod check_config;
@@ -8,6 +9,7 @@ mod export;
 mod r#gen;
 mod import;
 mod progress;
+mod restore;
 mod serve;
 mod serve_data;
 mod whole_file;
@@ -24,7 +26,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
 /// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
-/// look into a data directory, `pando import` fills one from LDIF, `pando export` writes one as such.
+/// look into a data directory, `pando import` fills one from LDIF, `pando export` writes one as such; `pando backup`
+/// copies one, and `pando restore` makes one of copies.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -49,6 +52,8 @@ enum Command {
     Dump(dump::Args),
     Import(import::Args),
     Export(export::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     Gen(r#gen::Args),
     Bench(bench::Args),
 }
@@ -61,6 +66,8 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
+        Command::Backup(args) => backup::run(args),
+        Command::Restore(args) => restore::run(args),
         Command::Gen(args) => r#gen::run(args),
         Command::Bench(args) => bench::run(args),
     }

@@ -177,6 +177,31 @@ impl ExportBar {
     }
 }
 
+/// What is shown on standard error while files are copied. Nothing where there is no terminal.
+pub(crate) struct CopyBar {
+    bar: ProgressBar,
+}
+
+impl CopyBar {
+    /// `what` is being done.
+    pub(crate) fn new(what: &str) -> CopyBar {
+        let template = format!("{what} {{wide_bar}} {{bytes}} of {{total_bytes}}, {{eta}} left");
+        let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
+        CopyBar { bar: ProgressBar::new(0).with_style(style) }
+    }
+
+    /// Shows how many bytes are done, of how many.
+    pub(crate) fn show(&mut self, done: u64, all: u64) {
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 fn rates(entries: u64, bytes: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-9);
     format!(

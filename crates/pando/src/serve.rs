@@ -50,6 +50,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES")]
     snapshot_after: Option<String>,
 
+    /// Seconds after which --data gets a snapshot if something was written since; 0: never for that [default: 900]
+    #[arg(long, value_name = "SECONDS")]
+    snapshot_interval: Option<String>,
+
+    /// A folder that files of the log are copied to before they are used again, for `pando restore` to a point in time
+    #[arg(long, value_name = "DIR")]
+    archive: Option<String>,
+
     /// A naming context to hold; may be repeated. At least one is needed, here or in the file
     #[arg(long, value_name = "DN")]
     suffix: Vec<String>,
@@ -135,12 +143,14 @@ impl Args {
     /// The flags that were given, by the name of their key.
     fn given(&self) -> Vec<(&'static str, Vec<String>)> {
         let one = |value: &Option<String>| value.iter().cloned().collect();
-        let all: [(&str, Vec<String>); 17] = [
+        let all: [(&str, Vec<String>); 19] = [
             ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
             ("data", one(&self.data)),
             ("sync", one(&self.sync)),
             ("on-log-failure", one(&self.on_log_failure)),
             ("snapshot-after", one(&self.snapshot_after)),
+            ("snapshot-interval", one(&self.snapshot_interval)),
+            ("archive", one(&self.archive)),
             ("suffix", self.suffix.clone()),
             ("listen", self.listen.clone()),
             ("root-dn", one(&self.root_dn)),

@@ -3,7 +3,7 @@
 use crate::progress::RecoveryBar;
 use crate::serve::{End, cannot_serve, load};
 use env::clock::SystemClock;
-use env::disk::RealDisk;
+use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
 use env::net::TcpBound;
 use schema::Schema;
@@ -27,7 +27,11 @@ pub(crate) fn serve(
     if config.import.is_some() {
         import(config, &mut recovered, clock)?;
     }
-    let Recovered { dsa, committer, snapshots, .. } = recovered;
+    let Recovered { dsa, committer, mut snapshots, .. } = recovered;
+    if let Some(archive) = &config.archive {
+        RealDisk.create_dir(archive).map_err(|error| End::failed("--archive", error))?;
+        snapshots.archive_to(Arc::new(RealDisk), archive);
+    }
     let ready = |address| println!("ready ldap://{address}");
     let served =
         server::serve_logged(dsa, committer, snapshots, bound, config.options, config.on_log_failure, ready);
@@ -47,7 +51,7 @@ pub(crate) fn recover(
         config: agent.map_err(|error| End::failed("the directory cannot be made", error))?,
         schema: Arc::new(schema),
         log: wal::Settings { mode: config.sync, ..wal::Settings::default() },
-        limits: Limits { memory_bytes_max: config.memory_bytes_max(), snapshot_after: config.snapshot_after },
+        limits: limits(config),
         entropy: &mut SystemEntropy,
     };
     let mut bar = RecoveryBar::new();
@@ -62,6 +66,14 @@ pub(crate) fn recover(
         tracing::warn!(%path, offset, "the last end was no clean one; what was being written then is cut off");
     }
     Ok(recovered)
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits {
+        memory_bytes_max: config.memory_bytes_max(),
+        snapshot_after: config.snapshot_after,
+        snapshot_interval_ms: Some(config.snapshot_interval_s * 1000).filter(|ms| *ms > 0),
+    }
 }
 
 /// Loads the configured file into an empty directory. It goes past the log: a snapshot makes it last.

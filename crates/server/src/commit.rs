@@ -79,6 +79,9 @@ pub struct Committer {
     limits: Limits,
     /// Bytes of log that the last checkpoint does not cover.
     bytes_since_checkpoint: u64,
+    /// When the last checkpoint was taken, and when the last step was: of the clock that steps are told.
+    checkpoint_ms: Option<u64>,
+    now_ms: u64,
 }
 
 /// What a committer keeps to.
@@ -88,6 +91,8 @@ pub struct Limits {
     pub memory_bytes_max: u64,
     /// Bytes of log after which a snapshot is made, if not a quarter of the entries' bytes.
     pub snapshot_after: Option<u64>,
+    /// Milliseconds after which a snapshot is made, if something was written since the last.
+    pub snapshot_interval_ms: Option<u64>,
 }
 
 /// A checkpoint of the directory, and the last record of the log that it holds.
@@ -119,6 +124,8 @@ impl Committer {
             coming,
             limits,
             bytes_since_checkpoint,
+            checkpoint_ms: None,
+            now_ms: 0,
         }
     }
 
@@ -142,6 +149,17 @@ impl Committer {
     /// # Errors
     /// See [`Failed`]: everything under way was answered with "outcome unknown", everything later will be refused.
     pub fn step(&mut self, wall_ms: u64, monotonic_ms: u64) -> Result<Step, Failed> {
+        self.step_at(|| wall_ms, monotonic_ms)
+    }
+
+    /// As [`Committer::step`]; the wall clock is read once it is decided what the step takes. So a command's time is not
+    /// before it was sent, nor after it was answered: a restore to a point in time relies on it.
+    ///
+    /// # Errors
+    /// See [`Committer::step`].
+    pub fn step_at(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Step, Failed> {
+        self.now_ms = monotonic_ms;
+        self.checkpoint_ms.get_or_insert(monotonic_ms);
         self.take(wall_ms);
         if planted::is(Fault::PublishedBeforeSync) {
             self.apply(Index(u64::MAX))?;
@@ -151,8 +169,18 @@ impl Committer {
         done.map_err(|failed| self.fail(failed))
     }
 
-    /// Is there so much log that a snapshot should make it shorter?
+    /// When the next snapshot by time is due, of the clock that steps are told: none while the last one holds everything.
+    pub fn checkpoint_due_ms(&self) -> Option<u64> {
+        let interval =
+            self.limits.snapshot_interval_ms.filter(|_| self.applied > self.queue.status().snapshot())?;
+        Some(self.checkpoint_ms?.saturating_add(interval))
+    }
+
+    /// Is there so much log that a snapshot should make it shorter, or was the last one made so long ago?
     pub fn is_checkpoint_due(&self) -> bool {
+        if self.checkpoint_due_ms().is_some_and(|due| due <= self.now_ms) {
+            return true;
+        }
         let quarter = self.dsa.shard().memory().segments / 4;
         let usual = quarter.clamp(SNAPSHOT_AFTER_MIN, SNAPSHOT_AFTER_MAX);
         self.bytes_since_checkpoint > self.limits.snapshot_after.unwrap_or(usual)
@@ -163,6 +191,7 @@ impl Committer {
     /// # Errors
     /// See [`Failed`].
     pub fn checkpoint(&mut self) -> Result<Option<Taken>, Failed> {
+        self.checkpoint_ms = Some(self.now_ms);
         self.writer.sync().map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else { return Ok(None) };
@@ -208,11 +237,12 @@ impl Committer {
     }
 
     /// Appends what came in to the log, as far as it has room.
-    fn take(&mut self, wall_ms: u64) {
+    fn take(&mut self, wall_ms: impl FnOnce() -> u64) {
         self.queue.drain(&mut self.coming);
         if self.coming.is_empty() {
             return;
         }
+        let wall_ms = wall_ms();
         let used = self.memory_used();
         let log = Arc::clone(&self.log);
         let mut batch = log.batch();

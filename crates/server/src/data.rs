@@ -7,7 +7,10 @@
 //! DIR/log/         the write-ahead log
 //! DIR/lock         held by the one process that uses the directory
 //! ```
+//!
+//! [`backup`] copies one, and makes one of copies.
 
+pub mod backup;
 pub mod dump;
 mod examine;
 mod founding;
@@ -134,29 +137,13 @@ impl Data {
         name: &str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, DataError> {
-        if !self.disk.list(&self.dir)?.iter().any(|other| other == name) {
-            return Ok(None);
-        }
-        let path = self.dir.join(name);
-        let file = self.disk.open(&path)?;
-        let len = file.len()?;
-        if len > FACTS_BYTES_MAX {
-            return Err(DataError::Facts(path, "it is longer than Pando writes it".to_owned()));
-        }
-        let mut bytes = vec![0; len as usize];
-        file.read_at(&mut bytes, 0)?;
-        let text = std::str::from_utf8(&bytes).map_err(|error| error.to_string());
-        text.and_then(parse).map(Some).map_err(|what| DataError::Facts(path, what))
+        let Some(text) = read_text(&*self.disk, &self.dir, name)? else { return Ok(None) };
+        parse(&text).map(Some).map_err(|what| DataError::Facts(self.dir.join(name), what))
     }
 
     /// Replaces a file of facts; durable when it returns.
     fn write_facts(&self, name: &str, text: &str) -> io::Result<()> {
-        let new = self.dir.join(format!("{name}.new"));
-        let file = self.disk.create(&new)?;
-        file.write_at(text.as_bytes(), 0)?;
-        file.sync_data()?;
-        self.disk.rename(&new, &self.dir.join(name))?;
-        self.disk.sync_dir(&self.dir)
+        write_text(&*self.disk, &self.dir, name, text)
     }
 }
 
@@ -169,6 +156,32 @@ pub struct Made {
     pub schema_check: bool,
     /// Are entryUUID, times and names kept?
     pub operational_attributes: bool,
+}
+
+/// Reads a short file of text, if it is there.
+fn read_text(disk: &dyn Disk, dir: &Path, name: &str) -> Result<Option<String>, DataError> {
+    if !disk.list(dir)?.iter().any(|other| other == name) {
+        return Ok(None);
+    }
+    let path = dir.join(name);
+    let file = disk.open(&path)?;
+    let len = file.len()?;
+    if len > FACTS_BYTES_MAX {
+        return Err(DataError::Facts(path, "it is longer than Pando writes it".to_owned()));
+    }
+    let mut bytes = vec![0; len as usize];
+    file.read_at(&mut bytes, 0)?;
+    String::from_utf8(bytes).map(Some).map_err(|error| DataError::Facts(path, error.to_string()))
+}
+
+/// Replaces a file of text; durable when it returns.
+fn write_text(disk: &dyn Disk, dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    let new = dir.join(format!("{name}.new"));
+    let file = disk.create(&new)?;
+    file.write_at(text.as_bytes(), 0)?;
+    file.sync_data()?;
+    disk.rename(&new, &dir.join(name))?;
+    disk.sync_dir(dir)
 }
 
 /// What is missing in, or wrong with, a file of facts.

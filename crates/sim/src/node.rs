@@ -81,7 +81,7 @@ pub fn recover(
     let data = Data::open(disk, dir)?;
     let config = config(data.found(&founding())?);
     let mut entropy = SeededEntropy::new(seed);
-    let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after };
+    let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
     let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
     let recovered = data.recover(wanted, &mut |_| ())?;
     Ok((data, recovered))

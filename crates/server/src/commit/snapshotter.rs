@@ -7,8 +7,12 @@ use env::task::PlainThread;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use wal::Log;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+use wal::{Index, Log};
+
+/// Until a release of log files that failed is tried again.
+const RELEASE_RETRY: Duration = Duration::from_secs(1);
 
 /// Where checkpoints go to be written. Its thread ends, when all are written, after this was dropped.
 pub(super) struct Snapshotter {
@@ -23,6 +27,8 @@ struct Work {
     status: Arc<Status>,
     clock: SystemClock,
     is_busy: Arc<AtomicBool>,
+    /// What the last snapshot holds, as long as the log is not released up to there.
+    unreleased: Option<Index>,
 }
 
 impl Snapshotter {
@@ -38,7 +44,7 @@ impl Snapshotter {
     ) -> io::Result<(Snapshotter, PlainThread)> {
         let (taken, receiver) = channel();
         let is_busy = Arc::new(AtomicBool::new(false));
-        let work = Work { snapshots, log, status, clock, is_busy: Arc::clone(&is_busy) };
+        let work = Work { snapshots, log, status, clock, is_busy: Arc::clone(&is_busy), unreleased: None };
         let thread = PlainThread::spawn("snapshots", move || work.run(receiver))?;
         Ok((Snapshotter { taken, is_busy }, thread))
     }
@@ -58,9 +64,41 @@ impl Snapshotter {
 
 impl Work {
     fn run(mut self, receiver: Receiver<Taken>) {
-        for taken in receiver {
-            self.write(taken);
-            self.is_busy.store(false, Ordering::Release);
+        loop {
+            // A release that failed is tried again: an archive that was away may be there again.
+            let taken = match self.unreleased {
+                Some(_) => receiver.recv_timeout(RELEASE_RETRY),
+                None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match taken {
+                Ok(taken) => {
+                    self.write(taken);
+                    self.is_busy.store(false, Ordering::Release);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.release();
+        }
+    }
+
+    /// Frees the files of the log that the last snapshot replaces.
+    fn release(&mut self) {
+        let Some(index) = self.unreleased else { return };
+        let status = &self.status;
+        match self.snapshots.release(&self.log, index, &mut |last| status.on_archived(last)) {
+            Ok(()) => {
+                self.unreleased = None;
+                self.status.on_released(None);
+            }
+            Err(error) => {
+                let text = error.to_string();
+                if self.status.on_released(Some(&text)) {
+                    tracing::warn!(
+                        "log files stay, though a snapshot replaces them, until this is mended: {text}"
+                    );
+                }
+            }
         }
     }
 
@@ -77,9 +115,7 @@ impl Work {
                 let ms = (self.clock.monotonic_ns() - begun_ns) / 1_000_000;
                 let (bytes, segments, kept) = (written.bytes, written.segments, written.kept);
                 tracing::info!(record = index.0, bytes, segments, kept, ms, "snapshot");
-                if let Err(error) = self.log.release(index) {
-                    tracing::warn!(%error, "log files that the snapshot replaces stay until the next");
-                }
+                self.unreleased = Some(index);
             }
             Err(error) => tracing::warn!(%error, "no snapshot; the log keeps all since the last"),
         }

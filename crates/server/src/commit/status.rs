@@ -1,8 +1,8 @@
 //! How log and snapshots fare, for whoever looks.
 
 use dsa::journal::Figures;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wal::{Index, Log, Mode};
 
 /// See the module.
@@ -13,6 +13,9 @@ pub struct Status {
     applied: AtomicU64,
     snapshot: AtomicU64,
     snapshot_ms: AtomicU64,
+    archives: AtomicBool,
+    archived: AtomicU64,
+    unreleased: Mutex<Option<String>>,
 }
 
 impl Status {
@@ -32,6 +35,38 @@ impl Status {
         self.snapshot_ms.store(wall_ms, Ordering::Relaxed);
     }
 
+    /// The last snapshot.
+    pub(super) fn snapshot(&self) -> Index {
+        Index(self.snapshot.load(Ordering::Relaxed))
+    }
+
+    /// Files of the log are copied to an archive.
+    pub(super) fn on_archive(&self) {
+        self.archives.store(true, Ordering::Relaxed);
+    }
+
+    /// The archive has the log up to `index`.
+    pub(super) fn on_archived(&self, index: Index) {
+        self.archived.store(index.0, Ordering::Relaxed);
+    }
+
+    /// The log was released, or why not. True when that is another reason than the last.
+    pub(super) fn on_released(&self, failed: Option<&str>) -> bool {
+        let mut last = self.unreleased.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = last.as_deref() != failed;
+        *last = failed.map(str::to_owned);
+        is_new
+    }
+
+    /// How the archive fares, in words.
+    fn archive(&self) -> String {
+        match &*self.unreleased.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(failed) => format!("log files stay: {failed}"),
+            None if self.archives.load(Ordering::Relaxed) => "on".to_owned(),
+            None => "off".to_owned(),
+        }
+    }
+
     pub(super) fn figures(&self) -> Figures {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let log = self.log.get();
@@ -41,6 +76,8 @@ impl Status {
             synced: log.map_or(0, |log| log.synced().0),
             applied: of(&self.applied),
             log_bytes: log.map_or(0, |log| log.live_bytes()),
+            archive: self.archive(),
+            archived: of(&self.archived),
             snapshot: of(&self.snapshot),
             snapshot_ms: of(&self.snapshot_ms),
             memory_bytes_max: of(&self.memory_bytes_max),

@@ -15,6 +15,9 @@ use wal::{Log, Step};
 /// Until it is looked again whether a log file is ready, when updates wait for one.
 const ROOM_RETRY: Duration = Duration::from_millis(2);
 
+/// Until it is looked again whether a snapshot is written, when the next is due.
+const BUSY_RETRY_MS: u64 = 100;
+
 /// The three threads.
 pub struct Thread {
     queue: Arc<Queue>,
@@ -41,6 +44,9 @@ impl Thread {
         let status = Arc::clone(queue.status());
         if let Some(last) = snapshots.latest() {
             status.on_snapshot(last.index, 0);
+        }
+        if snapshots.archives() {
+            status.on_archive();
         }
         let (snapshotter, snapshots) = Snapshotter::start(snapshots, Arc::clone(&log), status, clock)?;
         let files = {
@@ -84,7 +90,7 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
     let queue = Arc::clone(&committer.queue);
     let now_ms = || clock.monotonic_ns() / 1_000_000;
     loop {
-        let step = committer.step(clock.wall_ms(), now_ms())?;
+        let step = committer.step_at(|| clock.wall_ms(), now_ms())?;
         if committer.is_checkpoint_due()
             && !snapshotter.is_busy()
             && let Some(taken) = committer.checkpoint()?
@@ -92,6 +98,8 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
             snapshotter.take(taken);
         }
         if let Step::Idle { due_ms } = step {
+            let due_ms =
+                [due_ms, snapshot_due_ms(&committer, snapshotter, now_ms())].into_iter().flatten().min();
             let timeout = due_ms.map(|due| Duration::from_millis(due.saturating_sub(now_ms()).max(1)));
             let timeout = if committer.is_waiting_for_room() { Some(ROOM_RETRY) } else { timeout };
             if !queue.wait(timeout) {
@@ -102,4 +110,11 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
             }
         }
     }
+}
+
+/// When it is to be looked whether a snapshot by time is due.
+fn snapshot_due_ms(committer: &Committer, snapshotter: &Snapshotter, now_ms: u64) -> Option<u64> {
+    let due = committer.checkpoint_due_ms()?;
+    // One after the other.
+    Some(if snapshotter.is_busy() { due.max(now_ms + BUSY_RETRY_MS) } else { due })
 }

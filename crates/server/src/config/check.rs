@@ -32,6 +32,15 @@ impl Config {
         if self.memory == Some(true) && self.data.is_some() {
             problem("memory", "`data` is given too: one of them is too many".into());
         }
+        match (&self.archive, &self.data) {
+            (Some(_), _) if self.memory == Some(true) => {
+                problem("archive", "with `memory` there is no log to archive".into());
+            }
+            (Some(archive), Some(data)) if archive.starts_with(data) => {
+                problem("archive", "it lies in `data`; what it is for is to outlive that".into());
+            }
+            _ => {}
+        }
         for (at, suffix) in self.suffixes.iter().enumerate() {
             if let Some(other) = self.suffixes[..at].iter().find(|other| overlap(other, suffix)) {
                 problem("suffix", format!("`{suffix}` and `{other}` overlap; the upper one holds both"));

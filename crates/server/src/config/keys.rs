@@ -84,6 +84,25 @@ pub const KEYS: &[Key] = &[
         set: |c, v| put(&mut c.snapshot_after, one(v, bytes).map(Some)),
     },
     Key {
+        name: "snapshot-interval",
+        form: "SECONDS",
+        many: false,
+        default: "900",
+        text: "Seconds after which `data` gets a snapshot if something was written since the last; 0: only `snapshot-after` \
+               and a clean end make one.",
+        set: |c, v| put(&mut c.snapshot_interval_s, one(v, |t| number(t, 0, 1 << 31))),
+    },
+    Key {
+        name: "archive",
+        form: "DIR",
+        many: false,
+        default: "none",
+        text: "A folder to which files of the log are copied before they are used again: `pando restore` goes from a backup \
+               to any point in time with it. While it cannot be written, log files are kept and take room. Nothing in \
+               it is ever removed.",
+        set: |c, v| put(&mut c.archive, one(v, path).map(Some)),
+    },
+    Key {
         name: "suffix",
         form: "DN",
         many: true,

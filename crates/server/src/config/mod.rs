@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 /// The data directory where none is named: in the working folder.
 pub const DEFAULT_DATA: &str = "pando-data";
 
+/// Seconds after which a snapshot is made, unless another time is configured.
+const SNAPSHOT_INTERVAL_S: u64 = 900;
+
 /// Everything that can be configured. `Default` is what an empty file means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -31,6 +34,10 @@ pub struct Config {
     pub on_log_failure: OnLogFailure,
     /// Bytes of log after which a snapshot is made, if not a share of the directory's.
     pub snapshot_after: Option<u64>,
+    /// Seconds after which a snapshot is made if something was written; 0: never for that.
+    pub snapshot_interval_s: u64,
+    /// Where files of the log are copied to before they are used again.
+    pub archive: Option<PathBuf>,
     /// Naming contexts, in the order given.
     pub suffixes: Vec<String>,
     /// Addresses to listen on.
@@ -69,6 +76,8 @@ impl Default for Config {
             sync: wal::Mode::Always,
             on_log_failure: OnLogFailure::Exit,
             snapshot_after: None,
+            snapshot_interval_s: SNAPSHOT_INTERVAL_S,
+            archive: None,
             suffixes: Vec::new(),
             listen: vec![Listen::default()],
             root_dn: None,
@@ -108,7 +117,10 @@ impl Config {
 
     /// Takes relative names of files as relative to `folder`.
     fn locate_files(&mut self, folder: &Path) {
-        for path in [&mut self.data, &mut self.root_password_file, &mut self.import].into_iter().flatten() {
+        for path in [&mut self.data, &mut self.archive, &mut self.root_password_file, &mut self.import]
+            .into_iter()
+            .flatten()
+        {
             *path = folder.join(&*path);
         }
         let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());

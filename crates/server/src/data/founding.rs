@@ -60,7 +60,7 @@ impl Founding {
         )
     }
 
-    fn parse(text: &str) -> Result<Founding, String> {
+    pub(super) fn parse(text: &str) -> Result<Founding, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(FORMAT) => {}

@@ -1,7 +1,7 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
 use super::snapshot::{self, Keeper};
-use super::{Data, DataError, Rules};
+use super::{Data, DataError, Rules, backup};
 use crate::commit::{Committer, Limits, Queue};
 use dsa::journal::Command;
 use dsa::{Applier, Dsa};
@@ -63,6 +63,10 @@ impl Data {
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Recovered, DataError> {
         let Wanted { config, schema, log, limits, entropy } = wanted;
+        if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
+            let text = "this is a backup, not to be changed; `pando restore` makes a data directory of it";
+            return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
+        }
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
         let made = self.rules()?;
         let snapshots = Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?;

@@ -6,7 +6,7 @@ use schema::{DefinitionKind, Schema};
 use std::io;
 use toml::Value;
 
-const NAME: &str = "rules";
+pub(super) const NAME: &str = "rules";
 /// Raised whenever this program comes to another outcome for the same update.
 const BEHAVIOUR: i64 = 1;
 const ADVICE: &str = "the log holds changes made before; start it once more as it was, end it with SIGTERM, which leaves a \
@@ -59,7 +59,7 @@ impl Rules {
         )
     }
 
-    fn parse(text: &str) -> Result<Rules, String> {
+    pub(super) fn parse(text: &str) -> Result<Rules, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         let suffixes = table.get("suffix").and_then(Value::as_array).ok_or_else(|| missing("suffix"))?;
         let suffixes: Option<Vec<String>> =

@@ -1,14 +1,16 @@
 //! A checkpoint of the directory as files of a snapshot, and back. What the files hold: `docs/formats/segment.md`.
 
 use super::DataError;
+use env::disk::Disk;
 use env::task;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Checkpoint, Meta, Restore, Segment, Settings, Shard};
-use wal::Index;
 use wal::snapshot::{FileId, FileRecord, Manifest, SnapshotError, Snapshots};
+use wal::{Index, Log, OpenError};
 
 /// Files of segments: their number is the bytes, their generation the segment's id.
 const SEGMENT: u8 = 1;
@@ -35,13 +37,42 @@ pub struct Keeper {
     /// Generation of the next slot map. Never given twice, also not after a failure: it may not be certain then which
     /// snapshot is the last, and files of both must stay what they are.
     next: u64,
+    /// Where files of the log go before they are used again.
+    archive: Option<(Arc<dyn Disk>, PathBuf)>,
 }
 
 impl Keeper {
     /// Of opened snapshots.
     pub fn new(snapshots: Snapshots) -> Keeper {
         let last = snapshots.latest().and_then(slots_file).map_or(0, |record| record.id.generation);
-        Keeper { snapshots, next: last + 1 }
+        Keeper { snapshots, next: last + 1, archive: None }
+    }
+
+    /// From now on files of the log are copied to a folder before they are used again, and stay if they cannot be.
+    pub fn archive_to(&mut self, disk: Arc<dyn Disk>, dir: &Path) {
+        self.archive = Some((disk, dir.to_owned()));
+    }
+
+    /// Are they?
+    pub fn archives(&self) -> bool {
+        self.archive.is_some()
+    }
+
+    /// Frees the files of the log that hold nothing after `index`, which a snapshot holds; `on_archived` is told the last
+    /// record that the archive has.
+    ///
+    /// # Errors
+    /// What the disk says, of the log or of the archive. What was not freed is freed by the next release.
+    pub fn release(&self, log: &Log, index: Index, on_archived: &mut dyn FnMut(Index)) -> io::Result<()> {
+        let mut keep = |file: &Path| {
+            let Some((disk, dir)) = &self.archive else { return Ok(()) };
+            let archived = wal::archive_file(&**disk, file, dir).map_err(|error| match error {
+                OpenError::Io(error) => error,
+                error => io::Error::other(error),
+            });
+            archived.map(|(_, last)| on_archived(last))
+        };
+        log.release_after(index, &mut keep).map(|_| ())
     }
 
     /// The last snapshot.

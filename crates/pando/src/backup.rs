@@ -1,0 +1,85 @@
+//! `pando backup`: copies a data directory, served or not.
+
+use crate::progress::CopyBar;
+use clap::Args as ClapArgs;
+use env::clock::{Clock, SystemClock};
+use env::disk::{Disk, RealDisk};
+use server::data::backup::{self, TakenBackup};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Copy a data directory, while it is served or not.
+///
+/// Everything that was answered before this command was started is in the backup; the server goes on as if nothing were.
+/// Each backup is a folder of its own below --to, called after the time, and whole by itself. Files that the backup before
+/// has too are not copied again: both share them, so the second backup takes the room of what has changed.
+///
+/// Every checksum of the copy is compared before it gets its name. A backup that is killed, or finds no room, leaves a
+/// folder whose name ends in `.new`, which the next one removes; earlier backups are as they were.
+#[derive(ClapArgs)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Args {
+    /// The data directory
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// The folder of backups; it is made if it is not there. On another disk, best on another machine
+    #[arg(long, value_name = "BACKUPS")]
+    to: PathBuf,
+
+    /// Remove the oldest backups there until N are left, after this one is whole [default: keep all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+}
+
+const AFTER: &str = "\
+EXAMPLES:
+  Every hour, the last two days:
+    pando backup --data /var/lib/pando --to /mnt/backups --keep 48
+
+  Look through the last one, entry by entry:
+    pando check --data \"$(ls -d /mnt/backups/*Z | tail -1)\"
+
+SEE ALSO:
+  pando restore, which makes a data directory of a backup; `pando serve --archive`, which keeps what happens between backups
+
+EXIT CODES:
+  0  it is whole and durable; its folder is on standard output
+  1  it is not: no room, damage, another backup at work; what and where is on standard error
+  2  the command line is wrong";
+
+/// Runs it.
+pub(crate) fn run(args: Args) -> ExitCode {
+    env::host::raise_descriptor_limit();
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let now_ms = SystemClock::start().wall_ms();
+    let keep = args.keep.map(|keep| keep as usize);
+    let mut bar = CopyBar::new("copying");
+    let taken = backup::take(&disk, &args.data, &args.to, keep, now_ms, &mut |done, all| bar.show(done, all));
+    bar.clear();
+    match taken {
+        Ok(taken) => {
+            tell(&taken);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("pando backup: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell(taken: &TakenBackup) {
+    println!("{}", taken.generation.dir.display());
+    let mb = |bytes: u64| bytes as f64 / 1e6;
+    eprintln!(
+        "backup up to record {}: {:.1} MB written, {:.1} MB shared with the backup before, all checksums compared",
+        taken.generation.last,
+        mb(taken.bytes),
+        mb(taken.shared_bytes)
+    );
+    if taken.removed > 0 {
+        eprintln!("{} older backups removed", taken.removed);
+    }
+}

@@ -1,0 +1,102 @@
+//! `pando restore`: makes a data directory of a backup.
+
+use crate::progress::CopyBar;
+use clap::Args as ClapArgs;
+use env::disk::{Disk, RealDisk};
+use env::entropy::SystemEntropy;
+use server::data::backup::{self, Restored, Until};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Make a data directory of a backup, as it is or as the directory was at a point in time.
+///
+/// The last backup in --from is taken, or the last that begins before the point. With a point, or with --archive, the log is
+/// followed through later backups and through the archive: every command up to the point, none after it. Where something
+/// is missing on the way that is an error, which names it.
+///
+/// Nothing that is there is touched: --data must not exist, or be empty. The new directory is put together beside it, in a
+/// folder whose name ends in `.restoring`, every checksum is compared, and only then it gets its name. A restore that is
+/// killed is started again. Serve it with the settings that it was served with: the first start carries the log out.
+#[derive(ClapArgs)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Args {
+    /// The folder of backups, or one backup in it
+    #[arg(long, value_name = "BACKUPS")]
+    from: PathBuf,
+
+    /// A folder that `pando serve --archive` fills, or the `log` folder of a data directory that is left; may be repeated
+    #[arg(long, value_name = "DIR")]
+    archive: Vec<PathBuf>,
+
+    /// Leave out what was given after this time, as in 2026-11-21T10:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = Until::time, conflicts_with = "to_sequence")]
+    to_time: Option<u64>,
+
+    /// Leave out what comes after this record of the log; `pando dump` shows their numbers
+    #[arg(long, value_name = "N")]
+    to_sequence: Option<u64>,
+
+    /// The data directory to make
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+const AFTER: &str = "\
+EXAMPLES:
+  The last backup:
+    pando restore --from /mnt/backups --data /var/lib/pando
+
+  The directory as it was before somebody deleted a subtree at ten. The server goes on; a backup of now brings the log
+  that no archive has yet:
+    pando backup --data /var/lib/pando --to /mnt/backups
+    pando restore --from /mnt/backups --archive /mnt/archive --to-time 2026-11-21T10:00:00Z --data /var/lib/pando.ten
+    pando check --data /var/lib/pando.ten
+
+EXIT CODES:
+  0  it is whole and durable
+  1  it is not: damage, no room, something missing, --data not empty; what and where is on standard error
+  2  the command line is wrong";
+
+/// Runs it.
+pub(crate) fn run(args: Args) -> ExitCode {
+    env::host::raise_descriptor_limit();
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let until = match (args.to_time, args.to_sequence) {
+        (Some(ms), _) => Until::Time(ms),
+        (None, Some(index)) => Until::Sequence(wal::Index(index)),
+        (None, None) => Until::End,
+    };
+    let mut bar = CopyBar::new("restoring");
+    let mut on_bytes = |done, all| bar.show(done, all);
+    let (from, archives) = (&args.from, &args.archive);
+    let restored =
+        backup::restore(&disk, from, archives, until, &args.data, &mut SystemEntropy, &mut on_bytes);
+    bar.clear();
+    match restored {
+        Ok(restored) => {
+            tell(&restored, until);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("pando restore: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell(restored: &Restored, until: Until) {
+    let generation = restored.generation.name();
+    eprintln!(
+        "of backup {generation}: up to record {}, {} of them in the log",
+        restored.last, restored.records
+    );
+    if let Some(ms) = restored.last_ms {
+        eprintln!("the last change was given at {}", model::timestamp(ms));
+    }
+    if matches!(until, Until::Time(_)) && !restored.goes_on {
+        eprintln!(
+            "no later change is in backups and archive: if there were any, they are not in the archive yet"
+        );
+    }
+}

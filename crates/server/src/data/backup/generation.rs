@@ -1,0 +1,231 @@
+//! The backups of a folder: which there are, what each says of itself, how one goes away.
+
+use super::{BackupError, MARKER, log_dir, snapshot_dir};
+use crate::data::{DataError, Founding, Rules, founding, missing, read_text, rules, write_text};
+use env::disk::{Disk, Lock};
+use model::timestamp;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wal::Index;
+
+/// What names end in until a backup is whole.
+pub(super) const NEW: &str = ".new";
+const FORMAT: i64 = 1;
+
+/// A folder of backups.
+#[derive(Debug)]
+pub struct Backups {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+}
+
+/// A whole backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// Unix time in milliseconds at which it was begun: what was answered before that is in it.
+    pub begun_ms: u64,
+    /// Last record that its snapshot holds; 0 without one.
+    pub snapshot: Index,
+    /// Last record that it holds.
+    pub last: Index,
+}
+
+impl Generation {
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Reads what the backup in `dir` says of itself; `None` if there is none.
+    ///
+    /// # Errors
+    /// When that file is not as it was written.
+    pub fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<Generation>, DataError> {
+        let Some(text) = read_text(disk, dir, MARKER)? else { return Ok(None) };
+        Generation::parse(dir, &text).map(Some).map_err(|what| DataError::Facts(dir.join(MARKER), what))
+    }
+
+    /// Writes that down.
+    pub(super) fn write(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+        write_text(disk, dir, MARKER, &self.text())
+    }
+
+    fn text(&self) -> String {
+        let facts = format!(
+            "format = {FORMAT}\n# {}\nbegun = {}\nsnapshot = {}\nlast = {}\n",
+            timestamp(self.begun_ms),
+            self.begun_ms,
+            self.snapshot,
+            self.last
+        );
+        let crc = crc(&facts);
+        format!(
+            "# A whole backup. `pando restore` makes a data directory of it; it is not to be served or changed.\n\
+             {facts}crc = \"{crc:016x}\"\n"
+        )
+    }
+
+    fn parse(dir: &Path, text: &str) -> Result<Generation, String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        match table.get("format").and_then(toml::Value::as_integer) {
+            Some(FORMAT) => {}
+            Some(other) => return Err(format!("format {other} is of another version of Pando")),
+            None => return Err(missing("format")),
+        }
+        let number = |name: &str| {
+            let number = table.get(name).and_then(toml::Value::as_integer);
+            number.and_then(|number| u64::try_from(number).ok()).ok_or_else(|| missing(name))
+        };
+        let (snapshot, last) = (Index(number("snapshot")?), Index(number("last")?));
+        let generation = Generation { dir: dir.to_owned(), begun_ms: number("begun")?, snapshot, last };
+        if generation.text() != text {
+            return Err("it is not as Pando wrote it".to_owned());
+        }
+        Ok(generation)
+    }
+}
+
+/// FNV-1a: it shows that something was changed.
+fn crc(text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// What a backup is called that was begun then: sorted as they follow in time.
+pub(super) fn name(begun_ms: u64) -> String {
+    timestamp(begun_ms).replace(['-', ':'], "")
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() == 20 && name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with('Z')
+}
+
+impl Backups {
+    /// The backups in `dir`.
+    pub fn new(disk: Arc<dyn Disk>, dir: &Path) -> Backups {
+        Backups { disk, dir: dir.to_owned() }
+    }
+
+    /// Makes the folder, unless it is there, for this process alone to write to.
+    pub(super) fn begin(&self, data: &Path) -> Result<Box<dyn Lock>, BackupError> {
+        if self.dir.starts_with(data) {
+            let text = "backups cannot lie in the data directory that they are made of".to_owned();
+            return Err(BackupError::Folder(self.dir.clone(), text));
+        }
+        self.disk.create_dir(&self.dir)?;
+        let refused = |text: &str| Err(BackupError::Folder(self.dir.clone(), text.to_owned()));
+        match self.disk.list(&self.dir)?.iter().any(|name| name == founding::NAME || name == MARKER) {
+            true => refused("this is a data directory; backups go into a folder of their own"),
+            false => match self.disk.lock_dir(&self.dir) {
+                Ok(lock) => Ok(lock),
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    refused("another process writes a backup here")
+                }
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// All that are whole, the oldest first; and what is wrong with others.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn all(&self) -> io::Result<(Vec<Generation>, Vec<DataError>)> {
+        let (mut all, mut wrong) = (Vec::new(), Vec::new());
+        for name in self.disk.list_dirs(&self.dir)?.iter().filter(|name| is_name(name)) {
+            match Generation::read(&*self.disk, &self.dir.join(name)) {
+                Ok(generation) => all.extend(generation),
+                Err(error) => wrong.push(error),
+            }
+        }
+        Ok((all, wrong))
+    }
+
+    /// Removes what backups that were not finished have left.
+    pub(super) fn remove_unfinished(&self) -> io::Result<()> {
+        for name in self.disk.list_dirs(&self.dir)? {
+            if name.strip_suffix(NEW).is_some_and(is_name) {
+                remove_tree(&*self.disk, &self.dir.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a whole backup. It stops being one before anything of it goes.
+    pub(super) fn remove(&self, generation: &Generation) -> io::Result<()> {
+        let dead = self.dir.join([&*generation.name(), NEW].concat());
+        self.disk.rename(&generation.dir, &dead)?;
+        self.disk.sync_dir(&self.dir)?;
+        remove_tree(&*self.disk, &dead)
+    }
+
+    /// Where the next one goes.
+    pub(super) fn place(&self, begun_ms: u64) -> (PathBuf, PathBuf) {
+        let name = name(begun_ms);
+        (self.dir.join([&*name, NEW].concat()), self.dir.join(name))
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+/// Removes a data directory, or a part of one. A folder that has something else in it stays, and is an error.
+pub(super) fn remove_tree(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    for inner in disk.list_dirs(dir)? {
+        let inner = dir.join(inner);
+        if inner == log_dir(dir) || inner == snapshot_dir(dir) {
+            remove_files(disk, &inner)?;
+            disk.remove_dir(&inner)?;
+        }
+    }
+    remove_files(disk, dir)?;
+    disk.remove_dir(dir)
+}
+
+fn remove_files(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    disk.list(dir)?.iter().try_for_each(|name| disk.remove(&dir.join(name)))
+}
+
+/// The texts of the files that tell how a data directory is to be read, checked.
+pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<[(&'static str, String); 2], DataError> {
+    let read = |name: &'static str, text: &str| -> Result<(&'static str, String), DataError> {
+        let found = read_text(disk, dir, name)?;
+        Ok((name, found.ok_or_else(|| DataError::Facts(dir.to_owned(), text.to_owned()))?))
+    };
+    let founding = read(founding::NAME, "this is no data directory of Pando")?;
+    Founding::parse(&founding.1).map_err(|what| DataError::Facts(dir.join(founding.0), what))?;
+    let rules = read(rules::NAME, "the first start of this data directory did not come to its end")?;
+    Rules::parse(&rules.1).map_err(|what| DataError::Facts(dir.join(rules.0), what))?;
+    Ok([founding, rules])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_backup_says_of_itself_comes_back_and_a_change_shows() {
+        let dir = PathBuf::from("b");
+        let generation =
+            Generation { dir: dir.clone(), begun_ms: 1_700_000_000_123, snapshot: Index(5), last: Index(9) };
+        let text = generation.text();
+        assert_eq!(Generation::parse(&dir, &text), Ok(generation));
+        assert!(Generation::parse(&dir, &text.replace("last = 9", "last = 8")).is_err());
+        assert!(
+            Generation::parse(&dir, &text.replace("format = 1", "format = 2"))
+                .unwrap_err()
+                .contains("version")
+        );
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_time() {
+        let names: Vec<String> = [0, 999, 1_700_000_000_123, 1_700_000_001_000].map(name).into();
+        assert!(names.is_sorted() && names.iter().all(|name| is_name(name)), "{names:?}");
+        assert!(!is_name("lost+found") && !is_name("20261121T192054.123Z.new"));
+    }
+}

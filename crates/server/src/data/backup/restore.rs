@@ -1,0 +1,413 @@
+//! A data directory made of a backup, as it is or carried on to a point in time with the log that an archive and later
+//! backups have. The snapshot is copied; the log is written anew, so that it is of no file that another directory goes
+//! on with: what is written after the restore cannot be mistaken for what was written before.
+
+use super::generation::{Backups, Generation, facts, remove_tree};
+use super::take::verify;
+use super::{BackupError, log_dir, snapshot_dir};
+use crate::data::{DataError, missing, write_text};
+use dsa::journal::Command;
+use env::disk::{Disk, Lock};
+use env::entropy::Entropy;
+use model::{parse_timestamp, timestamp};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::Meta;
+use wal::snapshot::{Held, Snapshots};
+use wal::{ChainEnd, Flow, Index, Kind, Log, Mode, OpenError, Record, Refused, Settings, Writer};
+
+/// What the folder that is being made is called, behind the name that it gets.
+const UNFINISHED: &str = ".restoring";
+/// Bytes of records that are written at once.
+const TOGETHER_BYTES: usize = 4 << 20;
+
+/// Up to where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All that there is.
+    End,
+    /// The record of this number, and none after it.
+    Sequence(Index),
+    /// What was given at this Unix time in milliseconds or before, up to the first that was given later.
+    Time(u64),
+}
+
+impl Until {
+    /// Reads a time.
+    ///
+    /// # Errors
+    /// In words, what it should look like.
+    pub fn time(text: &str) -> Result<u64, String> {
+        let form =
+            || format!("`{text}` is no time such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00.250+01:00");
+        parse_timestamp(text).ok_or_else(form)
+    }
+}
+
+/// What was restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Of which backup.
+    pub generation: Generation,
+    /// The last record.
+    pub last: Index,
+    /// Unix time in milliseconds at which it was given; `None` when it is in the snapshot.
+    pub last_ms: Option<u64>,
+    /// Records behind the snapshot: the first start carries them out.
+    pub records: u64,
+    /// The log goes on after it: the point in time lies inside of what there is.
+    pub goes_on: bool,
+}
+
+/// Makes the data directory `data` of the folder of backups `from`, or of one backup in it. `archives` are folders that
+/// log files were archived to. `data` must not be there, or be empty.
+///
+/// # Errors
+/// See [`BackupError`]. Nothing is at `data` then that was not there before.
+pub fn restore(
+    disk: &Arc<dyn Disk>,
+    from: &Path,
+    archives: &[PathBuf],
+    until: Until,
+    data: &Path,
+    entropy: &mut dyn Entropy,
+    on_bytes: &mut dyn FnMut(u64, u64),
+) -> Result<Restored, BackupError> {
+    must_be_empty(&**disk, data)?;
+    let (generation, others) = choose(disk, from, until)?;
+    let follows = until != Until::End || !archives.is_empty();
+    let mut sources = archives.to_vec();
+    if follows {
+        // The newest have most.
+        sources.extend(others.iter().rev().map(|other| log_dir(&other.dir)));
+    }
+    let name = data.file_name().ok_or_else(|| folder(data, "this is no name for a folder"))?;
+    let unfinished = data.with_file_name([&*name.to_string_lossy(), UNFINISHED].concat());
+    let _lock = begin(disk, &unfinished)?;
+    let work = Work { disk, generation: &generation, sources, until, follows, to: &unfinished };
+    let restored = work.run(entropy, on_bytes).inspect_err(|_| {
+        // Its room is of more use free. What cannot be removed now is removed by the next restore.
+        let _ = remove_tree(&**disk, &unfinished);
+    })?;
+    disk.rename(&unfinished, data)?;
+    disk.sync_dir(data.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+    Ok(restored)
+}
+
+fn folder(path: &Path, what: &str) -> BackupError {
+    BackupError::Folder(path.to_owned(), what.to_owned())
+}
+
+fn must_be_empty(disk: &dyn Disk, data: &Path) -> Result<(), BackupError> {
+    let is_empty = |names: io::Result<Vec<String>>| match names {
+        Ok(names) => Ok(names.is_empty()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    };
+    match is_empty(disk.list(data))? && is_empty(disk.list_dirs(data))? {
+        true => Ok(()),
+        false => {
+            Err(folder(data, "it is not empty; a restore makes a new data directory and touches no other"))
+        }
+    }
+}
+
+/// The folder that is being made, for this process alone; what an earlier restore left in it is gone.
+fn begin(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Box<dyn Lock>, BackupError> {
+    let lock = |disk: &Arc<dyn Disk>| {
+        disk.create_dir(dir)?;
+        disk.lock_dir(dir)
+    };
+    let taken = |error: io::Error| match error.kind() {
+        io::ErrorKind::ResourceBusy => folder(dir, "another process restores there"),
+        _ => error.into(),
+    };
+    // Nobody else is at work on what is removed.
+    let old = lock(disk).map_err(taken)?;
+    remove_tree(&**disk, dir)?;
+    drop(old);
+    lock(disk).map_err(taken)
+}
+
+/// The backup to begin with, and those after it.
+fn choose(
+    disk: &Arc<dyn Disk>,
+    from: &Path,
+    until: Until,
+) -> Result<(Generation, Vec<Generation>), BackupError> {
+    if let Some(generation) = Generation::read(&**disk, from)? {
+        let reason = reason_against(&**disk, &generation, until)?;
+        return match reason {
+            None => Ok((generation, Vec::new())),
+            Some(reason) => Err(BackupError::Point(format!("{}: {reason}", from.display()))),
+        };
+    }
+    let (mut all, wrong) = Backups::new(Arc::clone(disk), from).all()?;
+    if let Some(error) = wrong.into_iter().next() {
+        return Err(error.into());
+    }
+    let mut against = None;
+    for at in (0..all.len()).rev() {
+        match reason_against(&**disk, &all[at], until)? {
+            None => {
+                let later = all.split_off(at + 1);
+                let generation = all.pop().expect("it was just looked at");
+                return Ok((generation, later));
+            }
+            Some(reason) => against = Some(format!("{}: {reason}", all[at].dir.display())),
+        }
+    }
+    match against {
+        Some(reason) => Err(BackupError::Point(format!("no backup begins early enough. {reason}"))),
+        None => Err(folder(from, "there is no whole backup in it")),
+    }
+}
+
+/// Why a backup cannot be carried to a point: its snapshot is later.
+fn reason_against(
+    disk: &dyn Disk,
+    generation: &Generation,
+    until: Until,
+) -> Result<Option<String>, BackupError> {
+    Ok(match until {
+        Until::End => None,
+        Until::Sequence(index) if index < generation.snapshot => {
+            Some(format!("its snapshot holds all up to record {}", generation.snapshot))
+        }
+        Until::Sequence(_) => None,
+        Until::Time(ms) => {
+            let last = snapshot_ms(disk, generation)?.filter(|last| *last > ms);
+            last.map(|last| format!("its snapshot holds changes up to {}", timestamp(last)))
+        }
+    })
+}
+
+/// When the last change was made that the snapshot of a backup holds.
+fn snapshot_ms(disk: &dyn Disk, generation: &Generation) -> Result<Option<u64>, BackupError> {
+    let dir = snapshot_dir(&generation.dir);
+    if !super::exists(disk, &dir) {
+        return Ok(None);
+    }
+    let Some(Held { manifest, .. }) = Snapshots::hold(disk, &dir)? else { return Ok(None) };
+    let meta = Meta::read(&manifest.meta).map_err(|error| DataError::Restore(dir.join("manifest"), error))?;
+    Ok((meta.last_csn().0 > 0).then(|| meta.last_csn().unix_ms()))
+}
+
+struct Work<'a> {
+    disk: &'a Arc<dyn Disk>,
+    generation: &'a Generation,
+    /// Where more of the log may be.
+    sources: Vec<PathBuf>,
+    until: Until,
+    /// More than the backup itself is wanted.
+    follows: bool,
+    to: &'a Path,
+}
+
+impl Work<'_> {
+    fn run(
+        &self,
+        entropy: &mut dyn Entropy,
+        on_bytes: &mut dyn FnMut(u64, u64),
+    ) -> Result<Restored, BackupError> {
+        let disk = &**self.disk;
+        for (name, text) in facts(disk, &self.generation.dir)? {
+            write_text(disk, self.to, name, &text)?;
+        }
+        self.copy_snapshot(on_bytes)?;
+        let restored = self.write_log(entropy)?;
+        verify(self.disk, self.to, restored.last)?;
+        disk.sync_dir(&log_dir(self.to))?;
+        disk.sync_dir(self.to)?;
+        Ok(restored)
+    }
+
+    fn copy_snapshot(&self, on_bytes: &mut dyn FnMut(u64, u64)) -> Result<(), BackupError> {
+        let from = snapshot_dir(&self.generation.dir);
+        let held = match super::exists(&**self.disk, &from) {
+            true => Snapshots::hold(&**self.disk, &from)?,
+            false => None,
+        };
+        let index = held.as_ref().map_or(Index(0), |held| held.manifest.index);
+        if index != self.generation.snapshot {
+            return Err(
+                DataError::Facts(from.join("manifest"), missing("the snapshot of this backup")).into()
+            );
+        }
+        let Some(held) = held else { return Ok(()) };
+        let mut snapshots = Snapshots::open(Arc::clone(self.disk), &snapshot_dir(self.to))?;
+        let mut draft = snapshots.draft();
+        let (mut done, total) = (0, held.manifest.files.iter().map(|record| record.bytes).sum());
+        for file in &held.files {
+            draft.copy(file)?;
+            done += file.bytes();
+            on_bytes(done, total);
+        }
+        snapshots.commit(draft, held.manifest.index, held.manifest.meta)?;
+        Ok(())
+    }
+
+    /// Writes the records after the snapshot up to the point into a log of its own.
+    fn write_log(&self, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
+        let from = self.generation.snapshot;
+        let settings = Settings { mode: Mode::None, ..Settings::default() };
+        let opened =
+            wal::open(Arc::clone(self.disk), &log_dir(self.to), settings, entropy, from, &mut |_| Ok(()))?;
+        let mut pen = Pen { log: opened.log, writer: opened.writer, failed: None };
+        let mut restored = Restored {
+            generation: self.generation.clone(),
+            last: from,
+            last_ms: None,
+            records: 0,
+            goes_on: false,
+        };
+        let mut take = |record: Record<'_>| {
+            let ms = match record.kind {
+                Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
+                Kind::Checkpoint | Kind::Ingest => None,
+            };
+            if self.is_beyond(record.index, ms) {
+                return Ok(Flow::Enough);
+            }
+            pen.append(record)?;
+            restored.last = record.index;
+            restored.last_ms = ms.or(restored.last_ms);
+            restored.records += 1;
+            Ok(Flow::On)
+        };
+        let own = log_dir(&self.generation.dir);
+        let read = wal::read_chain(&**self.disk, &own, &self.sources, from, &mut take);
+        if let Some(error) = pen.failed.take() {
+            return Err(error.into());
+        }
+        let end = read?;
+        pen.close()?;
+        restored.goes_on = end.enough;
+        self.must_be_reached(&restored, &end)?;
+        Ok(restored)
+    }
+
+    /// Is a record after the point?
+    fn is_beyond(&self, index: Index, ms: Option<u64>) -> bool {
+        match self.until {
+            // Of the backup alone just what it promises: there may be a torn rest.
+            Until::End => !self.follows && index > self.generation.last,
+            Until::Sequence(last) => index > last,
+            Until::Time(last) => ms.is_some_and(|ms| ms > last),
+        }
+    }
+
+    /// Refuses what ends before the point because something is missing.
+    fn must_be_reached(&self, restored: &Restored, end: &ChainEnd) -> Result<(), BackupError> {
+        let last = restored.last;
+        if !end.enough && last < self.generation.last {
+            let path = log_dir(&self.generation.dir).join(format!("{:08x}.log", end.end.file));
+            let what = format!(
+                "the backup has records up to {}, but nothing whole stands here",
+                self.generation.last
+            );
+            let offset = u64::from(end.end.offset);
+            return Err(OpenError::Damaged(wal::Damage { path, offset, what }).into());
+        }
+        let short = match self.until {
+            Until::Sequence(wanted) => last < wanted,
+            Until::End | Until::Time(_) => false,
+        };
+        let later = end.later.as_ref().filter(|later| match self.until {
+            Until::End => self.follows,
+            Until::Sequence(wanted) => later.first <= wanted,
+            Until::Time(ms) => Command::decode(&later.payload).is_ok_and(|command| command.wall_ms <= ms),
+        });
+        if later.is_none() && !short {
+            return Ok(());
+        }
+        let mut text = match self.until {
+            Until::Sequence(wanted) => format!("record {wanted} cannot be reached: "),
+            Until::End | Until::Time(_) => "the point in time cannot be reached: ".to_owned(),
+        };
+        match later {
+            Some(later) if later.first > end.next => text.push_str(&format!(
+                "records {} to {} are missing, which stood in the log from file {:08x} offset {} up to file {:08x}, the next that \
+                 there is ({}); an archived file that begins with the first of them is called {:016x}-*.log",
+                end.next,
+                later.first.0 - 1,
+                end.end.file,
+                end.end.offset,
+                later.file,
+                later.path.display(),
+                end.next.0
+            )),
+            Some(later) => text.push_str(&format!(
+                "record {} in {} is of another history than record {last}: begin with a later backup",
+                later.first,
+                later.path.display()
+            )),
+            None => text.push_str(&format!(
+                "the last record that backups and archive have is {last}, before offset {} of log file {:08x}",
+                end.end.offset, end.end.file
+            )),
+        }
+        for damage in &end.unreadable {
+            text.push_str(&format!(". {damage}"));
+        }
+        Err(BackupError::Point(text))
+    }
+}
+
+/// Writes a log, block by block.
+struct Pen {
+    log: Arc<Log>,
+    writer: Writer,
+    /// Why no more can be written.
+    failed: Option<io::Error>,
+}
+
+impl Pen {
+    fn append(&mut self, record: Record<'_>) -> Result<(), String> {
+        if self.log.waiting_bytes() > TOGETHER_BYTES {
+            self.write()?;
+        }
+        loop {
+            match self.log.append(record.kind, |out| out.extend_from_slice(record.payload)) {
+                Ok(index) => {
+                    assert_eq!(index, record.index, "records keep their numbers");
+                    return Ok(());
+                }
+                Err(Refused::Full) => self.write()?,
+                Err(refused) => return Err(self.fail(io::Error::other(refused.to_string()))),
+            }
+        }
+    }
+
+    /// Writes what was appended, and prepares the file after the one it is in.
+    fn write(&mut self) -> Result<(), String> {
+        self.writer.step(0).map_err(|poisoned| self.fail(io::Error::other(poisoned.to_string())))?;
+        while let Some(preparation) = self.log.wanted() {
+            let prepared = preparation.run().map_err(|error| self.fail(error))?;
+            self.log.prepared(Ok(prepared));
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: io::Error) -> String {
+        let text = error.to_string();
+        self.failed = Some(error);
+        text
+    }
+
+    fn close(self) -> io::Result<()> {
+        self.writer.close().map_err(|poisoned| io::Error::other(poisoned.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_or_refused_with_an_example() {
+        assert_eq!(Until::time("1970-01-01T00:00:01Z"), Ok(1000));
+        assert!(Until::time("yesterday").unwrap_err().contains("2026-11-21T10:00:00Z"));
+    }
+}
