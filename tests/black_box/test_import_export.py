@@ -292,6 +292,109 @@ def test_kills_during_an_export(folder):
     assert "1504 entries, all as it should be" in folder.check()
 
 
+class Served(Folder):
+    """The same for a server that runs."""
+
+    def __init__(self, path, server):
+        super().__init__(path)
+        self.server = server
+        (path / "password").write_text("secret\n")
+        self.target = ["--url", server.url, "--bind-dn", ADMIN, "--password-file", path / "password"]
+
+    def fill(self, *arguments, code=0, **settings):
+        return run(PANDO, "import", *self.target, *arguments, code=code, **settings)
+
+    def export(self, *arguments, code=0):
+        return run(PANDO, "export", *self.target, *arguments, code=code)
+
+
+@pytest.fixture
+def served(tmp_path, server):
+    return Served(tmp_path, server(ldif=None))
+
+
+def test_into_and_out_of_a_server_that_runs(served, folder):
+    ldif = generated(folder)
+    told = served.fill(ldif, served.file(unit("odd") + person("p", f"ou=odd,{SUFFIX}", f"sn: x\njpegPhoto:: {'AAH/' * 5000}\n")))
+    assert "imported 2,506 entries" in told.err
+    out = served.path / "out.ldif"
+    assert "exported 2,506 entries" in served.export("-o", out).err and out.stat().st_mode & 0o777 == 0o600
+    text = out.read_text()
+    assert text.count("entryUUID: ") == 2506 and f"creatorsName: {ADMIN}" in text and "structuralObjectClass" not in text
+    # The same as in a data directory, and as there it goes on.
+    folder.fill(out)
+    assert sorted(entries(folder.export().out)) == sorted(entries(text)) and "2506 entries, all" in folder.check()
+    again = folder.export("--operational", "strip").out
+    assert sorted(entries(served.export("--operational", "strip").out)) == sorted(entries(again))
+    assert served.dns("--base", f"ou=odd,{SUFFIX}") == [f"ou=odd,{SUFFIX}", f"uid=p,ou=odd,{SUFFIX}"]
+    assert served.dns("--filter", "(uid=p)") == [f"uid=p,ou=odd,{SUFFIX}"]
+    assert "noSuchObject (32)" in served.export("--base", f"ou=none,{SUFFIX}", "-o", served.path / "none", code=1).err
+    assert not (served.path / "none").exists()
+
+
+def test_into_a_server_superiors_in_any_order(served):
+    deep, above = [], SUFFIX
+    for number in range(60):
+        deep.append(unit(f"u{number}", above))
+        above = f"ou=u{number},{above}"
+    wide = [unit(f"w{number}") for number in range(300)] + [person("x", f"ou=W{number}, {SUFFIX}") for number in range(300)]
+    served.fill(served.file(TOP + "".join(deep) + "".join(wide), "1"))
+    assert len(served.dns()) == 661
+    files = [served.file(person("late", f"ou=b,ou=a,{SUFFIX}") + unit("b", f"ou=a,{SUFFIX}"), "2"), served.file(unit("a"), "3")]
+    told = served.fill(*files, "--connections", 1)
+    assert "imported 3 entries" in told.err
+    # Of a pipe too.
+    served.fill("-", stdin=person("late", f"ou=d,ou=c,{SUFFIX}") + unit("d", f"ou=c,{SUFFIX}") + unit("c"))
+    assert len(served.dns()) == 667
+
+
+def test_into_a_server_with_rejects(served):
+    served.fill(served.file(TOP + unit("a")))
+    bad = served.file(unit("b") + unit("a") + person("p", rest="") + "dn: x\nno line\n\n" + person("q", f"ou=none,{SUFFIX}")
+                      + person("r"), "bad")
+    rejects = served.path / "rejects"
+    assert "4 records were not imported" in served.fill(bad, "--rejects", rejects, code=1).err
+    text = rejects.read_text()
+    for place, why in ((5, "entryAlreadyExists (68)"), (9, "objectClassViolation (65)"), (15, "expected"), (17, "noSuchObject (32)")):
+        assert any(line.startswith(f"# {bad}:{place}: ") and why in line for line in text.splitlines()), text
+    assert sorted(served.dns()) == sorted([SUFFIX, f"ou=a,{SUFFIX}", f"ou=b,{SUFFIX}", f"uid=r,{SUFFIX}"])
+    # Without, it ends at a fault; what was added stays.
+    told = served.fill(served.file(unit("c") + unit("a") + "".join(unit(f"d{number}") for number in range(1000)), "more"), code=1)
+    assert "more:5:1: ou=a," in told.err and "added, and kept, were" in told.err
+    assert f"ou=c,{SUFFIX}" in served.dns() and len(served.dns()) < 1000
+
+
+def test_what_other_servers_keep_is_not_sent(served):
+    served.fill(DATA / "db2ldif.ldif")
+    text = served.export().out
+    assert len(served.dns()) == 4 and "nsUniqueId" not in text and "11111111-2222" not in text and "csn-" not in text
+    assert text.count("entryUUID: ") == 4
+
+
+def test_a_server_that_refuses_or_goes(served, tmp_path):
+    wrong = tmp_path / "wrong"
+    wrong.write_text("wrong\n")
+    target = ["--url", served.server.url, "--bind-dn", ADMIN, "--password-file", wrong]
+    assert "invalidCredentials (49)" in run(PANDO, "import", *target, DATA / "people.ldif", code=1).err
+    assert "invalidCredentials (49)" in run(PANDO, "export", *target, code=1).err
+    nowhere = run(PANDO, "import", "--url", "ldap://127.0.0.1:1", DATA / "people.ldif", code=1).err
+    assert "127.0.0.1, port 1" in nowhere
+    assert "--url" in run(PANDO, "export", "--url", "http://x", code=2).err
+    process = subprocess.Popen([PANDO, "import", *map(str, served.target), "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    # More than pipe, pieces and connections hold: it is at work.
+    process.stdin.write((TOP + "".join(unit(f"u{number}") for number in range(40000))).encode())
+    served.server.kill()
+    try:
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    said = process.stderr.read().decode()
+    assert process.wait(PATIENCE) == 1 and "closed the connection" in said and "not known" in said, said
+    process.stderr.close()
+    # So that the fixture has a server to end.
+    served.server.end = lambda: None
+
+
 def test_a_reader_that_has_enough(folder):
     folder.fill(generated(folder))
     command = f"set -o pipefail; {PANDO} export --data {folder.data} | head -n 1"

@@ -70,6 +70,8 @@ pub enum ExportError {
     TooManyReaders,
     /// It cannot be written.
     Io(io::Error),
+    /// The server that is asked, or the network, does not let it.
+    Remote(crate::remote::RemoteError),
 }
 
 impl fmt::Display for ExportError {
@@ -78,11 +80,18 @@ impl fmt::Display for ExportError {
             ExportError::NoBase(dn) => write!(f, "there is no entry {dn}"),
             ExportError::TooManyReaders => f.write_str("there are too many readers"),
             ExportError::Io(error) => error.fmt(f),
+            ExportError::Remote(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for ExportError {}
+
+impl From<crate::remote::RemoteError> for ExportError {
+    fn from(error: crate::remote::RemoteError) -> ExportError {
+        ExportError::Remote(error)
+    }
+}
 
 impl From<io::Error> for ExportError {
     fn from(error: io::Error) -> ExportError {

@@ -6,6 +6,7 @@ mod export;
 mod fields;
 mod import;
 mod operational;
+pub mod remote;
 mod source;
 
 pub use export::{Export, ExportError, Exported, export, filter};

@@ -1,7 +1,9 @@
 //! `pando export`: a directory as LDIF.
 
 use crate::progress::{ExportBar, RecoveryBar};
+use crate::remote::Remote;
 use crate::whole_file::WholeFile;
+use bulk::remote::{self, Server};
 use bulk::{Export, ExportError, Exported, Operational};
 use clap::{Args as ClapArgs, ValueEnum};
 use env::disk::RealDisk;
@@ -18,12 +20,18 @@ use std::sync::Arc;
 /// All entries of a data directory that nobody serves, superiors before subordinates, with all their attributes, passwords
 /// among them: what `pando import` and `pando serve --import` read. Nothing is changed in the data directory. A file appears
 /// under its name when all of it is on the disk; until then it is FILE.*.part, which a killed export leaves behind.
+///
+/// With --url a server that runs is asked instead, by paged searches: what it shows to who is bound, in its order, as it is while
+/// it is asked.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
     /// The data directory
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "url", conflicts_with = "url")]
+    data: Option<PathBuf>,
+
+    #[command(flatten)]
+    remote: Remote,
 
     /// Where to: a file, a FIFO, or - for standard output. A file is readable by its owner only
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -42,7 +50,7 @@ pub(crate) struct Args {
     operational: OperationalName,
 
     /// The schema that the directory is served with, beyond the standard one: files, or names of built-in schemas
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
     schema: Vec<String>,
 
     /// Do not show how far it is, nor how much was written
@@ -62,12 +70,13 @@ const AFTER: &str = "\
 EXAMPLES:
   pando export --data /var/lib/pando -o all.ldif
   pando export --data people.pando --base ou=People,dc=example,dc=com --filter '(mail=*)' | less
+  pando export --url ldap://127.0.0.1:3389 --bind-dn cn=admin,dc=example,dc=com --password-file root.password -o all.ldif
   pando export --data people.pando | pando import --data copy.pando --suffix dc=example,dc=com -
 
 EXIT CODES:
   0  all was written
-  1  the directory is damaged or in use, there is no such base, or the file cannot be written; what and where is on
-     standard error
+  1  the directory is damaged or in use, the server refuses, there is no such base, or the file cannot be written; what
+     and where is on standard error
   2  the command line is wrong, or a schema file is";
 
 /// Runs it.
@@ -104,21 +113,26 @@ fn prepared(args: &Args) -> Result<(Export, Config), Failed> {
     Ok((Export { base: args.base.clone(), filter, operational }, config))
 }
 
+/// Where entries come from.
+enum From {
+    /// A data directory; without a view it was never served.
+    Data(Option<View>),
+    /// A server that runs.
+    Server(Server),
+}
+
 fn write(args: &Args, what: &Export, config: &Config) -> Result<(), Failed> {
-    let schema = directory::schema(config)
-        .map_err(|faults| Failed { code: 2, faults: faults.iter().map(ToString::to_string).collect() })?;
-    let data = Data::existing(Arc::new(RealDisk), &args.data).map_err(Failed::of)?;
-    let mut bar = (!args.quiet).then(RecoveryBar::new);
-    let view = data.view(&Arc::new(schema), config.memory_bytes_max(), &mut |stage| {
-        bar.iter_mut().for_each(|bar| bar.show(stage));
-    });
-    bar.iter().for_each(RecoveryBar::clear);
-    let view = view.map_err(Failed::of)?;
+    let bad = |fault| Failed { code: 2, faults: vec![fault] };
+    let from = match (args.remote.server().map_err(bad)?, &args.data) {
+        (Some(server), _) => From::Server(server),
+        (None, Some(dir)) => From::Data(view(args, dir, config)?),
+        (None, None) => return Err(bad("--data or --url is needed".to_owned())),
+    };
     let path = &args.output;
     if path == Path::new("-") {
         // Standard output of the library flushes at each line; what comes here are large pieces.
         let mut out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
-        return match entries(view.as_ref(), what, &mut out, args.quiet) {
+        return match entries(&from, what, &mut out, args.quiet) {
             // Who reads has enough.
             Err(ExportError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => outcome.map_err(Failed::of),
@@ -126,23 +140,38 @@ fn write(args: &Args, what: &Export, config: &Config) -> Result<(), Failed> {
     }
     let failed = |error: &dyn std::fmt::Display| Failed::of(format!("{}: {error}", path.display()));
     let mut file = WholeFile::create(path).map_err(|error| failed(&error))?;
-    entries(view.as_ref(), what, &mut file, args.quiet).map_err(|error| match error {
+    entries(&from, what, &mut file, args.quiet).map_err(|error| match error {
         ExportError::Io(error) => failed(&error),
         error => Failed::of(error),
     })?;
     file.finish().map_err(|error| failed(&error))
 }
 
-fn entries(view: Option<&View>, what: &Export, to: &mut dyn Write, quiet: bool) -> Result<(), ExportError> {
+/// The directory in `dir`; a bar shows how far it is.
+fn view(args: &Args, dir: &Path, config: &Config) -> Result<Option<View>, Failed> {
+    let schema = directory::schema(config)
+        .map_err(|faults| Failed { code: 2, faults: faults.iter().map(ToString::to_string).collect() })?;
+    let data = Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)?;
+    let mut bar = (!args.quiet).then(RecoveryBar::new);
+    let view = data.view(&Arc::new(schema), config.memory_bytes_max(), &mut |stage| {
+        bar.iter_mut().for_each(|bar| bar.show(stage));
+    });
+    bar.iter().for_each(RecoveryBar::clear);
+    view.map_err(Failed::of)
+}
+
+fn entries(from: &From, what: &Export, to: &mut dyn Write, quiet: bool) -> Result<(), ExportError> {
     let mut bar = (!quiet).then(ExportBar::new);
-    let done = match view {
-        Some(view) => {
+    let mut show = |at, entries| bar.iter_mut().for_each(|bar| bar.show(at, entries));
+    let done = match from {
+        From::Data(Some(view)) => {
             let shard = view.dsa.shard();
-            bulk::export(shard, what, to, &mut |at| {
-                bar.iter_mut().for_each(|bar| bar.show(at, shard.entries()))
-            })
+            bulk::export(shard, what, to, &mut |at| show(at, Some(shard.entries())))
         }
-        None => what.base.clone().map_or(Ok(Exported::default()), |dn| Err(ExportError::NoBase(dn))),
+        From::Data(None) => {
+            what.base.clone().map_or(Ok(Exported::default()), |dn| Err(ExportError::NoBase(dn)))
+        }
+        From::Server(server) => remote::read(server, what, to, &mut |at| show(at, None)),
     };
     match (done, bar) {
         (Ok(done), Some(bar)) => bar.finish(done),

@@ -1,9 +1,10 @@
-//! `pando import`: LDIF into a data directory that nobody serves.
+//! `pando import`: LDIF into a data directory that nobody serves, or into a server that runs.
 
 use crate::progress::Bar;
+use crate::remote::Remote;
 use crate::serve::{End, log_to_stderr};
 use crate::serve_data::{recover, refused};
-use bulk::{Operational, Summary};
+use bulk::{Operational, Progress, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
 use env::clock::{Clock, SystemClock};
 use env::disk::RealDisk;
@@ -11,12 +12,12 @@ use schema::Schema;
 use server::config::{self, Config};
 use server::data::{Data, Made, Recovered};
 use server::directory;
-use server::import::{Job, load_files};
+use server::import::{Job, add_files, load_files};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Fill a data directory from LDIF.
+/// Fill a data directory, or a server that runs, from LDIF.
 ///
 /// Reads content records and `changetype: add`, in any order: an entry may come before its superior, in another file too.
 /// All entries are made in memory and become the directory's in one step at the end, so that whatever ends the import,
@@ -24,6 +25,9 @@ use std::sync::Arc;
 ///
 /// The first 20 faults are told with file and line, and nothing is imported. With --rejects, records with faults go to a file
 /// and the rest is imported.
+///
+/// With --url the entries are added to a server over LDAP, many at a time, superiors first. There each add stands for itself:
+/// what was added before a fault, or before the import was ended, stays.
 #[derive(ClapArgs, Default)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -32,36 +36,36 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 
     /// The data directory [default: that of --config]
-    #[arg(long, value_name = "DIR", required_unless_present = "config")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["config", "url"], conflicts_with = "url")]
     data: Option<PathBuf>,
 
     /// Take naming contexts, schema and the like from the settings of `pando serve`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
     config: Option<PathBuf>,
 
     /// A naming context to hold; may be repeated [default: those that the directory has]
-    #[arg(long, value_name = "DN")]
+    #[arg(long, value_name = "DN", conflicts_with = "url")]
     suffix: Vec<String>,
 
     /// Schema beyond the standard one: files, or names of built-in schemas such as dvtds
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
     schema: Vec<String>,
 
     /// Whether entries are held to the schema [default: as the directory has it; on in a new one]
-    #[arg(long, value_name = "on|off")]
+    #[arg(long, value_name = "on|off", conflicts_with = "url")]
     schema_check: Option<String>,
 
     /// Whether entries of a new directory have entryUUID, entryCSN and the times and names of their making and last change
     /// [default: on]
-    #[arg(long, value_name = "on|off")]
+    #[arg(long, value_name = "on|off", conflicts_with = "url")]
     operational_attributes: Option<String>,
 
     /// Who stands as the creator of the entries of a new directory, where the files do not tell
-    #[arg(long, value_name = "DN")]
+    #[arg(long, value_name = "DN", conflicts_with = "url")]
     root_dn: Option<String>,
 
     /// Memory that the directory may occupy, such as 8GiB [default: 80 % of the machine's]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", conflicts_with = "url")]
     memory_max: Option<String>,
 
     /// What becomes of entryUUID, entryCSN, times and names in the files
@@ -73,8 +77,15 @@ pub(crate) struct Args {
     rejects: Option<PathBuf>,
 
     /// Add to the entries that the directory has
-    #[arg(long)]
+    #[arg(long, conflicts_with = "url")]
     add: bool,
+
+    #[command(flatten)]
+    remote: Remote,
+
+    /// With --url: over how many connections
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "url", value_parser = clap::value_parser!(u16).range(1..=64))]
+    connections: u16,
 
     /// Do not show how far it is, nor how much was imported
     #[arg(short, long)]
@@ -116,15 +127,20 @@ EXAMPLES:
   More of it:
     pando import --data people.pando --add rejects.ldif groups.ldif
 
+  The same while it is served:
+    pando import --url ldap://127.0.0.1:3389 --bind-dn cn=admin,dc=example,dc=com --password-file root.password groups.ldif
+
 OPERATIONAL ATTRIBUTES:
   What the server works out for every answer (structuralObjectClass, hasSubordinates, entryDN, ...) is never stored, nor
   is contextCSN. With `map` and `strip` that is so for what other servers keep for themselves too, among it access rules
-  (aci) and the state of password policies, which this server does not obey: docs/import-export.md lists it.
+  (aci) and the state of password policies, which this server does not obey: docs/import-export.md lists it. With --url
+  all of it is left out, since no server takes it from a client.
 
 EXIT CODES:
   0  all was imported
   1  nothing was imported: a record has a fault, the directory has entries, is damaged or in use; or, with --rejects,
-     all was imported but what is in that file. What and where is on standard error
+     all was imported but what is in that file; with --url, what was added before the fault stays. What and
+     where is on standard error
   2  the command line or the configuration is wrong, or a schema file is";
 
 /// Runs it.
@@ -185,6 +201,11 @@ impl Args {
 }
 
 fn import(args: &Args) -> Result<Summary, End> {
+    if let Some(server) = args.remote.server().map_err(|fault| End::configured([fault]))? {
+        return loaded(args, &mut |job, on_progress| {
+            add_files(job, &server, usize::from(args.connections), on_progress)
+        });
+    }
     let mut config = Config::default();
     if let Some(path) = &args.config {
         let read = config::read_file(path).map_err(|fault| End::configured([fault]))?;
@@ -224,18 +245,7 @@ fn fill(args: &Args, config: &Config, data: &Data, schema: Schema) -> Result<Sum
             format!("it has {entries} entries already; add to them with --add, or name another directory");
         return Err(End::failed(data.dir().display(), text));
     }
-    let rejects = args.rejects.clone();
-    let job = Job { files: args.files.clone(), operational: args.operational.of_loader(), rejects };
-    let mut bar = (!args.quiet).then(Bar::new);
-    let mut on_progress = |progress, total| bar.iter_mut().for_each(|bar| bar.show(progress, total));
-    let loaded = load_files(&job, dsa.shard(), &clock, &mut on_progress);
-    let summary = match loaded {
-        Ok(summary) => summary,
-        Err(faults) => {
-            bar.into_iter().for_each(Bar::clear);
-            return Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() });
-        }
-    };
+    let summary = loaded(args, &mut |job, on_progress| load_files(job, dsa.shard(), &clock, on_progress))?;
     let failed = |error: &dyn std::fmt::Display| End::failed("the import cannot be kept", error);
     let log = Arc::clone(committer.log());
     let taken = committer.close(clock.wall_ms(), clock.monotonic_ns() / 1_000_000);
@@ -245,6 +255,26 @@ fn fill(args: &Args, config: &Config, data: &Data, schema: Schema) -> Result<Sum
     if let Err(error) = log.release(index) {
         tracing::warn!(%error, "log files that the snapshot replaces stay until the next");
     }
-    bar.into_iter().for_each(|bar| bar.finish(summary));
     Ok(summary)
+}
+
+/// What reads the files of a job.
+type Load<'l> = &'l mut dyn FnMut(&Job, &mut dyn FnMut(Progress, u64)) -> Result<Summary, Vec<config::Fault>>;
+
+/// Has the files loaded; a bar shows how far it is.
+fn loaded(args: &Args, load: Load<'_>) -> Result<Summary, End> {
+    let rejects = args.rejects.clone();
+    let job = Job { files: args.files.clone(), operational: args.operational.of_loader(), rejects };
+    let mut bar = (!args.quiet).then(Bar::new);
+    let loaded = load(&job, &mut |progress, total| bar.iter_mut().for_each(|bar| bar.show(progress, total)));
+    match loaded {
+        Ok(summary) => {
+            bar.into_iter().for_each(|bar| bar.finish(summary));
+            Ok(summary)
+        }
+        Err(faults) => {
+            bar.into_iter().for_each(Bar::clear);
+            Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() })
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod export;
 mod r#gen;
 mod import;
 mod progress;
+mod remote;
 mod restore;
 mod serve;
 mod serve_data;

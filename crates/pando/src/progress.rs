@@ -142,19 +142,20 @@ impl ExportBar {
         ExportBar { bar, line_due: (!stderr().is_terminal()).then_some(LINE_EVERY) }
     }
 
-    /// Shows how far it is, of so many entries to look at.
-    pub(crate) fn show(&mut self, done: Exported, entries: u64) {
+    /// Shows how far it is, of so many entries to look at, if that is known.
+    pub(crate) fn show(&mut self, done: Exported, entries: Option<u64>) {
         let elapsed = self.bar.elapsed();
         let text = rates(done.entries, done.bytes, elapsed);
         match &mut self.line_due {
             None => {
-                self.bar.set_length(entries);
+                self.bar.set_length(entries.unwrap_or(done.seen));
                 self.bar.set_position(done.seen);
                 self.bar.set_message(text);
             }
             Some(due) if elapsed >= *due => {
                 *due = elapsed + LINE_EVERY;
-                eprintln!("exporting: {} of {} entries, {text}", HumanCount(done.seen), HumanCount(entries));
+                let all = entries.map(|all| format!(" of {}", HumanCount(all))).unwrap_or_default();
+                eprintln!("exporting: {}{all} entries, {text}", HumanCount(done.seen));
             }
             Some(_) => {}
         }

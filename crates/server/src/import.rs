@@ -3,6 +3,7 @@
 mod rejects;
 
 use crate::config::{Config, Fault};
+use bulk::remote::{self, Server};
 use bulk::{Import, ImportError, Input, OnReject, Operational, Progress, Summary, Tell};
 use env::clock::Clock;
 use env::task;
@@ -49,6 +50,36 @@ pub fn load_files(
     clock: &impl Clock,
     on_progress: &mut dyn FnMut(Progress, u64),
 ) -> Result<Summary, Vec<Fault>> {
+    let import =
+        Import { shard, stamp_ms: clock.wall_ms(), operational: job.operational, threads: task::cores() };
+    let given_up = "not imported; given up after";
+    read_files(job, on_progress, given_up, &mut |inputs, tell| bulk::ldif(import, inputs, tell))
+}
+
+/// Adds LDIF files to a server that runs, over so many connections.
+///
+/// # Errors
+/// As [`load_files`], but that what was added stays; and what the server or the network says.
+pub fn add_files(
+    job: &Job,
+    server: &Server,
+    connections: usize,
+    on_progress: &mut dyn FnMut(Progress, u64),
+) -> Result<Summary, Vec<Fault>> {
+    let given_up = "given up; added, and kept, were";
+    read_files(job, on_progress, given_up, &mut |inputs, tell| remote::add(server, connections, inputs, tell))
+}
+
+/// What takes entries from LDIF.
+type Take<'t> = &'t mut dyn FnMut(&mut [Input<'_>], Tell<'_>) -> Result<Summary, ImportError>;
+
+/// Opens the files of a job and has them taken.
+fn read_files(
+    job: &Job,
+    on_progress: &mut dyn FnMut(Progress, u64),
+    given_up: &str,
+    take: Take<'_>,
+) -> Result<Summary, Vec<Fault>> {
     let mut sources = job.files.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
     let bytes = sources.iter().map(Source::bytes).sum::<Option<u64>>().unwrap_or(0);
     let mut rejects = match &job.rejects {
@@ -58,8 +89,6 @@ pub fn load_files(
         None => None,
     };
     let mut inputs: Vec<Input<'_>> = sources.iter_mut().map(Source::input).collect();
-    let import =
-        Import { shard, stamp_ms: clock.wall_ms(), operational: job.operational, threads: task::cores() };
     let mut write = rejects.as_mut().map(|rejects| {
         |fault: &bulk::Fault, record: &[u8]| rejects.write(&job.files[fault.input], fault, record)
     });
@@ -67,18 +96,22 @@ pub fn load_files(
         on_progress: &mut |progress| on_progress(progress, bytes),
         on_reject: write.as_mut().map(|write| write as OnReject<'_>),
     };
-    let summary = bulk::ldif(import, &mut inputs, tell).map_err(|error| faults(job, &error))?;
-    if let (Some(rejects), Some(path)) = (rejects, &job.rejects) {
-        rejects.finish().map_err(|error| vec![fault(path, 0, error.to_string())])?;
-    }
-    Ok(summary)
+    let taken = take(&mut inputs, tell).map_err(|error| faults(job, &error, given_up));
+    // Also of an import that was given up: what is in there is known to be wrong.
+    let finished = match (rejects, &job.rejects) {
+        (Some(rejects), Some(path)) => {
+            rejects.finish().map_err(|error| vec![fault(path, 0, error.to_string())])
+        }
+        _ => Ok(()),
+    };
+    taken.and_then(|summary| finished.map(|()| summary))
 }
 
-fn faults(job: &Job, error: &ImportError) -> Vec<Fault> {
+fn faults(job: &Job, error: &ImportError, given_up: &str) -> Vec<Fault> {
     let message = |f: &bulk::Fault| bulk::Fault { line: 0, ..f.clone() }.to_string();
     let mut faults: Vec<Fault> =
         error.faults.iter().map(|f| fault(&job.files[f.input], f.line, message(f))).collect();
-    let given_up = format!("not imported; {} entries went in before it was given up", error.done.entries);
+    let given_up = format!("{given_up} {} entries", error.done.entries);
     let last = error.faults.last().map_or(0, |f| f.input);
     faults.push(fault(&job.files[last], 0, given_up));
     faults

@@ -1,5 +1,6 @@
 //! The workloads of `pando bench`: options in, figures out.
 
+use crate::remote::address;
 use clap::{Args as ClapArgs, ValueEnum};
 use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
 use std::path::PathBuf;
@@ -152,16 +153,6 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
     })
 }
 
-fn address(url: &str) -> Option<(String, u16)> {
-    let rest = url.strip_prefix("ldap://")?.trim_end_matches('/');
-    let (host, port) = match rest.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
-        _ => (rest, 389),
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    (!host.is_empty()).then(|| (host.to_owned(), port))
-}
-
 fn credentials(args: &Args) -> Result<Option<(String, String)>, String> {
     let Some(name) = &args.bind_dn else { return Ok(None) };
     let password = match (&args.password, &args.password_file) {
@@ -218,16 +209,6 @@ fn print(args: &Args, settings: &Settings, outcome: &Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn urls_have_hosts_and_ports() {
-        let host = |text: &str, port| Some((text.to_owned(), port));
-        assert_eq!(address("ldap://a.example:3389"), host("a.example", 3389));
-        assert_eq!(address("ldap://127.0.0.1/"), host("127.0.0.1", 389));
-        assert_eq!(address("ldap://[::1]:10389"), host("::1", 10389));
-        assert_eq!(address("ldap://[::1]"), host("::1", 389));
-        assert_eq!((address("ldaps://a"), address("ldap://"), address("ldap://a:x")), (None, None, None));
-    }
 
     #[test]
     fn ranges_may_be_one_number() {

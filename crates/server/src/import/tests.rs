@@ -51,7 +51,7 @@ fn faults_name_file_and_line_and_how_far_it_came() {
     let text = SUFFIX.to_owned() + "dn: cn=a,dc=com\nobjectClass: person\ncn: a\nsn: a\nflavour: sweet\n";
     let faults = run(&text).unwrap_err();
     assert!(faults[0].starts_with("f.ldif:9:1: cn=a,dc=com: flavour: no such attribute type"), "{faults:?}");
-    assert_eq!(faults[1], "f.ldif: not imported; 1 entries went in before it was given up");
+    assert_eq!(faults[1], "f.ldif: not imported; given up after 1 entries");
 }
 
 #[test]

@@ -1,0 +1,167 @@
+//! One connection to a server: requests out, replies in.
+
+use super::{RemoteError, Server};
+use env::poll::{Connection, Events, Interest, Poller, Progress};
+use model::ResultCode;
+use proto::message::{Reply, Request, Response};
+use proto::op::Bind;
+use proto::op::bind::Authentication;
+use proto::result::LdapResult;
+use std::io;
+use std::time::Duration;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 << 10;
+/// Bytes of one reply: an entry with millions of values fits.
+const REPLY_BYTES_MAX: usize = 1 << 30;
+/// Seconds after which a server that says nothing is given up.
+const SILENCE_S: u64 = 120;
+
+/// A connection that is bound.
+pub(super) struct Link {
+    connection: Connection,
+    poller: Poller,
+    events: Events,
+    /// Requests that are not sent yet, from `sent` on.
+    out: Vec<u8>,
+    sent: usize,
+    /// Bytes received, those before `taken` done with.
+    input: Vec<u8>,
+    taken: usize,
+    last_id: i32,
+}
+
+impl Link {
+    /// Connects and binds.
+    pub(super) fn open(server: &Server) -> Result<Link, RemoteError> {
+        let connection = Connection::connect(&server.host, server.port).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
+        })?;
+        let poller = Poller::new()?;
+        poller.add(&connection, 0, Interest::Read)?;
+        let mut link = Link {
+            connection,
+            poller,
+            events: Events::with_capacity(1),
+            out: Vec::new(),
+            sent: 0,
+            input: Vec::new(),
+            taken: 0,
+            last_id: 0,
+        };
+        if let Some((name, password)) = &server.credentials {
+            let authentication = Authentication::Simple(password);
+            let bind = Bind { version: 3, name: name.as_bytes(), authentication };
+            link.push(|out, id| Request::Bind(bind).encode(out, id, &[]));
+            let outcome = link.receive(|reply| reply.result().map(|result| refusal(&result)))?;
+            match outcome {
+                Some(None) => {}
+                Some(Some(why)) => return Err(RemoteError::Refused(format!("bind as {name}: {why}"))),
+                None => return Err(RemoteError::Malformed("no answer to a bind")),
+            }
+        }
+        Ok(link)
+    }
+
+    /// Puts a request behind those that wait to be sent; `encode` appends it with the id. Returns the id.
+    pub(super) fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>, i32)) -> i32 {
+        self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+        encode(&mut self.out, self.last_id);
+        self.last_id
+    }
+
+    /// Bytes that wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// Waits for the next reply and hands it to `take`; what waits is sent meanwhile.
+    pub(super) fn receive<T>(&mut self, take: impl FnOnce(&Reply<'_>) -> T) -> Result<T, RemoteError> {
+        let len = loop {
+            if let Some(len) = self.whole()? {
+                break len;
+            }
+            self.exchange()?;
+        };
+        let bytes = &self.input[self.taken..self.taken + len];
+        let reply =
+            Reply::decode(bytes).map_err(|_| RemoteError::Malformed("a reply that is not understood"))?;
+        self.taken += len;
+        if let (0, Response::Extended(_)) = (reply.id, &reply.response) {
+            let why = reply.result().and_then(|result| refusal(&result)).unwrap_or_default();
+            return Err(RemoteError::Closed(format!(": {why}")));
+        }
+        Ok(take(&reply))
+    }
+
+    /// Sends what the socket takes, without waiting.
+    pub(super) fn send(&mut self) {
+        while self.waiting() > 0 {
+            match self.connection.write(&self.out[self.sent..]) {
+                Progress::Bytes(bytes) => self.sent += bytes,
+                // The next read tells of an end.
+                Progress::Later | Progress::Closed => break,
+            }
+        }
+        if self.waiting() == 0 {
+            self.out.clear();
+            self.sent = 0;
+        }
+    }
+
+    /// Length of the reply that is next, if all of it is there.
+    fn whole(&self) -> Result<Option<usize>, RemoteError> {
+        let bytes = &self.input[self.taken..];
+        let (Some(tag), Some(first)) = (bytes.first(), bytes.get(1)) else { return Ok(None) };
+        let width = if *first < 0x80 { 0 } else { usize::from(first & 0x7f) };
+        if *tag != proto::tag::SEQUENCE || *first == 0x80 || width > 4 {
+            return Err(RemoteError::Malformed("something that is no LDAP"));
+        }
+        let Some(digits) = bytes.get(2..2 + width) else { return Ok(None) };
+        let contents = match width {
+            0 => usize::from(*first),
+            _ => digits.iter().fold(0, |len, digit| len << 8 | usize::from(*digit)),
+        };
+        let len = 2 + width + contents;
+        if len > REPLY_BYTES_MAX {
+            return Err(RemoteError::Malformed("a reply of more than 1 GiB"));
+        }
+        Ok((bytes.len() >= len).then_some(len))
+    }
+
+    /// Sends and reads something, waiting if need be.
+    fn exchange(&mut self) -> Result<(), RemoteError> {
+        loop {
+            self.send();
+            self.input.drain(..self.taken);
+            self.taken = 0;
+            let end = self.input.len();
+            self.input.resize(end + READ_BYTES, 0);
+            let read = self.connection.read(&mut self.input[end..]);
+            let bytes = if let Progress::Bytes(bytes) = read { bytes } else { 0 };
+            self.input.truncate(end + bytes);
+            match read {
+                Progress::Bytes(_) => return Ok(()),
+                Progress::Closed => return Err(RemoteError::Closed(String::new())),
+                Progress::Later => {}
+            }
+            let interest = if self.waiting() > 0 { Interest::ReadWrite } else { Interest::Read };
+            self.poller.modify(&self.connection, 0, interest)?;
+            self.poller.wait(&mut self.events, Some(Duration::from_secs(SILENCE_S)))?;
+            if self.events.iter().next().is_none() {
+                return Err(RemoteError::Silent(SILENCE_S));
+            }
+        }
+    }
+}
+
+/// What a result says, unless it is success: name and number of its code, and the server's words.
+pub(super) fn refusal(result: &LdapResult<'_>) -> Option<String> {
+    if result.code == ResultCode::Success as u32 {
+        return None;
+    }
+    let name = result.result_code().map_or("unknown code", ResultCode::name);
+    let said = String::from_utf8_lossy(result.diagnostic);
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    Some(format!("{name} ({}){said}", result.code))
+}

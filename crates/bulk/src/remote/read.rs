@@ -1,0 +1,175 @@
+//! Export of a server that runs: paged searches (RFC 2696).
+
+use super::link::{Link, refusal};
+use super::{RemoteError, Server};
+use crate::export::{Export, ExportError, Exported};
+use crate::operational::{Foreign, Operational, foreign};
+use model::{Filter, Scope};
+use proto::control::Control;
+use proto::control::manage_dsa_it;
+use proto::control::paged_results::{self, PagedResults};
+use proto::filter_string::FilterBuf;
+use proto::ldif::{write_attribute, write_dn};
+use proto::list::Octets;
+use proto::list::octet_list;
+use proto::message::{Reply, Request, Response};
+use proto::op::Search;
+use proto::op::search::SearchEntry;
+use std::io::{self, Write};
+
+/// Entries of one page.
+const PAGE: i32 = 1000;
+/// Bytes that are written at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Writes what a server shows as LDIF content records, in its order: below the base, or below each of its naming contexts.
+/// Memory is bounded by a piece of 1 MiB and the longest entry. `on_progress` is told now and then.
+///
+/// # Errors
+/// What the server or the network says, or what writing does.
+pub fn read(
+    server: &Server,
+    what: &Export,
+    to: &mut dyn Write,
+    on_progress: &mut dyn FnMut(Exported),
+) -> Result<Exported, ExportError> {
+    let mut link = Link::open(server)?;
+    let everything =
+        crate::export::filter("(objectClass=*)").map_err(|_| RemoteError::Malformed("nothing"))?;
+    let bases = match &what.base {
+        Some(base) => vec![base.clone().into_bytes()],
+        None => naming_contexts(&mut link, &everything)?,
+    };
+    let filter = what.filter.as_ref().unwrap_or(&everything);
+    let mut reading =
+        Reading { operational: what.operational, out: Vec::new(), to, done: Exported::default() };
+    for base in &bases {
+        let mut cookie = Vec::new();
+        loop {
+            reading.page(&mut link, base, filter, &mut cookie)?;
+            on_progress(reading.done);
+            if cookie.is_empty() {
+                break;
+            }
+        }
+    }
+    reading.flush()?;
+    reading.to.flush()?;
+    Ok(reading.done)
+}
+
+fn search<'a>(base: &'a [u8], scope: Scope, filter: Filter<'a>, selection: Octets<'a>) -> Search<'a> {
+    let deref_aliases = model::DerefAliases::Never;
+    Search {
+        base,
+        scope,
+        deref_aliases,
+        size_limit: 0,
+        time_limit_s: 0,
+        types_only: false,
+        filter,
+        selection,
+    }
+}
+
+fn naming_contexts(link: &mut Link, everything: &FilterBuf) -> Result<Vec<Vec<u8>>, RemoteError> {
+    let selection = octet_list([&b"namingContexts"[..]]);
+    let selection = Octets::parse(&selection).map_err(|_| RemoteError::Malformed("nothing"))?;
+    let request = Request::Search(search(b"", Scope::Base, everything.filter(), selection));
+    link.push(|out, id| request.encode(out, id, &[]));
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    loop {
+        let is_done = link.receive(|reply| match reply.response {
+            Response::SearchEntry(entry) => {
+                for attribute in entry.attributes.iter() {
+                    found.extend(attribute.values.iter().map(<[u8]>::to_vec));
+                }
+                Ok(false)
+            }
+            _ => reply.result().map_or(Ok(false), |result| refusal(&result).map_or(Ok(true), Err)),
+        })?;
+        if is_done.map_err(RemoteError::Refused)? {
+            // The root DSE is no naming context.
+            found.retain(|dn| !dn.is_empty());
+            return Ok(found);
+        }
+    }
+}
+
+/// An export under way.
+struct Reading<'w> {
+    operational: Operational,
+    out: Vec<u8>,
+    to: &'w mut dyn Write,
+    done: Exported,
+}
+
+impl Reading<'_> {
+    /// Asks for one page and writes it. The cookie is that of the next one, empty behind the last.
+    fn page(
+        &mut self,
+        link: &mut Link,
+        base: &[u8],
+        filter: &FilterBuf,
+        cookie: &mut Vec<u8>,
+    ) -> Result<(), ExportError> {
+        let selectors: &[&[u8]] =
+            if self.operational == Operational::Strip { &[b"*"] } else { &[b"*", b"+"] };
+        let selection = octet_list(selectors.iter().copied());
+        let selection = Octets::parse(&selection).map_err(|_| RemoteError::Malformed("nothing"))?;
+        let mut value = Vec::new();
+        PagedResults { size: PAGE, cookie }.encode(&mut value);
+        let paged = Control { oid: paged_results::OID, critical: true, value: Some(&value) };
+        let controls = [paged, manage_dsa_it::control(false)];
+        let request = Request::Search(search(base, Scope::Subtree, filter.filter(), selection));
+        link.push(|out, id| request.encode(out, id, &controls));
+        loop {
+            if let Some(next) = link.receive(|reply| self.take(reply))?? {
+                *cookie = next;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes a reply; at the end of the page the cookie of the next one.
+    fn take(&mut self, reply: &Reply<'_>) -> Result<Option<Vec<u8>>, ExportError> {
+        if let Response::SearchEntry(entry) = &reply.response {
+            self.entry(entry)?;
+            return Ok(None);
+        }
+        let Some(result) = reply.result() else { return Ok(None) };
+        if let Some(why) = refusal(&result) {
+            return Err(RemoteError::Refused(why).into());
+        }
+        let Some(control) = reply.controls.find(paged_results::OID) else { return Ok(Some(Vec::new())) };
+        let paged = PagedResults::decode(control.value.unwrap_or_default());
+        let paged = paged.map_err(|_| RemoteError::Malformed("a page without a cookie"))?;
+        Ok(Some(paged.cookie.to_vec()))
+    }
+
+    fn entry(&mut self, entry: &SearchEntry<'_>) -> io::Result<()> {
+        write_dn(&mut self.out, entry.dn);
+        for attribute in entry.attributes.iter() {
+            if foreign(attribute.description) == Some(Foreign::Derived) {
+                continue;
+            }
+            for value in attribute.values.iter() {
+                write_attribute(&mut self.out, attribute.description, value);
+                if self.out.len() >= PIECE_BYTES {
+                    self.flush()?;
+                }
+            }
+        }
+        self.out.push(b'\n');
+        self.done.entries += 1;
+        self.done.seen += 1;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.write_all(&self.out)?;
+        self.done.bytes += self.out.len() as u64;
+        self.out.clear();
+        Ok(())
+    }
+}
