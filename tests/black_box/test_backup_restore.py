@@ -319,6 +319,34 @@ def test_a_point_in_time_is_restored_exactly(place):
     assert sorted(place.entries(data)) == list(range(10))
 
 
+def test_a_restore_does_not_go_through_an_import(place):
+    server = place.serve(ldif="people.ldif")
+    connection = connect(server)
+    add(connection, 0)
+    first, _ = place.backup()
+    add(connection, 1)
+    before = now()
+    server.kill()
+    ldif = place.folder / "more.ldif"
+    ldif.write_text(f"dn: uid=n2,{PEOPLE}\nobjectClass: inetOrgPerson\ncn: x\nsn: y\ndescription: 0\n")
+    run(PANDO, "import", "--data", place.data, "--add", ldif)
+    server = place.serve()
+    add(connect(server), 3)
+    after = now()
+    log = ["--archive", place.data / "log"]
+    data, _ = place.restore("before", *log, "--to-time", before)
+    assert sorted(place.entries(data)) == [0, 1]
+    done = run(PANDO, "restore", "--from", first, *log, "--data", place.folder / "x", code=1)
+    assert "log record 3 " in done.err and "an import went past the log" in done.err, done.err
+    assert "an import" in place.restore("x", *log, "--to-time", after, code=1)[1]
+    place.backup()
+    data, _ = place.restore("after", "--to-time", after)
+    assert sorted(place.entries(data)) == [0, 1, 2, 3]
+    server.kill()
+    check(place.data)
+    assert sorted(place.entries(place.data)) == [0, 1, 2, 3]
+
+
 @pytest.fixture
 def small_disk(place):
     """A file system of 20 MB for backups."""

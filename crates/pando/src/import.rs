@@ -238,7 +238,7 @@ fn import(args: &Args) -> Result<Summary, End> {
 /// Adds the entries in memory, then makes all of it the directory's last snapshot.
 fn fill(args: &Args, config: &Config, data: &Data, schema: Schema) -> Result<Summary, End> {
     let clock = SystemClock::start();
-    let Recovered { dsa, committer, mut snapshots, .. } = recover(config, data, schema, &clock)?;
+    let Recovered { dsa, mut committer, mut snapshots, .. } = recover(config, data, schema, &clock)?;
     let entries = dsa.shard().entries();
     if entries > 0 && !args.add {
         let text =
@@ -247,6 +247,7 @@ fn fill(args: &Args, config: &Config, data: &Data, schema: Schema) -> Result<Sum
     }
     let summary = loaded(args, &mut |job, on_progress| load_files(job, dsa.shard(), &clock, on_progress))?;
     let failed = |error: &dyn std::fmt::Display| End::failed("the import cannot be kept", error);
+    committer.note_import(clock.wall_ms()).map_err(|error| failed(&error))?;
     let log = Arc::clone(committer.log());
     let taken = committer.close(clock.wall_ms(), clock.monotonic_ns() / 1_000_000);
     let taken = taken.map_err(|error| failed(&error))?;

@@ -39,6 +39,8 @@ pub fn memory_bytes_end(memory_bytes_max: u64) -> u64 {
 pub enum Failed {
     /// The log failed.
     Log(Poisoned),
+    /// The log does not take what must be in it.
+    Refused(Refused),
     /// What was logged could not be carried out.
     Apply(Index, ApplyError),
     /// A fault of this program: its own thread tells more.
@@ -49,6 +51,7 @@ impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failed::Log(poisoned) => poisoned.fmt(f),
+            Failed::Refused(refused) => refused.fmt(f),
             Failed::Apply(index, error) => write!(f, "record {index} of the log: {error}"),
             Failed::Panicked => f.write_str("the thread that writes the log panicked"),
         }
@@ -199,6 +202,24 @@ impl Committer {
         Ok(Some((shard.writer().checkpoint(reader), self.applied)))
     }
 
+    /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:
+    /// so that nobody takes an earlier snapshot and the log for all there is. Nothing else may be under way.
+    ///
+    /// # Errors
+    /// See [`Failed`]; also when there is no room for it.
+    pub fn note_import(&mut self, wall_ms: u64) -> Result<(), Failed> {
+        assert!(self.logged.is_empty() && self.coming.is_empty(), "nothing else is under way");
+        let append = |out: &mut Vec<u8>| out.extend_from_slice(&wall_ms.to_le_bytes());
+        let noted = self.log.append(Kind::Import, append);
+        let index = noted.map_err(|refused| self.fail(Failed::Refused(refused)))?;
+        while self.log.safe() < index {
+            self.writer.step(self.now_ms).map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
+        }
+        self.applied = index;
+        self.queue.status().on_applied(index);
+        Ok(())
+    }
+
     /// Writes and applies everything that came in, then closes the log. Returns a checkpoint of all of it.
     ///
     /// # Errors
@@ -313,6 +334,15 @@ impl Committer {
         }
         Ok(())
     }
+}
+
+/// When an import was, in milliseconds since 1970, of the record that [`Committer::note_import`] leaves.
+///
+/// # Errors
+/// When it is not that.
+pub fn import_ms(payload: &[u8]) -> Result<u64, String> {
+    let bytes = payload.try_into().map_err(|_| "the note of an import has not eight bytes".to_owned())?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 fn code_of(refused: &Refused) -> ResultCode {

@@ -25,6 +25,9 @@ pub enum Kind {
     Checkpoint = 2,
     /// Files that become part of the data at this place.
     Ingest = 3,
+    /// Something becomes part of the data here that the log does not have, but the next snapshot: an earlier one and the
+    /// log do not make what comes after.
+    Import = 4,
 }
 
 impl Kind {
@@ -33,6 +36,7 @@ impl Kind {
             1 => Some(Kind::Commands),
             2 => Some(Kind::Checkpoint),
             3 => Some(Kind::Ingest),
+            4 => Some(Kind::Import),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@
 use super::generation::{Backups, Generation, facts, remove_tree};
 use super::take::verify;
 use super::{BackupError, log_dir, snapshot_dir};
+use crate::commit;
 use crate::data::{DataError, missing, write_text};
 use dsa::journal::Command;
 use env::disk::{Disk, Lock};
@@ -265,10 +266,16 @@ impl Work<'_> {
         let mut take = |record: Record<'_>| {
             let ms = match record.kind {
                 Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
+                Kind::Import => Some(commit::import_ms(record.payload)?),
                 Kind::Checkpoint | Kind::Ingest => None,
             };
             if self.is_beyond(record.index, ms) {
                 return Ok(Flow::Enough);
+            }
+            if record.kind == Kind::Import {
+                let text = "an import went past the log here, so an earlier backup does not lead to what comes after it; begin \
+                            with a later one";
+                return Err(text.to_owned());
             }
             pen.append(record)?;
             restored.last = record.index;
