@@ -16,6 +16,7 @@ mod examine;
 mod founding;
 mod recover;
 mod rules;
+mod sealed;
 pub mod snapshot;
 
 pub use examine::{Contents, Examined, View};
@@ -182,6 +183,11 @@ fn write_text(disk: &dyn Disk, dir: &Path, name: &str, text: &str) -> io::Result
     file.sync_data()?;
     disk.rename(&new, &dir.join(name))?;
     disk.sync_dir(dir)
+}
+
+/// A key that no version has written, or that a changed byte has made of another.
+fn unknown() -> String {
+    "it has a key that is not known".to_owned()
 }
 
 /// What is missing in, or wrong with, a file of facts.

@@ -1,6 +1,7 @@
 //! What a directory is made with and keeps for ever.
 
-use super::{Data, DataError, missing};
+use super::sealed::{seal, unseal};
+use super::{Data, DataError, missing, unknown};
 
 pub(super) const NAME: &str = "founding";
 const FORMAT: i64 = 1;
@@ -50,18 +51,18 @@ impl Data {
 impl Founding {
     fn text(&self) -> String {
         let key: Vec<String> = self.key.iter().map(|k| format!("\"{k:016x}\"")).collect();
-        format!(
+        seal(format!(
             "# What this directory was made with. It never changes, and the data cannot be read without it.\n\
              format = {FORMAT}\nkey = [{}]\nsite = {}\noperational-attributes = {}\nfounder = {}\n",
             key.join(", "),
             self.site,
             self.operational_attributes,
             toml::Value::String(self.founder.clone()),
-        )
+        ))
     }
 
     pub(super) fn parse(text: &str) -> Result<Founding, String> {
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(FORMAT) => {}
             Some(other) => return Err(format!("format {other} is of another version of Pando")),
@@ -72,6 +73,9 @@ impl Founding {
         let site = table.get("site").and_then(toml::Value::as_integer);
         let operational = table.get("operational-attributes").and_then(toml::Value::as_bool);
         let founder = table.get("founder").and_then(toml::Value::as_str);
+        if table.len() > 5 {
+            return Err(unknown());
+        }
         Ok(Founding {
             key: keys.try_into().map_err(|_| missing("key"))?,
             site: site.and_then(|site| u8::try_from(site).ok()).ok_or_else(|| missing("site"))?,
@@ -90,11 +94,14 @@ mod tests {
         let founder = "cn=\"a\\, b\",dc=x".to_owned();
         let founding = Founding { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, founder };
         assert_eq!(Founding::parse(&founding.text()), Ok(founding.clone()));
-        let later = founding.text().replace("format = 1", "format = 2");
+        let later = seal(unseal(&founding.text()).unwrap().replace("format = 1", "format = 2"));
         assert!(Founding::parse(&later).unwrap_err().contains("another version"));
-        for line in founding.text().lines().skip(1) {
-            let without: String =
-                founding.text().lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
+        let text = founding.text();
+        let text = unseal(&text).unwrap();
+        assert_eq!(Founding::parse(text), Ok(founding), "as earlier versions wrote it");
+        assert!(Founding::parse(&format!("{text}bhecksum = \"00000000\"\n")).is_err());
+        for line in text.lines().skip(1) {
+            let without: String = text.lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
             assert!(Founding::parse(&without).is_err(), "without {line}");
         }
     }

@@ -1,7 +1,8 @@
 //! What decides the outcome of an update besides the directory and the update itself. What is in the log was decided by
 //! the rules that are written down beside it, so it can only be carried out again by the same.
 
-use super::{Data, DataError, missing};
+use super::sealed::{seal, unseal};
+use super::{Data, DataError, missing, unknown};
 use schema::{DefinitionKind, Schema};
 use std::io;
 use toml::Value;
@@ -52,21 +53,24 @@ impl Rules {
 
     fn text(&self) -> String {
         let suffixes = Value::Array(self.suffixes.iter().cloned().map(Value::String).collect());
-        format!(
+        seal(format!(
             "# What the changes in the log were decided by.\n\
              behaviour = {}\nsuffix = {suffixes}\nschema-check = {}\nschema = \"{}\"\n",
             self.behaviour, self.schema_check, self.schema
-        )
+        ))
     }
 
     pub(super) fn parse(text: &str) -> Result<Rules, String> {
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
         let suffixes = table.get("suffix").and_then(Value::as_array).ok_or_else(|| missing("suffix"))?;
         let suffixes: Option<Vec<String>> =
             suffixes.iter().map(|suffix| suffix.as_str().map(str::to_owned)).collect();
         let behaviour = table.get("behaviour").and_then(Value::as_integer);
         let schema_check = table.get("schema-check").and_then(Value::as_bool);
         let schema = table.get("schema").and_then(Value::as_str);
+        if table.len() > 4 {
+            return Err(unknown());
+        }
         Ok(Rules {
             behaviour: behaviour.ok_or_else(|| missing("behaviour"))?,
             suffixes: suffixes.ok_or_else(|| missing("suffix"))?,
@@ -120,9 +124,11 @@ mod tests {
     #[test]
     fn rules_come_back() {
         assert_eq!(Rules::parse(&rules().text()), Ok(rules()));
-        for line in rules().text().lines().skip(1) {
-            let without: String =
-                rules().text().lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
+        let text = rules().text();
+        let text = unseal(&text).unwrap();
+        assert_eq!(Rules::parse(text), Ok(rules()), "as earlier versions wrote it");
+        for line in text.lines().skip(1) {
+            let without: String = text.lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
             assert!(Rules::parse(&without).is_err(), "without {line}");
         }
     }

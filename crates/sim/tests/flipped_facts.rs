@@ -1,0 +1,62 @@
+//! Every bit of the files that say what a directory is made with is turned over: the start is refused, or what is
+//! recovered, and what comes next, is what it would have been.
+
+use env::disk::Disk;
+use sim::clock::SimClock;
+use sim::disk::SimDisk;
+use sim::node::{Node, digest};
+use sim::requests::Bundle;
+use sim::workloads;
+use std::path::Path;
+use std::sync::Arc;
+
+const DIR: &str = "data";
+
+fn start(disk: &SimDisk) -> Option<Node> {
+    let log = wal::Settings { file_bytes: 64 << 10, waiting_bytes_max: 8192, ..wal::Settings::default() };
+    Node::start(Arc::new(disk.clone()), Path::new(DIR), log, 1, 1, &SimClock::default()).ok()
+}
+
+/// Some work; what is there afterwards.
+fn work(node: &mut Node, sessions: usize) -> u128 {
+    let mut bundle = Bundle::default();
+    workloads::base(sessions, &mut bundle);
+    let clock = SimClock::default();
+    node.send(0, &bundle.bytes, &clock);
+    node.step(&clock).expect("nothing fails");
+    digest(&node.recovered.dsa)
+}
+
+#[test]
+fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
+    for with_snapshot in [false, true] {
+        let disk = SimDisk::new(1);
+        let mut node = start(&disk).expect("nothing fails");
+        work(&mut node, 3);
+        if with_snapshot {
+            let taken = node.recovered.committer.checkpoint().expect("nothing fails");
+            let (checkpoint, index) = taken.expect("there are few readers");
+            node.recovered.snapshots.write(&checkpoint, index).expect("nothing fails");
+        }
+        drop(node);
+        disk.kill();
+        let right = work(&mut start(&disk.copy()).expect("nothing fails"), 5);
+        for name in ["founding", "rules"] {
+            let path = Path::new(DIR).join(name);
+            let bytes = disk.open(&path).and_then(|file| file.len()).expect("it is there");
+            let mut stopped = 0;
+            for at in 0..bytes * 8 {
+                let copy = disk.copy();
+                assert!(copy.flip_bit(&path, at / 8, (at % 8) as u8), "it is there");
+                match start(&copy) {
+                    Some(mut node) => {
+                        assert!(work(&mut node, 5) == right, "{name}: bit {at}, {with_snapshot}")
+                    }
+                    None => stopped += 1,
+                }
+            }
+            println!("{name}: {stopped} of {} bits stop the start", bytes * 8);
+            assert!(stopped > 0, "{name}");
+        }
+    }
+}
