@@ -210,7 +210,17 @@ impl Committer {
     pub fn note_import(&mut self, wall_ms: u64) -> Result<(), Failed> {
         assert!(self.logged.is_empty() && self.coming.is_empty(), "nothing else is under way");
         let append = |out: &mut Vec<u8>| out.extend_from_slice(&wall_ms.to_le_bytes());
-        let noted = self.log.append(Kind::Import, append);
+        let mut noted = self.log.append(Kind::Import, append);
+        if let Err(Refused::Full) = noted {
+            // Where there is no server, nobody prepares the next file.
+            while let Some(preparation) = self.log.wanted() {
+                self.log.prepared(preparation.run());
+                if self.log.no_space().is_some() {
+                    break;
+                }
+            }
+            noted = self.log.append(Kind::Import, append);
+        }
         let index = noted.map_err(|refused| self.fail(Failed::Refused(refused)))?;
         while self.log.safe() < index {
             self.writer.step(self.now_ms).map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
