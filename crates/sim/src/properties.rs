@@ -42,3 +42,6 @@ pub const PROPERTIES: [(&str, Property); 6] = [
     ("indexes equal the entries", indexes::check),
     ("reads of a session never go back", monotonic_reads::check),
 ];
+
+#[cfg(test)]
+mod tests;
