@@ -1,6 +1,7 @@
 //! The backups of a folder: which there are, what each says of itself, how one goes away.
 
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
+use crate::data::sealed::{seal, unseal};
 use crate::data::{DataError, Founding, Rules, founding, missing, read_text, rules, write_text};
 use env::disk::{Disk, Lock};
 use model::timestamp;
@@ -54,22 +55,18 @@ impl Generation {
     }
 
     fn text(&self) -> String {
-        let facts = format!(
-            "format = {FORMAT}\n# {}\nbegun = {}\nsnapshot = {}\nlast = {}\n",
+        seal(format!(
+            "# A whole backup. `pando restore` makes a data directory of it; it is not to be served or changed.\n\
+             format = {FORMAT}\n# {}\nbegun = {}\nsnapshot = {}\nlast = {}\n",
             timestamp(self.begun_ms),
             self.begun_ms,
             self.snapshot,
             self.last
-        );
-        let crc = crc(&facts);
-        format!(
-            "# A whole backup. `pando restore` makes a data directory of it; it is not to be served or changed.\n\
-             {facts}crc = \"{crc:016x}\"\n"
-        )
+        ))
     }
 
     fn parse(dir: &Path, text: &str) -> Result<Generation, String> {
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(FORMAT) => {}
             Some(other) => return Err(format!("format {other} is of another version of Pando")),
@@ -86,12 +83,6 @@ impl Generation {
         }
         Ok(generation)
     }
-}
-
-/// FNV-1a: it shows that something was changed.
-fn crc(text: &str) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// What a backup is called that was begun then: sorted as they follow in time.
@@ -215,11 +206,9 @@ mod tests {
         let text = generation.text();
         assert_eq!(Generation::parse(&dir, &text), Ok(generation));
         assert!(Generation::parse(&dir, &text.replace("last = 9", "last = 8")).is_err());
-        assert!(
-            Generation::parse(&dir, &text.replace("format = 1", "format = 2"))
-                .unwrap_err()
-                .contains("version")
-        );
+        let later = seal(unseal(&text).unwrap().replace("format = 1", "format = 2"));
+        assert!(Generation::parse(&dir, &later).unwrap_err().contains("version"));
+        assert!(Generation::parse(&dir, unseal(&text).unwrap()).is_err(), "without its checksum");
     }
 
     #[test]
