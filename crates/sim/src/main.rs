@@ -152,7 +152,9 @@ fn twice(choice: &Choice, seeds: Range<u64>) -> ExitCode {
 
 fn many(choice: &Choice, seeds: Range<u64>, jobs: usize) -> ExitCode {
     let count = seeds.end - seeds.start;
-    let on_done = |done: u64| {
+    // At once: the run may be interrupted.
+    let on_done = |done: u64, failure: Option<&Failure>| {
+        failure.into_iter().for_each(tell_one);
         if done.is_multiple_of(1000) {
             println!("{done} of {count}");
         }
@@ -163,14 +165,16 @@ fn many(choice: &Choice, seeds: Range<u64>, jobs: usize) -> ExitCode {
         println!("{count} seeds, everything held");
         return ExitCode::SUCCESS;
     }
-    tell(&failures)
+    ExitCode::FAILURE
 }
 
 fn tell(failures: &[Failure]) -> ExitCode {
-    for Failure { seed, violation, command } in failures {
-        eprintln!("pando-sim: seed {seed}: {violation}\n  again: {command}");
-    }
+    failures.iter().for_each(tell_one);
     ExitCode::FAILURE
+}
+
+fn tell_one(Failure { seed, violation, command }: &Failure) {
+    eprintln!("pando-sim: seed {seed}: {violation}\n  again: {command}");
 }
 
 #[cfg(test)]

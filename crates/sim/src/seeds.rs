@@ -79,13 +79,13 @@ impl Choice {
     }
 
     /// The worlds of many seeds on `jobs` threads. Returns what happened in all of them, and the failures, in the order of
-    /// their seeds; after `failures_max` no more are begun. `on_done` is told how many worlds are done, now and then.
+    /// their seeds; after `failures_max` no more are begun. `on_done` is told of each world that is done, how many those are, and its failure.
     pub fn run_all(
         &self,
         seeds: Range<u64>,
         jobs: usize,
         failures_max: usize,
-        on_done: &(dyn Fn(u64) + Sync),
+        on_done: &(dyn Fn(u64, Option<&Failure>) + Sync),
     ) -> (Tally, Vec<Failure>) {
         let (next, done) = (AtomicU64::new(seeds.start), AtomicU64::new(0));
         let outcome = Mutex::new((Tally::default(), Vec::new()));
@@ -96,11 +96,12 @@ impl Choice {
                 if seed >= seeds.end {
                     return;
                 }
-                match self.run(seed, false) {
+                let ran = self.run(seed, false);
+                on_done(done.fetch_add(1, Ordering::Relaxed) + 1, ran.as_ref().err());
+                match ran {
                     Ok((_, tally)) => lock().0.add(&tally),
                     Err(failure) => lock().1.push(failure),
                 }
-                on_done(done.fetch_add(1, Ordering::Relaxed) + 1);
             }
         };
         task::run_with_workers(jobs.saturating_sub(1), |_| work(), work);

@@ -20,7 +20,7 @@ fn seeds() -> Range<u64> {
 
 #[test]
 fn nothing_is_lost_and_nothing_else_appears() {
-    let (tally, failures) = Choice::default().run_all(seeds(), task::cores(), 10, &|_| ());
+    let (tally, failures) = Choice::default().run_all(seeds(), task::cores(), 10, &|_, _| ());
     for failure in &failures {
         println!("PANDO_SEED={}: {} ({})", failure.seed, failure.violation, failure.command);
     }
