@@ -33,13 +33,15 @@ impl Region {
     pub fn reserve(len: usize, huge: bool) -> io::Result<Region> {
         let len = len.next_multiple_of(HUGE_PAGE).max(HUGE_PAGE);
         let mapped_len = len + HUGE_PAGE;
+        // Miri knows no mapping that is only reserved.
+        let reserved = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
         // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
         let mapped = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 mapped_len,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | reserved,
                 -1,
                 0,
             )
@@ -53,8 +55,10 @@ impl Region {
         let base = unsafe { mapped.add(shift) };
         let region = Region { base, len, mapped, mapped_len };
         let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-        // SAFETY: the range is ours. A kernel without huge pages refuses; nothing depends on the answer.
-        unsafe { libc::madvise(base.as_ptr().cast(), len, advice) };
+        if cfg!(not(miri)) {
+            // SAFETY: the range is ours. A kernel without huge pages refuses; nothing depends on the answer.
+            unsafe { libc::madvise(base.as_ptr().cast(), len, advice) };
+        }
         Ok(region)
     }
 
