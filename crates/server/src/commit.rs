@@ -228,7 +228,7 @@ impl Committer {
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
     pub fn note_import(&mut self, wall_ms: u64) -> Result<(), Failed> {
-        assert!(self.logged.is_empty() && self.coming.is_empty(), "nothing else is under way");
+        assert!(self.applying.is_idle() && self.coming.is_empty(), "nothing else is under way");
         let append = |out: &mut Vec<u8>| out.extend_from_slice(&wall_ms.to_le_bytes());
         let mut noted = self.log.append(Kind::Import, append);
         if let Err(Refused::Full) = noted {
@@ -245,8 +245,7 @@ impl Committer {
         while self.log.safe() < index {
             self.writer.step(self.now_ms).map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
         }
-        self.applied = index;
-        self.queue.status().on_applied(index);
+        self.applying.pass(index);
         Ok(())
     }
 

@@ -53,6 +53,16 @@ impl Applying {
         self.logged().push_back(logged);
     }
 
+    /// Is nothing logged that is not applied?
+    pub(super) fn is_idle(&self) -> bool {
+        self.logged().is_empty()
+    }
+
+    /// A record that needs no applying.
+    pub(super) fn pass(&self, index: Index) {
+        self.set_applied(&mut self.turn(), index);
+    }
+
     /// All that is not applied and will not be.
     pub(super) fn take_rest(&self) -> VecDeque<Logged> {
         std::mem::take(&mut *self.logged())
@@ -144,11 +154,15 @@ impl Applying {
                 // Without an answer it is told that the outcome is unknown.
                 return Err(self.failed.get_or_init(|| Failed::Apply(index, error)).clone());
             }
-            turn.applied = index;
-            self.queue.status().on_applied(index);
+            self.set_applied(turn, index);
             updates.answer(answers);
         }
         Ok(())
+    }
+
+    fn set_applied(&self, turn: &mut Turn, index: Index) {
+        turn.applied = index;
+        self.queue.status().on_applied(index);
     }
 
     fn next(&self, safe: Index) -> Option<Logged> {
