@@ -1,9 +1,8 @@
-//! The way of updates to the directory: logged, made durable, applied, answered, in that order and group by group. All that
-//! came in while one group was made durable is the next one, which is made durable while the one before is applied.
+//! The way of updates to the directory: logged, made durable, applied, answered, in that order and one group at a time.
+//! All that came in while one group was on its way is the next one.
 //!
 //! A [`Committer`] does nothing by itself, so that a simulator can take every step; [`Thread`] runs one.
 
-mod applying;
 mod queue;
 mod snapshotter;
 mod status;
@@ -13,7 +12,6 @@ pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;
 
-use applying::Applying;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::{Applier, ApplyError, Dsa};
 use env::planted::{self, Fault};
@@ -21,7 +19,7 @@ use model::ResultCode;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use store::Checkpoint;
+use store::{Checkpoint, Reader};
 use wal::{Index, Kind, Log, Poisoned, Refused, Step, Writer};
 
 /// Where memory is short, this share of what is allowed is kept for changes that are no adds, and so many bytes.
@@ -30,8 +28,6 @@ const RESERVE_BYTES: u64 = 16 << 20;
 /// Bytes of log after which a snapshot is made: a quarter of the entries' bytes, but no less and no more than this.
 const SNAPSHOT_AFTER_MIN: u64 = 256 << 20;
 const SNAPSHOT_AFTER_MAX: u64 = 1 << 30;
-/// Bytes of commands that are worth another thread's while: some hundred modifies, a tenth of a millisecond.
-const CALL_BYTES_MIN: usize = 32 << 10;
 
 /// Bytes of memory from which on only deletes are taken, if adds are up to `memory_bytes_max`.
 pub fn memory_bytes_end(memory_bytes_max: u64) -> u64 {
@@ -74,14 +70,13 @@ struct Logged {
 /// The one who writes a logged directory.
 pub struct Committer {
     dsa: Arc<Dsa>,
-    applying: Arc<Applying>,
-    /// Is there a thread that can be called to apply?
-    has_helper: bool,
-    /// Bytes of commands that were logged since something was applied.
-    logged_bytes: usize,
+    applier: Applier,
     log: Arc<Log>,
     writer: Writer,
     queue: Arc<Queue>,
+    logged: VecDeque<Logged>,
+    /// Index of the last record that was applied.
+    applied: Index,
     /// Not in the log yet, for want of room in the block that fills.
     coming: VecDeque<Updates>,
     limits: Limits,
@@ -116,18 +111,20 @@ impl Committer {
         limits: Limits,
     ) -> Committer {
         let log = Arc::clone(writer.log());
+        let applied = log.safe();
+        let (logged, coming) = (VecDeque::new(), VecDeque::new());
         let bytes_since_checkpoint = log.live_bytes();
         queue.status().begin(&log, limits.memory_bytes_max);
-        let applying = Arc::new(Applying::new(applier, Arc::clone(&log), Arc::clone(&queue)));
+        queue.status().on_applied(applied);
         Committer {
             dsa,
-            applying,
-            has_helper: false,
-            logged_bytes: 0,
+            applier,
             log,
             writer,
             queue,
-            coming: VecDeque::new(),
+            logged,
+            applied,
+            coming,
             limits,
             bytes_since_checkpoint,
             checkpoint_ms: None,
@@ -137,7 +134,7 @@ impl Committer {
 
     /// Index of the last record that was applied.
     pub fn applied(&self) -> Index {
-        self.queue.status().applied()
+        self.applied
     }
 
     /// The directory.
@@ -166,36 +163,20 @@ impl Committer {
     pub fn step_at(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Step, Failed> {
         self.now_ms = monotonic_ms;
         self.checkpoint_ms.get_or_insert(monotonic_ms);
-        if let Some(failed) = self.applying.failed().cloned() {
-            return Err(self.fail(failed));
-        }
         self.take(wall_ms);
         if planted::is(Fault::PublishedBeforeSync) {
-            self.applying.apply(Index(u64::MAX))?;
+            self.apply(Index(u64::MAX))?;
         }
         let stepped = self.writer.step(monotonic_ms).map_err(Failed::Log);
-        let done = stepped.and_then(|step| self.apply().map(|()| step));
+        let done = stepped.and_then(|step| self.apply(self.log.safe()).map(|()| step));
         done.map_err(|failed| self.fail(failed))
     }
 
     /// When the next snapshot by time is due, of the clock that steps are told: none while the last one holds everything.
     pub fn checkpoint_due_ms(&self) -> Option<u64> {
         let interval =
-            self.limits.snapshot_interval_ms.filter(|_| self.applied() > self.queue.status().snapshot())?;
+            self.limits.snapshot_interval_ms.filter(|_| self.applied > self.queue.status().snapshot())?;
         Some(self.checkpoint_ms?.saturating_add(interval))
-    }
-
-    /// Applies and answers what is safe, or has it done while the next group is made durable.
-    fn apply(&mut self) -> Result<(), Failed> {
-        let is_much = std::mem::take(&mut self.logged_bytes) >= CALL_BYTES_MIN;
-        if !self.has_helper {
-            return self.applying.apply(self.log.safe());
-        }
-        if is_much && (self.is_waiting_for_room() || !self.queue.is_empty()) {
-            self.applying.call();
-            return Ok(());
-        }
-        self.applying.apply_or_call()
     }
 
     /// Is there so much log that a snapshot should make it shorter, or was the last one made so long ago?
@@ -215,11 +196,10 @@ impl Committer {
     pub fn checkpoint(&mut self) -> Result<Option<Taken>, Failed> {
         self.checkpoint_ms = Some(self.now_ms);
         self.writer.sync().map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
-        let taken = self.applying.checkpoint(self.dsa.shard());
-        if taken.is_some() {
-            self.bytes_since_checkpoint = 0;
-        }
-        Ok(taken)
+        let shard = self.dsa.shard();
+        let Some(reader) = Reader::register(shard) else { return Ok(None) };
+        self.bytes_since_checkpoint = 0;
+        Ok(Some((shard.writer().checkpoint(reader), self.applied)))
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:
@@ -228,7 +208,7 @@ impl Committer {
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
     pub fn note_import(&mut self, wall_ms: u64) -> Result<(), Failed> {
-        assert!(self.applying.is_idle() && self.coming.is_empty(), "nothing else is under way");
+        assert!(self.logged.is_empty() && self.coming.is_empty(), "nothing else is under way");
         let append = |out: &mut Vec<u8>| out.extend_from_slice(&wall_ms.to_le_bytes());
         let mut noted = self.log.append(Kind::Import, append);
         if let Err(Refused::Full) = noted {
@@ -245,7 +225,8 @@ impl Committer {
         while self.log.safe() < index {
             self.writer.step(self.now_ms).map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
         }
-        self.applying.pass(index);
+        self.applied = index;
+        self.queue.status().on_applied(index);
         Ok(())
     }
 
@@ -257,21 +238,15 @@ impl Committer {
         const TEXT: &str = "the server is shutting down";
         self.queue.refuse_from_now_on(ResultCode::Unavailable, TEXT);
         while self.step(wall_ms, monotonic_ms)? == Step::Moved {}
-        let applied = self.applying.apply(self.log.safe());
-        applied.map_err(|failed| self.fail(failed))?;
         self.refuse_rest(TEXT);
         let taken = self.checkpoint()?;
         self.writer.close().map_err(Failed::Log)?;
         Ok(taken)
     }
 
-    /// What is in the log and not safe has an unknown outcome, everything else is refused.
+    /// What is in the log has an unknown outcome, everything else is refused.
     fn fail(&mut self, failed: Failed) -> Failed {
-        if matches!(failed, Failed::Log(_)) {
-            // Another failure would say no more than the first.
-            let _ = self.applying.apply(self.log.safe());
-        }
-        for logged in self.applying.take_rest() {
+        for logged in self.logged.drain(..) {
             logged.updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
         }
         self.refuse_rest(&failed.to_string());
@@ -313,8 +288,7 @@ impl Committer {
             match batch.append(Kind::Commands, append) {
                 Ok(index) => {
                     self.bytes_since_checkpoint += bytes as u64;
-                    self.logged_bytes += bytes;
-                    self.applying.push(Logged { index, wall_ms, updates });
+                    self.logged.push_back(Logged { index, wall_ms, updates });
                 }
                 Err(Refused::Full) => return self.coming.push_front(updates),
                 Err(refused) => self.turn_away(updates, code_of(&refused), &refused.to_string()),
@@ -354,6 +328,21 @@ impl Committer {
     fn turn_away(&self, mut updates: Updates, code: ResultCode, text: &str) {
         self.dsa.shard().writer().return_ids(updates.ids());
         updates.refuse(code, text);
+    }
+
+    /// Applies and answers what is safe.
+    fn apply(&mut self, safe: Index) -> Result<(), Failed> {
+        while self.logged.front().is_some_and(|logged| logged.index <= safe) {
+            let Some(Logged { index, wall_ms, updates }) = self.logged.pop_front() else { break };
+            let mut answers = updates.answers_buffer();
+            let applied = self.applier.apply(&updates.command(wall_ms), &mut answers);
+            // Without an answer it is told that the outcome is unknown.
+            applied.map_err(|error| Failed::Apply(index, error))?;
+            self.applied = index;
+            self.queue.status().on_applied(index);
+            updates.answer(answers);
+        }
+        Ok(())
     }
 }
 

@@ -40,16 +40,6 @@ impl Queue {
         to.extend(self.lock().updates.drain(..));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.lock().updates.is_empty()
-    }
-
-    /// Makes a committer that waits look again.
-    pub(super) fn wake(&self) {
-        self.lock().committer_waits = false;
-        self.filled.notify_one();
-    }
-
     /// Answers whatever comes from now on with a code and a text.
     pub(super) fn refuse_from_now_on(&self, code: ResultCode, text: &str) {
         self.lock().refusal.get_or_insert_with(|| (code, text.to_owned()));

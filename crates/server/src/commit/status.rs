@@ -29,11 +29,6 @@ impl Status {
         self.applied.store(index.0, Ordering::Relaxed);
     }
 
-    /// Index of the last record that was applied.
-    pub(super) fn applied(&self) -> Index {
-        Index(self.applied.load(Ordering::Relaxed))
-    }
-
     /// There is a snapshot up to `index`, made at `wall_ms`; 0 if that was before the start.
     pub fn on_snapshot(&self, index: Index, wall_ms: u64) {
         self.snapshot.store(index.0, Ordering::Relaxed);

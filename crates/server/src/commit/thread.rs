@@ -1,7 +1,6 @@
-//! A committer on a thread of its own, one that applies while the committer writes, one that prepares log files ahead of
-//! their use, and one that writes snapshots.
+//! A committer on a thread of its own, one more that prepares log files ahead of their use, and one that writes
+//! snapshots.
 
-use super::applying::Applying;
 use super::snapshotter::Snapshotter;
 use super::{Committer, Failed, Queue};
 use crate::data::snapshot::Keeper;
@@ -19,13 +18,11 @@ const ROOM_RETRY: Duration = Duration::from_millis(2);
 /// Until it is looked again whether a snapshot is written, when the next is due.
 const BUSY_RETRY_MS: u64 = 100;
 
-/// The four threads.
+/// The three threads.
 pub struct Thread {
     queue: Arc<Queue>,
     log: Arc<Log>,
     committer: PlainThread,
-    applying: Arc<Applying>,
-    helper: PlainThread,
     files: PlainThread,
     snapshots: PlainThread,
     outcome: Arc<Mutex<Option<Result<(), Failed>>>>,
@@ -37,7 +34,7 @@ impl Thread {
     /// # Errors
     /// When a thread cannot be started.
     pub fn start(
-        mut committer: Committer,
+        committer: Committer,
         snapshots: Keeper,
         clock: SystemClock,
         on_failed: impl FnOnce(&Failed) + Send + 'static,
@@ -56,17 +53,6 @@ impl Thread {
             let log = Arc::clone(&log);
             PlainThread::spawn("log-files", move || log.keep_files_ready())?
         };
-        let applying = Arc::clone(&committer.applying);
-        let helper = {
-            let applying = Arc::clone(&applying);
-            PlainThread::spawn("applier", move || {
-                // What fails is told by the committer.
-                if panic::catch_unwind(AssertUnwindSafe(|| applying.help())).is_err() {
-                    applying.fail();
-                }
-            })?
-        };
-        committer.has_helper = true;
         let committer = {
             let outcome = Arc::clone(&outcome);
             PlainThread::spawn("committer", move || {
@@ -82,7 +68,7 @@ impl Thread {
                 *outcome.lock().expect("nobody panics with it") = Some(ended);
             })?
         };
-        Ok(Thread { queue, log, committer, applying, helper, files, snapshots, outcome })
+        Ok(Thread { queue, log, committer, files, snapshots, outcome })
     }
 
     /// Commits what came in, closes the log, writes a snapshot and ends the threads.
@@ -92,8 +78,6 @@ impl Thread {
     pub fn stop(self) -> io::Result<()> {
         self.queue.end();
         self.committer.join()?;
-        self.applying.end();
-        self.helper.join()?;
         self.log.stop();
         self.files.join()?;
         self.snapshots.join()?;
