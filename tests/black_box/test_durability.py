@@ -391,7 +391,7 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     assert "another process uses" in run(PANDO, "check", "--data", keep.data, code=1).err
     server.kill()
     out = run(PANDO, "check", "--data", keep.data).out
-    assert "log        whole, records 1 to 5" in out and "all as it should be" in out, out
+    assert "log        whole, records 1 to 6" in out and "all as it should be" in out, out
     out = run(PANDO, "dump", "--data", keep.data).out
     assert f'by "{ADMIN}"' in out
     # What it prints is LDIF, and does again what was done.
@@ -404,7 +404,7 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     assert sorted(server.search(*fields).out.split("\n\n")) == sorted(expected.split("\n\n"))
     server.end()
     out = run(PANDO, "check", "--data", keep.data).out
-    assert "snapshot   whole" in out and "up to record 5" in out, out
+    assert "snapshot   whole" in out and "up to record 6" in out, out
     assert "record 5 " not in run(PANDO, "dump", "--data", keep.data, "--from", "6").out
     segment = next(path for path in (keep.data / "snapshot").iterdir() if path.name.startswith("01-"))
     damage(segment, 30)

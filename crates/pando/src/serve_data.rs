@@ -2,7 +2,7 @@
 
 use crate::progress::RecoveryBar;
 use crate::serve::{End, cannot_serve, load};
-use env::clock::SystemClock;
+use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
 use env::net::TcpBound;
@@ -79,12 +79,13 @@ fn limits(config: &Config) -> Limits {
 /// Loads the configured file into an empty directory. It goes past the log: a snapshot makes it last.
 fn import(config: &Config, recovered: &mut Recovered, clock: &SystemClock) -> Result<(), End> {
     let Recovered { dsa, committer, snapshots, .. } = recovered;
-    if snapshots.latest().is_some() || committer.applied().0 > 0 {
+    if dsa.shard().entries() > 0 {
         let text = "the data directory is not empty; --import fills a new one. Start without it, or with another --data";
         return Err(End::failed("import", text));
     }
     load(config, dsa, clock)?;
     let failed = |error: &dyn std::fmt::Display| End::failed("the import cannot be kept", error);
+    committer.note_import(clock.wall_ms()).map_err(|error| failed(&error))?;
     let taken = committer.checkpoint().map_err(|error| failed(&error))?;
     let (checkpoint, index) = taken.ok_or_else(|| failed(&"there are too many readers"))?;
     snapshots.write(&checkpoint, index).map_err(|error| failed(&error))?;
