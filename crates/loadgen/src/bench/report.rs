@@ -39,6 +39,8 @@ impl Faults {
 pub(super) struct Recorder {
     histogram: Histogram<u64>,
     operations: u64,
+    /// How many operations there were at the end of each second.
+    at_second: Vec<u64>,
     /// Faults of the whole run, warm-up included.
     pub(super) faults: Faults,
     /// Whether the measured time is on.
@@ -48,7 +50,13 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new() -> Recorder {
         let histogram = Histogram::new_with_bounds(100, LATENCY_NS_MAX, 3).expect("the bounds are in order");
-        Recorder { histogram, operations: 0, faults: Faults::default(), measuring: false }
+        Recorder {
+            histogram,
+            operations: 0,
+            at_second: Vec::new(),
+            faults: Faults::default(),
+            measuring: false,
+        }
     }
 
     /// So many operations were answered after so long.
@@ -58,6 +66,20 @@ impl Recorder {
             self.histogram.saturating_record_n(ns, count);
             self.operations += count;
         }
+    }
+
+    /// So many seconds of the measured time have passed.
+    #[inline(always)]
+    pub(super) fn passed(&mut self, seconds: u64) {
+        while self.measuring && (self.at_second.len() as u64) < seconds {
+            self.at_second.push(self.operations);
+        }
+    }
+
+    /// Operations in each second.
+    fn per_second(&self) -> Vec<u64> {
+        let before = std::iter::once(0).chain(self.at_second.iter().copied());
+        self.at_second.iter().zip(before).map(|(end, begin)| end - begin).collect()
     }
 
     pub(super) fn operations(&self) -> u64 {
@@ -88,6 +110,8 @@ pub struct Outcome {
     pub client_cpu_ns: f64,
     /// CPU time of the server per operation, if its process was named and could be read.
     pub server_cpu_ns: Option<f64>,
+    /// Operations in each whole second of the measured time.
+    pub per_second: Vec<u64>,
     /// What went wrong, warm-up included.
     pub faults: Faults,
 }
@@ -105,6 +129,7 @@ impl Outcome {
             rate: rate_of(&first),
             client_cpu_ns: first.client_cpu_ns as f64,
             server_cpu_ns: first.server_cpu_ns.map(|ns| ns as f64),
+            per_second: first.recorder.per_second(),
             latency: first.recorder.histogram,
             faults: first.recorder.faults,
         };
@@ -113,6 +138,10 @@ impl Outcome {
             outcome.seconds += part.seconds / threads;
             outcome.rate += rate_of(&part);
             outcome.client_cpu_ns += part.client_cpu_ns as f64;
+            // A second that not all threads have had is none.
+            let seconds = part.recorder.per_second();
+            outcome.per_second.truncate(seconds.len());
+            outcome.per_second.iter_mut().zip(seconds).for_each(|(sum, more)| *sum += more);
             outcome.latency.add(&part.recorder.histogram).expect("the same bounds");
             part.recorder.faults.iter().for_each(|(fault, count)| outcome.faults.add_many(fault, count));
         }
@@ -123,6 +152,13 @@ impl Outcome {
         outcome.client_cpu_ns /= operations;
         outcome.server_cpu_ns = outcome.server_cpu_ns.map(|ns| ns / operations);
         Some(outcome)
+    }
+
+    /// The second with the fewest operations, as a share of the mean of all; `None` for less than two whole seconds.
+    pub fn worst_second(&self) -> Option<f64> {
+        let worst = *self.per_second.iter().min().filter(|_| self.per_second.len() > 1)?;
+        let mean = self.per_second.iter().sum::<u64>() as f64 / self.per_second.len() as f64;
+        Some(worst as f64 / mean.max(1.0))
     }
 
     /// A percentile of the latency in microseconds.
@@ -139,6 +175,8 @@ impl Outcome {
             "operations": self.operations,
             "seconds": self.seconds,
             "rate": self.rate,
+            "per_second": self.per_second,
+            "worst_second": self.worst_second(),
             "latency_us": {
                 "p50": self.latency_us(50.0), "p90": self.latency_us(90.0), "p99": self.latency_us(99.0),
                 "p99.9": self.latency_us(99.9), "max": self.latency.max() as f64 / 1000.0,
@@ -176,4 +214,35 @@ fn describe(settings: &Settings) -> serde_json::Value {
         "rate": settings.rate,
         "switched_off": SWITCHED_OFF,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that had so many operations in its seconds, and one more in what is left of another.
+    fn part(operations: &[u64]) -> Part {
+        let mut recorder = Recorder::new();
+        recorder.latency(1000, 7);
+        recorder.measuring = true;
+        for (second, count) in operations.iter().enumerate() {
+            recorder.latency(1000, *count);
+            recorder.passed(second as u64 + 1);
+        }
+        recorder.latency(1000, 1);
+        Part { recorder, seconds: operations.len() as f64 + 0.1, client_cpu_ns: 0, server_cpu_ns: None }
+    }
+
+    #[test]
+    fn seconds_are_counted_apart() {
+        let outcome = Outcome::of(vec![part(&[5, 0, 7]), part(&[1, 2, 3, 4])]).expect("there are operations");
+        assert_eq!((outcome.per_second.as_slice(), outcome.operations), (&[6, 2, 10][..], 24));
+        assert_eq!(outcome.worst_second(), Some(2.0 / 6.0));
+        // Seconds in which nobody looked had nothing.
+        let mut late = Recorder::new();
+        late.measuring = true;
+        late.latency(1000, 9);
+        late.passed(3);
+        assert_eq!(late.per_second(), [9, 0, 0]);
+    }
 }

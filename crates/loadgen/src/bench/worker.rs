@@ -196,6 +196,7 @@ impl<'a> Worker<'a> {
             self.recorder.measuring = true;
             self.cpu = Figures::read(server_pid);
         } else if self.stage == Stage::Measure {
+            self.recorder.passed(passed.as_secs());
             let over = match self.settings.length {
                 Length::Time(time) => passed >= time,
                 Length::Operations(_) => {

@@ -194,6 +194,10 @@ fn print(args: &Args, settings: &Settings, outcome: &Outcome) {
         outcome.latency_us(99.9),
         outcome.latency.max() as f64 / 1000.0,
     );
+    if let Some(worst) = outcome.worst_second() {
+        let seconds = outcome.per_second.len();
+        println!("steadiness    the worst of {seconds} seconds has {:.0} % of their mean", 100.0 * worst);
+    }
     println!("client CPU    {:.0} ns/operation", outcome.client_cpu_ns);
     match outcome.server_cpu_ns {
         Some(ns) => println!("server CPU    {ns:.0} ns/operation"),
