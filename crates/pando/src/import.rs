@@ -12,7 +12,7 @@ use schema::Schema;
 use server::config::{self, Config};
 use server::data::{Data, Made, Recovered};
 use server::directory;
-use server::import::{Job, add_files, load_files};
+use server::import::{Job, add_files, keep, load_files};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -246,13 +246,13 @@ fn fill(args: &Args, config: &Config, data: &Data, schema: Schema) -> Result<Sum
         return Err(End::failed(data.dir().display(), text));
     }
     let summary = loaded(args, &mut |job, on_progress| load_files(job, dsa.shard(), &clock, on_progress))?;
-    let failed = |error: &dyn std::fmt::Display| End::failed("the import cannot be kept", error);
-    committer.note_import(clock.wall_ms()).map_err(|error| failed(&error))?;
+    let kept = keep(&mut committer, &mut snapshots, clock.wall_ms());
+    let index = kept.map_err(|error| End::failed("the import cannot be kept", error))?;
     let log = Arc::clone(committer.log());
-    let taken = committer.close(clock.wall_ms(), clock.monotonic_ns() / 1_000_000);
-    let taken = taken.map_err(|error| failed(&error))?;
-    let (checkpoint, index) = taken.ok_or_else(|| failed(&"there are too many readers"))?;
-    snapshots.write(&checkpoint, index).map_err(|error| failed(&error))?;
+    let closed = committer.close(clock.wall_ms(), clock.monotonic_ns() / 1_000_000);
+    if let Err(error) = closed {
+        tracing::warn!(%error, "the import is kept, but the log has no clean end");
+    }
     if let Err(error) = log.release(index) {
         tracing::warn!(%error, "log files that the snapshot replaces stay until the next");
     }

@@ -11,6 +11,7 @@ use server::commit::Limits;
 use server::config::Config;
 use server::data::{Data, DataError, Recovered, Wanted};
 use server::directory;
+use server::import::keep;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -84,12 +85,8 @@ fn import(config: &Config, recovered: &mut Recovered, clock: &SystemClock) -> Re
         return Err(End::failed("import", text));
     }
     load(config, dsa, clock)?;
-    let failed = |error: &dyn std::fmt::Display| End::failed("the import cannot be kept", error);
-    committer.note_import(clock.wall_ms()).map_err(|error| failed(&error))?;
-    let taken = committer.checkpoint().map_err(|error| failed(&error))?;
-    let (checkpoint, index) = taken.ok_or_else(|| failed(&"there are too many readers"))?;
-    snapshots.write(&checkpoint, index).map_err(|error| failed(&error))?;
-    Ok(())
+    let kept = keep(committer, snapshots, clock.wall_ms());
+    kept.map(|_| ()).map_err(|error| End::failed("the import cannot be kept", error))
 }
 
 /// Why a data directory cannot be used, and the exit code of that.

@@ -1,6 +1,9 @@
 //! LDIF files into a directory that nobody reads yet: before the first client is served, or without a server.
 
+mod keep;
 mod rejects;
+
+pub use keep::{KeepError, keep};
 
 use crate::config::{Config, Fault};
 use bulk::remote::{self, Server};
