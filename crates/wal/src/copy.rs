@@ -73,6 +73,15 @@ pub fn copy_log(
     Ok(copied)
 }
 
+/// Bytes that each file of a log has: those of the newest, `None` without any.
+///
+/// # Errors
+/// When the log is damaged or cannot be read.
+pub fn file_bytes(disk: &dyn Disk, dir: &Path) -> Result<Option<u32>, OpenError> {
+    let folder = Folder::read(disk, dir)?;
+    Ok(folder.files.last().map(|(file, _)| file.header.bytes))
+}
+
 /// Copies the first `until` bytes; what follows up to the file's length takes no room and reads as zeros.
 fn copy_file(disk: &dyn Disk, file: &LogFile, until: u32, to: &Path) -> io::Result<()> {
     let copy = disk.create(to)?;

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::Meta;
 use wal::snapshot::{Held, Snapshots};
-use wal::{ChainEnd, Flow, Index, Kind, Log, Mode, OpenError, Record, Refused, Settings, Writer};
+use wal::{
+    ChainEnd, FILE_HEADER_BYTES, Flow, Index, Kind, Log, Mode, OpenError, Record, Refused, Settings, Writer,
+};
 
 /// What the folder that is being made is called, behind the name that it gets.
 const UNFINISHED: &str = ".restoring";
@@ -251,8 +253,9 @@ impl Work<'_> {
 
     /// Writes the records after the snapshot up to the point into a log of its own.
     fn write_log(&self, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
-        let from = self.generation.snapshot;
-        let settings = Settings { mode: Mode::None, ..Settings::default() };
+        let (disk, from) = (&**self.disk, self.generation.snapshot);
+        let own = log_dir(&self.generation.dir);
+        let settings = log_settings(wal::file_bytes(disk, &own)?);
         let opened =
             wal::open(Arc::clone(self.disk), &log_dir(self.to), settings, entropy, from, &mut |_| Ok(()))?;
         let mut pen = Pen { log: opened.log, writer: opened.writer, failed: None };
@@ -283,8 +286,7 @@ impl Work<'_> {
             restored.records += 1;
             Ok(Flow::On)
         };
-        let own = log_dir(&self.generation.dir);
-        let read = wal::read_chain(&**self.disk, &own, &self.sources, from, &mut take);
+        let read = wal::read_chain(disk, &own, &self.sources, from, &mut take);
         if let Some(error) = pen.failed.take() {
             return Err(error.into());
         }
@@ -324,7 +326,11 @@ impl Work<'_> {
         let later = end.later.as_ref().filter(|later| match self.until {
             Until::End => self.follows,
             Until::Sequence(wanted) => later.first <= wanted,
-            Until::Time(ms) => Command::decode(&later.payload).is_ok_and(|command| command.wall_ms <= ms),
+            // Of what is missing between, and of what cannot be read, nobody knows the time.
+            Until::Time(ms) => {
+                let is_before = Command::decode(&later.payload).map_or(true, |command| command.wall_ms <= ms);
+                later.first > end.next || is_before
+            }
         });
         if later.is_none() && !short {
             return Ok(());
@@ -360,6 +366,15 @@ impl Work<'_> {
         }
         Err(BackupError::Point(text))
     }
+}
+
+/// Of a log whose files have as many bytes as those that it is made of: so what stood in them has room.
+fn log_settings(file_bytes: Option<u32>) -> Settings {
+    let usual = Settings::default();
+    let file_bytes = file_bytes.unwrap_or(usual.file_bytes);
+    let room = (file_bytes as usize).saturating_sub(FILE_HEADER_BYTES);
+    let waiting_bytes_max = usual.waiting_bytes_max.min(room);
+    Settings { mode: Mode::None, file_bytes, waiting_bytes_max, ..usual }
 }
 
 /// Writes a log, block by block.
