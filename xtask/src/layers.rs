@@ -52,6 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-proto",
             "pando-schema",
             "pando-store",
+            "pando-bulk",
             "pando-dsa",
             "pando-server",
         ],

@@ -119,6 +119,11 @@ impl Node {
         clock: &dyn Clock,
     ) -> Result<Node, DataError> {
         let (data, recovered) = recover(disk, dir, log, None, seed)?;
+        Ok(Node::over(data, recovered, sessions, clock))
+    }
+
+    /// A server over a directory that was recovered, with sessions as above.
+    pub fn over(data: Data, recovered: Recovered, sessions: usize, clock: &dyn Clock) -> Node {
         let mut worker = Worker::new(&recovered.dsa).expect("there are few readers");
         let connect = |_| Connection {
             session: Session::new(&mut worker),
@@ -134,7 +139,7 @@ impl Node {
             node.send(session, &bind.bytes, clock);
             node.answers(session);
         }
-        Ok(node)
+        node
     }
 
     /// Does a session wait for the log?
