@@ -13,11 +13,12 @@ mod world;
 
 use env::entropy::{Entropy as _, SeededEntropy};
 use image::Image;
+use names::Dir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
-use world::{World, split};
+use world::{ROOT, World, split};
 
 /// Of 16 unsynced sectors, how many a power loss keeps: a disk that wrote nothing back, one that wrote nearly all, and
 /// those between.
@@ -49,9 +50,9 @@ impl SimDisk {
     pub fn new(seed: u64) -> SimDisk {
         SimDisk(Arc::new(Mutex::new(World {
             entropy: SeededEntropy::new(seed),
-            dirs: BTreeMap::new(),
+            dirs: BTreeMap::from([(ROOT, Dir::default())]),
             files: BTreeMap::new(),
-            next_file: 1,
+            next: ROOT,
             locks: BTreeSet::new(),
             faults: Faults::default(),
             operations: 0,
@@ -107,8 +108,7 @@ impl SimDisk {
         for dir in world.dirs.values_mut() {
             dir.lose_power(&mut world.entropy);
         }
-        let named: BTreeSet<u64> = world.dirs.values().flat_map(|dir| dir.seen.values().copied()).collect();
-        world.files.retain(|file, _| named.contains(file));
+        world.forget_unnamed();
     }
 
     /// The process ends and another starts; what it wrote is still seen.
@@ -124,8 +124,31 @@ impl SimDisk {
     /// The files of a folder that is there, and their lengths as they are seen.
     pub fn files(&self, dir: &Path) -> Vec<(PathBuf, u64)> {
         let world = self.world();
-        let names = world.dirs.get(dir).into_iter().flat_map(|found| &found.seen);
-        names.map(|(name, number)| (dir.join(name), world.files[number].seen().len() as u64)).collect()
+        let found = world.dir_number(dir).and_then(|number| world.dirs.get(&number));
+        let names = found.into_iter().flat_map(|found| &found.seen);
+        let file = |(name, number): (&String, &u64)| {
+            Some((dir.join(name), world.files.get(number)?.seen().len() as u64))
+        };
+        names.filter_map(file).collect()
+    }
+
+    /// The folders in a folder that is there.
+    pub fn folders(&self, dir: &Path) -> Vec<PathBuf> {
+        let world = self.world();
+        let found = world.dir_number(dir).and_then(|number| world.dirs.get(&number));
+        let names = found.into_iter().flat_map(|found| &found.seen);
+        names.filter(|(_, number)| world.dirs.contains_key(number)).map(|(name, _)| dir.join(name)).collect()
+    }
+
+    /// The files of a folder and of those in it, with their bytes.
+    pub fn tree(&self, dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut all: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+        for (path, _) in self.files(dir) {
+            let bytes = self.bytes(&path).expect("it was listed");
+            all.insert(path, bytes);
+        }
+        self.folders(dir).iter().for_each(|inner| all.append(&mut self.tree(inner)));
+        all
     }
 
     /// Turns one bit of a file over, on the disk and in what is seen. Says whether the file has such a bit.
@@ -146,13 +169,11 @@ impl SimDisk {
     /// Puts a durable file there, whole.
     pub fn put(&self, path: &Path, bytes: &[u8]) {
         let world = &mut *self.world();
-        let number = world.next_file;
-        world.next_file += 1;
+        let number = world.new_number();
         world.files.insert(number, Image::durable(bytes.to_vec()));
         let (dir, name) = split(path);
-        let dir = world.dirs.entry(dir).or_default();
-        dir.seen.insert(name.clone(), number);
-        dir.durable.insert(name, number);
+        world.make_dir(&dir);
+        world.dir(&dir).expect("it was just made").make(name, number);
     }
 }
 

@@ -6,6 +6,7 @@ pub mod clients;
 pub mod clock;
 pub mod disk;
 pub mod faulty;
+pub mod hooked;
 pub mod node;
 pub mod oracle;
 pub mod plan;

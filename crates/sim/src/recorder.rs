@@ -1,7 +1,8 @@
 //! A disk that works and keeps a record of everything that is done to it, so that the power can be cut at any point
 //! later: see [`crate::disk::SimDisk::of_trace`].
 
-use env::disk::{Disk, File, Lock};
+use crate::hooked::{Hook, Operation, hooked};
+use env::disk::Disk;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,15 @@ pub enum Event {
     Written(u64, u64, Vec<u8>),
     /// The length was changed.
     Resized(u64, u64),
+    /// Space was claimed: the length is no less than that.
+    Reserved(u64, u64),
     /// Of all that was done to the bytes of the file, so many operations are durable.
     Synced(u64, usize),
-    /// A file has another name.
+    /// A file has one more name.
+    Linked(PathBuf, PathBuf),
+    /// A file or folder has another name.
     Renamed(PathBuf, PathBuf),
-    /// A file has no name any more.
+    /// A file or folder has no name any more.
     Removed(PathBuf),
     /// Of all changes of names in a folder, so many are durable.
     FolderSynced(PathBuf, usize),
@@ -33,11 +38,8 @@ pub enum Event {
 }
 
 /// See the module. Clones have one record.
-#[derive(Clone, Debug)]
-pub struct Recorder {
-    disk: Arc<dyn Disk>,
-    record: Arc<Mutex<Record>>,
-}
+#[derive(Clone, Debug, Default)]
+pub struct Recorder(Arc<Mutex<Record>>);
 
 #[derive(Debug, Default)]
 struct Record {
@@ -60,21 +62,77 @@ impl Record {
         *self.operations.entry(file).or_default() += 1;
         self.events.push(event);
     }
+
+    fn created(&mut self, path: &Path) {
+        if let Some(&number) = self.numbers.get(path) {
+            return self.operate(number, Event::Resized(number, 0));
+        }
+        self.next_number += 1;
+        let number = self.next_number;
+        self.numbers.insert(path.to_owned(), number);
+        self.change(path, Event::Created(path.to_owned(), number));
+    }
+
+    fn renamed(&mut self, from: &Path, to: &Path) {
+        rekey(&mut self.numbers, from, to);
+        rekey(&mut self.changes, from, to);
+        self.change(from, Event::Renamed(from.to_owned(), to.to_owned()));
+    }
+
+    fn removed(&mut self, path: &Path) {
+        self.numbers.remove(path);
+        self.changes.remove(path);
+        self.change(path, Event::Removed(path.to_owned()));
+    }
+
+    /// Takes down what was just done, but for syncs.
+    fn note(&mut self, operation: Operation<'_>) {
+        match operation {
+            Operation::Create(path) => self.created(path),
+            Operation::Link(from, to) => {
+                let number = self.numbers.get(from).copied();
+                let number = number.expect("the record began when there were no files");
+                self.numbers.insert(to.to_owned(), number);
+                self.change(to, Event::Linked(from.to_owned(), to.to_owned()));
+            }
+            Operation::Rename(from, to) => self.renamed(from, to),
+            Operation::Remove(path) | Operation::RemoveFolder(path) => self.removed(path),
+            Operation::CreateFolder(dir) => self.events.push(Event::Folder(dir.to_owned())),
+            Operation::Write(file, offset, bytes) => {
+                self.operate(file.number, Event::Written(file.number, offset, bytes.to_vec()));
+            }
+            Operation::Reserve(file, len) => self.operate(file.number, Event::Reserved(file.number, len)),
+            Operation::Truncate(file, len) => self.operate(file.number, Event::Resized(file.number, len)),
+            Operation::Sync(_) | Operation::SyncFolder(_) => {}
+        }
+    }
 }
 
 fn folder(path: &Path) -> PathBuf {
     path.parent().unwrap_or(Path::new("")).to_owned()
 }
 
+/// What is known of `from`, and of what is in it, is known of `to` from now on.
+fn rekey<V>(map: &mut BTreeMap<PathBuf, V>, from: &Path, to: &Path) {
+    map.retain(|path, _| !path.starts_with(to));
+    let moved: Vec<PathBuf> = map.keys().filter(|path| path.starts_with(from)).cloned().collect();
+    for path in moved {
+        let value = map.remove(&path).expect("it was just there");
+        let rest = path.strip_prefix(from).expect("it begins so");
+        let new = if rest.as_os_str().is_empty() { to.to_owned() } else { to.join(rest) };
+        map.insert(new, value);
+    }
+}
+
 impl Recorder {
-    /// Keeps a record of what is done to `disk`, on which nothing is open yet.
-    pub fn new(disk: Arc<dyn Disk>) -> Recorder {
-        Recorder { disk, record: Arc::default() }
+    /// `disk`, on which nothing is yet, with a record of what is done to it.
+    pub fn over(&self, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+        hooked(disk, Arc::new(self.clone()))
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
         // Whole after every statement.
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what is not the disk's.
@@ -86,126 +144,33 @@ impl Recorder {
     pub fn events(&self) -> Vec<Event> {
         self.record().events.clone()
     }
-
-    fn opened(&self, file: Arc<dyn File>, number: u64) -> Arc<dyn File> {
-        Arc::new(Recorded { recorder: self.clone(), file, number })
-    }
 }
 
-// Operations other than syncs are done under the lock, so that the record has them in their order.
-impl Disk for Recorder {
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        let record = &mut *self.record();
-        let file = self.disk.create(path)?;
-        if let Some(&number) = record.numbers.get(path) {
-            record.operate(number, Event::Resized(number, 0));
-            return Ok(self.opened(file, number));
+impl Hook for Recorder {
+    fn around(&self, operation: Operation<'_>, work: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        match operation {
+            Operation::Sync(file) => {
+                let covered = self.record().operations.get(&file.number).copied().unwrap_or(0);
+                work()?;
+                self.note(Event::Synced(file.number, covered));
+            }
+            Operation::SyncFolder(dir) => {
+                let covered = self.record().changes.get(dir).copied().unwrap_or(0);
+                work()?;
+                self.note(Event::FolderSynced(dir.to_owned(), covered));
+            }
+            // Under the lock, so that the record has them in their order.
+            operation => {
+                let record = &mut *self.record();
+                work()?;
+                record.note(operation);
+            }
         }
-        record.next_number += 1;
-        let number = record.next_number;
-        record.numbers.insert(path.to_owned(), number);
-        record.change(path, Event::Created(path.to_owned(), number));
-        Ok(self.opened(file, number))
+        Ok(())
     }
 
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        let file = self.disk.open(path)?;
+    fn number(&self, path: &Path) -> u64 {
         let number = self.record().numbers.get(path).copied();
-        Ok(self.opened(file, number.expect("the record began when there were no files")))
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.disk.list(dir)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let record = &mut *self.record();
-        self.disk.rename(from, to)?;
-        if let Some(number) = record.numbers.remove(from) {
-            record.numbers.insert(to.to_owned(), number);
-        }
-        record.change(from, Event::Renamed(from.to_owned(), to.to_owned()));
-        Ok(())
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        let record = &mut *self.record();
-        self.disk.remove(path)?;
-        record.numbers.remove(path);
-        record.change(path, Event::Removed(path.to_owned()));
-        Ok(())
-    }
-
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.create_dir(dir)?;
-        self.note(Event::Folder(dir.to_owned()));
-        Ok(())
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let covered = self.record().changes.get(dir).copied().unwrap_or(0);
-        self.disk.sync_dir(dir)?;
-        self.note(Event::FolderSynced(dir.to_owned(), covered));
-        Ok(())
-    }
-
-    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
-        self.disk.lock_dir(dir)
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
-    }
-}
-
-#[derive(Debug)]
-struct Recorded {
-    recorder: Recorder,
-    file: Arc<dyn File>,
-    number: u64,
-}
-
-impl File for Recorded {
-    fn path(&self) -> &Path {
-        self.file.path()
-    }
-
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file.read_at(bytes, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let mut record = self.recorder.record();
-        self.file.write_at(bytes, offset)?;
-        record.operate(self.number, Event::Written(self.number, offset, bytes.to_vec()));
-        Ok(())
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        let covered = self.recorder.record().operations.get(&self.number).copied().unwrap_or(0);
-        self.file.sync_data()?;
-        self.recorder.note(Event::Synced(self.number, covered));
-        Ok(())
-    }
-
-    fn reserve(&self, len: u64) -> io::Result<()> {
-        let mut record = self.recorder.record();
-        let before = self.file.len()?;
-        self.file.reserve(len)?;
-        if before < len {
-            record.operate(self.number, Event::Resized(self.number, len));
-        }
-        Ok(())
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        let mut record = self.recorder.record();
-        self.file.truncate(len)?;
-        record.operate(self.number, Event::Resized(self.number, len));
-        Ok(())
+        number.expect("the record began when there were no files")
     }
 }

@@ -9,6 +9,7 @@ use crate::requests::{Bundle, SUFFIX, Sent, counter_dn};
 use crate::workloads;
 use dsa::{Dsa, Session, State, Worker};
 use env::clock::{Clock as _, SystemClock};
+use env::disk::RealDisk;
 use env::task;
 use model::ResultCode;
 use proto::Reply;
@@ -43,7 +44,7 @@ pub fn log() -> wal::Settings {
 /// # Errors
 /// When the server cannot be started or its log fails.
 pub fn run(recorder: &Recorder, dir: &Path) -> Result<(), String> {
-    let recovered = recover(Arc::new(recorder.clone()), dir, log(), Some(SNAPSHOT_AFTER), 1);
+    let recovered = recover(recorder.over(Arc::new(RealDisk)), dir, log(), Some(SNAPSHOT_AFTER), 1);
     let (_data, recovered) = recovered.map_err(|error| error.to_string())?;
     let (dsa, clock) = (recovered.dsa, SystemClock::start());
     let thread = Thread::start(recovered.committer, recovered.snapshots, clock, |_| ());

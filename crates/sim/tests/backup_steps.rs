@@ -1,12 +1,13 @@
 //! Each step of a backup and of a restore that changes something on the disk fails, alone or with all after it as at a kill:
 //! whatever has its name is whole, nothing that was there is touched, and the next one succeeds.
 
-use env::disk::{Disk, File, Lock, RealDisk};
+use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
 use proto::op::ModifyKind;
 use server::data::Data;
 use server::data::backup::{Backups, Until, restore, take};
 use sim::clock::SimClock;
+use sim::hooked::{Hook, Kind, Operation, hooked};
 use sim::node::{Node, schema};
 use sim::requests::{Bundle, SUFFIX, Sent};
 use sim::workloads;
@@ -65,109 +66,14 @@ impl Steps {
         }
         Ok(())
     }
-
-    fn file(&self, file: io::Result<Arc<dyn File>>) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(StepsFile { disk: self.clone(), file: file? }))
-    }
 }
 
-impl Disk for Steps {
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+impl Hook for Steps {
+    fn around(&self, operation: Operation<'_>, work: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        let (kind, path, _) = operation.parts();
         self.step(path)?;
-        self.file(RealDisk.create(path))
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        self.file(RealDisk.open(path))
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        RealDisk.list(dir)
-    }
-
-    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>> {
-        RealDisk.list_dirs(dir)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step(from)?;
-        RealDisk.link(from, to)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step(from)?;
-        RealDisk.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.step(path)?;
-        RealDisk.remove(path)
-    }
-
-    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        self.step(dir)?;
-        RealDisk.remove_dir(dir)
-    }
-
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.step(dir)?;
-        RealDisk.create_dir(dir)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.step(dir)
-    }
-
-    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
-        RealDisk.lock_dir(dir)
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        RealDisk.free_bytes(dir)
-    }
-}
-
-#[derive(Debug)]
-struct StepsFile {
-    disk: Steps,
-    file: Arc<dyn File>,
-}
-
-impl File for StepsFile {
-    fn path(&self) -> &Path {
-        self.file.path()
-    }
-
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file.read_at(bytes, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.disk.step(self.path())?;
-        self.file.write_at(bytes, offset)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.disk.step(self.path())
-    }
-
-    fn reserve(&self, len: u64) -> io::Result<()> {
-        self.disk.step(self.path())?;
-        self.file.reserve(len)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.disk.step(self.path())?;
-        self.file.truncate(len)
-    }
-
-    /// One step, and no zeros: there is nothing in a new file.
-    fn allocate(&self, len: u64) -> io::Result<()> {
-        self.truncate(len)
+        // The power does not fail here.
+        if matches!(kind, Kind::Sync | Kind::SyncFolder) { Ok(()) } else { work() }
     }
 }
 
@@ -183,7 +89,7 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let steps = Steps::new();
-        let disk: Arc<dyn Disk> = Arc::new(steps.clone());
+        let disk = hooked(Arc::new(RealDisk), Arc::new(steps.clone()));
         let temp = tempfile::tempdir().expect("there is room");
         let place = Place { temp, steps, disk, clock: SimClock::default(), backups_taken: 0 };
         place.write(true);

@@ -3,11 +3,9 @@
 //!
 //! `PANDO_CUTS=n` cuts so many times.
 
-use env::disk::RealDisk;
 use sim::power_loss::cut;
 use sim::recorder::{Event, Recorder};
 use sim::threads;
-use std::sync::Arc;
 
 const CUTS: u64 = 40;
 
@@ -15,7 +13,7 @@ const CUTS: u64 = 40;
 fn what_clients_were_told_outlives_the_power() {
     let dir = tempfile::tempdir().expect("there is room");
     let data = dir.path().join("data");
-    let recorder = Recorder::new(Arc::new(RealDisk));
+    let recorder = Recorder::default();
     threads::run(&recorder, &data).expect("nothing fails");
     let events = recorder.events();
     let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();

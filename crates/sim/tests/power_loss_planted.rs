@@ -1,12 +1,10 @@
 //! What `power_loss.rs` finds when the server answers before it has synced. In a process of its own: every thread of it
 //! has the fault.
 
-use env::disk::RealDisk;
 use env::planted::{self, Fault};
 use sim::power_loss::cut;
 use sim::recorder::Recorder;
 use sim::threads;
-use std::sync::Arc;
 
 const CUTS: u64 = 100;
 
@@ -14,7 +12,7 @@ const CUTS: u64 = 100;
 fn an_answer_before_the_sync_is_found() {
     let dir = tempfile::tempdir().expect("there is room");
     let data = dir.path().join("data");
-    let recorder = Recorder::new(Arc::new(RealDisk));
+    let recorder = Recorder::default();
     planted::plant_everywhere(Some(Fault::AnsweredBeforeSync));
     threads::run(&recorder, &data).expect("nothing fails");
     // The start after it has no fault.

@@ -6,8 +6,8 @@ use model::ResultCode;
 use proto::op::ModifyKind;
 use sim::answers::Answer;
 use sim::clock::SimClock;
-use sim::faulty::Operation::{Create, Remove, Rename, Reserve, Sync, SyncFolder, Write};
-use sim::faulty::{Faulty, Operation, Rule};
+use sim::faulty::{Faulty, Rule};
+use sim::hooked::Kind::{self, Create, Remove, Rename, Reserve, Sync, SyncFolder, Write};
 use sim::node::Node;
 use sim::requests::{Bundle, SUFFIX, Sent};
 use sim::view::View;
@@ -36,7 +36,7 @@ enum Outcome {
 }
 
 /// What fails, on which files, how many such operations succeed before, and what should come of it.
-type Row = (&'static str, Operation, fn(&str) -> bool, u32, Outcome);
+type Row = (&'static str, Kind, fn(&str) -> bool, u32, Outcome);
 
 fn is_log(name: &str) -> bool {
     name.ends_with(".log")
@@ -105,7 +105,7 @@ struct Server {
 impl Server {
     fn new(spare_files_max: usize) -> Server {
         let temp = tempfile::tempdir().expect("there is room");
-        let (disk, dir) = (Faulty::new(Arc::new(RealDisk)), temp.path().join("data"));
+        let (disk, dir) = (Faulty::default(), temp.path().join("data"));
         std::fs::create_dir(&dir).expect("it is not there");
         Server { disk, dir, clock: SimClock::default(), told: 0, spare_files_max, _temp: temp }
     }
@@ -118,7 +118,7 @@ impl Server {
             spare_files_max: self.spare_files_max,
             ..wal::Settings::default()
         };
-        let disk = Arc::new(self.disk.clone());
+        let disk = self.disk.over(Arc::new(RealDisk));
         Node::start(disk, &self.dir, log, 1, 1, &self.clock).map_err(|error| error.to_string())
     }
 
@@ -271,7 +271,7 @@ fn every_write_path_fails_as_it_is_written_down() {
 fn nothing_is_written_that_the_table_does_not_have() {
     use sim::recorder::{Event, Recorder};
     let temp = tempfile::tempdir().expect("there is room");
-    let (recorder, dir) = (Recorder::new(Arc::new(RealDisk)), temp.path().join("data"));
+    let (recorder, dir) = (Recorder::default(), temp.path().join("data"));
     sim::threads::run(&recorder, &dir).expect("nothing fails");
     let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     for event in recorder.events() {

@@ -3,7 +3,7 @@
 use env::entropy::{Entropy as _, SeededEntropy};
 use std::collections::BTreeMap;
 
-/// A folder: what is seen, what is durable, and the changes between them.
+/// A folder: what is seen, what is durable, and the changes between them. Names lead to numbers of files and folders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dir {
     pub(crate) seen: BTreeMap<String, u64>,
@@ -16,15 +16,18 @@ pub(crate) enum Change {
     Set(String, u64),
     Remove(String),
     Rename(String, String),
+    /// It is durable already.
+    Done,
 }
 
 impl Change {
     fn names(&self) -> impl Iterator<Item = &str> {
         let (one, other) = match self {
-            Change::Set(name, _) | Change::Remove(name) => (name, None),
-            Change::Rename(from, to) => (from, Some(to.as_str())),
+            Change::Set(name, _) | Change::Remove(name) => (Some(name.as_str()), None),
+            Change::Rename(from, to) => (Some(from.as_str()), Some(to.as_str())),
+            Change::Done => (None, None),
         };
-        [Some(one.as_str()), other].into_iter().flatten()
+        [one, other].into_iter().flatten()
     }
 
     fn apply(&self, names: &mut BTreeMap<String, u64>) {
@@ -40,6 +43,7 @@ impl Change {
                     names.insert(to.clone(), file);
                 }
             }
+            Change::Done => {}
         }
     }
 }
@@ -48,6 +52,19 @@ impl Dir {
     pub(crate) fn change(&mut self, change: Change) {
         change.apply(&mut self.seen);
         self.changes.push(change);
+    }
+
+    /// A new name that is durable at once, and with it what happened to that name before.
+    pub(crate) fn make(&mut self, name: String, number: u64) {
+        let groups = groups(&self.changes);
+        let before = self.changes.iter().position(|change| change.names().any(|other| other == name));
+        if let Some(group) = before.map(|at| groups[at]) {
+            for (change, _) in self.changes.iter_mut().zip(&groups).filter(|(_, other)| **other == group) {
+                std::mem::replace(change, Change::Done).apply(&mut self.durable);
+            }
+        }
+        self.seen.insert(name.clone(), number);
+        self.durable.insert(name, number);
     }
 
     /// The first `count` changes that wait become durable.

@@ -76,3 +76,49 @@ fn a_full_disk_refuses_and_a_seed_repeats_itself() {
     };
     assert_eq!(run(3), run(3));
 }
+
+#[test]
+fn a_folder_has_its_new_name_once_the_one_above_is_synced() {
+    let (mut old, mut new) = (0, 0);
+    for seed in 0..50 {
+        let (disk, path) = disk(seed);
+        disk.create(&path).unwrap().sync_data().unwrap();
+        disk.sync_dir(Path::new("d")).unwrap();
+        disk.rename(Path::new("d"), Path::new("e")).unwrap();
+        assert_eq!(disk.list(Path::new("e")).unwrap(), ["f"]);
+        if seed < 5 {
+            disk.sync_dir(Path::new("")).unwrap();
+        }
+        disk.lose_power();
+        let names = disk.list_dirs(Path::new("")).unwrap();
+        assert!(names.len() == 1 && disk.list(Path::new(&names[0])).unwrap() == ["f"]);
+        assert!(seed >= 5 || names[0] == "e");
+        *if names[0] == "d" { &mut old } else { &mut new } += 1;
+    }
+    assert!(old > 10 && new > 10, "{old}, {new}");
+}
+
+#[test]
+fn folders_go_and_come_again_and_files_have_two_names() {
+    for seed in 0..50 {
+        let (disk, path) = disk(seed);
+        let file = disk.create(&path).unwrap();
+        file.write_at(b"x", 0).unwrap();
+        file.sync_data().unwrap();
+        assert!(disk.remove_dir(Path::new("d")).is_err(), "it is not empty");
+        disk.create_dir(Path::new("other")).unwrap();
+        disk.link(&path, Path::new("other/g")).unwrap();
+        assert!(disk.link(&path, Path::new("other/g")).is_err(), "it is there");
+        disk.sync_dir(Path::new("other")).unwrap();
+        disk.remove(&path).unwrap();
+        disk.remove_dir(Path::new("d")).unwrap();
+        assert_eq!(disk.list_dirs(Path::new("")).unwrap(), ["other"]);
+        // Durable at once, whatever became of the one before.
+        disk.create_dir(Path::new("d")).unwrap();
+        disk.lose_power();
+        assert_eq!(disk.list_dirs(Path::new("")).unwrap(), ["d", "other"]);
+        assert!(disk.list(Path::new("d")).unwrap().is_empty());
+        assert_eq!(disk.bytes(Path::new("other/g")).unwrap(), b"x");
+        assert!(disk.tree(Path::new("")).len() == 1);
+    }
+}

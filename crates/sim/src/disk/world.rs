@@ -7,16 +7,22 @@ use env::disk::fault;
 use env::entropy::{Entropy as _, SeededEntropy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+/// Number of the folder that all others are in, be their paths relative or not.
+pub(super) const ROOT: u64 = 0;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) entropy: SeededEntropy,
-    pub(super) dirs: BTreeMap<PathBuf, Dir>,
+    /// By number: see [`ROOT`].
+    pub(super) dirs: BTreeMap<u64, Dir>,
+    /// By number, of which no folder has it.
     pub(super) files: BTreeMap<u64, Image>,
-    pub(super) next_file: u64,
-    pub(super) locks: BTreeSet<PathBuf>,
+    pub(super) next: u64,
+    /// Numbers of folders.
+    pub(super) locks: BTreeSet<u64>,
     pub(super) faults: Faults,
     pub(super) operations: u64,
     pub(super) elapsed_ns: u64,
@@ -35,9 +41,64 @@ impl World {
         self.faults.power_at = None;
     }
 
+    /// Number of a file.
     pub(super) fn number(&self, path: &Path) -> Option<u64> {
-        let (dir, name) = split(path);
-        self.dirs.get(&dir)?.seen.get(&name).copied()
+        self.any(path).filter(|number| self.files.contains_key(number))
+    }
+
+    /// Number of a file or folder.
+    pub(super) fn any(&self, path: &Path) -> Option<u64> {
+        path.components().try_fold(ROOT, |at, component| match component {
+            Component::Normal(name) => self.dirs.get(&at)?.seen.get(name.to_str()?).copied(),
+            _ => Some(at),
+        })
+    }
+
+    /// Number of a folder.
+    pub(super) fn dir_number(&self, path: &Path) -> Option<u64> {
+        self.any(path).filter(|number| self.dirs.contains_key(number))
+    }
+
+    /// A folder.
+    pub(super) fn dir(&mut self, path: &Path) -> Option<&mut Dir> {
+        let number = self.dir_number(path)?;
+        self.dirs.get_mut(&number)
+    }
+
+    pub(super) fn new_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Makes a folder, and those above it, durable.
+    pub(super) fn make_dir(&mut self, path: &Path) {
+        if self.dir_number(path).is_some() {
+            return;
+        }
+        let (above, name) = split(path);
+        self.make_dir(&above);
+        let number = self.new_number();
+        self.dirs.insert(number, Dir::default());
+        self.dir(&above).expect("it was just made").make(name, number);
+    }
+
+    /// Numbers that names lead to.
+    fn named(&self) -> BTreeSet<u64> {
+        let mut named = BTreeSet::from([ROOT]);
+        let mut next = vec![ROOT];
+        while let Some(dir) = next.pop().and_then(|number| self.dirs.get(&number)) {
+            next.extend(
+                dir.seen.values().filter(|number| named.insert(**number) && self.dirs.contains_key(number)),
+            );
+        }
+        named
+    }
+
+    /// Forgets what has no name, after a power loss: nothing leads to it any more.
+    pub(super) fn forget_unnamed(&mut self) {
+        let named = self.named();
+        self.files.retain(|number, _| named.contains(number));
+        self.dirs.retain(|number, _| named.contains(number));
     }
 
     /// Counts an operation; `Err` when it must fail.
@@ -70,8 +131,8 @@ impl World {
 
     /// Whether `more` bytes still fit.
     pub(super) fn has_room(&self, more: u64) -> bool {
-        let named: BTreeSet<u64> = self.dirs.values().flat_map(|dir| dir.seen.values().copied()).collect();
-        let used: u64 = named.iter().map(|number| self.files[number].claimed()).sum();
+        let used: u64 =
+            self.named().iter().filter_map(|number| self.files.get(number)).map(Image::claimed).sum();
         self.faults.capacity.is_none_or(|capacity| used + more <= capacity)
     }
 }
