@@ -9,6 +9,11 @@
 //! ```
 //! A node is split when it is longer than [`NODE_BYTES`]; an empty one is taken out of its parent.
 
+mod build;
+mod walk;
+
+pub(crate) use walk::{Visit, walk};
+
 use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
 
 /// Bytes of a node from which on it is split.
@@ -186,56 +191,6 @@ fn separator<'a>(left: Item<'_>, right: Item<'a>) -> Item<'a> {
 }
 
 impl TreeWriter<'_> {
-    /// A new tree of items in ascending order. Returns its root, whose id stays the same for the tree's life.
-    pub(crate) fn build<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) -> Result<u32, HeapFull> {
-        let root = self.heap.allocate_node(self.writer)?;
-        let mut children: Vec<(u64, Vec<u8>, u32)> = Vec::new();
-        let (mut node, mut count, mut first, mut last) = (node_bytes(0), 0, (0, vec![]), (0, vec![]));
-        for item in items {
-            if count > 0 && node.len() + item.1.len() + 12 > NODE_BYTES {
-                children.push((first.0, first.1, self.write_new(&mut node, count)?));
-                let (key, payload) = separator((last.0, &last.1), item);
-                first = (key, payload.to_vec());
-                (node, count) = (node_bytes(0), 0);
-            }
-            push_item(&mut node, item, None);
-            count += 1;
-            last = (item.0, item.1.to_vec());
-        }
-        if children.is_empty() {
-            self.write(root, &mut node, count);
-            return Ok(root);
-        }
-        children.push((first.0, first.1, self.write_new(&mut node, count)?));
-        self.build_levels(root, children)
-    }
-
-    fn build_levels(&mut self, root: u32, mut children: Vec<(u64, Vec<u8>, u32)>) -> Result<u32, HeapFull> {
-        let mut level = 1;
-        loop {
-            let mut parents = Vec::new();
-            let (mut node, mut count, mut first) = (node_bytes(level), 0, (0, vec![]));
-            for (key, payload, child) in &children {
-                if count > 1 && node.len() + payload.len() + 16 > NODE_BYTES {
-                    parents.push((first.0, first.1, self.write_new(&mut node, count)?));
-                    (node, count) = (node_bytes(level), 0);
-                    first = (*key, payload.clone());
-                }
-                // The first child of a node takes all that is smaller.
-                let item = if count == 0 { (0, &[][..]) } else { (*key, &payload[..]) };
-                push_item(&mut node, item, Some(*child));
-                count += 1;
-            }
-            if parents.is_empty() {
-                self.write(root, &mut node, count);
-                return Ok(root);
-            }
-            parents.push((first.0, first.1, self.write_new(&mut node, count)?));
-            children = parents;
-            level += 1;
-        }
-    }
-
     /// Adds an item; false if it is there.
     pub(crate) fn insert(&mut self, root: u32, item: Item<'_>) -> Result<bool, HeapFull> {
         let path = self.path(root, item);
@@ -457,91 +412,6 @@ pub(crate) fn next_leaf<'a>(
         }
         descend_to = next;
     }
-}
-
-/// What a walk comes by.
-pub(crate) enum Visit<'a> {
-    /// A node, before what is in it.
-    Node(u32),
-    Item(Item<'a>),
-}
-
-/// Levels that a tree can have: every inner node but the root has two children or more when it is made.
-const LEVELS_MAX: u8 = 32;
-
-/// Goes through a whole tree, items in their order, and looks at all that the other functions rely on. `visit` is
-/// told of each node first and can refuse it, as it must when it comes again.
-///
-/// # Errors
-/// What is wrong with the tree, or what `visit` says.
-pub(crate) fn walk<'a>(
-    heap: &'a Heap,
-    root: u32,
-    sequence: u64,
-    visit: &mut dyn FnMut(Visit<'a>) -> Result<(), &'static str>,
-) -> Result<(), &'static str> {
-    walk_node(heap, root, sequence, None, ((0, &[]), None), visit)
-}
-
-fn walk_node<'a>(
-    heap: &'a Heap,
-    id: u32,
-    sequence: u64,
-    level: Option<u8>,
-    (low, high): (Item<'a>, Option<Item<'a>>),
-    visit: &mut dyn FnMut(Visit<'a>) -> Result<(), &'static str>,
-) -> Result<(), &'static str> {
-    visit(Visit::Node(id))?;
-    let object = heap.read_node(id, sequence).ok_or("a tree leads to a node that is not there")?;
-    let (own_level, entries) = checked_node(object.payload).ok_or("a node is cut off")?;
-    if own_level > LEVELS_MAX || level.is_some_and(|level| own_level != level) {
-        return Err("a node is on another level than its parent says");
-    }
-    if entries.is_empty() && (own_level > 0 || level.is_some()) {
-        return Err("a node is empty");
-    }
-    for (at, entry) in entries.iter().enumerate() {
-        let item = entry.item();
-        let before = if at > 0 { entries[at - 1].item() } else { low };
-        // The first child of an inner node takes all that is smaller, so its separator is the smallest item there can
-        // be. Version 0.1 built trees with another one there, which nothing looks at.
-        let ascends = match (own_level, at) {
-            (0, 0) => item >= low,
-            (_, 0) => item == (0, &[][..]) || item >= low,
-            _ => item > before && item >= low,
-        };
-        if !ascends || high.is_some_and(|high| item >= high) {
-            return Err("the items of a tree are not in order");
-        }
-        if own_level == 0 {
-            visit(Visit::Item(item))?;
-            continue;
-        }
-        let from = if at == 0 { low } else { item };
-        let to = entries.get(at + 1).map(Entry::item).or(high);
-        walk_node(heap, entry.child, sequence, Some(own_level - 1), (from, to), visit)?;
-    }
-    Ok(())
-}
-
-/// Level and entries of a node whose bytes are not trusted.
-fn checked_node(payload: &[u8]) -> Option<(u8, Vec<Entry<'_>>)> {
-    let (level, count) = (*payload.first()?, u16::from_le_bytes([*payload.get(1)?, *payload.get(2)?]));
-    let (mut rest, mut entries) = (&payload[3..], Vec::new());
-    while !rest.is_empty() {
-        let (width, len) = match *rest.get(8)? {
-            255 => (4, u32::from_le_bytes([*rest.get(9)?, *rest.get(10)?, *rest.get(11)?, 0]) as usize),
-            len => (1, usize::from(len)),
-        };
-        let end = 8 + width + len + if level > 0 { 4 } else { 0 };
-        let (raw, next) = rest.split_at_checked(end)?;
-        let key = u64::from_le_bytes(raw[..8].try_into().expect("eight bytes"));
-        let child = if level > 0 { raw[end - 4..].try_into().expect("four bytes") } else { [0; 4] };
-        let payload = &raw[8 + width..8 + width + len];
-        entries.push(Entry { key, payload, child: u32::from_le_bytes(child), raw });
-        rest = next;
-    }
-    (entries.len() == usize::from(count)).then_some((level, entries))
 }
 
 /// The leaf in which an item is or would be, and where the leaf behind it begins.

@@ -1,0 +1,89 @@
+//! A walk over all nodes of a tree that trusts none of them.
+
+use super::{Entry, Item};
+use crate::segment::Heap;
+
+/// What a walk comes by.
+pub(crate) enum Visit<'a> {
+    /// A node, before what is in it.
+    Node(u32),
+    Item(Item<'a>),
+}
+
+/// Levels that a tree can have: every inner node but the root has two children or more when it is made.
+const LEVELS_MAX: u8 = 32;
+
+/// Goes through a whole tree, items in their order, and looks at all that the other functions rely on. `visit` is
+/// told of each node first and can refuse it, as it must when it comes again.
+///
+/// # Errors
+/// What is wrong with the tree, or what `visit` says.
+pub(crate) fn walk<'a>(
+    heap: &'a Heap,
+    root: u32,
+    sequence: u64,
+    visit: &mut dyn FnMut(Visit<'a>) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
+    walk_node(heap, root, sequence, None, ((0, &[]), None), visit)
+}
+
+fn walk_node<'a>(
+    heap: &'a Heap,
+    id: u32,
+    sequence: u64,
+    level: Option<u8>,
+    (low, high): (Item<'a>, Option<Item<'a>>),
+    visit: &mut dyn FnMut(Visit<'a>) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
+    visit(Visit::Node(id))?;
+    let object = heap.read_node(id, sequence).ok_or("a tree leads to a node that is not there")?;
+    let (own_level, entries) = checked_node(object.payload).ok_or("a node is cut off")?;
+    if own_level > LEVELS_MAX || level.is_some_and(|level| own_level != level) {
+        return Err("a node is on another level than its parent says");
+    }
+    if entries.is_empty() && (own_level > 0 || level.is_some()) {
+        return Err("a node is empty");
+    }
+    for (at, entry) in entries.iter().enumerate() {
+        let item = entry.item();
+        let before = if at > 0 { entries[at - 1].item() } else { low };
+        // The first child of an inner node takes all that is smaller, so its separator is the smallest item there can
+        // be. Version 0.1 built trees with another one there, which nothing looks at.
+        let ascends = match (own_level, at) {
+            (0, 0) => item >= low,
+            (_, 0) => item == (0, &[][..]) || item >= low,
+            _ => item > before && item >= low,
+        };
+        if !ascends || high.is_some_and(|high| item >= high) {
+            return Err("the items of a tree are not in order");
+        }
+        if own_level == 0 {
+            visit(Visit::Item(item))?;
+            continue;
+        }
+        let from = if at == 0 { low } else { item };
+        let to = entries.get(at + 1).map(Entry::item).or(high);
+        walk_node(heap, entry.child, sequence, Some(own_level - 1), (from, to), visit)?;
+    }
+    Ok(())
+}
+
+/// Level and entries of a node whose bytes are not trusted.
+fn checked_node(payload: &[u8]) -> Option<(u8, Vec<Entry<'_>>)> {
+    let (level, count) = (*payload.first()?, u16::from_le_bytes([*payload.get(1)?, *payload.get(2)?]));
+    let (mut rest, mut entries) = (&payload[3..], Vec::new());
+    while !rest.is_empty() {
+        let (width, len) = match *rest.get(8)? {
+            255 => (4, u32::from_le_bytes([*rest.get(9)?, *rest.get(10)?, *rest.get(11)?, 0]) as usize),
+            len => (1, usize::from(len)),
+        };
+        let end = 8 + width + len + if level > 0 { 4 } else { 0 };
+        let (raw, next) = rest.split_at_checked(end)?;
+        let key = u64::from_le_bytes(raw[..8].try_into().expect("eight bytes"));
+        let child = if level > 0 { raw[end - 4..].try_into().expect("four bytes") } else { [0; 4] };
+        let payload = &raw[8 + width..8 + width + len];
+        entries.push(Entry { key, payload, child: u32::from_le_bytes(child), raw });
+        rest = next;
+    }
+    (entries.len() == usize::from(count)).then_some((level, entries))
+}
