@@ -5,7 +5,7 @@ mod desk;
 
 use desk::{bound_session, directory};
 use env::clock::{Clock, SystemClock};
-use model::{DerefAliases, Filter, Scope};
+use model::{Filter, Scope};
 use proto::list::{Octets, octet_list};
 use proto::message::Request;
 use proto::op::modify::{Changes, ModifyKind, change_list};
@@ -53,17 +53,7 @@ fn bundle(name: &str, entries: u64, queue: u64, seed: u64) -> Vec<u8> {
         let dn = format!("uid={key},dc=com");
         let search = |base, scope, filter, raw| {
             let selection = Octets::parse(raw).expect("a list");
-            let deref_aliases = DerefAliases::Never;
-            Request::Search(Search {
-                base,
-                scope,
-                deref_aliases,
-                size_limit: 0,
-                time_limit_s: 0,
-                types_only: false,
-                filter,
-                selection,
-            })
+            Request::Search(Search::unlimited(base, scope, filter, selection))
         };
         let value = vec![b'x'; 8 + (state >> 40) as usize % 93];
         let changes = change_list([(ModifyKind::Replace, &b"carLicense"[..], [&value[..]])]);

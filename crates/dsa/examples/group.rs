@@ -9,7 +9,7 @@ use desk::{bound_session, directory};
 use dsa::{Session, State, Worker};
 use env::clock::{Clock, SystemClock};
 use model::filter::Assertion;
-use model::{DerefAliases, Filter, Scope};
+use model::{Filter, Scope};
 use proto::list::{Octets, octet_list};
 use proto::message::Request;
 use proto::op::modify::{Changes, ModifyKind, change_list};
@@ -101,17 +101,8 @@ fn change(n: u64, kind: ModifyKind) -> Vec<u8> {
 
 fn search(base: &[u8], scope: Scope, filter: Filter<'_>, attributes: &[u8]) -> Vec<u8> {
     let mut input = Vec::new();
-    Request::Search(Search {
-        base,
-        scope,
-        deref_aliases: DerefAliases::Never,
-        size_limit: 0,
-        time_limit_s: 0,
-        types_only: false,
-        filter,
-        selection: Octets::parse(attributes).expect("a list"),
-    })
-    .encode(&mut input, 4, &[]);
+    Request::Search(Search::unlimited(base, scope, filter, Octets::parse(attributes).expect("a list")))
+        .encode(&mut input, 4, &[]);
     input
 }
 

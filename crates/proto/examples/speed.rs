@@ -6,7 +6,7 @@
 )]
 
 use model::filter::{Assertion, Filter};
-use model::{DerefAliases, ResultCode, Scope};
+use model::{ResultCode, Scope};
 use proto::op::{Changes, Modify, ModifyKind, Search};
 use proto::{Message, Octets, Request, ldif, tag};
 use std::hint::black_box;
@@ -24,16 +24,8 @@ fn time(name: &str, rounds: u32, mut run: impl FnMut()) {
 }
 
 fn search(filter: Filter<'_>, selection: Octets<'_>) -> Vec<u8> {
-    let search = Search {
-        base: b"uid=user.1234567,ou=People,dc=example,dc=com",
-        scope: Scope::Base,
-        deref_aliases: DerefAliases::Never,
-        size_limit: 0,
-        time_limit_s: 0,
-        types_only: false,
-        filter,
-        selection,
-    };
+    let search =
+        Search::unlimited(b"uid=user.1234567,ou=People,dc=example,dc=com", Scope::Base, filter, selection);
     let mut out = Vec::new();
     Request::Search(search).encode(&mut out, 70000, &[]);
     out

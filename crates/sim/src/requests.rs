@@ -1,6 +1,6 @@
 //! What a client sends in one go, and what it expects to be told of it.
 
-use model::{DerefAliases, Filter, Scope};
+use model::{Filter, Scope};
 use proto::list::{Attributes, Octets, attribute_list, octet_list};
 use proto::op::modify::{Changes, change_list};
 use proto::op::{Add, Authentication, Bind, Modify, ModifyDn, ModifyKind, Search};
@@ -90,16 +90,12 @@ impl Bundle {
         let filter = filter_string::parse(filter.as_bytes()).expect("filters of workloads are sound");
         let selection = octet_list(attributes.iter().map(|name| name.as_bytes()));
         let filter: Filter<'_> = filter.filter();
-        let search = Search {
-            base: base.as_bytes(),
+        let search = Search::unlimited(
+            base.as_bytes(),
             scope,
-            deref_aliases: DerefAliases::Never,
-            size_limit: 0,
-            time_limit_s: 0,
-            types_only: false,
             filter,
-            selection: Octets::parse(&selection).expect("just encoded"),
-        };
+            Octets::parse(&selection).expect("just encoded"),
+        );
         self.push(&Request::Search(search), sent);
     }
 

@@ -4,7 +4,7 @@ use super::link::{Link, refusal};
 use super::{RemoteError, Server};
 use crate::export::{Export, ExportError, Exported};
 use crate::operational::{Foreign, Operational, foreign};
-use model::{Filter, Scope};
+use model::Scope;
 use proto::control::Control;
 use proto::control::manage_dsa_it;
 use proto::control::paged_results::{self, PagedResults};
@@ -58,24 +58,10 @@ pub fn read(
     Ok(reading.done)
 }
 
-fn search<'a>(base: &'a [u8], scope: Scope, filter: Filter<'a>, selection: Octets<'a>) -> Search<'a> {
-    let deref_aliases = model::DerefAliases::Never;
-    Search {
-        base,
-        scope,
-        deref_aliases,
-        size_limit: 0,
-        time_limit_s: 0,
-        types_only: false,
-        filter,
-        selection,
-    }
-}
-
 fn naming_contexts(link: &mut Link, everything: &FilterBuf) -> Result<Vec<Vec<u8>>, RemoteError> {
     let selection = octet_list([&b"namingContexts"[..]]);
     let selection = Octets::parse(&selection).map_err(|_| RemoteError::Malformed("nothing"))?;
-    let request = Request::Search(search(b"", Scope::Base, everything.filter(), selection));
+    let request = Request::Search(Search::unlimited(b"", Scope::Base, everything.filter(), selection));
     link.push(|out, id| request.encode(out, id, &[]));
     let mut found: Vec<Vec<u8>> = Vec::new();
     loop {
@@ -121,7 +107,7 @@ impl Reading<'_> {
         PagedResults { size: PAGE, cookie }.encode(&mut value);
         let paged = Control { oid: paged_results::OID, critical: true, value: Some(&value) };
         let controls = [paged, manage_dsa_it::control(false)];
-        let request = Request::Search(search(base, Scope::Subtree, filter.filter(), selection));
+        let request = Request::Search(Search::unlimited(base, Scope::Subtree, filter.filter(), selection));
         link.push(|out, id| request.encode(out, id, &controls));
         loop {
             if let Some(next) = link.receive(|reply| self.take(reply))?? {

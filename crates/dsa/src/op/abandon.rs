@@ -22,16 +22,12 @@ mod tests {
         }
         let mut session = Session::new(&mut desk.worker);
         session.identity = desk.identity.clone();
-        let search = proto::op::Search {
-            base: b"dc=com",
-            scope: model::Scope::Subtree,
-            deref_aliases: model::DerefAliases::Never,
-            size_limit: 0,
-            time_limit_s: 0,
-            types_only: false,
-            filter: model::Filter::Present(b"sn"),
-            selection: proto::Octets::EMPTY,
-        };
+        let search = proto::op::Search::unlimited(
+            b"dc=com",
+            model::Scope::Subtree,
+            model::Filter::Present(b"sn"),
+            proto::Octets::EMPTY,
+        );
         let (mut input, mut out) = (Vec::new(), Vec::new());
         Request::Search(search).encode(&mut input, 5, &[]);
         assert_eq!(session.feed(&mut desk.worker, &input, &mut out).state, State::Busy);

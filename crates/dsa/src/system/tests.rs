@@ -322,16 +322,12 @@ impl Desk {
         selectors: &[&str],
     ) -> Vec<(String, Vec<String>)> {
         let selection = proto::list::octet_list(selectors.iter().map(|s| s.as_bytes()));
-        let search = proto::op::Search {
-            base: dn.as_bytes(),
-            scope: model::Scope::Base,
-            deref_aliases: model::DerefAliases::Never,
-            size_limit: 0,
-            time_limit_s: 0,
-            types_only: false,
-            filter: model::Filter::Present(b"objectClass"),
-            selection: proto::Octets::parse(&selection).expect("just encoded"),
-        };
+        let search = proto::op::Search::unlimited(
+            dn.as_bytes(),
+            model::Scope::Base,
+            model::Filter::Present(b"objectClass"),
+            proto::Octets::parse(&selection).expect("just encoded"),
+        );
         let (mut input, mut out) = (Vec::new(), Vec::new());
         proto::Request::Search(search).encode(&mut input, 7, &[]);
         self.worker.tick(NOW);

@@ -4,7 +4,7 @@
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
 use env::clock::Now;
-use model::{DerefAliases, ResultCode, Scope};
+use model::{ResultCode, Scope};
 use proto::control::Control;
 use proto::control::paged_results::{self, PagedResults};
 use proto::list::{Attributes, Octets, attribute_list, octet_list};
@@ -403,16 +403,7 @@ pub fn search_for<'a>(
     filter: model::Filter<'a>,
     selection: &'a [u8],
 ) -> Search<'a> {
-    Search {
-        base: base.as_bytes(),
-        scope,
-        deref_aliases: DerefAliases::Never,
-        size_limit: 0,
-        time_limit_s: 0,
-        types_only: false,
-        filter,
-        selection: Octets::parse(selection).expect("just encoded"),
-    }
+    Search::unlimited(base.as_bytes(), scope, filter, Octets::parse(selection).expect("just encoded"))
 }
 
 /// Attribute selectors in BER.

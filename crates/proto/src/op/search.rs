@@ -33,6 +33,21 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    /// One without limits that follows no aliases and wants values too.
+    pub fn unlimited(base: &'a [u8], scope: Scope, filter: Filter<'a>, selection: Octets<'a>) -> Search<'a> {
+        let deref_aliases = DerefAliases::Never;
+        Search {
+            base,
+            scope,
+            deref_aliases,
+            size_limit: 0,
+            time_limit_s: 0,
+            types_only: false,
+            filter,
+            selection,
+        }
+    }
+
     /// Decodes and hands over to `build`, so that the request arises where it is returned: moving it costs as
     /// much as decoding it.
     #[inline(always)]
