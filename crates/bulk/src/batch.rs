@@ -1,7 +1,7 @@
 //! From a piece of LDIF to entries that are ready to be added: what many threads do at once.
 
 use crate::fields::Fields;
-use crate::import::Fault;
+use crate::report::Fault;
 use crate::source::Piece;
 use proto::ldif::{Body, Parser, Record};
 use std::ops::Range;

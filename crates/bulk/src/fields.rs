@@ -1,7 +1,7 @@
 //! The lines of a record as attributes of an entry.
 
-use crate::import::Fault;
 use crate::operational::{Foreign, Operational, foreign, uuid_of, without_state};
+use crate::report::Fault;
 use model::limits::VALUE_BYTES_MAX;
 use model::{Description, Entry};
 use proto::ldif::{Line, Lines, Value};

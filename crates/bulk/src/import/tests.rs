@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use store::{DnCache, Settings, Values};
 

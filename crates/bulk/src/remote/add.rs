@@ -2,10 +2,10 @@
 
 use super::link::{Link, refusal};
 use super::{RemoteError, Server};
-use crate::aside::Spans;
-use crate::import::{FAULTS_MAX, Fault, ImportError, OnReject, Progress, Summary, Tell};
+use crate::course::{self, Course, Importer};
 use crate::operational::{Foreign, foreign, without_state};
-use crate::source::{Again, Input, Piece, Source, SourceError, Whole};
+use crate::report::{Fault, ImportError, Progress, Summary, Tell};
+use crate::source::{Input, Piece, Source, SourceError};
 use model::ResultCode;
 use model::dn::split_first;
 use model::limits::MESSAGE_BYTES_MAX;
@@ -43,53 +43,24 @@ pub fn add(
 ) -> Result<Summary, ImportError> {
     assert!(connections > 0, "somebody has to add");
     let Tell { on_progress, on_reject } = tell;
-    let spans = |input: &Input<'_>| Spans::new(matches!(input, Input::Stream(_)));
     let mut adding = Adding {
         links: Vec::new(),
         next: 0,
         under_way: BTreeSet::new(),
-        input: 0,
-        progress: Progress::default(),
-        faults: Vec::new(),
-        is_over: false,
-        on_reject,
-        rejected: 0,
-        aside: inputs.iter().map(spans).collect(),
-        is_final: false,
+        // The first ends it: what was added stays, so the rest is better not sent.
+        course: Course::new(inputs, on_reject, 1),
     };
     for _ in 0..connections {
         match Link::open(server) {
             Ok(link) => adding.links.push((link, VecDeque::new())),
             Err(error) => {
-                adding.give_up(Fault::at(0, error.to_string()));
+                adding.course.give_up(Fault::at(0, error.to_string()));
                 break;
             }
         }
     }
-    for (number, input) in inputs.iter_mut().enumerate() {
-        adding.input = number;
-        adding.pass(&mut Whole::new(input), on_progress);
-    }
-    let waiting = |adding: &Adding<'_>| adding.aside.iter().map(|aside| aside.records).sum::<u64>();
-    let (bytes, set_aside) = (adding.progress.bytes, waiting(&adding));
-    while !adding.is_over && waiting(&adding) > 0 {
-        let before = adding.progress.entries;
-        for (number, input) in inputs.iter_mut().enumerate() {
-            adding.input = number;
-            let waiting = std::mem::replace(&mut adding.aside[number], spans(input));
-            let mut again = |progress| on_progress(Progress { bytes, ..progress });
-            adding.pass(&mut Again::new(input, waiting), &mut again);
-        }
-        adding.is_final = adding.progress.entries == before;
-    }
-    adding.progress.bytes = bytes;
-    let (done, mut faults, rejected) = (adding.progress, adding.faults, adding.rejected);
-    if faults.is_empty() {
-        return Ok(Summary { entries: done.entries, bytes: done.bytes, set_aside, rejected });
-    }
-    faults.sort_by_key(|fault| (fault.input, fault.line));
-    faults.truncate(FAULTS_MAX);
-    Err(ImportError { faults, done })
+    course::run(&mut adding, inputs, on_progress);
+    adding.course.end()
 }
 
 /// An add that is not answered yet.
@@ -114,39 +85,38 @@ struct Adding<'t> {
     next: usize,
     /// Keys of all entries under way: subordinates of theirs have to wait.
     under_way: BTreeSet<Vec<u8>>,
-    input: usize,
-    progress: Progress,
-    faults: Vec<Fault>,
-    is_over: bool,
-    on_reject: Option<OnReject<'t>>,
-    rejected: u64,
-    aside: Vec<Spans>,
-    is_final: bool,
+    course: Course<'t>,
 }
 
-impl Adding<'_> {
+impl<'t> Importer<'t> for Adding<'t> {
+    fn course(&mut self) -> &mut Course<'t> {
+        &mut self.course
+    }
+
     /// Adds what a source has, and waits for all answers.
-    fn pass(&mut self, source: &mut dyn Source, on_progress: &mut dyn FnMut(Progress)) {
+    fn pass(&mut self, mut source: impl Source, on_progress: &mut dyn FnMut(Progress)) {
         let mut piece = Piece::default();
-        while !self.is_over {
+        while !self.course.is_over() {
             match source.next(&mut piece) {
                 Ok(true) => {
                     self.piece(&piece);
-                    self.progress.bytes += piece.bytes.len() as u64;
-                    on_progress(self.progress);
+                    self.course.progress.bytes += piece.bytes.len() as u64;
+                    on_progress(self.course.progress);
                 }
                 Ok(false) => break,
                 Err(SourceError::TooLong { line }) => {
-                    self.give_up(Fault::at(line, "the record is too long".to_owned()));
+                    self.course.give_up(Fault::at(line, "the record is too long".to_owned()));
                 }
                 Err(SourceError::Io(error)) => {
-                    self.give_up(Fault::at(0, format!("cannot be read: {error}")));
+                    self.course.give_up(Fault::at(0, format!("cannot be read: {error}")));
                 }
             }
         }
         self.settle_all();
     }
+}
 
+impl Adding<'_> {
     fn piece(&mut self, piece: &Piece) {
         let bytes = &piece.bytes;
         let mut parser = match piece.offset {
@@ -154,7 +124,7 @@ impl Adding<'_> {
             _ => Parser::in_the_middle(piece.line),
         };
         let mut at = 0;
-        while !self.is_over {
+        while !self.course.is_over() {
             let begin_line = parser.line();
             match parser.next_record(&bytes[at..], true) {
                 Ok(Some((record, consumed))) => {
@@ -162,7 +132,7 @@ impl Adding<'_> {
                     let (line, dn) = (record.line, record.dn);
                     match attributes {
                         Ok(attributes) => self.send(piece, range, (begin_line, line), dn, &attributes),
-                        Err(fault) => self.refuse(fault.with_dn(dn), &bytes[range]),
+                        Err(fault) => self.course.refuse(fault.with_dn(dn), &bytes[range]),
                     }
                     at += consumed;
                 }
@@ -170,7 +140,7 @@ impl Adding<'_> {
                 Err(error) => {
                     let skipped = parser.skip_record(&bytes[at..], true).unwrap_or(bytes.len() - at);
                     let fault = Fault::at(error.line, error.reason.to_owned());
-                    self.refuse(fault, &bytes[at..at + skipped]);
+                    self.course.refuse(fault, &bytes[at..at + skipped]);
                     at += skipped;
                 }
             }
@@ -187,7 +157,7 @@ impl Adding<'_> {
         attributes: &[u8],
     ) {
         let superior = split_first(dn).1.map(key).unwrap_or_default();
-        while self.under_way.contains(&superior) && !self.is_over {
+        while self.under_way.contains(&superior) && !self.course.is_over() {
             let holder = |(_, adds): &(Link, VecDeque<UnderWay>)| adds.iter().any(|add| add.key == superior);
             match self.links.iter().position(holder) {
                 Some(at) => self.settle(at),
@@ -195,16 +165,16 @@ impl Adding<'_> {
             }
         }
         let Ok(list) = Attributes::parse(attributes) else { return };
-        if self.is_over {
+        if self.course.is_over() {
             return;
         }
         if attributes.len() + dn.len() + 64 > MESSAGE_BYTES_MAX {
             let reason = "it is longer than a message may be, 16 MiB".to_owned();
-            return self.refuse(Fault::of(line, dn, reason), &piece.bytes[range]);
+            return self.course.refuse(Fault::of(line, dn, reason), &piece.bytes[range]);
         }
         self.next = (self.next + 1) % self.links.len();
         let at = self.next;
-        while self.is_full(at) && !self.is_over {
+        while self.is_full(at) && !self.course.is_over() {
             self.settle(at);
         }
         let (link, adds) = &mut self.links[at];
@@ -258,7 +228,7 @@ impl Adding<'_> {
         }
         let line = unknown.front().map_or(0, |add| add.line);
         let count = unknown.len();
-        self.give_up(Fault::at(
+        self.course.give_up(Fault::at(
             line,
             format!("{error}; whether {count} entries from here on were added is not known"),
         ));
@@ -266,39 +236,21 @@ impl Adding<'_> {
 
     fn answered(&mut self, add: UnderWay, code: Option<ResultCode>, why: Option<String>) {
         let Some(why) = why else {
-            self.progress.entries += 1;
+            self.course.progress.entries += 1;
             return;
         };
         let fault = Fault::of(add.line, &add.dn, why);
         match code {
-            Some(ResultCode::NoSuchObject) if !self.is_final => {
-                if self.aside[self.input].push(&add.record, add.offset, add.begin_line).is_err() {
-                    let reason = "too many entries come before their superiors; sort the input".to_owned();
-                    self.give_up(Fault { reason, ..fault });
-                }
+            Some(ResultCode::NoSuchObject) if !self.course.is_final() => {
+                let too_many = |reason| Fault { reason, ..fault };
+                self.course.set_aside(&add.record, add.offset, add.begin_line, too_many);
             }
             // What is wrong is not the entry.
             Some(ResultCode::Busy | ResultCode::Unavailable | ResultCode::AdminLimitExceeded) => {
-                self.give_up(fault)
+                self.course.give_up(fault)
             }
-            _ => self.refuse(fault, &add.record),
+            _ => self.course.refuse(fault, &add.record),
         }
-    }
-
-    fn refuse(&mut self, mut fault: Fault, record: &[u8]) {
-        fault.input = self.input;
-        let Some(on_reject) = &mut self.on_reject else {
-            return self.give_up(fault);
-        };
-        self.rejected += 1;
-        if let Err(error) = on_reject(&fault, record) {
-            self.give_up(Fault::at(0, format!("what was rejected cannot be written: {error}")));
-        }
-    }
-
-    fn give_up(&mut self, fault: Fault) {
-        self.faults.push(Fault { input: self.input, ..fault });
-        self.is_over = true;
     }
 }
 

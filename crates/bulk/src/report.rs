@@ -1,0 +1,97 @@
+//! What an import tells: how far it is, what is wrong, what it did.
+
+use std::fmt;
+use std::io;
+
+/// Faults after which an import gives up.
+pub const FAULTS_MAX: usize = 20;
+
+/// How far an import is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Entries stored.
+    pub entries: u64,
+    /// Bytes of LDIF read, each counted once.
+    pub bytes: u64,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Entries stored.
+    pub entries: u64,
+    /// Bytes of LDIF they were.
+    pub bytes: u64,
+    /// Entries that came before their superior.
+    pub set_aside: u64,
+    /// Records that were not stored but handed out.
+    pub rejected: u64,
+}
+
+/// One thing that is wrong with the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Number of the input, from 0.
+    pub input: usize,
+    /// Line of the input, from 1; 0 if it is about no line.
+    pub line: u64,
+    /// DN of the entry, if it is about one; long ones are cut.
+    pub dn: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl Fault {
+    pub(crate) fn at(line: u64, reason: String) -> Fault {
+        Fault { input: 0, line, dn: None, reason }
+    }
+
+    pub(crate) fn of(line: u64, dn: &[u8], reason: String) -> Fault {
+        Fault::at(line, reason).with_dn(dn)
+    }
+
+    pub(crate) fn with_dn(self, dn: &[u8]) -> Fault {
+        Fault { dn: Some(String::from_utf8_lossy(&dn[..dn.len().min(1024)]).into_owned()), ..self }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line != 0 {
+            write!(f, "{}: ", self.line)?;
+        }
+        match &self.dn {
+            Some(dn) => write!(f, "{dn}: {}", self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
+}
+
+/// Takes a record that cannot be stored: what is wrong, and its text.
+pub type OnReject<'r> = &'r mut dyn FnMut(&Fault, &[u8]) -> io::Result<()>;
+
+/// What is told while an import goes on.
+pub struct Tell<'t> {
+    /// Told after every piece.
+    pub on_progress: &'t mut dyn FnMut(Progress),
+    /// Takes the records that cannot be stored; without it they make the import fail.
+    pub on_reject: Option<OnReject<'t>>,
+}
+
+/// An import that did not go through. What was stored stays stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportError {
+    /// What is wrong, in order of input and line: 1 to [`FAULTS_MAX`] faults.
+    pub faults: Vec<Fault>,
+    /// How far it came.
+    pub done: Progress,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.faults.iter().try_for_each(|fault| writeln!(f, "{fault}"))?;
+        write!(f, "{} entries were stored before", self.done.entries)
+    }
+}
+
+impl std::error::Error for ImportError {}
