@@ -122,6 +122,15 @@ class Server:
         assert code == 0, f"exit code {code}: {self.log}"
 
 
+def damage(path, offset):
+    """Flips a bit of the byte at `offset`."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
 def start(folder, *arguments, ldif=None, suffix=SUFFIX, data=None, env=None):
     """Starts a server with an administrator; `ldif` is the name of a file in `data/`, or a path. It keeps the directory
     in memory, or in the folder `data`.

@@ -11,7 +11,7 @@ from pathlib import Path
 import ldap
 import pytest
 
-from conftest import PANDO, PATIENCE, PEOPLE, SUFFIX, connect, run, start
+from conftest import PANDO, PATIENCE, PEOPLE, SUFFIX, connect, damage, run, start
 
 # Kills at random moments for each command.
 ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
@@ -148,14 +148,6 @@ def test_the_second_backup_writes_what_is_new(place, tmp_path):
     check(third)
     assert "damaged" in run(PANDO, "check", "--data", second, code=1).err
     assert sorted(each for each in place.backups.iterdir() if each.is_dir()) == [second, third]
-
-
-def damage(path, offset):
-    with open(path, "r+b") as file:
-        file.seek(offset)
-        byte = file.read(1)[0]
-        file.seek(offset)
-        file.write(bytes([byte ^ 1]))
 
 
 def test_a_damaged_backup_is_refused_with_file_and_offset(place):

@@ -11,7 +11,7 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SUFFIX, connect, run, start
+from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SUFFIX, connect, damage, run, start
 
 # Kills under load for each mode.
 ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
@@ -285,14 +285,6 @@ def test_what_the_directory_is_made_with_stays(keep, tmp_path):
     # After a clean end it is all in the snapshot.
     server = keep("--suffix", "dc=org", "--schema-check", "off")
     assert everything(server) == before
-
-
-def damage(path, offset):
-    with open(path, "r+b") as file:
-        file.seek(offset)
-        byte = file.read(1)[0]
-        file.seek(offset)
-        file.write(bytes([byte ^ 1]))
 
 
 def test_damage_in_the_middle_is_refused_with_its_place(keep, tmp_path):
