@@ -23,11 +23,21 @@ pub enum Fault {
     IdsChosenAgain,
     /// A command that is carried out again leaves out some entries of indexes.
     IndexEntryForgotten,
+    /// A piece of a snapshot's file is read though its checksum is wrong.
+    SnapshotChecksumSkipped,
+    /// A log file is copied, to a backup or an archive, and not synced.
+    CopyNotSynced,
+    /// A log file is used again before the archive has it.
+    ReleasedBeforeArchived,
+    /// A directory that is restored gets its name before its log is synced.
+    RestoreNotSynced,
+    /// A point in time is taken for the last one that there is.
+    PointPassedOver,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 9] = [
+    pub const ALL: [Fault; 14] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -37,6 +47,11 @@ impl Fault {
         Fault::ManifestNotSynced,
         Fault::IdsChosenAgain,
         Fault::IndexEntryForgotten,
+        Fault::SnapshotChecksumSkipped,
+        Fault::CopyNotSynced,
+        Fault::ReleasedBeforeArchived,
+        Fault::RestoreNotSynced,
+        Fault::PointPassedOver,
     ];
 
     /// What it is called on a command line.
@@ -51,6 +66,11 @@ impl Fault {
             Fault::ManifestNotSynced => "manifest-not-synced",
             Fault::IdsChosenAgain => "ids-chosen-again",
             Fault::IndexEntryForgotten => "index-entry-forgotten",
+            Fault::SnapshotChecksumSkipped => "snapshot-checksum-skipped",
+            Fault::CopyNotSynced => "copy-not-synced",
+            Fault::ReleasedBeforeArchived => "released-before-archived",
+            Fault::RestoreNotSynced => "restore-not-synced",
+            Fault::PointPassedOver => "point-passed-over",
         }
     }
 }

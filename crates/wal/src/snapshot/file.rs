@@ -146,7 +146,8 @@ impl SnapshotFile {
         let first = offset as usize / PIECE_BYTES;
         for (n, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
             let crc = crc32c::crc32c_append(self.record.id.seed(), piece);
-            if crc.to_le_bytes() != self.crcs[(first + n) * 4..][..4] {
+            let is_right = crc.to_le_bytes() == self.crcs[(first + n) * 4..][..4];
+            if !is_right && !planted::is(Fault::SnapshotChecksumSkipped) {
                 let offset = ((first + n) * PIECE_BYTES) as u64;
                 let what = "the checksum of the piece that begins there is wrong".to_owned();
                 let path = self.file.path().to_owned();

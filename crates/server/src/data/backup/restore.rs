@@ -10,6 +10,7 @@ use crate::data::{DataError, missing, write_text};
 use dsa::journal::Command;
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
+use env::planted::{self, Fault};
 use model::{parse_timestamp, timestamp};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -299,6 +300,9 @@ impl Work<'_> {
 
     /// Is a record after the point?
     fn is_beyond(&self, index: Index, ms: Option<u64>) -> bool {
+        if planted::is(Fault::PointPassedOver) {
+            return !self.follows && index > self.generation.last;
+        }
         match self.until {
             // Of the backup alone just what it promises: there may be a torn rest.
             Until::End => !self.follows && index > self.generation.last,
@@ -418,7 +422,10 @@ impl Pen {
         text
     }
 
-    fn close(self) -> io::Result<()> {
+    fn close(mut self) -> io::Result<()> {
+        if planted::is(Fault::RestoreNotSynced) {
+            return self.write().map_err(io::Error::other);
+        }
         self.writer.close().map_err(|poisoned| io::Error::other(poisoned.to_string()))
     }
 }
