@@ -11,6 +11,7 @@ mod names;
 mod rebuild;
 mod world;
 
+use crate::properties::Tree;
 use env::entropy::{Entropy as _, SeededEntropy};
 use image::Image;
 use names::Dir;
@@ -70,6 +71,13 @@ impl SimDisk {
     /// Sets what goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.world().faults = faults;
+    }
+
+    /// May an operation fail?
+    pub fn may_fail(&self) -> bool {
+        let faults = &self.world().faults;
+        let chances = faults.failing_syncs + faults.failing_writes;
+        chances > 0 || faults.capacity.is_some() || faults.fail_at.is_some()
     }
 
     /// Operations so far that changed something, or tried to.
@@ -141,8 +149,8 @@ impl SimDisk {
     }
 
     /// The files of a folder and of those in it, with their bytes.
-    pub fn tree(&self, dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-        let mut all: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+    pub fn tree(&self, dir: &Path) -> Tree {
+        let mut all = Tree::new();
         for (path, _) in self.files(dir) {
             let bytes = self.bytes(&path).expect("it was listed");
             all.insert(path, bytes);
@@ -164,6 +172,24 @@ impl SimDisk {
     pub fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let world = self.world();
         Some(world.files[&world.number(path)?].seen().to_vec())
+    }
+
+    /// Takes a folder away, with all that is in it, as if it had never been.
+    pub fn discard(&self, path: &Path) {
+        let world = &mut *self.world();
+        let (dir, name) = split(path);
+        if let Some(dir) = world.dir(&dir) {
+            // Whatever was to become of that name is done with.
+            dir.make(name.clone(), ROOT);
+            dir.seen.remove(&name);
+            dir.durable.remove(&name);
+        }
+    }
+
+    /// Bytes of all files in a folder and those below.
+    pub fn used(&self, dir: &Path) -> u64 {
+        let here: u64 = self.files(dir).iter().map(|(_, bytes)| bytes).sum();
+        here + self.folders(dir).iter().map(|inner| self.used(inner)).sum::<u64>()
     }
 
     /// Puts a durable file there, whole.

@@ -8,6 +8,7 @@ pub mod disk;
 pub mod faulty;
 pub mod hooked;
 pub mod node;
+pub mod operator;
 pub mod oracle;
 pub mod plan;
 pub mod power_loss;

@@ -21,6 +21,17 @@ pub struct Oracle {
     sent: BTreeSet<Vec<u8>>,
     /// Everything in the log before it was synced, as the log itself can tell.
     mark: Place,
+    /// All that were carried out: the first is record 1.
+    commands: Vec<Vec<u8>>,
+}
+
+/// What a directory holds, and by which record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The last record.
+    pub last: u64,
+    /// See [`digest`].
+    pub digest: u128,
 }
 
 impl Default for Oracle {
@@ -28,7 +39,7 @@ impl Default for Oracle {
         let dsa = Dsa::new(config(founding()), schema()).expect("memory is plenty");
         let applier = Applier::new(&dsa).expect("there are few readers");
         let (seen, sent) = (BTreeMap::new(), BTreeSet::new());
-        Oracle { dsa, applier, at: 0, seen, sent, mark: Place::default() }
+        Oracle { dsa, applier, at: 0, seen, sent, mark: Place::default(), commands: Vec::new() }
     }
 }
 
@@ -46,6 +57,42 @@ impl Oracle {
     /// Where the part of the log ends that is known to be synced.
     pub fn mark(&self) -> Place {
         self.mark
+    }
+
+    /// What the first records make, up to `last`, which is not after the last that was carried out.
+    pub fn held_at(&self, last: u64) -> Held {
+        self.held_with(self.commands[..last as usize].iter())
+    }
+
+    /// What all that the log in `dir` has makes, though it may not stay there.
+    ///
+    /// # Errors
+    /// In words: what is wrong with the log.
+    pub fn held_now(&self, disk: &dyn Disk, dir: &Path) -> Result<Held, String> {
+        let mut rest = Vec::new();
+        let mut visit = |record: wal::Record<'_>| {
+            if record.index.0 > self.at && record.kind == Kind::Commands {
+                rest.push(record.payload.to_vec());
+            }
+            Ok(())
+        };
+        wal::read(disk, &dir.join("log"), &mut visit).map_err(|error| error.to_string())?;
+        Ok(self.held_with(self.commands.iter().chain(&rest)))
+    }
+
+    fn held_with<'a>(&self, commands: impl Iterator<Item = &'a Vec<u8>>) -> Held {
+        let mut model = Oracle::default();
+        for command in commands {
+            let command = Command::decode(command).expect("it was read before");
+            model.applier.apply(&command, &mut Vec::new()).expect("memory is plenty");
+            model.at += 1;
+        }
+        Held { last: model.at, digest: model.digest() }
+    }
+
+    /// All entries of the model as LDIF.
+    pub fn export(&self) -> String {
+        crate::operator::ldif(&self.dsa)
     }
 
     /// A session sends these updates.
@@ -84,6 +131,7 @@ impl Oracle {
             }
             self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
             self.at = record.index.0;
+            self.commands.push(record.payload.to_vec());
             if self.seen.remove(&self.at).is_some_and(|seen| seen != digest(&self.dsa)) {
                 differs.get_or_insert(self.at);
             }

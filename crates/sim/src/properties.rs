@@ -1,5 +1,7 @@
 //! What must hold after every start: one safety property in each file.
 
+mod backups;
+mod flipped_backup;
 mod flipped_bits;
 mod indexes;
 mod lost_writes;
@@ -7,8 +9,12 @@ mod monotonic_reads;
 mod orphans;
 mod resurrected;
 mod state;
+mod unchanged;
 
+pub use backups::{check as backups, taken as backup};
+pub use flipped_backup::check as flipped_backup;
 pub use flipped_bits::check as flipped_bits;
+pub use unchanged::{Tree, check as unchanged};
 
 use crate::clients::Clients;
 use crate::node::Node;
@@ -42,6 +48,19 @@ pub const PROPERTIES: [(&str, Property); 6] = [
     ("indexes equal the entries", indexes::check),
     ("reads of a session never go back", monotonic_reads::check),
 ];
+
+/// Those of what an operator does, by name.
+pub const BACKUP: &str = "a backup is the state at its point, whole or not there";
+/// See [`BACKUP`].
+pub const FLIPPED_BACKUP: &str = "a flipped bit in a backup stops its restore";
+/// See [`BACKUP`].
+pub const RESTORED: &str = "a restored directory is what the backup is, whole or not there";
+/// See [`BACKUP`].
+pub const POINT: &str = "every point since the oldest backup can be restored";
+/// See [`BACKUP`].
+pub const IMPORTED: &str = "an import is whole or not there";
+/// See [`BACKUP`].
+pub const SOURCE: &str = "what is copied stays what it is";
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ mod churn;
 mod counters;
 mod groups;
 mod mixed;
+mod operated;
 
 use crate::random::Random;
 use crate::requests::{Bundle, SUFFIX, Sent, counter_dn};
@@ -17,6 +18,11 @@ pub trait Workload: Send {
     /// Adds the next updates of a session.
     fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle);
 
+    /// Does somebody take backups meanwhile, restore, export and import?
+    fn is_operated(&self) -> bool {
+        false
+    }
+
     /// Looks at what is there after a start.
     ///
     /// # Errors
@@ -25,7 +31,7 @@ pub trait Workload: Send {
 }
 
 /// Names of all workloads.
-pub const NAMES: [&str; 4] = ["mixed", "churn", "groups", "counters"];
+pub const NAMES: [&str; 5] = ["mixed", "churn", "groups", "counters", "operated"];
 
 /// The workload of a name, for so many sessions.
 pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
@@ -34,6 +40,7 @@ pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
         "churn" => Box::new(churn::Churn::new(sessions)),
         "groups" => Box::new(groups::Groups),
         "counters" => Box::new(counters::Counters),
+        "operated" => Box::new(operated::Operated::new(sessions)),
         _ => return None,
     })
 }

@@ -2,11 +2,13 @@
 
 mod ends;
 mod lives;
+mod operations;
 
 use crate::clients::Clients;
 use crate::clock::SimClock;
 use crate::disk::{Faults, SimDisk};
 use crate::node::{Node, recover};
+use crate::operator::{ARCHIVE, Operator};
 use crate::oracle::Oracle;
 use crate::plan::Plan;
 use crate::properties::{PROPERTIES, Situation, flipped_bits};
@@ -68,8 +70,18 @@ pub struct Tally {
     pub clean: u64,
     /// Updates that were not tried.
     pub refused: u64,
-    /// Starts that flipped bits have stopped.
+    /// Starts, and restores, that flipped bits have stopped.
     pub stopped: u64,
+    /// Backups.
+    pub backups: u64,
+    /// Restores of them.
+    pub restores: u64,
+    /// Restores to a point on the way.
+    pub points: u64,
+    /// Imports.
+    pub imports: u64,
+    /// Backups, restores and imports that something has ended early.
+    pub ended: u64,
 }
 
 impl Tally {
@@ -83,10 +95,15 @@ impl Tally {
         self.clean += other.clean;
         self.refused += other.refused;
         self.stopped += other.stopped;
+        self.backups += other.backups;
+        self.restores += other.restores;
+        self.points += other.points;
+        self.imports += other.imports;
+        self.ended += other.ended;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 8] {
+    pub fn rows(&self) -> [(&'static str, u64); 13] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -95,7 +112,12 @@ impl Tally {
             ("failed logs", self.failed),
             ("clean ends", self.clean),
             ("updates refused", self.refused),
-            ("flipped bits that stopped a start", self.stopped),
+            ("flipped bits that stopped something", self.stopped),
+            ("backups", self.backups),
+            ("restores", self.restores),
+            ("restores to a point", self.points),
+            ("imports", self.imports),
+            ("of these ended early", self.ended),
         ]
     }
 }
@@ -115,6 +137,8 @@ pub struct World {
     applied: u64,
     /// The last record that must be there at the next start: as the mode promises, after the end that there was.
     promised: u64,
+    /// Who takes backups, if the workload has somebody.
+    operator: Option<Operator>,
     tally: Tally,
 }
 
@@ -134,6 +158,7 @@ impl World {
         };
         let workload = workloads::named(&setting.workload, SESSIONS)
             .ok_or_else(|| format!("there is no workload `{}`", setting.workload))?;
+        let operator = workload.is_operated().then(Operator::default);
         let disk = SimDisk::new(random.number());
         let mut trace = Trace::new(setting.is_shown);
         trace.note(format_args!("seed {seed}, workload {}, {log:?}", setting.workload));
@@ -149,6 +174,7 @@ impl World {
             trace,
             applied: 0,
             promised: 0,
+            operator,
             tally: Tally::default(),
         })
     }
@@ -195,6 +221,7 @@ impl World {
             self.start_in_vain()?;
         }
         let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
+        self.operate(dir)?;
         self.oracle.follow(&self.disk, dir, u64::MAX).map_err(unreadable)?;
         self.tally.lost += self.oracle.forget_seen();
         if self.random.chance(self.plan.starts.flipped_bit) {
@@ -210,6 +237,9 @@ impl World {
             Err(DataError::Snapshot(wal::snapshot::SnapshotError::Io(_))) => return Ok(None),
             Err(error) => return Err(refused(&error)),
         };
+        if self.operator.is_some() {
+            node.recovered.snapshots.archive_to(Arc::new(self.disk.clone()), Path::new(ARCHIVE));
+        }
         self.tally.cuts += u64::from(node.recovered.cut.is_some());
         self.look(&mut node)?;
         Ok(Some(node))

@@ -6,12 +6,14 @@ use env::planted::Fault;
 use env::task;
 use sim::plan::{PLANS, Plan};
 use sim::seeds::Choice;
-use sim::workloads;
+use sim::{properties, workloads};
 use std::ops::Range;
 
 const SEEDS: u64 = 300;
 /// Within so many seeds each fault must be found.
-const PLANTED_SEEDS: u64 = 200;
+const PLANTED_SEEDS: u64 = 1000;
+/// The workload that takes backups, restores and imports.
+const OPERATED: Option<&str> = Some("operated");
 
 fn seeds() -> Range<u64> {
     let of = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -45,19 +47,27 @@ fn a_seed_repeats_itself() {
 /// is there for it.
 #[test]
 fn planted_faults_are_found() {
-    for (fault, plan, property) in [
-        (Fault::LogNotSynced, "power", "the log can be read"),
-        (Fault::AnsweredBeforeSync, "power", "no acknowledged write is lost"),
-        (Fault::PublishedBeforeSync, "power", "no acknowledged write is lost"),
-        (Fault::BlockChecksumSkipped, "bits", "a flipped bit stops the start"),
-        (Fault::TornTailRead, "power", "the log can be read"),
-        (Fault::SnapshotNotSynced, "power", "a start without damage succeeds"),
-        (Fault::ManifestNotSynced, "power", "a start without damage succeeds"),
-        (Fault::IdsChosenAgain, "kills", "the state is the model's"),
-        (Fault::IndexEntryForgotten, "kills", "indexes equal the entries"),
+    for (fault, plan, workload, property) in [
+        (Fault::LogNotSynced, "power", None, "the log can be read"),
+        (Fault::AnsweredBeforeSync, "power", None, "no acknowledged write is lost"),
+        (Fault::PublishedBeforeSync, "power", None, "no acknowledged write is lost"),
+        (Fault::BlockChecksumSkipped, "bits", None, "a flipped bit stops the start"),
+        (Fault::TornTailRead, "power", None, "the log can be read"),
+        (Fault::SnapshotNotSynced, "power", None, "a start without damage succeeds"),
+        (Fault::ManifestNotSynced, "power", None, "a start without damage succeeds"),
+        (Fault::IdsChosenAgain, "kills", None, "the state is the model's"),
+        (Fault::IndexEntryForgotten, "kills", None, "indexes equal the entries"),
+        (Fault::SnapshotChecksumSkipped, "bits", None, "a flipped bit stops the start"),
+        (Fault::BlockChecksumSkipped, "bits", OPERATED, properties::FLIPPED_BACKUP),
+        (Fault::CopyNotSynced, "power", OPERATED, properties::BACKUP),
+        (Fault::ReleasedBeforeArchived, "power", OPERATED, properties::POINT),
+        (Fault::PointPassedOver, "power", OPERATED, properties::POINT),
+        (Fault::RestoreNotSynced, "power", OPERATED, properties::RESTORED),
+        (Fault::ManifestNotSynced, "power", OPERATED, properties::IMPORTED),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
-        let choice = Choice { plan: Some(plan), planted: Some(fault), ..Choice::default() };
+        let workload = workload.map(str::to_owned);
+        let choice = Choice { workload, plan: Some(plan), planted: Some(fault) };
         let found = (0..PLANTED_SEEDS).filter_map(|seed| choice.run(seed, false).err());
         let found =
             found.map(|failure| (failure.seed, failure.violation)).find(|(_, v)| v.property == property);

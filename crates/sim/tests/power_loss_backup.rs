@@ -187,7 +187,7 @@ fn cut(run: &Run, events: &[Event], seed: u64) -> Result<(), String> {
             Event::Told(of, number) if *of == mark => Some(*number),
             _ => None,
         });
-        numbers.last().unwrap_or(0)
+        numbers.max().unwrap_or(0)
     };
     let (begun, done) = (told(BEGUN), told(DONE));
     let simulated = SimDisk::of_trace(random.number(), &events[..at]);

@@ -17,6 +17,8 @@ use wal::{Index, Log, OpenError};
 const SEGMENT: u8 = 1;
 /// The file of the slot map.
 const SLOTS: u8 = 2;
+/// Bytes of a snapshot from which on threads are worth their start.
+const THREADS_FROM_BYTES: u64 = 4 << 20;
 /// Addresses of the slot map that are written at once.
 const SLOTS_TOGETHER: usize = 1 << 17;
 
@@ -172,7 +174,8 @@ fn read(
     jobs: Vec<(&FileRecord, &mut [u8])>,
     on_bytes: &mut dyn FnMut(u64, u64),
 ) -> Result<(), DataError> {
-    let total = jobs.iter().map(|(record, _)| record.bytes).sum();
+    let total: u64 = jobs.iter().map(|(record, _)| record.bytes).sum();
+    let threads = if total < THREADS_FROM_BYTES { 0 } else { task::cores() - 1 };
     let (done, failed) = (AtomicU64::new(0), Mutex::new(None));
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -194,7 +197,7 @@ fn read(
         }
     };
     task::run_with_workers(
-        task::cores() - 1,
+        threads,
         |_| work(&mut || {}),
         || work(&mut || on_bytes(done.load(Ordering::Relaxed), total)),
     );

@@ -78,3 +78,17 @@ fn each_notices_what_it_is_there_for() {
     has_read.on_answers(0, &[answer], 1).expect("it is the first");
     assert_eq!(broken(|_, _| (), &has_read), [reads]);
 }
+
+#[test]
+fn a_file_that_changes_is_noticed() {
+    let tree = |files: &[(&str, &[u8])]| {
+        files.iter().map(|(name, bytes)| ((*name).into(), bytes.to_vec())).collect()
+    };
+    let before = tree(&[("a", b"1"), ("b", b"2")]);
+    assert_eq!(unchanged(&before, &before), Ok(()));
+    for after in
+        [&[("a", &b"1"[..])][..], &[("a", b"1"), ("b", b"3")], &[("a", b"1"), ("b", b"2"), ("c", b"")]]
+    {
+        unchanged(&before, &tree(after)).unwrap_err();
+    }
+}

@@ -2,21 +2,35 @@
 
 use super::{DIR, SESSIONS, Violation, World};
 use crate::node::{Node, digest};
+use crate::operator::{ARCHIVE, BACKUPS};
 use crate::requests::Bundle;
 use crate::workloads;
 use std::path::Path;
 
 /// Nanoseconds of the clock between two steps, at most.
 const STEP_NS_MAX: u64 = 3_000_000;
+/// How often a backup is taken, of 1,000 steps.
+const BACKUPS_OF_1000: u64 = 15;
 
 impl World {
     /// One life, up to its end.
     pub(super) fn live(&mut self, mut node: Node) -> Result<(), Violation> {
         self.set_up(&mut node);
-        let faults = self.plan.faults(&mut self.random, self.disk.operations());
+        let mut faults = self.plan.faults(&mut self.random, self.disk.operations());
+        if self.operator.is_some() {
+            // What is kept besides takes its room too.
+            let besides = self.disk.used(Path::new(BACKUPS)) + self.disk.used(Path::new(ARCHIVE));
+            faults.capacity = faults.capacity.map(|capacity| capacity + besides);
+        }
         self.trace.note(format_args!("  {faults:?}"));
         self.disk.set_faults(faults);
         for _ in 0..20 + self.random.below(100) {
+            if self.operator.is_some() && self.random.chance(BACKUPS_OF_1000) && self.is_well(&node) {
+                self.back_up(&mut node)?;
+                if !self.is_well(&node) {
+                    return self.end(node);
+                }
+            }
             let session = self.random.below(SESSIONS as u64) as usize;
             match self.random.below(10) {
                 0..=3 if !node.waits(session) => self.send(&mut node, session)?,
@@ -33,6 +47,11 @@ impl World {
             }
         }
         self.end_as_planned(node)
+    }
+
+    /// Has nothing ended it?
+    fn is_well(&self, node: &Node) -> bool {
+        !self.disk.is_off() && node.recovered.committer.log().poisoned().is_none()
     }
 
     /// Adds what must be there before anything else is done; most of it is there after the first life.
@@ -102,7 +121,7 @@ impl World {
         }
     }
 
-    fn note_applied(&mut self, node: &Node) {
+    pub(super) fn note_applied(&mut self, node: &Node) {
         let applied = node.applied();
         if applied > self.applied {
             self.tally.records += applied - self.applied;
@@ -111,7 +130,7 @@ impl World {
         }
     }
 
-    fn take_answers(&mut self, node: &mut Node, session: usize) -> Result<(), Violation> {
+    pub(super) fn take_answers(&mut self, node: &mut Node, session: usize) -> Result<(), Violation> {
         let answers = node.answers(session);
         if !answers.is_empty() {
             self.trace.note(format_args!("  session {session} gets {answers:?}"));
@@ -139,7 +158,8 @@ impl World {
         self.trace.note(format_args!("  a snapshot up to record {index}: {written:?}"));
         if written.is_ok() {
             self.tally.snapshots += 1;
-            let _ = node.recovered.committer.log().release(index);
+            let log = node.recovered.committer.log();
+            let _ = node.recovered.snapshots.release(log, index, &mut |_| ());
         }
         Ok(())
     }

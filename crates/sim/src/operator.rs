@@ -1,0 +1,139 @@
+//! Who runs the server: takes backups of it, restores them, exports the directory and imports that elsewhere. What it was
+//! told outlives the server, and its disk is the server's.
+
+use crate::disk::SimDisk;
+use crate::node::{digest, recover, schema};
+use crate::oracle::Held;
+use bulk::{Export, Import, Input, Operational, Tell};
+use dsa::Dsa;
+use env::disk::Disk;
+use env::entropy::SeededEntropy;
+use server::data::backup::{BackupError, Restored, TakenBackup, Until, restore, take};
+use server::data::{Data, View};
+use server::import::keep;
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Backups that are kept.
+pub const KEEP: usize = 2;
+/// The folder of backups, the archive of the log, and what comes of restores and imports.
+pub const BACKUPS: &str = "backups";
+/// See [`BACKUPS`].
+pub const ARCHIVE: &str = "archive";
+/// See [`BACKUPS`].
+pub const TARGET: &str = "target";
+
+/// Bytes of memory that a directory may take that is only looked at.
+const MEMORY_BYTES_MAX: u64 = 48 << 20;
+
+/// What it knows of its backups.
+#[derive(Debug, Default)]
+pub struct Operator {
+    /// Those that were reported and not removed since, the oldest first.
+    pub must: Vec<PathBuf>,
+    /// What those hold that are there, or were, or may be.
+    pub ever: BTreeMap<PathBuf, Held>,
+    taken: u64,
+}
+
+impl Operator {
+    /// Takes a backup of `data`, which holds `held`.
+    ///
+    /// # Errors
+    /// As [`take`].
+    pub fn back_up(
+        &mut self,
+        disk: &SimDisk,
+        data: &Path,
+        held: Held,
+        on_bytes: &mut dyn FnMut(u64, u64),
+    ) -> Result<TakenBackup, BackupError> {
+        // A name of its own, whatever the clock says.
+        self.taken += 1;
+        let now_ms = 1_700_000_000_000 + self.taken;
+        let name = model::timestamp(now_ms).replace(['-', ':'], "");
+        self.ever.insert(Path::new(BACKUPS).join(name), held);
+        // The oldest goes once the new one is there, reported or not.
+        self.must.drain(..self.must.len().saturating_sub(KEEP - 1));
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        let taken = take(&disk, data, Path::new(BACKUPS), Some(KEEP), now_ms, on_bytes)?;
+        self.must.push(taken.generation.dir.clone());
+        Ok(taken)
+    }
+}
+
+/// Restores what `from` has, or that and the log of `data` and of the archive, to [`TARGET`].
+///
+/// # Errors
+/// As [`restore`].
+pub fn restored(
+    disk: &SimDisk,
+    from: &Path,
+    data: &Path,
+    until: Until,
+    seed: u64,
+) -> Result<Restored, BackupError> {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    let has_archive = disk.list(Path::new(ARCHIVE)).is_ok();
+    let archives: Vec<PathBuf> = match until {
+        Until::End => Vec::new(),
+        _ => has_archive.then(|| ARCHIVE.into()).into_iter().chain([data.join("log")]).collect(),
+    };
+    let mut entropy = SeededEntropy::new(seed);
+    restore(&disk, from, &archives, until, Path::new(TARGET), &mut entropy, &mut |_, _| ())
+}
+
+/// Loads LDIF into the directory `dir`, which is made if it is not there, past its log.
+///
+/// # Errors
+/// In words.
+pub fn import(disk: &SimDisk, dir: &Path, log: wal::Settings, text: &str, seed: u64) -> Result<(), String> {
+    const NOW_MS: u64 = 1_750_000_000_000;
+    let recovered = recover(Arc::new(disk.clone()), dir, log, None, seed);
+    let (_data, recovered) = recovered.map_err(|error| error.to_string())?;
+    let (mut committer, mut snapshots) = (recovered.committer, recovered.snapshots);
+    let import =
+        Import { shard: recovered.dsa.shard(), stamp_ms: NOW_MS, operational: Operational::Keep, threads: 1 };
+    let tell = Tell { on_progress: &mut |_| (), on_reject: None };
+    let mut text = Cursor::new(text);
+    bulk::ldif(import, &mut [Input::Seekable(&mut text)], tell).map_err(|error| error.to_string())?;
+    let index = keep(&mut committer, &mut snapshots, NOW_MS).map_err(|error| error.to_string())?;
+    let log = Arc::clone(committer.log());
+    committer.close(NOW_MS, 0).map_err(|error| error.to_string())?;
+    log.release(index).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// All entries as LDIF, with the server's own bookkeeping.
+pub fn ldif(dsa: &Arc<Dsa>) -> String {
+    let mut text = Vec::new();
+    bulk::export(dsa.shard(), &Export::default(), &mut text, &mut |_| ()).expect("memory is plenty");
+    String::from_utf8(text).expect("what clients send is text")
+}
+
+/// The directory or backup in `dir`, with nothing wrong in it; `None` if it was never founded or served.
+///
+/// # Errors
+/// In words, what is wrong.
+pub fn look(disk: &SimDisk, dir: &Path) -> Result<Option<View>, String> {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    if !disk.list(dir).is_ok_and(|names| names.iter().any(|name| name == "founding")) {
+        return Ok(None);
+    }
+    let read = || {
+        let data = Data::existing(disk, dir)?;
+        data.view(&schema(), MEMORY_BYTES_MAX, &mut |_| ())
+    };
+    let view = read().map_err(|error| error.to_string())?;
+    let findings = view.iter().flat_map(|view| view.dsa.shard().writer().check(1)).next();
+    findings.map_or(Ok(view), |finding| Err(finding.to_string()))
+}
+
+/// As [`look`]: what the directory holds, whichever record made it.
+///
+/// # Errors
+/// See [`look`].
+pub fn digest_of(disk: &SimDisk, dir: &Path) -> Result<Option<u128>, String> {
+    Ok(look(disk, dir)?.map(|view| digest(&view.dsa)))
+}
