@@ -55,8 +55,11 @@ impl Operator {
         let now_ms = 1_700_000_000_000 + self.taken;
         let name = model::timestamp(now_ms).replace(['-', ':'], "");
         self.ever.insert(Path::new(BACKUPS).join(name), held);
-        // The oldest goes once the new one is there, reported or not.
-        self.must.drain(..self.must.len().saturating_sub(KEEP - 1));
+        // The oldest go once the new one is there, reported or not; so one that is whole, but whose taking failed, counts.
+        let mut there = disk.folders(Path::new(BACKUPS));
+        there.retain(|dir| self.ever.contains_key(dir));
+        let stay = &there[there.len().saturating_sub(KEEP - 1)..];
+        self.must.retain(|dir| stay.contains(dir));
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let taken = take(&disk, data, Path::new(BACKUPS), Some(KEEP), now_ms, on_bytes)?;
         self.must.push(taken.generation.dir.clone());
