@@ -1,0 +1,249 @@
+//! Each step that changes the disk fails, whatever the server or a tool does: a first start, changes that fill several log
+//! files, a snapshot and the archive, a clean end, a start after a power loss, an import into a new directory and into one
+//! that has entries. The step fails alone, with either error, or is the last before the power fails or the process is
+//! killed. The next start has what was reported, and nothing that was not underway.
+
+use env::planted::{self, Fault};
+use sim::clock::SimClock;
+use sim::disk::{Faults, SimDisk};
+use sim::node::{Node, digest};
+use sim::operator::{self, digest_of};
+use sim::random::Random;
+use sim::requests::Bundle;
+use sim::workloads;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use wal::Mode;
+
+const DIR: &str = "data";
+const ARCHIVE: &str = "archive";
+
+/// How it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The step fails, and what comes after does not.
+    Error(ErrorKind),
+    /// The power fails during the step.
+    Power,
+    /// The process is killed during it.
+    Kill,
+}
+
+const ENDS: [End; 4] =
+    [End::Error(ErrorKind::Other), End::Error(ErrorKind::StorageFull), End::Power, End::Kill];
+
+/// What is done: told of each state of the directory when it was reported. The first is that before.
+type Act = fn(&SimDisk, &mut dyn FnMut(u128)) -> Result<(), String>;
+
+/// What it is, on what disk, what is done there, and how many steps that has at least.
+type Row = (&'static str, fn() -> SimDisk, Act, u64);
+
+const ROWS: [Row; 7] = [
+    ("a first start", empty, start, 15),
+    ("changes", filled, changes, 50),
+    ("a snapshot, and log files archived", filled, snapshot, 30),
+    ("a clean end", filled, clean_end, 15),
+    ("a start after a power loss", torn, start, 8),
+    ("an import", empty, import, 40),
+    ("an import into a directory with entries", filled, import_more, 20),
+];
+
+fn log() -> wal::Settings {
+    wal::Settings {
+        mode: Mode::Always,
+        file_bytes: 16 << 10,
+        waiting_bytes_max: 8 << 10,
+        ready_files: 1,
+        spare_files_max: 1,
+    }
+}
+
+fn node(disk: &SimDisk) -> Result<Node, String> {
+    let node = Node::start(Arc::new(disk.clone()), Path::new(DIR), log(), 1, 1, &SimClock::default());
+    let mut node = node.map_err(|error| error.to_string())?;
+    node.recovered.snapshots.archive_to(Arc::new(disk.clone()), Path::new(ARCHIVE));
+    Ok(node)
+}
+
+/// Sends updates, a bundle at a time; each is a state.
+fn send(node: &mut Node, bundles: u64, seed: u64, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
+    let (mut random, mut clock) = (Random::new(seed), SimClock::default());
+    let mut workload = workloads::named("mixed", 1).expect("there is one");
+    for at in 0..bundles {
+        let mut bundle = Bundle::default();
+        if at == 0 {
+            workloads::base(1, &mut bundle);
+        }
+        workload.start(0, &mut random, &mut bundle);
+        clock.pass_ns(1_000_000);
+        node.send(0, &bundle.bytes, &clock);
+        for _ in 0..3 {
+            node.prepare_file();
+            node.step(&clock).map_err(|failed| failed.to_string())?;
+        }
+        if node.waits(0) {
+            return Err("there is no room in the log".to_owned());
+        }
+        node.answers(0);
+        reported(digest(&node.recovered.dsa));
+    }
+    Ok(())
+}
+
+fn empty() -> SimDisk {
+    SimDisk::new(1)
+}
+
+/// With a snapshot, and log behind it in several files.
+fn filled() -> SimDisk {
+    let disk = SimDisk::new(2);
+    let mut node = node(&disk).expect("nothing fails");
+    send(&mut node, 5, 1, &mut |_| ()).expect("nothing fails");
+    make_snapshot(&mut node).expect("nothing fails");
+    send(&mut node, 20, 2, &mut |_| ()).expect("nothing fails");
+    drop(node);
+    disk.kill();
+    disk
+}
+
+/// As that, and the power has failed where it leaves most to do for the next start: a torn tail, a file that is not finished.
+fn torn() -> SimDisk {
+    let disks = (1..40).map(|operation| {
+        let disk = filled();
+        let mut node = node(&disk).expect("nothing fails");
+        disk.set_faults(Faults { power_at: Some(disk.operations() + operation), ..Faults::default() });
+        send(&mut node, 20, 4, &mut |_| ()).expect_err("the power fails");
+        drop(node);
+        disk.lose_power_keeping(&[8]);
+        disk.set_faults(Faults::default());
+        disk
+    });
+    disks.max_by_key(|disk| undisturbed(disk, start).1).expect("there are some")
+}
+
+fn make_snapshot(node: &mut Node) -> Result<(), String> {
+    let recovered = &mut node.recovered;
+    let taken = recovered.committer.checkpoint().map_err(|failed| failed.to_string())?;
+    let (checkpoint, index) = taken.expect("there are few readers");
+    recovered.snapshots.write(&checkpoint, index).map_err(|error| error.to_string())?;
+    let log = Arc::clone(recovered.committer.log());
+    recovered.snapshots.release(&log, index, &mut |_| ()).map_err(|error| error.to_string())
+}
+
+fn start(disk: &SimDisk, _: &mut dyn FnMut(u128)) -> Result<(), String> {
+    node(disk).map(drop)
+}
+
+fn changes(disk: &SimDisk, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
+    send(&mut node(disk)?, 15, 5, reported)
+}
+
+fn snapshot(disk: &SimDisk, _: &mut dyn FnMut(u128)) -> Result<(), String> {
+    make_snapshot(&mut node(disk)?)
+}
+
+fn clean_end(disk: &SimDisk, _: &mut dyn FnMut(u128)) -> Result<(), String> {
+    let recovered = node(disk)?.recovered;
+    let (committer, mut snapshots) = (recovered.committer, recovered.snapshots);
+    let closed = committer.close(0, 0).map_err(|failed| failed.to_string())?;
+    let (checkpoint, index) = closed.expect("there are few readers");
+    snapshots.write(&checkpoint, index).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Loads a tree, which must not be there.
+fn import(disk: &SimDisk, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
+    load(disk, "dn: dc=x\nobjectClass: domain\ndc: x\n\n", reported)
+}
+
+/// Loads entries below a tree that is there.
+fn import_more(disk: &SimDisk, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
+    load(disk, "", reported)
+}
+
+fn load(disk: &SimDisk, root: &str, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
+    let entry = |n| format!("dn: cn=imported {n},dc=x\nobjectClass: device\ncn: imported {n}\n\n");
+    let text = root.to_owned() + &(0..30).map(entry).collect::<String>();
+    operator::import(disk, Path::new(DIR), log(), &text, 9)?;
+    reported(digest_of(disk, Path::new(DIR))?.expect("it was just made"));
+    Ok(())
+}
+
+/// What a server finds there; in a directory that was never founded, or served, that is nothing.
+fn found(disk: &SimDisk) -> Result<u128, String> {
+    let node = node(disk)?;
+    let findings = node.recovered.dsa.shard().writer().check(1);
+    findings.first().map_or(Ok(digest(&node.recovered.dsa)), |finding| Err(finding.to_string()))
+}
+
+/// All states that the directory is in when nothing fails, and the steps on the way.
+fn undisturbed(disk: &SimDisk, act: Act) -> (Vec<u128>, u64) {
+    let mut states = vec![found(&disk.copy()).expect("nothing fails")];
+    let disk = disk.copy();
+    let before = disk.operations();
+    act(&disk, &mut |state| states.push(state)).expect("nothing fails");
+    (states, disk.operations() - before)
+}
+
+/// One step of a row fails.
+fn fail(row: &Row, on: &SimDisk, states: &[u128], step: u64, end: End) -> Result<(), String> {
+    let disk = on.copy();
+    let at = disk.operations() + step;
+    disk.set_faults(match end {
+        End::Error(kind) => Faults { fail_at: Some((at, kind)), ..Faults::default() },
+        End::Power | End::Kill => Faults { power_at: Some(at), ..Faults::default() },
+    });
+    let mut told = 0;
+    let done = row.2(&disk, &mut |_| told += 1);
+    match end {
+        End::Power => disk.lose_power(),
+        End::Error(_) | End::Kill => disk.kill(),
+    }
+    disk.set_faults(Faults::default());
+    let found = found(&disk)?;
+    let state = states.iter().rposition(|state| *state == found);
+    let state = state.ok_or("what is there is neither what was nor what should be")?;
+    if state < told || (done.is_ok() && state + 1 < states.len()) {
+        return Err(format!("state {told} was reported, and {state} is there: {done:?}"));
+    }
+    // What was in vain succeeds now.
+    disk.kill();
+    if state == 0 { row.2(&disk, &mut |_| ()) } else { Ok(()) }
+}
+
+#[test]
+fn every_step_may_fail() {
+    for row in &ROWS {
+        let (name, make, act, least) = *row;
+        let disk = make();
+        let (states, steps) = undisturbed(&disk, act);
+        println!("{name}: {steps} steps, {} states", states.len());
+        assert!(steps >= least, "{name}: {steps} steps");
+        for (step, end) in (1..=steps).flat_map(|step| ENDS.map(|end| (step, end))) {
+            fail(row, &disk, &states, step, end)
+                .unwrap_or_else(|what| panic!("{name}: step {step} of {steps}, {end:?}: {what}"));
+        }
+    }
+}
+
+/// The same steps find what is planted.
+#[test]
+fn what_is_not_synced_is_found() {
+    for (name, fault) in [
+        ("changes", Fault::LogNotSynced),
+        ("an import", Fault::ManifestNotSynced),
+        ("a snapshot, and log files archived", Fault::SnapshotNotSynced),
+    ] {
+        let row = ROWS.iter().find(|row| row.0 == name).expect("there is such a row");
+        let disk = row.1();
+        let (states, steps) = undisturbed(&disk, row.2);
+        let found = (1..=steps).find_map(|step| {
+            planted::plant(Some(fault));
+            let failed = fail(row, &disk, &states, step, End::Power).err();
+            planted::plant(None);
+            failed
+        });
+        println!("{fault:?}: {found:?}");
+        assert!(found.is_some(), "{fault:?} was not found");
+    }
+}
