@@ -64,6 +64,15 @@ impl Oracle {
         self.held_with(self.commands[..last as usize].iter())
     }
 
+    /// The time of record `last`, if the next was carried out too and is later.
+    pub fn ms_between(&self, last: u64) -> Option<u64> {
+        let ms = |record: u64| {
+            let command = self.commands.get(usize::try_from(record).ok()?.checked_sub(1)?)?;
+            Some(Command::decode(command).expect("it was read before").wall_ms)
+        };
+        ms(last).filter(|before| ms(last + 1).is_some_and(|after| after > *before))
+    }
+
     /// What all that the log in `dir` has makes, though it may not stay there.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::operator::{self, BACKUPS, TARGET, digest_of, look};
 use crate::oracle::Held;
 use crate::properties;
+use server::data::Recovered;
 use server::data::backup::Until;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,17 +21,20 @@ fn violation(property: &'static str) -> impl Fn(String) -> Violation {
 }
 
 impl World {
-    /// Takes a backup. While its files are copied the committer goes on.
+    /// Takes a backup. While its files are copied the committer goes on, and may replace the snapshot.
     pub(super) fn back_up(&mut self, node: &mut Node) -> Result<(), Violation> {
         let Some(mut operator) = self.operator.take() else { return Ok(()) };
         let held =
             self.oracle.held_now(&self.disk, Path::new(DIR)).map_err(violation("the log can be read"))?;
         let may_fail = self.disk.may_fail();
-        let (clock, steps) = (self.clock, self.random.chance(300));
+        let (clock, goes_on) = (self.clock, self.random.below(4));
         let mut on_bytes = |_, _| {
-            if steps {
-                // Whether it failed is seen by the log.
-                let _ = node.step(&clock);
+            // Whether it failed is seen by the log.
+            if goes_on < 2 && node.step(&clock).is_ok() && goes_on < 1 {
+                let Recovered { committer, snapshots, .. } = &mut node.recovered;
+                let taken = committer.checkpoint().ok().flatten();
+                // One that fails leaves the one before.
+                let _ = taken.map(|(checkpoint, index)| snapshots.write(&checkpoint, index));
             }
         };
         let taken = operator.back_up(&self.disk, Path::new(DIR), held, &mut on_bytes);
@@ -85,7 +89,11 @@ impl World {
         if let Some(first) = first.filter(|first| *first <= self.oracle.at() && self.random.chance(400)) {
             let point = first + self.random.below(self.oracle.at() - first + 1);
             let held = self.oracle.held_at(point);
-            self.restore(dir, Path::new(BACKUPS), Until::Sequence(Index(point)), held)?;
+            // A clock that is set goes back; and the point is where the time passes.
+            let ms = self.oracle.ms_between(point).filter(|_| self.plan.clock.set == 0);
+            let until =
+                ms.filter(|_| self.random.chance(500)).map_or(Until::Sequence(Index(point)), Until::Time);
+            self.restore(dir, Path::new(BACKUPS), until, held)?;
             self.tally.points += 1;
         }
         if self.random.chance(200) {
