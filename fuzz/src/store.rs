@@ -29,6 +29,7 @@ pub fn check(data: &[u8]) {
         search_every: 4,
         kept: 2,
         indexed: false,
+        changing: false,
     };
     if let Err(text) = run(&mut Bytes(data), plan) {
         panic!("{text}");

@@ -31,6 +31,10 @@ pub const SESSION_SEARCHES_MAX: usize = 64;
 pub const SESSION_OUT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of one line of LDIF after unfolding.
 pub const LDIF_LINE_BYTES_MAX: usize = 64 << 20;
+/// Attribute indexes of a directory: of one kind on one attribute each.
+pub const INDEXES_MAX: usize = 1024;
+/// Indexes that wait to be built or dropped while the directory is served; one more is answered busy.
+pub const INDEX_TASKS_MAX: usize = 64;
 
 const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
 const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");

@@ -81,7 +81,7 @@ impl Writer<'_> {
     }
 
     /// What anybody remembers of DNs may be wrong from this batch on: for readers when they see it, for the writer now.
-    fn names_change(&mut self) {
+    pub(crate) fn names_change(&mut self) {
         self.shard.names_changed.store(self.sequence, Ordering::Release);
         self.state.cache.forget();
     }

@@ -2,7 +2,7 @@
 
 use crate::dn_cache::DnCache;
 use crate::hash::tag;
-use crate::index::{AttributeIndex, Key, KeyScratch};
+use crate::index::{AttributeIndex, Content, Key, KeyScratch};
 use crate::postings::Found;
 use crate::record::{EntryRef, ValueSet, Values, ber_octets};
 use crate::resolve::push_rdn;
@@ -51,6 +51,15 @@ pub enum Wrong {
         attribute: String,
         /// Which kind of index.
         kind: &'static str,
+    },
+    /// An index holds keys that no entry has, and that are not due to go.
+    TooMuchInIndex {
+        /// On which attribute.
+        attribute: String,
+        /// Which kind of index.
+        kind: &'static str,
+        /// How many.
+        keys: u64,
     },
     /// A tree is broken: a big set of the entry, or an ordering index.
     Tree {
@@ -103,6 +112,9 @@ impl fmt::Display for Wrong {
             }
             Wrong::NotAmongItsKind => f.write_str("it is not among the aliases or referral objects"),
             Wrong::NotInIndex { attribute, kind } => write!(f, "the {kind} index on {attribute} lacks it"),
+            Wrong::TooMuchInIndex { attribute, kind, keys } => {
+                write!(f, "the {kind} index on {attribute} has {keys} keys that no entry has")
+            }
             Wrong::Tree { attribute, what } => write!(f, "the tree of {attribute}: {what}"),
             Wrong::LostNodes(count) => write!(f, "nothing leads to {count} nodes of trees"),
             Wrong::Entries { counted, kept } => {
@@ -128,13 +140,22 @@ impl Writer<'_> {
             nodes: BTreeSet::new(),
             children: BTreeMap::new(),
             scratch: KeyScratch::default(),
+            answering: self.answering(),
+            keys: BTreeMap::new(),
         };
         check.entries();
         check.subordinates();
-        check.ordering();
+        check.indexes();
         check.nodes();
         check.bytes();
         check.findings
+    }
+}
+
+impl Writer<'_> {
+    fn answering(&self) -> BTreeSet<u16> {
+        let indexes = self.view().indexes();
+        indexes.all().map(|(number, _)| number).filter(|number| indexes.is_answering(*number)).collect()
     }
 }
 
@@ -148,6 +169,10 @@ struct Check<'w> {
     /// Subordinates by superior.
     children: BTreeMap<u32, u32>,
     scratch: KeyScratch,
+    /// Numbers of the indexes that must hold every entry.
+    answering: BTreeSet<u16>,
+    /// Keys that entries have in them, by number.
+    keys: BTreeMap<u16, u64>,
 }
 
 impl<'w> Check<'w> {
@@ -230,13 +255,14 @@ impl<'w> Check<'w> {
         let classes = entry.shape.class_values.iter().map(|value| &**value);
         let class_type = shard.schema.well_known().object_class;
         let mut each = |number, key| keys.push((number, key));
-        shard.indexes.each_key(view, class_type, classes, &mut scratch, &mut each);
+        let indexes = view.indexes();
+        indexes.each_key(view, class_type, classes, &mut scratch, &mut each);
         let mut sets = Vec::new();
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             let attribute_type = slot.description.attribute_type;
             match values {
                 Values::Inline(values) => {
-                    shard.indexes.each_key(view, attribute_type, values, &mut scratch, &mut each);
+                    indexes.each_key(view, attribute_type, values, &mut scratch, &mut each);
                 }
                 Values::Set(set) => sets.push((attribute_type, set)),
             }
@@ -250,12 +276,20 @@ impl<'w> Check<'w> {
         self.scratch = scratch;
         keys.sort_unstable();
         keys.dedup();
-        for (number, key) in keys {
-            let index = shard.indexes.at(number);
-            if let Err(kind) = has(view, index, key, entry.id.0) {
-                let attribute = shard.schema.attribute_type(index.attribute_type).name().to_owned();
+        keys.retain(|(number, _)| self.answering.contains(number));
+        for (number, key) in &keys {
+            let index = indexes.at(*number);
+            if !has(view, index, *key, entry.id.0) {
+                let (attribute, kind) = described(view, index);
                 self.find(Some(entry), Wrong::NotInIndex { attribute, kind });
             }
+        }
+        // Keys that an index cannot tell apart are one to it.
+        let mut kept: Vec<(u16, u64)> = keys.iter().map(|(number, key)| (*number, kept_as(*key))).collect();
+        kept.sort_unstable();
+        kept.dedup();
+        for (number, _) in kept {
+            *self.keys.entry(number).or_default() += 1;
         }
     }
 
@@ -280,7 +314,7 @@ impl<'w> Check<'w> {
                     Err(_) => shard.value_hash(value),
                 };
                 let each = &mut |number, key| keys.push((number, key));
-                shard.indexes.each_key(view, attribute_type, std::iter::once(value), scratch, each);
+                view.indexes().each_key(view, attribute_type, std::iter::once(value), scratch, each);
                 if hash == key { Ok(()) } else { Err("a value lies under a key that is not its own") }
             }
         })?;
@@ -303,24 +337,54 @@ impl<'w> Check<'w> {
         }
     }
 
-    /// The trees of ordering indexes. They may lead to entries that no longer have a key: dropping a value of a big
-    /// set leaves its key.
-    fn ordering(&mut self) {
-        let (shard, view) = (self.view.shard, self.view);
-        for number in 0..shard.indexes.count() {
-            let index = shard.indexes.at(number as u16);
-            let Some(Some(root)) = index.ordering_root() else { continue };
+    /// Indexes as they are, whether they answer or not: their trees, and how many keys of entries each has. That none is
+    /// missing was looked at with the entries. What is too much must be due to go.
+    fn indexes(&mut self) {
+        let view = self.view;
+        for (number, index) in view.indexes().all() {
+            let count = match &index.content {
+                Content::Equality(postings) | Content::Substring(postings) => postings.count(),
+                Content::Presence(set) => u64::from(set.len()),
+                Content::Ordering(_) => index.ordering_root().map_or(0, |root| self.tree(index, root)),
+            };
+            let state = &self.writer.state;
+            let due = state.deferred.of_index(number) + state.left_behind.of_index(number);
+            let counted = self.keys.get(&number).copied().unwrap_or(0);
+            if self.answering.contains(&number) && count > counted + due {
+                let (attribute, kind) = described(view, index);
+                self.find(None, Wrong::TooMuchInIndex { attribute, kind, keys: count - counted });
+            }
+        }
+        // Of trees that go, what is still there.
+        for root in self.writer.state.leaving.values().flatten() {
             let nodes = &mut self.nodes;
-            let walked = tree::walk(&shard.heap, root, view.sequence, &mut |visit| match visit {
+            let walked = tree::walk(&view.shard.heap, *root, view.sequence, &mut |visit| match visit {
                 Visit::Node(node) if !nodes.insert(node) => Err("two ways lead to a node"),
-                Visit::Item((_, id)) if id.len() != 4 => Err("an item is not an id"),
                 _ => Ok(()),
             });
             if let Err(what) = walked {
-                let attribute = shard.schema.attribute_type(index.attribute_type).name().to_owned();
-                self.find(None, Wrong::Tree { attribute, what });
+                self.find(None, Wrong::Tree { attribute: "a dropped index".to_owned(), what });
             }
         }
+    }
+
+    /// The items of an index's tree.
+    fn tree(&mut self, index: &AttributeIndex, root: u32) -> u64 {
+        let (view, nodes, mut items) = (self.view, &mut self.nodes, 0);
+        let walked = tree::walk(&view.shard.heap, root, view.sequence, &mut |visit| match visit {
+            Visit::Node(node) if !nodes.insert(node) => Err("two ways lead to a node"),
+            Visit::Item((_, id)) if id.len() != 4 => Err("an item is not an id"),
+            Visit::Item(_) => {
+                items += 1;
+                Ok(())
+            }
+            Visit::Node(_) => Ok(()),
+        });
+        if let Err(what) = walked {
+            let (attribute, _) = described(view, index);
+            self.find(None, Wrong::Tree { attribute, what });
+        }
+        items
     }
 
     fn nodes(&mut self) {
@@ -365,22 +429,32 @@ fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
     }
 }
 
-/// Does an index have a key of an entry? If not, which kind of index it is.
-fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> Result<(), &'static str> {
-    let found = |postings: &Option<crate::postings::Postings>, hash| {
-        postings.as_ref().is_some_and(|postings| is_in(view, &postings.find(tag(hash)), id))
-    };
-    let (is_there, kind) = match key {
-        Key::Equality(hash) => (found(&index.equality, hash), "eq"),
-        Key::Substring(hash) => (found(&index.substring, hash), "sub"),
-        Key::Presence => (index.presence.as_ref().is_some_and(|set| set.contains(id, view)), "pres"),
-        Key::Ordering(prefix) => {
+/// Does an index have a key of an entry?
+fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
+    match (key, &index.content) {
+        (Key::Equality(hash), Content::Equality(postings))
+        | (Key::Substring(hash), Content::Substring(postings)) => is_in(view, &postings.find(tag(hash)), id),
+        (Key::Presence, Content::Presence(set)) => set.contains(id, view),
+        (Key::Ordering(prefix), Content::Ordering(_)) => {
             let is_item = |payload: &[u8]| payload == id.to_be_bytes();
-            let root = index.ordering_root().flatten();
-            let is_there =
-                root.is_some_and(|r| tree::contains(&view.shard.heap, r, view.sequence, prefix, is_item));
-            (is_there, "ord")
+            let root = index.ordering_root();
+            root.is_some_and(|r| tree::contains(&view.shard.heap, r, view.sequence, prefix, is_item))
         }
-    };
-    if is_there { Ok(()) } else { Err(kind) }
+        _ => false,
+    }
+}
+
+/// What an index keeps of a key.
+fn kept_as(key: Key) -> u64 {
+    match key {
+        Key::Equality(hash) | Key::Substring(hash) => tag(hash).into(),
+        Key::Presence => 0,
+        Key::Ordering(prefix) => prefix,
+    }
+}
+
+/// Attribute and kind of an index.
+fn described(view: ReadPoint<'_>, index: &AttributeIndex) -> (String, &'static str) {
+    let attribute = view.shard.schema.attribute_type(index.attribute_type).name().to_owned();
+    (attribute, index.kind().text())
 }

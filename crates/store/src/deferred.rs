@@ -34,6 +34,17 @@ impl Deferred {
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
     }
+
+    /// Removals from an index that was dropped are no longer due.
+    pub(crate) fn forget_index(&mut self, number: u16) {
+        self.queue.retain(|(_, what)| !matches!(what, Later::Key { index, .. } if *index == number));
+    }
+
+    /// Removals that are due from an index.
+    pub(crate) fn of_index(&self, number: u16) -> u64 {
+        let is_of = |what: &Later| matches!(what, Later::Key { index, .. } if *index == number);
+        self.queue.iter().filter(|(_, what)| is_of(what)).count() as u64
+    }
 }
 
 impl Writer<'_> {

@@ -224,6 +224,23 @@ impl Table {
         }
     }
 
+    /// Hands out every value. Writer only.
+    pub(crate) fn each(&self, mut each: impl FnMut(u32)) {
+        let depth = self.depth.load(Ordering::Acquire) as u32;
+        let mut last = None;
+        for at in 0..1usize << depth {
+            let segment = Segment(self.directory[(1 << depth) + at].load(Ordering::Acquire));
+            // The places of the directory that name a segment follow each other.
+            if last.replace(segment) == Some(segment) {
+                continue;
+            }
+            for bucket in 0..segment.buckets() {
+                let words = self.bucket(segment, bucket).iter().map(|word| word.load(Ordering::Acquire));
+                words.filter(|word| *word as u32 != 0).for_each(|word| each(word as u32));
+            }
+        }
+    }
+
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self, writer: &TableWriter) -> usize {
         (writer.accounts.len() - 1) * UNIT_WORDS * 8 + (2 << self.depth.load(Ordering::Relaxed)) * 8

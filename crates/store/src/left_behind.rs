@@ -5,7 +5,7 @@
 //! Equality keys need no walk: a set is ordered by their hashes.
 
 use crate::deferred::Later;
-use crate::index::Key;
+use crate::index::{IndexKind, Key};
 use crate::record::Values;
 use crate::shard::Writer;
 use model::EntryId;
@@ -18,6 +18,18 @@ const WALK_SHARE: u64 = 4;
 #[derive(Default)]
 pub(crate) struct LeftBehind {
     keys: BTreeMap<(u32, u16), BTreeSet<Key>>,
+}
+
+impl LeftBehind {
+    /// An index was dropped.
+    pub(crate) fn forget_index(&mut self, number: u16) {
+        self.keys.retain(|(_, other), _| *other != number);
+    }
+
+    /// Keys left behind in an index.
+    pub(crate) fn of_index(&self, number: u16) -> u64 {
+        self.keys.iter().filter(|((_, other), _)| *other == number).map(|(_, keys)| keys.len() as u64).sum()
+    }
 }
 
 impl Writer<'_> {
@@ -44,14 +56,15 @@ impl Writer<'_> {
 
     /// Keys that a walk through the entry's sets would make, about: a substring index has one for each byte.
     fn keys_in_sets(&self, number: u16, id: u32) -> u64 {
-        let (view, index) = (self.view(), self.shard.indexes.at(number));
+        let view = self.view();
+        let index = view.indexes().at(number);
         let Some(entry) = view.entry(EntryId(id)) else { return 0 };
         let slots = entry.shape.slots.iter().zip(entry.slots());
         slots
             .filter(|(slot, _)| index.holds(view, slot.description.attribute_type))
             .map(|(_, values)| match values {
                 Values::Inline(_) => 0,
-                Values::Set(set) if index.substring.is_some() => set.ber_bytes,
+                Values::Set(set) if index.kind() == IndexKind::Substring => set.ber_bytes,
                 Values::Set(set) => u64::from(set.count),
             })
             .sum()
@@ -60,7 +73,8 @@ impl Writer<'_> {
     /// Takes away all keys left behind that no value has. The ordering tree is versioned, so only the newest version
     /// of the entry counts there; elsewhere all do that a reader may see.
     fn walk_sets(&mut self, number: u16, id: u32, oldest: u64) {
-        let (view, index) = (self.view(), self.shard.indexes.at(number));
+        let view = self.view();
+        let index = view.indexes().at(number);
         let left = self.state.left_behind.keys.remove(&(id, number)).unwrap_or_default();
         let (mut gone, mut unseen) = (left.clone(), left);
         if let Some(entry) = view.entry(EntryId(id)) {

@@ -42,7 +42,7 @@ pub use apply::{
 };
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment};
 pub use dn_cache::DnCache;
-pub use index::IndexSettings;
+pub use index::{IndexBuild, IndexDrop, IndexKind, IndexName, IndexRefused, IndexReport, IndexSettings};
 pub use memory_use::MemoryUse;
 pub use readers::READERS_MAX;
 pub use record::{EntryRef, Values};

@@ -82,7 +82,7 @@ impl Writer<'_> {
         set(&gauges.slots, state.heap.bytes_slots());
         set(&gauges.dn, self.shard.dn_table.bytes(&state.dn) as u64);
         set(&gauges.children, self.shard.children.bytes(&state.children) as u64);
-        set(&gauges.indexes, self.shard.indexes.bytes(&state.indexes, self.view()));
+        set(&gauges.indexes, self.view().indexes().measure(&state.indexes, self.view()));
         set(&gauges.shapes, state.shapes.usage().1 as u64);
         set(&gauges.appended, state.heap.appended);
         set(&gauges.moved, state.heap.moved);

@@ -198,6 +198,18 @@ impl Postings {
         }
     }
 
+    /// Keys of ids that it has: for a check.
+    pub(crate) fn count(&self) -> u64 {
+        let mut count = 0;
+        self.table.each(|value| {
+            count += match value & SET {
+                0 => 1,
+                _ => self.sets.at((value & !SET) as usize).map_or(0, |set| u64::from(set.ids.len())),
+            }
+        });
+        count
+    }
+
     /// Bytes of memory in use, those of sets estimated.
     pub(crate) fn bytes(&self, writer: &PostingsWriter) -> usize {
         self.table.bytes(&writer.table) + writer.sets * 160 + writer.members * 2

@@ -264,7 +264,7 @@ impl Restore {
         let mut state = shard.state();
         let mut sinks = Sinks::new(shard, &mut state);
         let (mut entries, mut roots) = (0, 0);
-        let (mut ordering, mut done) = (vec![Vec::new(); shard.indexes.count()], 0);
+        let (mut ordering, mut done) = (vec![Vec::new(); usize::from(deriver.indexes())], 0);
         let made: Vec<Mutex<Derived>> = (0..ROUND_JOBS).map(|_| Mutex::new(deriver.begin())).collect();
         let all = (meta.ids_end as usize).div_ceil(JOB_ENTRIES);
         while done < all {

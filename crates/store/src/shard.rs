@@ -41,12 +41,12 @@ const RESERVE_BYTES: u64 = 16 << 20;
 const SLACK_SHORT_PERCENT: u64 = 5;
 const CLEAN_SHORT_BYTES: u64 = 2 << 20;
 
-/// What a shard is made with. All of it is fixed for the shard's life.
+/// What a shard is made with. All of it but the indexes is fixed for the shard's life.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// DNs of the naming contexts.
     pub suffixes: Vec<String>,
-    /// Attribute indexes.
+    /// Attribute indexes that it begins with: they come and go later ([`crate::IndexBuild`]).
     pub indexes: Vec<IndexSettings>,
     /// Bytes of memory beyond which adds and changes that grow an entry are refused.
     pub memory_bytes_max: u64,
@@ -96,6 +96,8 @@ pub(crate) struct WriterState {
     pub(crate) garbage: Garbage,
     pub(crate) deferred: Deferred,
     pub(crate) left_behind: LeftBehind,
+    /// By number of an index that was dropped: the nodes of its tree that lead to all that are still there.
+    pub(crate) leaving: BTreeMap<u16, Vec<u32>>,
     pub(crate) cache: DnCache,
     pub(crate) scratch: Scratch,
     last_csn: Csn,
@@ -248,7 +250,7 @@ impl Shard {
     pub(crate) fn build(settings: Settings, schema: Arc<Schema>) -> io::Result<Shard> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         let memory = settings.memory_bytes_max as usize;
-        let entries_max = (memory / 32).clamp(1 << 16, 1 << 31);
+        let entries_max = entries_max(&settings);
         // Reserved, not taken: up to the limit, its reserve, and a note for each delete while old readers hold the rest.
         let (heap, heap_writer) =
             Heap::create(memory.saturating_mul(2).saturating_add(64 << 20), entries_max)?;
@@ -270,6 +272,7 @@ impl Shard {
             garbage: Garbage::default(),
             deferred: Deferred::default(),
             left_behind: LeftBehind::default(),
+            leaving: BTreeMap::new(),
             cache: DnCache::default(),
             scratch: Scratch::default(),
             last_csn: Csn::from_unix_ms(0, settings.site),
@@ -305,6 +308,11 @@ impl Shard {
     /// What it was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Entries that tables have address space for.
+    pub(crate) fn entries_max(&self) -> usize {
+        entries_max(&self.settings)
     }
 
     /// Number of entries.
@@ -393,6 +401,10 @@ impl Shard {
     pub fn value_hash(&self, normalised: &[u8]) -> u64 {
         mix(self.settings.key[2], normalised)
     }
+}
+
+fn entries_max(settings: &Settings) -> usize {
+    (settings.memory_bytes_max as usize / 32).clamp(1 << 16, 1 << 31)
 }
 
 /// The writer's role, held for one batch. What it changes becomes visible at once when it is published.

@@ -261,6 +261,19 @@ impl TreeWriter<'_> {
         self.drop_node(root);
     }
 
+    /// Removes up to `nodes_max` nodes of a tree that nobody changes any more. `stack` has its root at first, then the nodes
+    /// that lead to all that are left.
+    pub(crate) fn destroy_some(&mut self, stack: &mut Vec<u32>, nodes_max: usize) {
+        for _ in 0..nodes_max {
+            let Some(id) = stack.pop() else { return };
+            let node = Node::read(self.heap, id, self.sequence);
+            if node.level() > 0 {
+                stack.extend(node.entries().map(|entry| entry.child));
+            }
+            self.drop_node(id);
+        }
+    }
+
     fn drop_node(&mut self, id: u32) {
         self.heap.put_removed_node(self.writer, id, self.sequence);
         self.removed.push(id);

@@ -18,6 +18,7 @@ const CROWDED: Plan = Plan {
     search_every: 20,
     kept: 4,
     indexed: true,
+    changing: false,
 };
 
 const WIDE: Plan = Plan {
@@ -28,6 +29,7 @@ const WIDE: Plan = Plan {
     search_every: 100,
     kept: 3,
     indexed: true,
+    changing: false,
 };
 
 fn check(plan: Plan, seeds: std::ops::Range<u64>) {
@@ -65,4 +67,16 @@ fn wide_trees_without_old_readers() {
 #[test]
 fn crowded_names_with_few_indexes() {
     check(Plan { indexed: false, ..CROWDED }, 14..16);
+}
+
+/// Indexes are built, given up and dropped meanwhile.
+#[test]
+fn crowded_names_while_indexes_come_and_go() {
+    check(Plan { indexed: false, changing: true, kept: 1, search_every: 6, ..CROWDED }, 16..19);
+}
+
+/// As above, with bigger sets, which take several steps.
+#[test]
+fn wide_trees_while_indexes_come_and_go() {
+    check(Plan { changing: true, search_every: 20, ops: 60_000, ..WIDE }, 19..20);
 }

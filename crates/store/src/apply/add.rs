@@ -104,7 +104,7 @@ impl Writer<'_> {
     fn link_and_write(&mut self, write: &Write<'_>, tag: u32) -> Result<(), Refused> {
         for at in 0..write.entry.len() {
             let description = write.entry.description(at);
-            if self.shard.indexes.cover(description.attribute_type) {
+            if self.view().indexes().cover(description.attribute_type) {
                 self.index_change(write.id, description, std::iter::empty(), write.entry.values(at))?;
             }
         }

@@ -59,14 +59,15 @@ impl Writer<'_> {
                 break;
             }
             last = values.last().map(|(key, value)| (*key, value.to_vec()));
-            if shard.indexes.cover(description.attribute_type) {
+            if self.view().indexes().cover(description.attribute_type) {
                 for (_, value) in values {
                     self.index_set_value(id, description, value, None, false)?;
                 }
             }
         }
-        for &number in shard.indexes.numbers_of(description.attribute_type) {
-            if shard.indexes.at(number).presence.is_some() {
+        let indexes = shard.indexes.load(self.view());
+        for &number in indexes.numbers_of(description.attribute_type) {
+            if indexes.at(number).presence().is_some() {
                 self.drop_key(number, Key::Presence, id);
             }
             self.drop_left_behind(number, id);

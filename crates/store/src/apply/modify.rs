@@ -364,7 +364,7 @@ impl Writer<'_> {
             return Err(refused);
         }
         for description in &edit.touched {
-            if shard.indexes.cover(description.attribute_type) {
+            if self.view().indexes().cover(description.attribute_type) {
                 self.reindex(old, &checked, *description)?;
             }
         }

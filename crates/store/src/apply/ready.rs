@@ -109,7 +109,7 @@ impl<'a> ReadPoint<'a> {
         }
         for (Replacement { description, value }, placed) in replacements.iter().zip(placed.iter_mut()) {
             let place = place_of(&shard.schema, entry.shape, *description)?;
-            if !shard.indexes.outlast_values(description.attribute_type) {
+            if !self.indexes().outlast_values(description.attribute_type) {
                 return None;
             }
             if shard.settings.schema_check {

@@ -79,7 +79,7 @@ impl Writer<'_> {
         }
         self.claim_change(bytes + old.len() + 4096, after > before)?;
         for (change, place) in modify.changes.iter().zip(places) {
-            if shard.indexes.cover(change.description.attribute_type)
+            if self.view().indexes().cover(change.description.attribute_type)
                 && let Values::Inline(before) = old.slot(*place)
             {
                 self.index_change(old.id.0, change.description, before, change.values.iter().copied())?;

@@ -1,7 +1,6 @@
 //! All keys of an entry at once, and where they go when an index is made from entries that are there.
 
-use super::{Indexes, IndexesWriter, Key};
-use crate::postings::{Postings, PostingsWriter};
+use super::{Content, IndexesWriter, Key, Lookup};
 use crate::restore::Sink;
 use crate::shard::ReadPoint;
 use model::TypeId;
@@ -12,12 +11,7 @@ pub(crate) struct KeyScratch {
     normal: Vec<u8>,
 }
 
-impl Indexes {
-    /// How many attributes have indexes.
-    pub(crate) fn count(&self) -> usize {
-        self.all.len()
-    }
-
+impl Lookup {
     /// Hands every key that values of a type have in some index to `each`, with the number of the index; the same
     /// one may come twice.
     pub(crate) fn each_key<'v>(
@@ -34,8 +28,8 @@ impl Indexes {
         }
         for (at, value) in values.enumerate() {
             for &number in numbers {
-                let index = &self.all[number as usize];
-                if at == 0 && index.presence.is_some() {
+                let index = self.at(number);
+                if at == 0 && index.presence().is_some() {
                     each(number, Key::Presence);
                 }
                 index.each_key(view, value, &mut scratch.normal, &mut |key| each(number, key));
@@ -43,27 +37,26 @@ impl Indexes {
         }
     }
 
-    /// What the keys of each index go into, when nobody reads yet: equality, substring, presence.
-    pub(crate) fn sinks<'s>(&'s self, writers: &'s mut IndexesWriter) -> impl Iterator<Item = [Sink<'s>; 3]> {
-        fn postings<'s>(index: &'s Option<Postings>, writer: &'s mut Option<PostingsWriter>) -> Sink<'s> {
-            match (index, writer) {
-                (Some(index), Some(writer)) => Sink::Postings(index, writer),
+    /// What the keys of each index go into, by number, when nobody reads yet. Ordering keys go elsewhere
+    /// ([`gather`]).
+    pub(crate) fn sinks<'s>(&'s self, writers: &'s mut IndexesWriter) -> impl Iterator<Item = Sink<'s>> {
+        self.all().zip(writers).map(|((_, index), side)| {
+            match (&index.content, side.as_mut().and_then(|side| side.postings.as_mut())) {
+                (Content::Equality(postings) | Content::Substring(postings), Some(side)) => {
+                    Sink::Postings(postings, side)
+                }
+                (Content::Presence(set), _) => Sink::Ids(set),
                 _ => Sink::Nothing,
             }
-        }
-        self.all.iter().zip(writers).map(|(index, writer)| {
-            [
-                postings(&index.equality, &mut writer.equality),
-                postings(&index.substring, &mut writer.substring),
-                index.presence.as_ref().map_or(Sink::Nothing, Sink::Ids),
-            ]
         })
     }
 }
 
-/// Ordering keys by index, for [`crate::Writer::finish_load`].
+/// Ordering keys by number of the index, for [`crate::Writer::finish_load`].
 pub(crate) fn gather(writers: &mut IndexesWriter, keys: Vec<Vec<(u64, u32)>>) {
     for (writer, keys) in writers.iter_mut().zip(keys) {
-        writer.unsorted = keys;
+        if let Some(writer) = writer {
+            writer.unsorted = keys;
+        }
     }
 }

@@ -1,7 +1,7 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete};
 use crate::hash::tag;
-use crate::index::{IndexSettings, part_trigrams};
+use crate::index::{IndexKind, IndexSettings, part_trigrams};
 use crate::shard::Shard;
 use crate::shard::tests::{shard_of, standard_with};
 use crate::tree::{self, From};
@@ -41,9 +41,9 @@ fn settle(shard: &Shard) {
 /// How many entries presence holds, and how many keys the ordering index does.
 fn held(shard: &Shard) -> (u32, usize) {
     let attribute_type = shard.schema.find_type(b"xText").expect("known");
-    let index = shard.indexes.of(attribute_type).expect("it is indexed");
+    let index = |kind| shard.unpinned().indexes().answering(attribute_type, kind).expect("as asked");
     let (mut keys, mut last) = (0, None);
-    let root = index.ordering_root().expect("there is an ordering index").expect("it was built");
+    let root = index(IndexKind::Ordering).ordering_root().expect("it was built");
     let view = shard.unpinned();
     loop {
         let from = last.map_or(From::START, From::After);
@@ -52,16 +52,17 @@ fn held(shard: &Shard) -> (u32, usize) {
             last = Some(item);
         });
         if !more {
-            return (index.presence.as_ref().expect("as asked").len(), keys);
+            return (index(IndexKind::Presence).presence().expect("as asked").len(), keys);
         }
     }
 }
 
 /// Candidates for `(xText=*part*)`.
 fn candidates(shard: &Shard, part: &str) -> usize {
-    let index = shard.indexes.of(shard.schema.find_type(b"xText").expect("known")).expect("it is indexed");
+    let x_text = shard.schema.find_type(b"xText").expect("known");
+    let index = shard.unpinned().indexes().answering(x_text, IndexKind::Substring).expect("it is indexed");
     let hashes = part_trigrams(shard.unpinned(), part.as_bytes(), false, false);
-    index.substring.as_ref().expect("as asked").find(tag(hashes[0])).len()
+    index.postings().expect("as asked").find(tag(hashes[0])).len()
 }
 
 #[test]

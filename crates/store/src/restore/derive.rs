@@ -15,11 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Entries whose records are asked for ahead of the one that is looked at.
 const AHEAD: u32 = 16;
 
-/// Where a tag and an id go: DN hash, children, then of each index equality, substring and presence.
+/// Where a tag and an id go: DN hash, children, then each index.
 pub(super) const DN: usize = 0;
 pub(super) const CHILDREN: usize = 1;
 pub(super) const INDEXES: usize = 2;
-pub(super) const PER_INDEX: usize = 3;
 
 /// What was derived from some entries.
 pub(super) struct Derived {
@@ -58,15 +57,20 @@ impl<'d> Derive<'d> {
     }
 
     pub(super) fn begin(&self) -> Derived {
-        let indexes = self.shard.indexes.count();
+        let indexes = usize::from(self.indexes());
         Derived {
-            pairs: vec![Vec::new(); INDEXES + indexes * PER_INDEX],
+            pairs: vec![Vec::new(); INDEXES + indexes],
             ordering: vec![Vec::new(); indexes],
             entries: 0,
             roots: 0,
             key: Vec::new(),
             scratch: KeyScratch::default(),
         }
+    }
+
+    /// Numbers of indexes are below this.
+    pub(super) fn indexes(&self) -> u16 {
+        self.view.indexes().numbers_end()
     }
 
     /// Does a set lead to this node?
@@ -121,25 +125,25 @@ impl<'d> Derive<'d> {
     fn keys(&self, entry: &EntryRef<'d>, out: &mut Derived) -> Result<(), &'static str> {
         let (shard, id) = (self.shard, entry.id.0);
         let Derived { pairs, ordering, scratch, .. } = out;
+        let indexes = self.view.indexes();
         let mut each = |number: u16, key: Key| {
-            let place = INDEXES + usize::from(number) * PER_INDEX;
+            let place = INDEXES + usize::from(number);
             match key {
-                Key::Equality(hash) => pairs[place].push((tag(hash), id)),
-                Key::Substring(hash) => pairs[place + 1].push((tag(hash), id)),
+                Key::Equality(hash) | Key::Substring(hash) => pairs[place].push((tag(hash), id)),
                 // The values of a big set come one by one.
-                Key::Presence if pairs[place + 2].last() == Some(&(0, id)) => {}
-                Key::Presence => pairs[place + 2].push((0, id)),
+                Key::Presence if pairs[place].last() == Some(&(0, id)) => {}
+                Key::Presence => pairs[place].push((0, id)),
                 Key::Ordering(prefix) => ordering[usize::from(number)].push((prefix, id)),
             }
         };
         let class_type = shard.schema.well_known().object_class;
         let classes = entry.shape.class_values.iter().map(|value| &**value);
-        shard.indexes.each_key(self.view, class_type, classes, scratch, &mut each);
+        indexes.each_key(self.view, class_type, classes, scratch, &mut each);
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             let attribute_type = slot.description.attribute_type;
             match values {
                 Values::Inline(values) => {
-                    shard.indexes.each_key(self.view, attribute_type, values, scratch, &mut each);
+                    indexes.each_key(self.view, attribute_type, values, scratch, &mut each);
                 }
                 Values::Set(set) => {
                     let (mut count, mut ber_bytes) = (0u64, 0);
@@ -149,7 +153,7 @@ impl<'d> Derive<'d> {
                             count += 1;
                             ber_bytes += ber_octets(value.len());
                             let value = std::iter::once(value);
-                            shard.indexes.each_key(self.view, attribute_type, value, scratch, &mut each);
+                            indexes.each_key(self.view, attribute_type, value, scratch, &mut each);
                             Ok(())
                         }
                     })?;

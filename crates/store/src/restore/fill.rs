@@ -1,6 +1,6 @@
 //! Tags and ids into the tables: each table is filled by one job, so as many threads as there are tables work.
 
-use super::derive::{CHILDREN, DN, Derived, INDEXES, PER_INDEX};
+use super::derive::{CHILDREN, DN, Derived, INDEXES};
 use super::{Errors, RestoreError, Run};
 use crate::cell::Garbage;
 use crate::hash::{Full, Table, TableWriter};
@@ -35,10 +35,8 @@ impl<'s> Sinks<'s> {
         all.resize_with(INDEXES, || Sink::Nothing);
         all[DN] = Sink::Table(&shard.dn_table, &mut state.dn);
         all[CHILDREN] = Sink::Postings(&shard.children, &mut state.children);
-        for sinks in shard.indexes.sinks(&mut state.indexes) {
-            let sinks: [Sink<'s>; PER_INDEX] = sinks;
-            all.extend(sinks);
-        }
+        let view = ReadPoint { shard, sequence: shard.readers.published() };
+        all.extend(view.indexes().sinks(&mut state.indexes));
         Sinks { shard, all: all.into_iter().map(|sink| Mutex::new((sink, Garbage::default()))).collect() }
     }
 }

@@ -5,6 +5,7 @@ use super::evaluate::{Evaluator, Truth};
 use super::filter::Compiled;
 use super::plan::{LiveKey, Source};
 use super::scopes::Scopes;
+use crate::index::IndexKind;
 use crate::postings::{Found, Postings};
 use crate::record::EntryRef;
 use crate::shape::Kind;
@@ -48,8 +49,7 @@ impl<'a> ReadPoint<'a> {
     #[inline]
     pub fn few_candidates(self, filter: &Compiled) -> Option<FewCandidates> {
         let (attribute_type, normal) = filter.as_equality()?;
-        let index = self.shard.indexes.of(attribute_type)?;
-        match self.equality_candidates(index, self.shard.value_hash(normal))? {
+        match self.equality_candidates(attribute_type, self.shard.value_hash(normal))? {
             Found::Few(ids) => Some(ids),
             Found::Many(_) => None,
         }
@@ -59,7 +59,7 @@ impl<'a> ReadPoint<'a> {
     /// [`crate::Shard::value_hash`] of the value. Returns what [`ReadPoint::prefetch_candidate`] takes.
     #[inline]
     pub fn prefetch_equality(self, attribute_type: TypeId, hash: u64) -> Option<EqualityHint> {
-        let index = self.shard.indexes.number_of(attribute_type)?;
+        let index = self.indexes().number_answering(attribute_type, IndexKind::Equality)?;
         let postings = self.postings(index)?;
         let tag = crate::hash::tag(hash);
         postings.prefetch(tag);
@@ -98,7 +98,7 @@ impl<'a> ReadPoint<'a> {
 
     #[inline]
     fn postings(self, index: u16) -> Option<&'a Postings> {
-        self.shard.indexes.at(index).equality.as_ref()
+        self.indexes().get(index)?.postings()
     }
 
     /// Is an entry within a scope?
@@ -116,7 +116,8 @@ impl<'a> ReadPoint<'a> {
 /// Where an equality assertion will look.
 #[derive(Clone, Copy, Debug)]
 pub struct EqualityHint {
-    /// Number of the attribute's indexes.
+    /// Number of the attribute's index. One that is dropped meanwhile is found no more; its number is not given again
+    /// as long as the read point is held.
     index: u16,
     tag: u32,
     /// The entry that is likely to be found; 0 if that was not looked up.
@@ -212,7 +213,6 @@ impl Cursor {
                 self.exhausted = self.slice.len() < SLICE;
             }
             Source::Live(key) => {
-                let key: LiveKey = *key;
                 read_point.live_slice(key, from, SLICE, &mut self.slice);
                 self.exhausted = self.slice.len() < SLICE;
             }

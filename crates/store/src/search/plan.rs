@@ -2,13 +2,15 @@
 
 use super::filter::{Compiled, Item, Node, Test};
 use super::scopes::Scopes;
-use crate::index::{AttributeIndex, part_trigrams, prefix};
+use crate::hash::tag;
+use crate::index::{AttributeIndex, IndexKind, part_trigrams, prefix};
 use crate::postings::{Found, LiveSet};
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
 use model::{EntryId, Scope};
 use roaring::RoaringBitmap;
+use std::sync::Arc;
 
 /// Ids that a range of an ordering index may gather before the plan is given up for a scan.
 const RANGE_IDS_MAX: u64 = 4 << 20;
@@ -29,15 +31,15 @@ pub(crate) enum Source {
     All,
 }
 
-/// A long list that is read in slices.
-#[derive(Clone, Copy, Debug)]
+/// A long list that is read in slices. An index that is dropped meanwhile is kept by it.
+#[derive(Clone)]
 pub(crate) enum LiveKey {
     /// The children of an entry.
     Children(EntryId),
-    /// Entries with an equality key: attribute type and hash.
-    Equality(model::TypeId, u64),
+    /// Entries with an equality key, by its hash.
+    Equality(Arc<AttributeIndex>, u64),
     /// Entries that have an attribute.
-    Presence(model::TypeId),
+    Presence(Arc<AttributeIndex>),
     /// Aliases, or referral objects.
     Kind(Kind),
 }
@@ -132,31 +134,38 @@ impl<'a> ReadPoint<'a> {
         if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { .. }) = (item.derived, &item.test) {
             return Some(1);
         }
-        let index = self.index_for(item)?;
-        let presence = || index.presence.as_ref().map(|set| u64::from(set.len()));
+        let index = |kind| self.index_for(item, kind);
+        let presence = || Some(u64::from(index(IndexKind::Presence)?.presence()?.len()));
         let best = match &item.test {
             Test::Present => presence(),
             Test::Equal { normal, .. } => {
-                self.equality_candidates(index, self.shard.value_hash(normal)).map(|found| found.len() as u64)
+                let postings = index(IndexKind::Equality).and_then(|index| index.postings());
+                postings.map(|p| p.find(tag(self.shard.value_hash(normal))).len() as u64)
             }
-            Test::Substrings { initial, any, last, .. } => index.substring.as_ref().and_then(|postings| {
-                let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
-                hashes.map(|hash| postings.find(crate::hash::tag(hash)).len() as u64).min()
-            }),
+            Test::Substrings { initial, any, last, .. } => {
+                let postings = index(IndexKind::Substring).and_then(|index| index.postings());
+                postings.and_then(|postings| {
+                    let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
+                    hashes.map(|hash| postings.find(tag(hash)).len() as u64).min()
+                })
+            }
             // A range is taken to leave a tenth, so that any equality goes before it.
             Test::AtLeast { .. } | Test::AtMost { .. } => {
-                index.ordering_root().map(|_| self.shard.entries() / 10)
+                index(IndexKind::Ordering).map(|_| self.shard.entries() / 10)
             }
             Test::Matches { .. } => None,
         };
         best.or_else(presence)
     }
 
-    /// The index of an item's attribute, unless the item may be true of entries that the index does not know:
+    /// The index of this kind of an item's attribute, unless the item may be true of entries that the index does not know:
     /// derived values are stored nowhere, and `:dn:` looks at superiors.
-    fn index_for(self, item: &Item) -> Option<&'a AttributeIndex> {
+    fn index_for(self, item: &Item, kind: IndexKind) -> Option<&'a Arc<AttributeIndex>> {
         let looks_at_dn = matches!(item.test, Test::Matches { dn_attributes: true, .. });
-        if item.derived.is_some() || looks_at_dn { None } else { self.shard.indexes.of(item.attribute_type?) }
+        if item.derived.is_some() || looks_at_dn {
+            return None;
+        }
+        self.indexes().answering(item.attribute_type?, kind)
     }
 
     fn gather(self, estimate: &Estimate<'_>) -> Option<Source> {
@@ -182,7 +191,7 @@ impl<'a> ReadPoint<'a> {
             Source::All => return None,
             Source::Live(key) => {
                 let mut ids = Vec::new();
-                self.live_slice(key, 0, usize::MAX, &mut ids);
+                self.live_slice(&key, 0, usize::MAX, &mut ids);
                 union.extend(ids);
             }
         }
@@ -196,25 +205,32 @@ impl<'a> ReadPoint<'a> {
         {
             return self.gather_uuid(attribute_type, normal);
         }
-        let index = self.index_for(item)?;
-        let by_presence = || index.presence.as_ref().map(|_| Source::Live(LiveKey::Presence(attribute_type)));
+        let index = |kind| self.index_for(item, kind);
+        let by_presence = || {
+            let index = index(IndexKind::Presence)?;
+            Some(Source::Live(LiveKey::Presence(Arc::clone(index))))
+        };
         let best = match &item.test {
             Test::Equal { normal, .. } => {
                 let hash = self.shard.value_hash(normal);
-                self.equality_candidates(index, hash).map(|found| match found {
-                    Found::Few(ids) => Source::Ids(sorted(ids.to_vec())),
-                    Found::Many(_) => Source::Live(LiveKey::Equality(attribute_type, hash)),
+                index(IndexKind::Equality).and_then(|index| match index.postings()?.find(tag(hash)) {
+                    Found::Few(ids) => Some(Source::Ids(sorted(ids.to_vec()))),
+                    Found::Many(_) => Some(Source::Live(LiveKey::Equality(Arc::clone(index), hash))),
                 })
             }
-            Test::Substrings { initial, any, last, .. } => index.substring.as_ref().and_then(|postings| {
+            Test::Substrings { initial, any, last, .. } => index(IndexKind::Substring).and_then(|index| {
+                let postings = index.postings()?;
                 let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
-                let best = hashes.map(|hash| postings.find(crate::hash::tag(hash))).min_by_key(Found::len)?;
+                let best = hashes.map(|hash| postings.find(tag(hash))).min_by_key(Found::len)?;
                 let mut ids = Vec::new();
                 push_found(self, &best, &mut ids);
                 Some(Source::Ids(sorted(ids)))
             }),
-            Test::AtLeast { key, .. } => self.range(index.ordering_root()?, prefix(key), u64::MAX),
-            Test::AtMost { key, .. } => self.range(index.ordering_root()?, 0, prefix(key)),
+            Test::AtLeast { key, .. } => index(IndexKind::Ordering)
+                .and_then(|index| self.range(index.ordering_root(), prefix(key), u64::MAX)),
+            Test::AtMost { key, .. } => {
+                index(IndexKind::Ordering).and_then(|index| self.range(index.ordering_root(), 0, prefix(key)))
+            }
             Test::Present | Test::Matches { .. } => None,
         };
         best.or_else(by_presence)
@@ -226,11 +242,9 @@ impl<'a> ReadPoint<'a> {
             ids.push(id.0);
         }
         // UUIDs that an import brought are found by the index on entryUUID, or by looking at every entry.
-        match self.shard.indexes.of(attribute_type) {
-            Some(index) => {
-                if let Some(found) = self.equality_candidates(index, self.shard.value_hash(normal)) {
-                    push_found(self, &found, &mut ids);
-                }
+        match self.equality_candidates(attribute_type, self.shard.value_hash(normal)) {
+            Some(found) => {
+                push_found(self, &found, &mut ids);
                 Some(Source::Ids(sorted(ids)))
             }
             None if self.shard.has_foreign_uuids() => None,
@@ -263,23 +277,21 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// Appends up to `max` ids of a long list that are at least `from`, ascending.
-    pub(crate) fn live_slice(self, key: LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
+    pub(crate) fn live_slice(self, key: &LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
         let found = match key {
-            LiveKey::Children(parent) => self.child_candidates(parent),
-            LiveKey::Equality(t, hash) => {
-                match self.shard.indexes.of(t).and_then(|i| self.equality_candidates(i, hash)) {
-                    Some(found) => found,
-                    None => return,
-                }
-            }
+            LiveKey::Children(parent) => self.child_candidates(*parent),
+            LiveKey::Equality(index, hash) => match index.postings() {
+                Some(postings) => postings.find(tag(*hash)),
+                None => return,
+            },
             LiveKey::Kind(kind) => {
-                if let Some(set) = self.shard.glue.of(kind) {
+                if let Some(set) = self.shard.glue.of(*kind) {
                     set.push_from(from, max, self, out);
                 }
                 return;
             }
-            LiveKey::Presence(t) => {
-                if let Some(set) = self.shard.indexes.of(t).and_then(|index| index.presence.as_ref()) {
+            LiveKey::Presence(index) => {
+                if let Some(set) = index.presence() {
                     set.push_from(from, max, self, out);
                 }
                 return;

@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod directory;
 pub(crate) mod filter;
 pub(crate) mod generate;
+pub(crate) mod indexes;
 pub(crate) mod run;
 
 /// Attributes beyond the standard schema: ordering rules on an attribute with many values and a subtype.

@@ -3,6 +3,7 @@
 use super::compare::{self, Differs};
 use super::directory::{Directory, Op};
 use super::generate::{self, Choices, Taste};
+use super::indexes::{self, Indexes};
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(crate) struct Plan {
     /// Old read points kept.
     pub(crate) kept: usize,
     pub(crate) indexed: bool,
+    /// Do indexes come and go meanwhile?
+    pub(crate) changing: bool,
 }
 
 /// What a run has in hand.
@@ -38,6 +41,7 @@ struct Run<'c, C> {
     last: VecDeque<String>,
     /// Drafts that were installed.
     installed: usize,
+    indexes: Indexes,
 }
 
 /// Runs a plan. `Err` tells what differs, after which operations.
@@ -55,6 +59,7 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
         evaluator: Evaluator::default(),
         last: VecDeque::new(),
         installed: 0,
+        indexes: Indexes::default(),
     };
     let mut done = 0;
     while done < plan.ops {
@@ -68,6 +73,10 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
     }
     if plan.ops > 1000 && run.installed == 0 {
         return Err(run.report(done, "no draft was ever installed"));
+    }
+    let (made, dropped) = (run.indexes.made, run.indexes.dropped);
+    if plan.changing && plan.ops > 10_000 && (made < 5 || dropped < 5) {
+        return Err(run.report(done, &format!("{made} indexes were made, {dropped} dropped")));
     }
     run.everything().map_err(|text| run.report(done, &text))
 }
@@ -150,7 +159,11 @@ impl<C: Choices> Run<'_, C> {
         if every(self.plan.search_every) {
             self.search_now()?;
         }
+        if self.plan.changing && self.choices.one_in(3) {
+            self.indexes.act(self.choices, &self.shard)?;
+        }
         if every(self.plan.content_every) {
+            indexes::check(&self.shard)?;
             let pin = self.reader.pin();
             compare::content(pin.read_point(), &self.naive, &mut self.cache, true)?;
         }
@@ -189,6 +202,8 @@ impl<C: Choices> Run<'_, C> {
         while let Some((long, naive)) = self.kept.pop() {
             compare::content(long.read_point(), &naive, &mut self.cache, false)?;
         }
+        self.indexes.finish(&self.shard)?;
+        indexes::check(&self.shard)?;
         let pin = self.reader.pin();
         compare::content(pin.read_point(), &self.naive, &mut self.cache, true)
     }

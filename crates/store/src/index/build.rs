@@ -1,0 +1,348 @@
+//! Indexes that come and go while others read and write.
+//!
+//! An index that is begun is maintained by every change from then on, and answers nobody. Steps put the keys of the
+//! entries that are there into it, a few entries at a time, in the order of their ids: a key that is there already is
+//! left as it is, so it does not matter whether a change or a step comes first. When all are in, the index is exact for
+//! what is published then, and a superset for what comes later, but not for older read points: values that entries lost
+//! before their turn came are not in it. So it answers from the moment on when no reader is older than its last step.
+//!
+//! An index that is dropped leaves the lookup at once. What still reads by the old lookup, or goes on with a long list of
+//! the index, keeps it; nothing changes in it any more. Its number and the nodes of its tree are free when no reader is
+//! older than that.
+
+use super::lookup::put;
+use super::{AttributeIndex, AttributeIndexWriter, IndexKind, IndexName, Key};
+use crate::deferred::Later;
+use crate::record::{EntryRef, ValueSet, Values};
+use crate::refused::Refused;
+use crate::shard::{ReadPoint, Writer};
+use crate::tree::{CHANGE_BYTES, TreeWriter};
+use crate::values::SetPosition;
+use model::limits::INDEXES_MAX;
+use model::{Description, EntryId};
+use std::fmt;
+use std::sync::Arc;
+
+/// Values that one leaf of a set has at most, unless they are long: a step takes whole leaves.
+const LEAF_VALUES_MAX: usize = 128;
+/// Bytes of a value in a substring index, with a key for each, that take as long as one key elsewhere.
+const SUBSTRING_BYTES: usize = 4;
+
+/// An index that is being built.
+#[derive(Debug)]
+#[must_use = "it is maintained until it is given up"]
+pub struct IndexBuild {
+    name: IndexName,
+    number: u16,
+    /// The next entry to look at.
+    next: u32,
+    /// Where that entry's big sets were left: those before this attribute are in.
+    within: Option<(Description, SetPosition)>,
+    entries: u64,
+    /// The last step's sequence, once all entries are in.
+    complete_at: Option<u64>,
+}
+
+impl IndexBuild {
+    /// Which index.
+    pub fn name(&self) -> IndexName {
+        self.name
+    }
+
+    /// Entries that were looked at.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+}
+
+/// An index that was dropped and is not free yet.
+#[must_use = "its number and nodes are taken until it is free"]
+pub struct IndexDrop {
+    number: u16,
+    /// Who reads at a sequence before this one may still look at it.
+    since: u64,
+    /// What takes the memory: it goes with this, wherever that is dropped, or with the last search that reads it.
+    _content: (Arc<AttributeIndex>, Option<AttributeIndexWriter>),
+}
+
+/// Why no index is begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexRefused {
+    /// There is one, or one is being built.
+    Exists,
+    /// The attribute type lacks a matching rule of this kind.
+    NoRule(&'static str),
+    /// There are as many as there may be.
+    TooMany,
+    /// Address space cannot be had.
+    Memory,
+}
+
+impl fmt::Display for IndexRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IndexRefused::Exists => f.write_str("there is one already"),
+            IndexRefused::NoRule(rule) => write!(f, "the attribute type has no {rule} matching rule"),
+            IndexRefused::TooMany => write!(f, "there are {INDEXES_MAX} indexes, and no more may be"),
+            IndexRefused::Memory => f.write_str("the system has no address space for it"),
+        }
+    }
+}
+
+/// An index as it is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexReport {
+    /// Which one.
+    pub name: IndexName,
+    /// Does it answer searches? Else it is being built.
+    pub is_ready: bool,
+    /// Bytes of memory as they were measured last; of an ordering index none, for its tree lies in the segments.
+    pub bytes: u64,
+}
+
+impl ReadPoint<'_> {
+    /// The indexes that there are, by name.
+    pub fn index_report(self) -> Vec<IndexReport> {
+        let lookup = self.indexes();
+        let report = |(number, index): (u16, &Arc<AttributeIndex>)| IndexReport {
+            name: index.name(),
+            is_ready: lookup.is_answering(number),
+            bytes: index.bytes(),
+        };
+        let mut all: Vec<IndexReport> = lookup.all().map(report).collect();
+        all.sort_unstable_by_key(|report| report.name);
+        all
+    }
+}
+
+impl Writer<'_> {
+    /// Begins an index: from this batch on every change is noted in it. It answers nobody yet.
+    ///
+    /// # Errors
+    /// See [`IndexRefused`].
+    pub fn index_begin(&mut self, name: IndexName) -> Result<IndexBuild, IndexRefused> {
+        let (shard, indexes) = (self.shard, self.view().indexes());
+        if let Some(rule) = name.missing_rule(&shard.schema) {
+            return Err(IndexRefused::NoRule(rule));
+        }
+        if indexes.number_of(name).is_some() {
+            return Err(IndexRefused::Exists);
+        }
+        let is_free =
+            |number: &u16| indexes.get(*number).is_none() && !self.state.leaving.contains_key(number);
+        let number = (0..INDEXES_MAX as u16).find(is_free).ok_or(IndexRefused::TooMany)?;
+        let (index, side) =
+            AttributeIndex::create(name, shard.entries_max()).map_err(|_| IndexRefused::Memory)?;
+        let mut next = indexes.clone();
+        next.place(number, index, &shard.schema);
+        put(&mut self.state.indexes, number, Some(side));
+        shard.indexes.swap(next, &mut self.state.garbage);
+        // Modifies that were drafted before do not know of it; they are looked at again.
+        self.names_change();
+        Ok(IndexBuild { name, number, next: 1, within: None, entries: 0, complete_at: None })
+    }
+
+    /// Puts the keys of some more entries into an index that was begun, of about `keys_max` keys. True when all are in.
+    ///
+    /// # Errors
+    /// When the directory takes more than `bytes_max` bytes of memory, or room is used up: the index is to be given up.
+    ///
+    /// # Panics
+    /// While loading.
+    pub fn index_step(
+        &mut self,
+        build: &mut IndexBuild,
+        keys_max: usize,
+        bytes_max: u64,
+    ) -> Result<bool, Refused> {
+        assert!(!self.loading, "a load fills all indexes itself");
+        if build.complete_at.is_some() {
+            return Ok(true);
+        }
+        self.measure();
+        if self.shard.memory().total() > bytes_max {
+            return Err(Refused::MemoryLimit { bytes_max });
+        }
+        let mut room = keys_max.max(self.inline_keys(build) + LEAF_VALUES_MAX);
+        if build.name.kind == IndexKind::Ordering {
+            // At once, before any entry is looked at: making room moves what lies in the segments.
+            self.claim(room.saturating_mul(CHANGE_BYTES))?;
+        }
+        let end = self.shard.heap.ids_end(&self.state.heap);
+        while build.next < end {
+            let inline = self.inline_keys(build);
+            if inline >= room {
+                return Ok(false);
+            }
+            if let Some(entry) = self.view().entry(EntryId(build.next)) {
+                room -= inline;
+                if !self.index_entry(build, &entry, &mut room)? {
+                    return Ok(false);
+                }
+                build.entries += 1;
+            }
+            room = room.saturating_sub(1);
+            (build.next, build.within) = (build.next + 1, None);
+        }
+        build.complete_at = Some(self.sequence);
+        Ok(true)
+    }
+
+    /// Keys of the next entry that go in at once, about: all but those of big sets.
+    fn inline_keys(&self, build: &IndexBuild) -> usize {
+        let view = self.view();
+        let (Some(entry), None) = (view.entry(EntryId(build.next)), &build.within) else { return 0 };
+        let index = view.indexes().at(build.number);
+        let slots = entry.shape.slots.iter().zip(entry.slots());
+        let held = slots.filter(|(slot, _)| index.holds(view, slot.description.attribute_type));
+        let counts = held.map(|(_, values)| match values {
+            Values::Inline(values) => values.map(|value| cost(build.name.kind, value)).sum(),
+            Values::Set(_) => 0,
+        });
+        counts.sum::<usize>() + entry.shape.class_values.len()
+    }
+
+    /// Puts an entry's keys in. False if the rest of its sets is for the next step.
+    fn index_entry(
+        &mut self,
+        build: &mut IndexBuild,
+        entry: &EntryRef<'_>,
+        room: &mut usize,
+    ) -> Result<bool, Refused> {
+        let view = self.view();
+        let (index, id) = (view.indexes().at(build.number), entry.id.0);
+        let class_type = view.shard.schema.well_known().object_class;
+        let (mut keys, mut sets): (Vec<Key>, Vec<(Description, ValueSet)>) = (Vec::new(), Vec::new());
+        if build.within.is_none() && class_type == index.attribute_type {
+            keys.extend(index.presence().map(|_| Key::Presence));
+            entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, &mut keys));
+        }
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            if !index.holds(view, slot.description.attribute_type) {
+                continue;
+            }
+            match values {
+                _ if index.presence().is_some() => keys.push(Key::Presence),
+                Values::Set(set) => sets.push((slot.description, set)),
+                Values::Inline(_) if build.within.is_some() => {}
+                Values::Inline(values) => values.for_each(|value| index.push_keys(view, value, &mut keys)),
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            self.add_key(build.number, key, id)?;
+        }
+        // In an order that stays, whatever else becomes of the entry between two steps.
+        sets.sort_unstable_by_key(|(description, _)| *description);
+        for (description, set) in sets {
+            let mut position = match build.within.take() {
+                Some((at, position)) if at > description => {
+                    build.within = Some((at, position));
+                    continue;
+                }
+                Some((at, position)) if at == description => position,
+                _ => SetPosition::default(),
+            };
+            if !self.index_set(build.number, id, &set, &mut position, room)? {
+                build.within = Some((description, position));
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts the keys of a big set in, from a position on. False if the rest is for the next step.
+    fn index_set(
+        &mut self,
+        number: u16,
+        id: u32,
+        set: &ValueSet,
+        position: &mut SetPosition,
+        room: &mut usize,
+    ) -> Result<bool, Refused> {
+        let view = self.view();
+        let index = view.indexes().at(number);
+        loop {
+            if *room < LEAF_VALUES_MAX {
+                return Ok(false);
+            }
+            let (mut keys, mut count) = (Vec::new(), 0);
+            let more = view.set_values(set, position, |value| {
+                index.push_keys(view, value, &mut keys);
+                count += cost(index.kind(), value);
+            });
+            for key in keys {
+                self.add_key(number, key, id)?;
+            }
+            *room = room.saturating_sub(count);
+            if !more {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Lets an index answer in which all entries are. False while there are readers that it must not answer: to be tried
+    /// again.
+    pub fn index_ready(&mut self, build: &IndexBuild) -> bool {
+        let shard = self.shard;
+        if build.complete_at.is_none_or(|at| shard.readers.oldest() < at) {
+            return false;
+        }
+        let mut next = self.view().indexes().clone();
+        next.answer(build.number);
+        shard.indexes.swap(next, &mut self.state.garbage);
+        true
+    }
+
+    /// Gives an index up that is being built.
+    pub fn index_give_up(&mut self, build: IndexBuild) -> IndexDrop {
+        self.take_out(build.number)
+    }
+
+    /// Drops an index that answers; `None` if there is no such one. Searches that begin from now on do without.
+    pub fn index_drop(&mut self, name: IndexName) -> Option<IndexDrop> {
+        let number = self.view().indexes().number_answering(name.attribute_type, name.kind)?;
+        Some(self.take_out(number))
+    }
+
+    fn take_out(&mut self, number: u16) -> IndexDrop {
+        let shard = self.shard;
+        let mut next = self.view().indexes().clone();
+        let index = next.take(number).expect("an index that is there is taken out");
+        shard.indexes.swap(next, &mut self.state.garbage);
+        let state = &mut *self.state;
+        let side = state.indexes[usize::from(number)].take();
+        state.deferred.forget_index(number);
+        state.left_behind.forget_index(number);
+        state.leaving.insert(number, index.ordering_root().into_iter().collect());
+        IndexDrop { number, since: self.sequence, _content: (index, side) }
+    }
+
+    /// Frees up to `nodes_max` nodes of the tree of an index that was dropped, and its number with the last. False if more
+    /// is to be done, or a reader may still need it: to be called again.
+    pub fn index_free(&mut self, drop: &IndexDrop, nodes_max: usize) -> bool {
+        if self.shard.readers.oldest() < drop.since {
+            return false;
+        }
+        let mut stack = self.state.leaving.remove(&drop.number).unwrap_or_default();
+        let (mut removed, writer) = (Vec::new(), &mut self.state.heap);
+        let heap = &self.shard.heap;
+        TreeWriter { heap, writer, sequence: self.sequence, removed: &mut removed }
+            .destroy_some(&mut stack, nodes_max);
+        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
+        let is_free = stack.is_empty();
+        if !is_free {
+            self.state.leaving.insert(drop.number, stack);
+        }
+        is_free
+    }
+}
+
+/// About how many keys a value makes, as long as they take.
+fn cost(kind: IndexKind, value: &[u8]) -> usize {
+    if kind == IndexKind::Substring { 1 + value.len() / SUBSTRING_BYTES } else { 1 }
+}
+
+#[cfg(test)]
+mod tests;

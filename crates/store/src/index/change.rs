@@ -1,0 +1,236 @@
+//! Changes of indexes: what follows from a change of an entry.
+
+use super::{AttributeIndex, Content, IndexKind, Keeps, Key};
+use crate::deferred::Later;
+use crate::hash::{Full, tag};
+use crate::postings::Context;
+use crate::refused::Refused;
+use crate::shard::Writer;
+use crate::tree::TreeWriter;
+use env::planted::{self, Fault};
+use model::{Description, EntryId};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+impl<'s> Writer<'s> {
+    /// Notes a change of one attribute's inline values: `old` or `new` is empty if it was or is absent.
+    pub(crate) fn index_change<'v>(
+        &mut self,
+        id: u32,
+        description: Description,
+        old: impl Iterator<Item = &'v [u8]> + Clone,
+        new: impl Iterator<Item = &'v [u8]> + Clone,
+    ) -> Result<(), Refused> {
+        let shard = self.shard;
+        let indexes = shard.indexes.load(self.view());
+        let (mut gone, mut come) = (Vec::new(), Vec::new());
+        for &number in indexes.numbers_of(description.attribute_type) {
+            let index = indexes.at(number);
+            gone.clear();
+            come.clear();
+            old.clone().for_each(|value| index.push_keys(self.view(), value, &mut gone));
+            new.clone().for_each(|value| index.push_keys(self.view(), value, &mut come));
+            if index.presence().is_some() {
+                gone.extend(old.clone().next().map(|_| Key::Presence));
+                come.extend(new.clone().next().map(|_| Key::Presence));
+            }
+            for keys in [&mut gone, &mut come] {
+                keys.sort_unstable();
+                keys.dedup();
+            }
+            for key in come.iter().filter(|key| gone.binary_search(key).is_err()) {
+                if planted::is_at_replay(Fault::IndexEntryForgotten) && id.is_multiple_of(4) {
+                    continue;
+                }
+                self.add_key(number, *key, id)?;
+            }
+            for key in gone.iter().filter(|key| come.binary_search(key).is_err()) {
+                self.drop_key(number, *key, id);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_key(&mut self, number: u16, key: Key, id: u32) -> Result<(), Refused> {
+        let (shard, view, loading, version) = (self.shard, self.view(), self.loading, self.version());
+        let index = view.indexes().at(number);
+        let state = &mut *self.state;
+        let side = state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
+        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        let full = |Full| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+        match (key, &index.content) {
+            (Key::Equality(hash), Content::Equality(postings))
+            | (Key::Substring(hash), Content::Substring(postings)) => {
+                let writer = side.postings.as_mut().expect("postings have their writer's side");
+                postings.insert(writer, &mut context, tag(hash), id, |_| true).map_err(full)
+            }
+            (Key::Presence, Content::Presence(set)) => {
+                set.insert(id, view, &mut state.garbage);
+                Ok(())
+            }
+            (Key::Ordering(prefix), Content::Ordering(_)) if loading => {
+                side.unsorted.push((prefix, id));
+                Ok(())
+            }
+            (Key::Ordering(prefix), Content::Ordering(root)) => {
+                let mut removed = Vec::new();
+                let mut tree = TreeWriter {
+                    heap: &shard.heap,
+                    writer: &mut state.heap,
+                    sequence: version,
+                    removed: &mut removed,
+                };
+                let change = tree_root(root, &mut tree)
+                    .and_then(|root| tree.insert(root, (prefix, &id.to_be_bytes())));
+                removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
+                change.map(|_| ()).map_err(|_| full(Full))
+            }
+            _ => unreachable!("keys are made by the index that takes them"),
+        }
+    }
+
+    pub(crate) fn drop_key(&mut self, number: u16, key: Key, id: u32) {
+        match key {
+            Key::Ordering(prefix) => self.state.scratch.dropped.push((number, prefix)),
+            _ => self.later(Later::Key { index: number, key, id }),
+        }
+    }
+
+    /// Takes ordering keys that a change dropped out of their trees, unless the changed entry has them from another
+    /// value. To be called when the entry is written.
+    pub(crate) fn settle_ordering(&mut self, id: u32) {
+        let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
+        for (number, prefix) in dropped.drain(..) {
+            let (view, key) = (self.view(), Key::Ordering(prefix));
+            let keeps = match view.entry(EntryId(id)) {
+                Some(entry) => view.indexes().at(number).keeps(view, &entry, key),
+                None => Keeps::No,
+            };
+            match keeps {
+                Keeps::Yes => {}
+                Keeps::No => self.remove_ordering(number, prefix, id),
+                Keeps::Unknown => self.leave_behind(number, key, id, self.sequence),
+            }
+        }
+        self.state.scratch.dropped = dropped;
+    }
+
+    pub(crate) fn remove_ordering(&mut self, number: u16, prefix: u64, id: u32) {
+        let (shard, sequence) = (self.shard, self.version());
+        let Some(root) = self.view().indexes().at(number).ordering_root() else { return };
+        let mut removed = Vec::new();
+        let writer = &mut self.state.heap;
+        let mut tree = TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed };
+        tree.remove(root, (prefix, &id.to_be_bytes())).expect("removing makes no node");
+        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
+    }
+
+    /// Takes a key away for good, unless a version of the entry that a reader may see has it.
+    pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
+        let (index, mut is_unknown) = (self.view().indexes().at(number), false);
+        let is_kept = self.any_version(id, oldest, |at, entry| {
+            let keeps = index.keeps(at, entry, key);
+            is_unknown |= keeps == Keeps::Unknown;
+            keeps == Keeps::Yes
+        });
+        match (is_kept, is_unknown) {
+            (true, _) => {}
+            (false, true) => self.leave_behind(number, key, id, oldest),
+            (false, false) => self.take_key(number, key, id),
+        }
+    }
+
+    /// Takes a key away that no version of the entry has which a reader may see.
+    pub(crate) fn take_key(&mut self, number: u16, key: Key, id: u32) {
+        let (shard, view) = (self.shard, self.view());
+        let index = view.indexes().at(number);
+        let state = &mut *self.state;
+        let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
+        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        match (key, &index.content) {
+            (Key::Equality(hash), Content::Equality(postings))
+            | (Key::Substring(hash), Content::Substring(postings)) => {
+                let writer = side.expect("postings have their writer's side");
+                postings.remove(writer, &mut context, tag(hash), id);
+            }
+            (Key::Presence, Content::Presence(set)) => {
+                set.remove(id, view, &mut state.garbage);
+            }
+            (Key::Ordering(_), _) => unreachable!("the tree is versioned: nothing is put off"),
+            _ => unreachable!("keys are made by the index that takes them"),
+        }
+    }
+
+    /// Adds or drops the keys of one value of a big set; `known` is its equality key, if that was worked out before.
+    pub(crate) fn index_set_value(
+        &mut self,
+        id: u32,
+        description: Description,
+        value: &[u8],
+        known: Option<u64>,
+        add: bool,
+    ) -> Result<(), Refused> {
+        let shard = self.shard;
+        let indexes = shard.indexes.load(self.view());
+        let mut keys = Vec::new();
+        for &number in indexes.numbers_of(description.attribute_type) {
+            let index = indexes.at(number);
+            keys.clear();
+            match known.filter(|_| is_equality_of(index, description)) {
+                Some(hash) => keys.push(Key::Equality(hash)),
+                None => index.push_keys(self.view(), value, &mut keys),
+            }
+            keys.sort_unstable();
+            keys.dedup();
+            for &key in &keys {
+                if add {
+                    self.add_key(number, key, id)?;
+                } else {
+                    self.drop_key(number, key, id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a load: sorts what was gathered for the ordering indexes and builds their trees.
+    pub fn finish_load(&mut self) -> Result<(), Refused> {
+        let (shard, version) = (self.shard, self.version());
+        for (number, index) in shard.indexes.load(self.view()).all() {
+            let Content::Ordering(root) = &index.content else { continue };
+            let side =
+                self.state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
+            let mut items = std::mem::take(&mut side.unsorted);
+            items.sort_unstable();
+            items.dedup();
+            self.claim(items.len() * 24 + (1 << 20))?;
+            let ids: Vec<_> = items.iter().map(|(prefix, id)| (*prefix, id.to_be_bytes())).collect();
+            let mut removed = Vec::new();
+            let writer = &mut self.state.heap;
+            let mut tree = TreeWriter { heap: &shard.heap, writer, sequence: version, removed: &mut removed };
+            let full = |_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+            if root.load(Ordering::Relaxed) == 0 {
+                let built = tree.build(ids.iter().map(|(prefix, id)| (*prefix, &id[..]))).map_err(full)?;
+                root.store(built, Ordering::Release);
+            } else {
+                let root = root.load(Ordering::Relaxed);
+                for (prefix, id) in &ids {
+                    tree.insert(root, (*prefix, id)).map_err(full)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Are the index's keys of these values those that a set has them under?
+fn is_equality_of(index: &AttributeIndex, description: Description) -> bool {
+    index.kind() == IndexKind::Equality && index.attribute_type == description.attribute_type
+}
+
+fn tree_root(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::segment::HeapFull> {
+    if root.load(Ordering::Relaxed) == 0 {
+        let built = tree.build(std::iter::empty())?;
+        root.store(built, Ordering::Release);
+    }
+    Ok(root.load(Ordering::Relaxed))
+}

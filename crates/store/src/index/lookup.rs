@@ -1,0 +1,185 @@
+//! Which indexes there are. Readers find the lookup through one pointer, and what is in it never changes: when an index
+//! comes or goes the writer publishes another one, and the old one lives on until nobody can be looking at it.
+
+use super::{AttributeIndex, AttributeIndexWriter, IndexKind, IndexName, IndexSettings, IndexesWriter};
+use crate::cell::{Garbage, Held, Published};
+use crate::shard::ReadPoint;
+use model::TypeId;
+use model::limits::INDEXES_MAX;
+use schema::Schema;
+use std::sync::Arc;
+
+/// In the place of a number: there is no such index.
+const NONE: u16 = u16::MAX;
+
+const _: () = assert!(INDEXES_MAX < NONE as usize);
+
+/// All attribute indexes.
+pub(crate) struct Indexes {
+    lookup: Published<Lookup>,
+}
+
+/// The indexes at one time.
+#[derive(Clone)]
+pub(crate) struct Lookup {
+    /// By number. A number is given again only when nobody can mean the former index with it.
+    all: Vec<Option<Arc<AttributeIndex>>>,
+    /// By attribute type: numbers of the indexes that hold its values, those that are being built among them.
+    by_type: Vec<Vec<u16>>,
+    /// By attribute type and kind: numbers of the indexes on this very type that tell of every entry.
+    answering: Vec<[u16; IndexKind::ALL.len()]>,
+}
+
+impl Indexes {
+    /// Empty ones, to be filled before anybody reads.
+    pub(crate) fn create(
+        settings: &[IndexSettings],
+        schema: &Schema,
+        entries_max: usize,
+    ) -> Result<(Indexes, IndexesWriter), String> {
+        let types = schema.attribute_types().len();
+        let mut lookup = Lookup {
+            all: Vec::new(),
+            by_type: vec![Vec::new(); types],
+            answering: vec![[NONE; IndexKind::ALL.len()]; types],
+        };
+        let mut writers = Vec::new();
+        for wanted in settings {
+            let (text, attribute_type) = (&wanted.attribute, wanted.attribute_type(schema)?);
+            for kind in wanted.kinds() {
+                let name = IndexName { attribute_type, kind };
+                if lookup.answering(attribute_type, kind).is_some() {
+                    return Err(format!("index {text}:{kind}: given twice"));
+                }
+                if lookup.all.len() == INDEXES_MAX {
+                    return Err(format!("index {text}:{kind}: there are {INDEXES_MAX} others"));
+                }
+                let made = AttributeIndex::create(name, entries_max).map_err(|error| error.to_string())?;
+                let (index, side) = made;
+                let number = lookup.all.len() as u16;
+                lookup.place(number, index, schema);
+                lookup.answer(number);
+                put(&mut writers, number, Some(side));
+            }
+        }
+        Ok((Indexes { lookup: Published::new(lookup) }, writers))
+    }
+
+    #[inline]
+    pub(crate) fn load<'a>(&'a self, held: impl Into<Held<'a>>) -> &'a Lookup {
+        self.lookup.load(held)
+    }
+
+    /// Publishes another lookup. Writer only; what it borrowed of the old one ends before its batch is published.
+    pub(super) fn swap(&self, lookup: Lookup, garbage: &mut Garbage) {
+        self.lookup.swap(lookup, garbage);
+    }
+}
+
+/// Puts the writer's side of an index to the others.
+pub(super) fn put(writers: &mut IndexesWriter, number: u16, side: Option<AttributeIndexWriter>) {
+    let number = usize::from(number);
+    if writers.len() <= number {
+        writers.resize_with(number + 1, || None);
+    }
+    writers[number] = side;
+}
+
+impl Lookup {
+    /// Puts an index in its place: changes of its values are noted in it.
+    pub(super) fn place(&mut self, number: u16, index: AttributeIndex, schema: &Schema) {
+        for subtype in schema.subtypes(index.attribute_type) {
+            self.by_type[usize::from(subtype.0)].push(number);
+        }
+        if self.all.len() <= usize::from(number) {
+            self.all.resize(usize::from(number) + 1, None);
+        }
+        self.all[usize::from(number)] = Some(Arc::new(index));
+    }
+
+    /// From now on it answers.
+    pub(super) fn answer(&mut self, number: u16) {
+        let IndexName { attribute_type, kind } = self.at(number).name();
+        self.answering[usize::from(attribute_type.0)][kind as usize] = number;
+    }
+
+    /// Takes an index out.
+    pub(super) fn take(&mut self, number: u16) -> Option<Arc<AttributeIndex>> {
+        let index = self.all.get_mut(usize::from(number))?.take()?;
+        for numbers in &mut self.by_type {
+            numbers.retain(|other| *other != number);
+        }
+        for other in self.answering.iter_mut().flatten().filter(|other| **other == number) {
+            *other = NONE;
+        }
+        Some(index)
+    }
+
+    /// Number of the index on this very type that tells of every entry.
+    #[inline]
+    pub(crate) fn number_answering(&self, attribute_type: TypeId, kind: IndexKind) -> Option<u16> {
+        let number = self.answering.get(usize::from(attribute_type.0))?[kind as usize];
+        (number != NONE).then_some(number)
+    }
+
+    /// The index on this very type that tells of every entry.
+    #[inline]
+    pub(crate) fn answering(&self, attribute_type: TypeId, kind: IndexKind) -> Option<&Arc<AttributeIndex>> {
+        self.all.get(usize::from(self.number_answering(attribute_type, kind)?))?.as_ref()
+    }
+
+    /// Does this index tell of every entry?
+    pub(crate) fn is_answering(&self, number: u16) -> bool {
+        self.answering.iter().flatten().any(|other| *other == number)
+    }
+
+    /// The index with this number, if there is one.
+    #[inline]
+    pub(crate) fn get(&self, number: u16) -> Option<&AttributeIndex> {
+        self.all.get(usize::from(number))?.as_deref()
+    }
+
+    /// The index with this number, which was found in this lookup.
+    #[inline]
+    pub(crate) fn at(&self, number: u16) -> &AttributeIndex {
+        self.get(number).expect("the number was found here")
+    }
+
+    /// Numbers are below this.
+    pub(crate) fn numbers_end(&self) -> u16 {
+        self.all.len() as u16
+    }
+
+    /// All indexes with their numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u16, &Arc<AttributeIndex>)> {
+        self.all.iter().enumerate().filter_map(|(number, index)| Some((number as u16, index.as_ref()?)))
+    }
+
+    /// Number of the index that is called so, whether it answers or not.
+    pub(super) fn number_of(&self, name: IndexName) -> Option<u16> {
+        self.all().find(|(_, index)| index.name() == name).map(|(number, _)| number)
+    }
+
+    /// Numbers of the indexes that hold values of this type.
+    pub(crate) fn numbers_of(&self, attribute_type: TypeId) -> &[u16] {
+        self.by_type.get(usize::from(attribute_type.0)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Must a change of values of this type be noted in some index?
+    pub(crate) fn cover(&self, attribute_type: TypeId) -> bool {
+        !self.numbers_of(attribute_type).is_empty()
+    }
+
+    /// Do indexes stay as they are when a value of this type gives way to another?
+    #[inline]
+    pub(crate) fn outlast_values(&self, attribute_type: TypeId) -> bool {
+        let Some(numbers) = self.by_type.get(usize::from(attribute_type.0)) else { return true };
+        numbers.iter().all(|number| self.at(*number).kind() == IndexKind::Presence)
+    }
+
+    /// Bytes of all indexes, and brings the report of each up to date.
+    pub(crate) fn measure(&self, writers: &IndexesWriter, view: ReadPoint<'_>) -> u64 {
+        let sides = |number: u16| writers.get(usize::from(number)).and_then(Option::as_ref);
+        self.all().filter_map(|(number, index)| Some(index.measure(sides(number)?, view))).sum()
+    }
+}
