@@ -3,6 +3,7 @@
 use crate::access::{Anonymous, Rights, Rules};
 use crate::config::Config;
 use crate::identity::Identity;
+use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::system::System;
@@ -18,6 +19,7 @@ pub struct Dsa {
     /// Root DSE, subschema subentry and monitor, kept as entries of a small shard of their own.
     pub(crate) system: System,
     pub(crate) monitor: Monitor,
+    pub(crate) indexing: Indexing,
     /// Normal form of the root DN.
     pub(crate) root_key: Option<Vec<u8>>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
@@ -57,6 +59,7 @@ impl Dsa {
             rules,
             system,
             monitor: Monitor::default(),
+            indexing: Indexing::default(),
             root_key,
             config,
             journal: OnceLock::new(),
@@ -84,6 +87,16 @@ impl Dsa {
     /// Counters that every thread keeps for itself.
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
+    }
+
+    /// The indexes that are to come and go.
+    pub fn indexing(&self) -> &Indexing {
+        &self.indexing
+    }
+
+    /// Bytes of memory beyond which the directory may not grow.
+    pub(crate) fn memory_bytes_max(&self) -> u64 {
+        self.journal.get().map_or(self.config.store.memory_bytes_max, |j| j.figures().memory_bytes_max)
     }
 
     /// What a client is before it binds.

@@ -1,6 +1,7 @@
 //! The entries below cn=Monitor, with the names that tools for OpenLDAP look for, and where their figures come from.
 
 use crate::config::Config;
+use crate::config_entry;
 use crate::engine::Dsa;
 use crate::journal::Figures;
 use crate::monitor::{Counters, OPERATIONS};
@@ -30,12 +31,15 @@ pub(crate) enum Measure {
     Time(fn(&Dsa, Now) -> u64),
     /// Any text.
     Text(fn(&Dsa) -> String),
+    /// A text for each of several things, all different.
+    Texts(fn(&Dsa) -> Vec<String>),
 }
 
 impl Measure {
-    /// The value, as an attribute holds it.
-    pub(crate) fn take(self, dsa: &Dsa, now: Now) -> String {
-        match self {
+    /// The values, as an attribute holds them.
+    pub(crate) fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
+        let value = match self {
+            Measure::Texts(texts) => return texts(dsa),
             Measure::Initiated(kind) => initiated(dsa, kind).to_string(),
             Measure::Completed(kind) => completed(dsa, kind).to_string(),
             Measure::Number(number) => number(dsa, now).to_string(),
@@ -45,7 +49,8 @@ impl Measure {
                 write_generalized_time(unix_ms(dsa, now), &mut text);
                 String::from_utf8_lossy(&text).into_owned()
             }
-        }
+        };
+        vec![value]
     }
 }
 
@@ -106,6 +111,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(waiters());
     items.extend(memory());
     items.extend(log());
+    items.push(indexes());
     items
 }
 
@@ -224,7 +230,7 @@ fn memory() -> [Item; 12] {
             env::host::resident_bytes().unwrap_or(0)
         }),
         counter("cn=Limit,cn=Memory", "Beyond which the directory may not grow", |dsa, _| {
-            dsa.journal.get().map_or(dsa.config.store.memory_bytes_max, |j| j.figures().memory_bytes_max)
+            dsa.memory_bytes_max()
         }),
         counter("cn=Total,cn=Memory", "Of the directory", |dsa, _| dsa.shard.memory().total()),
         counter("cn=Segments,cn=Memory", "Segments of entries and values", |dsa, _| {
@@ -279,6 +285,16 @@ fn log() -> [Item; 9] {
             ],
         },
     ]
+}
+
+/// Which there are, which are being built and how far that is, and which could not be.
+fn indexes() -> Item {
+    Item {
+        name: "cn=Indexes".to_owned(),
+        class: "monitoredObject",
+        description: "Attribute indexes",
+        measures: vec![("monitoredInfo", Measure::Texts(config_entry::index_report))],
+    }
 }
 
 fn archive(dsa: &Dsa) -> String {

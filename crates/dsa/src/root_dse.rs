@@ -1,6 +1,7 @@
 //! The root DSE (RFC 4512 section 5.1): what this server is and what it can do. It says nothing that is not so.
 
 use crate::config::Config;
+use crate::config_entry;
 use crate::dispatch::CONTROLS;
 use crate::monitor_entries;
 use crate::op::extended::EXTENSIONS;
@@ -37,6 +38,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
     }
     put(entry, schema, "subschemaSubentry", SUBSCHEMA_DN);
     put(entry, schema, "monitorContext", monitor_entries::DN);
+    put(entry, schema, "configContext", config_entry::DN);
     put(entry, schema, "supportedLDAPVersion", "3");
     put_all(entry, schema, "supportedControl", CONTROLS);
     put_all(entry, schema, "supportedExtension", EXTENSIONS);

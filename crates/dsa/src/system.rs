@@ -3,14 +3,15 @@
 
 use crate::access::Rights;
 use crate::config::Config;
+use crate::config_entry;
 use crate::engine::Dsa;
 use crate::monitor_entries::{self, Gauge};
 use crate::root_dse::{self, is_root_dse};
 use crate::{outcome, subschema};
 use env::clock::Now;
-use model::{Description, Entry};
+use model::limits::DN_RDNS_MAX;
+use model::{Description, Entry, dn};
 use schema::Schema;
-use smallvec::smallvec;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,9 @@ impl System {
     /// When memory cannot be reserved or the schema does not fit into the shard.
     pub(crate) fn create(config: &Config, schema: &Arc<Schema>) -> io::Result<System> {
         let settings = Settings {
-            suffixes: [root_dse::INTERNAL_DN, SUBSCHEMA_DN, monitor_entries::DN].map(str::to_owned).to_vec(),
+            suffixes: [root_dse::INTERNAL_DN, SUBSCHEMA_DN, monitor_entries::DN, config_entry::DN]
+                .map(str::to_owned)
+                .to_vec(),
             indexes: Vec::new(),
             memory_bytes_max: MEMORY_BYTES_MAX,
             // Clients look at the subschema's modifyTimestamp, whatever the directory's entries have.
@@ -60,6 +63,9 @@ impl System {
             add(&mut writer, config, &item.dn(), &mut entry)?;
             gauges.extend(item.gauge(schema));
         }
+        config_entry::fill(&mut entry, schema);
+        add(&mut writer, config, config_entry::DN, &mut entry)?;
+        gauges.extend(config_entry::gauge(schema));
         writer.publish();
         Ok(System { shard, gauges, stale_from_ns: AtomicU64::new(0) })
     }
@@ -85,9 +91,26 @@ impl System {
     }
 
     /// May these rights look at the entry with this DN? The root DSE and the subschema are for all, the monitor
-    /// for those who may read the directory.
+    /// for those who may read the directory, the configuration for those who may do everything.
     pub(crate) fn may_read(&self, rights: Rights, dn: &[u8]) -> bool {
-        rights >= Rights::Read || is_root_dse(dn) || self.is_same(dn, SUBSCHEMA_DN)
+        let needed = if self.is_below_config(dn) { Rights::Root } else { Rights::Read };
+        rights >= needed || is_root_dse(dn) || self.is_same(dn, SUBSCHEMA_DN)
+    }
+
+    /// Is this the DN of the configuration?
+    pub(crate) fn is_config(&self, dn: &[u8]) -> bool {
+        self.is_same(dn, config_entry::DN)
+    }
+
+    /// Is it, or that of an entry below it?
+    pub(crate) fn is_below_config(&self, dn: &[u8]) -> bool {
+        let above = std::iter::successors(Some(dn), |dn| dn::split_first(dn).1);
+        above.take(DN_RDNS_MAX).any(|dn| self.is_config(dn))
+    }
+
+    /// What is shown is out of date.
+    pub(crate) fn outdate(&self) {
+        self.stale_from_ns.store(0, Ordering::Relaxed);
     }
 
     fn is_same(&self, dn: &[u8], other: &str) -> bool {
@@ -116,13 +139,13 @@ impl System {
         let mut writer = self.shard.writer();
         let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };
         for gauge in &self.gauges {
-            let taken: Vec<(Description, String)> = gauge
+            let taken: Vec<(Description, Vec<String>)> = gauge
                 .measures
                 .iter()
                 .map(|(description, measure)| (*description, measure.take(dsa, now)))
                 .collect();
             let changes: Vec<Change<'_>> =
-                taken.iter().map(|(description, value)| replace(*description, value)).collect();
+                taken.iter().map(|(description, values)| replace(*description, values)).collect();
             let modify =
                 Modify { dn: gauge.dn.as_bytes(), changes: &changes, keep_operational: true, known: None };
             // Old figures are better than none, should there be no memory left.
@@ -133,8 +156,9 @@ impl System {
     }
 }
 
-fn replace(description: Description, value: &str) -> Change<'_> {
-    Change { kind: ChangeKind::Replace, description, values: smallvec![value.as_bytes()] }
+fn replace(description: Description, values: &[String]) -> Change<'_> {
+    let values = values.iter().map(String::as_bytes).collect();
+    Change { kind: ChangeKind::Replace, description, values }
 }
 
 fn add(writer: &mut Writer<'_>, config: &Config, dn: &str, entry: &mut Entry) -> io::Result<()> {

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/founding     what never changes: format, keys of the hashes and entryUUIDs, site, operational attributes
 //! DIR/rules        what decides the outcome of updates and may change between runs: suffixes, schema
+//! DIR/indexes      indexes that were made while it was served, or by `pando index`
 //! DIR/snapshot/    the last snapshot
 //! DIR/log/         the write-ahead log
 //! DIR/lock         held by the one process that uses the directory
@@ -14,6 +15,7 @@ pub mod backup;
 pub mod dump;
 mod examine;
 mod founding;
+mod indexes;
 mod recover;
 mod rules;
 mod sealed;
@@ -21,6 +23,7 @@ pub mod snapshot;
 
 pub use examine::{Contents, Examined, View};
 pub use founding::Founding;
+pub use indexes::{IndexFile, Nowhere};
 pub use recover::{Recovered, Stage, Wanted};
 pub use rules::Rules;
 

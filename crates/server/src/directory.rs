@@ -10,7 +10,8 @@ use env::entropy::Entropy;
 use schema::{BUILTIN_NAMES, Builder, Schema};
 use std::io;
 use std::sync::Arc;
-use store::{IndexSettings, Settings};
+use store::Settings;
+pub use store::{IndexName, IndexSettings};
 
 /// Builds the schema: the standard one, then what is configured, in that order. Faults of files have their lines.
 pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
@@ -129,7 +130,8 @@ fn store_bytes_max(config: &Config) -> u64 {
     }
 }
 
-fn index_settings(index: &crate::config::Index) -> IndexSettings {
+/// A configured index as the store has it.
+pub fn index_settings(index: &crate::config::Index) -> IndexSettings {
     IndexSettings {
         attribute: index.attribute.clone(),
         equality: index.equality,

@@ -8,6 +8,7 @@ pub mod data;
 pub mod directory;
 pub mod engine;
 pub mod import;
+pub mod indexer;
 mod listener;
 mod logged;
 mod options;

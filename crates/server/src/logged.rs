@@ -2,10 +2,10 @@
 
 use crate::commit::{Committer, Thread};
 use crate::config::OnLogFailure;
-use crate::data::snapshot::Keeper;
+use crate::data::{IndexFile, snapshot::Keeper};
+use crate::indexer;
 use crate::listener::serve_until;
 use crate::options::Options;
-use dsa::Dsa;
 use env::clock::SystemClock;
 use env::net::TcpBound;
 use env::task;
@@ -19,14 +19,15 @@ use tokio::sync::Notify;
 /// # Errors
 /// As [`crate::serve`]; and when the log failed.
 pub fn serve_logged(
-    dsa: Arc<Dsa>,
     committer: Committer,
     snapshots: Keeper,
+    indexes: IndexFile,
     bound: Vec<TcpBound>,
     options: Options,
     on_log_failure: OnLogFailure,
     on_ready: impl FnMut(SocketAddr),
 ) -> io::Result<()> {
+    let dsa = Arc::clone(committer.dsa());
     let over = Arc::new(Notify::new());
     let thread = {
         let over = Arc::clone(&over);
@@ -38,6 +39,7 @@ pub fn serve_logged(
             }
         })?
     };
+    let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;
     let served = task::block_on(async {
         let mut termination = task::Termination::catch()?;
         let stop = async {
@@ -49,6 +51,6 @@ pub fn serve_logged(
         serve_until(dsa, bound, options, on_ready, stop).await
     });
     // Whatever came of serving, what was answered is written down.
-    let stopped = thread.stop();
+    let stopped = indexer.stop().and(thread.stop());
     served.flatten().and(stopped)
 }

@@ -3,6 +3,7 @@
 //! at once. Each is decoded when it runs, if it must be decoded at all.
 
 use crate::access::Rights;
+use crate::config_entry;
 use crate::recent::{Again, Asserted, Recent};
 use crate::worker::Scratch;
 use model::short::Word;
@@ -35,6 +36,16 @@ pub(crate) struct Pending<'a> {
     pub(super) hint: Hint,
     /// Where it ends in the input.
     pub(super) end: usize,
+}
+
+/// Does a DN end in this RDN?
+#[inline]
+fn ends_in(dn: &[u8], rdn: &[u8]) -> bool {
+    // Nearly all others are told by their last byte.
+    if dn.last().is_none_or(|last| Some(&(last | 0x20)) != rdn.last()) {
+        return false;
+    }
+    dn.len().checked_sub(rdn.len()).is_some_and(|at| dn[at..].eq_ignore_ascii_case(rdn))
 }
 
 /// Where a request will look, as far as that was worked out.
@@ -75,14 +86,14 @@ impl<'a> Pending<'a> {
     /// Figures are brought up to date before a read point is taken, so that the one who asks sees them.
     #[inline]
     pub(super) fn asks_for_monitor(&self) -> bool {
-        const LAST_RDN: &[u8] = b"cn=monitor";
         let Some(Outline { op_tag: tag::SEARCH, dn, .. }) = self.outline else { return false };
-        // Nearly all others are told by their last byte.
-        if dn.last().is_none_or(|last| last | 0x20 != b'r') {
-            return false;
-        }
-        let at = dn.len().checked_sub(LAST_RDN.len());
-        at.is_some_and(|at| dn[at..].eq_ignore_ascii_case(LAST_RDN))
+        ends_in(dn, b"cn=monitor") || ends_in(dn, config_entry::DN.as_bytes())
+    }
+
+    /// Is this about the server's configuration, not the directory? It must be written without detours.
+    #[inline]
+    pub(super) fn is_about_config(&self) -> bool {
+        self.outline.as_ref().is_some_and(|outline| ends_in(outline.dn, config_entry::DN.as_bytes()))
     }
 
     /// Asks for the slot of the entry that it is likely to look at.

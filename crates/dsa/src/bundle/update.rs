@@ -4,6 +4,7 @@
 use super::group::{Hint, Pending};
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_controls, refuse_malformed};
 use crate::dispatch::{self, Writing};
+use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::journal::{Journal, UPDATES_BYTES_SOFT_MAX, Updates};
 use crate::monitor::{Counters, count};
@@ -37,11 +38,40 @@ pub(super) fn run(
     if !parts.dsa.rules.may_write(session.identity.rights) {
         return refuse_all(session, parts.counters, updates, out);
     }
+    let configures = |update: &Pending<'_>| update.is_about_config() && is_config(parts.dsa, update);
+    let updates = match updates.iter().position(configures) {
+        Some(0) => return configure(session, parts, &updates[0], out),
+        Some(first) => &updates[..first],
+        None => updates,
+    };
     if parts.dsa.journal.get().is_some() {
         return collect(session, updates);
     }
     apply(&session.identity, parts, updates, out);
     updates.len()
+}
+
+/// Does an update change the configuration, and no entry of the directory that happens to be called so?
+#[cold]
+fn is_config(dsa: &Dsa, update: &Pending<'_>) -> bool {
+    let dn = update.outline.as_ref().map_or(&[][..], |outline| outline.dn);
+    !dsa.shard.holds(dn) && dsa.system.is_below_config(dn)
+}
+
+/// Runs an update of the configuration, which is done with.
+#[cold]
+fn configure(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) -> usize {
+    match update.decode() {
+        Ok(message) => {
+            count_operation(parts.counters, &message.request);
+            match dispatch::requested(&message.request, message.controls) {
+                Ok(_) => op::configure::run(parts.dsa, &message, out),
+                Err(error) => refuse_controls(&message, error, out),
+            }
+        }
+        Err(error) => refuse_malformed(session, &error, out),
+    }
+    1
 }
 
 /// Applies updates of one identity that follow each other, as one batch.

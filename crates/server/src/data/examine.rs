@@ -11,6 +11,7 @@ use schema::Schema;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use store::IndexSettings;
 use wal::snapshot::{FileRecord, Snapshots};
 use wal::{Found, Index, Record};
 
@@ -74,19 +75,25 @@ impl Data {
         findings_max: usize,
     ) -> Result<Examined, DataError> {
         self.snapshots()?.verify()?;
-        let Some(view) = self.view(&schema, memory_bytes_max, &mut |_| ())? else {
+        let mut indexes = Vec::new();
+        let lost = self.indexes()?.add_to(&mut indexes, &schema);
+        let Some(view) = self.view_with(&schema, memory_bytes_max, &indexes, &mut |_| ())? else {
             // Its first start did not come to its end.
             let log = self.read_log(&mut |_| Ok(()))?;
             let nothing = Examined { entries: 0, snapshot: None, snapshot_bytes: 0, log, findings: vec![] };
             return Ok(nothing);
         };
         let View { dsa, snapshot, snapshot_bytes, log } = view;
-        let findings = dsa.shard().writer().check(findings_max).iter().map(ToString::to_string).collect();
+        let mut findings: Vec<String> =
+            dsa.shard().writer().check(findings_max).iter().map(ToString::to_string).collect();
+        findings.extend(lost.iter().map(|index| {
+            format!("index {index}: the schema no longer has what it needs; a start does without it")
+        }));
         Ok(Examined { entries: dsa.shard().entries(), snapshot, snapshot_bytes, log, findings })
     }
 
-    /// The directory that snapshot and log make. `memory_bytes_max` is what it may take. `None` if its first start did not
-    /// come to its end: then it has no entries.
+    /// The directory that snapshot and log make, without indexes. `memory_bytes_max` is what it may take. `None` if its first
+    /// start did not come to its end: then it has no entries.
     ///
     /// # Errors
     /// As [`Data::examine`], but that the files of the snapshot are read once only.
@@ -96,9 +103,24 @@ impl Data {
         memory_bytes_max: u64,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Option<View>, DataError> {
+        self.view_with(schema, memory_bytes_max, &[], on_progress)
+    }
+
+    /// As [`Data::view`], with indexes.
+    ///
+    /// # Errors
+    /// As [`Data::view`].
+    pub fn view_with(
+        &self,
+        schema: &Arc<Schema>,
+        memory_bytes_max: u64,
+        indexes: &[IndexSettings],
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Option<View>, DataError> {
         let snapshots = self.snapshots()?;
         let Some(rules) = self.rules()? else { return Ok(None) };
-        let dsa = self.restore(&snapshots, self.agent(&rules, memory_bytes_max)?, schema, on_progress)?;
+        let dsa =
+            self.restore(&snapshots, self.agent(&rules, memory_bytes_max, indexes)?, schema, on_progress)?;
         let snapshot = snapshots.latest().map(|manifest| manifest.index);
         let snapshot_bytes = snapshots.latest().iter().flat_map(|m| &m.files).map(|file| file.bytes).sum();
         let from = snapshot.unwrap_or_default();
@@ -150,12 +172,17 @@ impl Data {
     }
 
     /// An agent that nobody can bind to.
-    fn agent(&self, rules: &Rules, memory_bytes_max: u64) -> Result<dsa::Config, DataError> {
+    fn agent(
+        &self,
+        rules: &Rules,
+        memory_bytes_max: u64,
+        indexes: &[IndexSettings],
+    ) -> Result<dsa::Config, DataError> {
         let founding = self.founding()?;
         Ok(dsa::Config {
             store: store::Settings {
                 suffixes: rules.suffixes().to_vec(),
-                indexes: vec![],
+                indexes: indexes.to_vec(),
                 memory_bytes_max,
                 operational_attributes: founding.operational_attributes,
                 schema_check: rules.schema_check(),

@@ -2,7 +2,7 @@
 
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
 use crate::data::sealed::{seal, unseal};
-use crate::data::{DataError, Founding, Rules, founding, missing, read_text, rules, write_text};
+use crate::data::{DataError, Founding, Rules, founding, indexes, missing, read_text, rules, write_text};
 use env::disk::{Disk, Lock};
 use model::timestamp;
 use std::io;
@@ -181,8 +181,9 @@ fn remove_files(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     disk.list(dir)?.iter().try_for_each(|name| disk.remove(&dir.join(name)))
 }
 
-/// The texts of the files that tell how a data directory is to be read, checked.
-pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<[(&'static str, String); 2], DataError> {
+/// The texts of the files that tell how a data directory is to be read, checked; and of that of its indexes, if it has
+/// one.
+pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, String)>, DataError> {
     let read = |name: &'static str, text: &str| -> Result<(&'static str, String), DataError> {
         let found = read_text(disk, dir, name)?;
         Ok((name, found.ok_or_else(|| DataError::Facts(dir.to_owned(), text.to_owned()))?))
@@ -191,7 +192,12 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<[(&'static str, Strin
     Founding::parse(&founding.1).map_err(|what| DataError::Facts(dir.join(founding.0), what))?;
     let rules = read(rules::NAME, "the first start of this data directory did not come to its end")?;
     Rules::parse(&rules.1).map_err(|what| DataError::Facts(dir.join(rules.0), what))?;
-    Ok([founding, rules])
+    let mut facts = vec![founding, rules];
+    if let Some(text) = read_text(disk, dir, indexes::NAME)? {
+        indexes::parse(&text).map_err(|what| DataError::Facts(dir.join(indexes::NAME), what))?;
+        facts.push((indexes::NAME, text));
+    }
+    Ok(facts)
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ struct Work<'a> {
 
 /// What decides what the backup holds; the rest is copied at leisure.
 struct Caught {
-    facts: [(&'static str, String); 2],
+    facts: Vec<(&'static str, String)>,
     snapshot: Option<Held>,
     log: Copied,
 }

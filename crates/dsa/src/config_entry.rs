@@ -1,0 +1,40 @@
+//! `cn=config`: the settings that can be read and changed while the server runs, for the root DN alone.
+
+use crate::engine::Dsa;
+use crate::monitor_entries::{Gauge, Measure};
+use crate::system::put_all;
+use model::{Description, Entry};
+use schema::Schema;
+use store::{ReadPoint, Reader};
+
+/// DN of the configuration.
+pub(crate) const DN: &str = "cn=config";
+/// The indexes of the directory, a value for each: OpenLDAP's name for it.
+pub(crate) const INDEX: &str = "olcDbIndex";
+
+/// Puts what does not change into the entry.
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema) {
+    put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
+    put_all(entry, schema, "description", ["What can be changed while the server runs"]);
+}
+
+/// What does change.
+pub(crate) fn gauge(schema: &Schema) -> Option<Gauge> {
+    let index = Description::plain(schema.find_type(INDEX.as_bytes())?);
+    Some(Gauge { dn: DN.to_owned(), measures: vec![(index, Measure::Texts(indexes))] })
+}
+
+fn indexes(dsa: &Dsa) -> Vec<String> {
+    looking(dsa, |now| dsa.indexing.wanted(now).iter().map(|name| name.text(dsa.shard.schema())).collect())
+}
+
+/// A line for each index.
+pub(crate) fn index_report(dsa: &Dsa) -> Vec<String> {
+    looking(dsa, |now| dsa.indexing.report(now, dsa.shard.entries()))
+}
+
+/// Nothing is told when there are too many readers.
+fn looking(dsa: &Dsa, look: impl Fn(ReadPoint<'_>) -> Vec<String>) -> Vec<String> {
+    let reader = Reader::register(&dsa.shard);
+    reader.map_or_else(Vec::new, |mut reader| look(reader.pin().read_point()))
+}

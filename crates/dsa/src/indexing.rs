@@ -1,0 +1,207 @@
+//! Indexes that are built and dropped while the directory is served: what was asked for, what is under way, and what
+//! became of it. Whoever asks is answered at once; an [`Indexer`] carries it out, step by step, one index after the other.
+//!
+//! Why it is so: `docs/decisions/0020-indexes-on-line.md`.
+
+mod indexer;
+mod wanted;
+
+pub use indexer::{IndexKeeper, Indexer, Pace};
+pub(crate) use wanted::{Asked, parse};
+
+use model::limits::{INDEX_TASKS_MAX, INDEXES_MAX};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use store::{IndexName, ReadPoint};
+
+/// Builds that failed and are still told of.
+const FAILED_MAX: usize = 64;
+
+/// Something to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    Build(IndexName),
+    Drop(IndexName),
+}
+
+/// How far the index under way is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Progress {
+    name: IndexName,
+    entries: u64,
+    /// It is complete but waits for searches that began before.
+    is_waiting: bool,
+    /// Nobody wants it any more.
+    is_cancelled: bool,
+}
+
+/// What was asked for and what became of it. Shared by those who ask and the one who does it.
+#[derive(Debug, Default)]
+pub struct Indexing {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tasks: VecDeque<Task>,
+    building: Option<Progress>,
+    failed: VecDeque<(IndexName, String)>,
+    ending: bool,
+}
+
+/// Why nothing of what was asked for is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// Too much is waiting to be done.
+    Busy,
+    /// There would be more indexes than there may be.
+    TooMany,
+    /// There is such an index, or it is being built.
+    Exists(IndexName),
+    /// There is no such index.
+    Missing(IndexName),
+}
+
+impl Indexing {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole after every statement, so one who panicked left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The indexes as they will be when all is done that was asked for.
+    pub(crate) fn wanted(&self, now: ReadPoint<'_>) -> BTreeSet<IndexName> {
+        self.lock().wanted(now)
+    }
+
+    /// Takes all that is asked for in one request, in its order, or nothing of it.
+    pub(crate) fn ask(&self, asked: &[Asked], now: ReadPoint<'_>) -> Result<(), NotTaken> {
+        let mut state = self.lock();
+        let before = state.wanted(now);
+        let mut after = before.clone();
+        for change in asked {
+            match change {
+                Asked::Add(name) if !after.insert(*name) => return Err(NotTaken::Exists(*name)),
+                Asked::Delete(name) if !after.remove(name) => return Err(NotTaken::Missing(*name)),
+                Asked::Add(_) | Asked::Delete(_) => {}
+                Asked::Replace(names) => after = names.clone(),
+            }
+        }
+        if after.len() > INDEXES_MAX {
+            return Err(NotTaken::TooMany);
+        }
+        let (come, gone) = (after.difference(&before), before.difference(&after));
+        if state.tasks.len() + come.clone().count() + gone.clone().count() > INDEX_TASKS_MAX {
+            return Err(NotTaken::Busy);
+        }
+        gone.for_each(|name| state.drop_one(*name));
+        come.for_each(|name| state.tasks.push_back(Task::Build(*name)));
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// A line for each index: its name, its state, and what is to be told of that.
+    pub(crate) fn report(&self, now: ReadPoint<'_>, entries_all: u64) -> Vec<String> {
+        let (state, schema) = (self.lock(), now.shard().schema());
+        let report = now.index_report();
+        let is_there = |name: IndexName| report.iter().any(|index| index.name == name);
+        let mut lines: Vec<String> = report
+            .iter()
+            .map(|index| {
+                let (name, bytes) = (index.name.text(schema), index.bytes);
+                // Until it is written down it is not told to be ready.
+                let Some(building) = state.building.filter(|building| building.name == index.name) else {
+                    return format!("index={name} state=ready bytes={bytes}");
+                };
+                let Progress { entries, is_waiting, .. } = building;
+                let (what, all) =
+                    if is_waiting { ("waiting", entries) } else { ("building", entries_all.max(entries)) };
+                format!("index={name} state={what} entries={entries} of={all} bytes={bytes}")
+            })
+            .collect();
+        // Just being begun, or given up.
+        if let Some(Progress { name, entries, .. }) =
+            state.building.filter(|building| !is_there(building.name))
+        {
+            let all = entries_all.max(entries);
+            lines.push(format!(
+                "index={} state=building entries={entries} of={all} bytes=0",
+                name.text(schema)
+            ));
+        }
+        for task in &state.tasks {
+            lines.push(match task {
+                Task::Build(name) => format!("index={} state=queued", name.text(schema)),
+                Task::Drop(name) => format!("index={} state=leaving", name.text(schema)),
+            });
+        }
+        lines.extend(
+            state
+                .failed
+                .iter()
+                .map(|(name, why)| format!("index={} state=failed reason={why}", name.text(schema))),
+        );
+        lines
+    }
+
+    /// Waits until something is asked for, `timeout` at most. False when the indexer should end.
+    pub fn wait(&self, timeout: Option<Duration>) -> bool {
+        let state = self.lock();
+        let nothing_to_do = |state: &mut State| !state.ending && state.tasks.is_empty();
+        let state = match timeout {
+            // A rest between two steps: only the end cuts it short.
+            Some(timeout) => {
+                let is_going_on = |state: &mut State| !state.ending;
+                self.changed
+                    .wait_timeout_while(state, timeout, is_going_on)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+            None => self.changed.wait_while(state, nothing_to_do).unwrap_or_else(PoisonError::into_inner),
+        };
+        !state.ending
+    }
+
+    /// Tells the indexer to end, with whatever is under way.
+    pub fn end(&self) {
+        self.lock().ending = true;
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn wanted(&self, now: ReadPoint<'_>) -> BTreeSet<IndexName> {
+        let ready = now.index_report().into_iter().filter(|index| index.is_ready).map(|index| index.name);
+        let mut wanted: BTreeSet<IndexName> = ready.collect();
+        wanted.extend(self.building.filter(|building| !building.is_cancelled).map(|building| building.name));
+        for task in &self.tasks {
+            match task {
+                Task::Build(name) => _ = wanted.insert(*name),
+                Task::Drop(name) => _ = wanted.remove(name),
+            }
+        }
+        wanted
+    }
+
+    /// One that is not there yet need not be built first.
+    fn drop_one(&mut self, name: IndexName) {
+        if let Some(at) = self.tasks.iter().position(|task| *task == Task::Build(name)) {
+            self.tasks.remove(at);
+            return;
+        }
+        match &mut self.building {
+            Some(building) if building.name == name => building.is_cancelled = true,
+            _ => self.tasks.push_back(Task::Drop(name)),
+        }
+    }
+
+    fn fail(&mut self, name: IndexName, why: String) {
+        self.failed.retain(|(other, _)| *other != name);
+        if self.failed.len() == FAILED_MAX {
+            self.failed.pop_front();
+        }
+        self.failed.push_back((name, why));
+    }
+}

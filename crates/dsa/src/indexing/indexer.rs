@@ -1,0 +1,208 @@
+//! The one who builds and drops indexes, a step at a time.
+
+use super::{Progress, Task};
+use crate::engine::Dsa;
+use std::io;
+use std::sync::Arc;
+use store::{IndexBuild, IndexDrop, IndexName, Refused};
+
+/// Keys that go into an index while others wait for the writer's role: some tenths of a millisecond.
+const STEP_KEYS: usize = 256;
+/// Nodes of a dropped tree that go meanwhile.
+const STEP_NODES: usize = 256;
+
+/// Where it is written down which indexes were made and dropped, to outlive the process. Each is durable when it returns.
+pub trait IndexKeeper {
+    /// An index was made: it is there after the next start.
+    ///
+    /// # Errors
+    /// When that cannot be written; then it is given up.
+    fn made(&mut self, index: &str) -> io::Result<()>;
+
+    /// An index goes.
+    ///
+    /// # Errors
+    /// When that cannot be written; then it stays.
+    fn dropped(&mut self, index: &str) -> io::Result<()>;
+
+    /// A build, or a drop, came to nothing: for whoever looks after the server.
+    fn failed(&mut self, index: &str, why: &str);
+}
+
+/// When the next step is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// When something is asked for.
+    Idle,
+    /// Soon: others want the writer's role too.
+    Soon,
+    /// When searches that are under way have gone on.
+    Later,
+}
+
+/// Carries out what is asked for.
+pub struct Indexer {
+    dsa: Arc<Dsa>,
+    build: Option<IndexBuild>,
+    leaving: Vec<IndexDrop>,
+}
+
+impl Indexer {
+    /// For a directory, which has one.
+    pub fn new(dsa: Arc<Dsa>) -> Indexer {
+        Indexer { dsa, build: None, leaving: Vec::new() }
+    }
+
+    /// Does a little of what is to be done.
+    pub fn step(&mut self, keeper: &mut dyn IndexKeeper) -> Pace {
+        let had_leaving = self.leaving.len();
+        let has_freed = self.free();
+        let Some(build) = self.build.take() else {
+            return match self.begin(keeper) {
+                true => Pace::Soon,
+                false if self.leaving.is_empty() => Pace::Idle,
+                false if has_freed || self.leaving.len() < had_leaving => Pace::Soon,
+                false => Pace::Later,
+            };
+        };
+        self.go_on(build, keeper)
+    }
+
+    /// Frees some of what dropped indexes leave. Was anything freed?
+    fn free(&mut self) -> bool {
+        if self.leaving.is_empty() {
+            return false;
+        }
+        let mut writer = self.dsa.shard().writer();
+        let (mut free, mut leaving) = (Vec::new(), Vec::new());
+        for drop in self.leaving.drain(..) {
+            match writer.index_free(&drop, STEP_NODES) {
+                true => free.push(drop),
+                false => leaving.push(drop),
+            }
+        }
+        writer.publish();
+        self.leaving = leaving;
+        // What takes the memory is given back here, while nobody waits for the writer's role.
+        let has_freed = !free.is_empty();
+        drop(free);
+        has_freed
+    }
+
+    /// Begins the next task. False if there is none.
+    fn begin(&mut self, keeper: &mut dyn IndexKeeper) -> bool {
+        let dsa = Arc::clone(&self.dsa);
+        let mut state = dsa.indexing.lock();
+        let Some(task) = state.tasks.pop_front() else { return false };
+        match task {
+            Task::Build(name) => {
+                state.failed.retain(|(other, _)| *other != name);
+                let progress = Progress { name, entries: 0, is_waiting: false, is_cancelled: false };
+                state.building = Some(progress);
+                drop(state);
+                let mut writer = dsa.shard().writer();
+                let begun = writer.index_begin(name);
+                writer.publish();
+                match begun {
+                    Ok(build) => self.build = Some(build),
+                    Err(refused) => self.end_build(name, Some(refused.to_string()), keeper),
+                }
+            }
+            Task::Drop(name) => {
+                drop(state);
+                let text = name.text(dsa.shard().schema());
+                match keeper.dropped(&text) {
+                    Ok(()) => {
+                        let mut writer = dsa.shard().writer();
+                        self.leaving.extend(writer.index_drop(name));
+                        writer.publish();
+                    }
+                    Err(error) => keeper.failed(&text, &format!("it stays: {error}")),
+                }
+            }
+        }
+        true
+    }
+
+    fn go_on(&mut self, mut build: IndexBuild, keeper: &mut dyn IndexKeeper) -> Pace {
+        let (dsa, name) = (Arc::clone(&self.dsa), build.name());
+        let is_cancelled = dsa.indexing.lock().building.is_some_and(|building| building.is_cancelled);
+        if is_cancelled {
+            self.give_up(build, None, keeper);
+            return Pace::Soon;
+        }
+        // Asked before the writer's role is taken: whoever writes the log has the one while it waits for the other.
+        let bytes_max = dsa.memory_bytes_max();
+        let mut writer = dsa.shard().writer();
+        let stepped = writer.index_step(&mut build, STEP_KEYS, bytes_max);
+        writer.publish();
+        match stepped {
+            Ok(is_complete) => {
+                if let Some(progress) = &mut dsa.indexing.lock().building {
+                    (progress.entries, progress.is_waiting) = (build.entries(), is_complete);
+                }
+                if !is_complete {
+                    self.build = Some(build);
+                    return Pace::Soon;
+                }
+            }
+            Err(refused) => {
+                self.give_up(build, Some(too_much(&refused)), keeper);
+                return Pace::Soon;
+            }
+        }
+        self.publish(build, name, keeper)
+    }
+
+    /// Lets a complete index answer, when it may.
+    fn publish(&mut self, build: IndexBuild, name: IndexName, keeper: &mut dyn IndexKeeper) -> Pace {
+        let text = name.text(self.dsa.shard().schema());
+        // Once this was tried and refused there are older readers yet; it is written down when there are none.
+        let is_ready = {
+            let mut writer = self.dsa.shard().writer();
+            let is_ready = writer.index_ready(&build);
+            writer.publish();
+            is_ready
+        };
+        if !is_ready {
+            self.build = Some(build);
+            return Pace::Later;
+        }
+        match keeper.made(&text) {
+            Ok(()) => {
+                let mut state = self.dsa.indexing.lock();
+                if state.building.take().is_some_and(|building| building.is_cancelled) {
+                    state.tasks.push_front(Task::Drop(name));
+                }
+            }
+            Err(error) => self.give_up(build, Some(format!("it cannot be written down: {error}")), keeper),
+        }
+        Pace::Soon
+    }
+
+    fn give_up(&mut self, build: IndexBuild, why: Option<String>, keeper: &mut dyn IndexKeeper) {
+        let name = build.name();
+        let mut writer = self.dsa.shard().writer();
+        self.leaving.push(writer.index_give_up(build));
+        writer.publish();
+        self.end_build(name, why, keeper);
+    }
+
+    fn end_build(&mut self, name: IndexName, why: Option<String>, keeper: &mut dyn IndexKeeper) {
+        let mut state = self.dsa.indexing.lock();
+        state.building = None;
+        if let Some(why) = why {
+            keeper.failed(&name.text(self.dsa.shard().schema()), &why);
+            state.fail(name, why);
+        }
+    }
+}
+
+fn too_much(refused: &Refused) -> String {
+    match refused {
+        Refused::MemoryLimit { bytes_max } => {
+            format!("with it the directory would take more than the {bytes_max} bytes of memory that it may")
+        }
+        other => other.to_string(),
+    }
+}

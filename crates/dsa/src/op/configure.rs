@@ -1,0 +1,102 @@
+//! Modify of `cn=config`: the settings that can be changed while the server runs. They are in no log; what must outlive
+//! the process is written down by whoever carries it out.
+
+use crate::config_entry;
+use crate::engine::Dsa;
+use crate::indexing::{Asked, NotTaken, parse};
+use crate::outcome;
+use model::ResultCode;
+use proto::message::{Message, Request};
+use proto::op::modify::{Modify, ModifyKind};
+use proto::tag;
+use schema::Schema;
+use store::{IndexName, Reader};
+
+type Refusal = (ResultCode, String);
+
+/// Answers an update of `cn=config`, of one who may do everything.
+#[cold]
+pub(crate) fn run(dsa: &Dsa, message: &Message<'_>, out: &mut Vec<u8>) {
+    let Some(response) = tag::response_to(message.request.tag()) else { return };
+    let done = match &message.request {
+        Request::Modify(modify) => change(dsa, modify),
+        _ => Err(unwilling(
+            "entries of the configuration can be modified, and neither come, go nor be renamed",
+        )),
+    };
+    dsa.system.outdate();
+    match done {
+        Ok(()) => outcome::succeed(out, message.id, response),
+        Err((code, text)) => outcome::say(out, message.id, response, code, &text),
+    }
+}
+
+fn unwilling(text: &str) -> Refusal {
+    (ResultCode::UnwillingToPerform, text.to_owned())
+}
+
+fn change(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
+    if !dsa.system.is_config(modify.dn) {
+        return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
+    }
+    let asked = asked(dsa.shard.schema(), modify)?;
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let brings = asked.iter().any(|asked| !matches!(asked, Asked::Delete(_)));
+    if brings && dsa.shard.memory().total() > dsa.memory_bytes_max() {
+        let text = "the directory has the memory that it may have, so nothing can be built; allow it more";
+        return Err((ResultCode::AdminLimitExceeded, text.to_owned()));
+    }
+    let Some(mut reader) = Reader::register(&dsa.shard) else {
+        return Err((ResultCode::Busy, "too many readers; try again".to_owned()));
+    };
+    dsa.indexing.ask(&asked, reader.pin().read_point()).map_err(|refused| refusal(dsa, &refused))
+}
+
+fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
+    let mut asked = Vec::new();
+    for change in modify.changes.iter() {
+        let description = change.modification.description;
+        let known = schema.find_type(config_entry::INDEX.as_bytes());
+        if known.is_none() || schema.find_type(description) != known {
+            let text = format!(
+                "{} cannot be changed while the server runs, only {}",
+                outcome::quoted(description),
+                config_entry::INDEX
+            );
+            return Err((ResultCode::UnwillingToPerform, text));
+        }
+        let values = change.modification.values.iter().map(|value| parse(schema, value));
+        let names: Vec<IndexName> = values.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        match change.kind {
+            ModifyKind::Add => asked.extend(names.into_iter().map(Asked::Add)),
+            ModifyKind::Delete if names.is_empty() => asked.push(Asked::Replace(names.into_iter().collect())),
+            ModifyKind::Delete => asked.extend(names.into_iter().map(Asked::Delete)),
+            ModifyKind::Replace => asked.push(Asked::Replace(names.into_iter().collect())),
+            ModifyKind::Increment => return Err(unwilling("indexes are no numbers")),
+        }
+    }
+    Ok(asked)
+}
+
+fn refusal(dsa: &Dsa, refused: &NotTaken) -> Refusal {
+    let text = |name: &IndexName| name.text(dsa.shard.schema());
+    match refused {
+        NotTaken::Busy => (
+            ResultCode::Busy,
+            "so many indexes wait to be built or dropped that no more are taken; try again later".to_owned(),
+        ),
+        NotTaken::TooMany => (
+            ResultCode::AdminLimitExceeded,
+            format!("a directory has {} indexes at most", model::limits::INDEXES_MAX),
+        ),
+        NotTaken::Exists(name) => (
+            ResultCode::AttributeOrValueExists,
+            format!("{}: there is such an index, or it is to be built", text(name)),
+        ),
+        NotTaken::Missing(name) => {
+            (ResultCode::NoSuchAttribute, format!("{}: there is no such index", text(name)))
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The indexes that were made while the directory was served, or by `pando index`: those that a start has beyond the
+//! configured ones.
+
+use super::sealed::{seal, unseal};
+use super::{Data, DataError, missing, unknown, write_text};
+use dsa::indexing::IndexKeeper;
+use env::disk::Disk;
+use model::limits::INDEXES_MAX;
+use schema::Schema;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::{IndexKind, IndexName, IndexSettings};
+use toml::Value;
+
+pub(super) const NAME: &str = "indexes";
+
+/// The file of indexes that were made. What is in it is there after the next start.
+#[derive(Clone)]
+pub struct IndexFile {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    /// `ATTR:KIND`, one of each.
+    made: BTreeSet<String>,
+}
+
+impl Data {
+    /// The indexes that were made.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn indexes(&self) -> Result<IndexFile, DataError> {
+        let made = self.facts(NAME, parse)?.unwrap_or_default();
+        Ok(IndexFile { disk: Arc::clone(&self.disk), dir: self.dir.clone(), made })
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<BTreeSet<String>, String> {
+    let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    if table.len() > 1 {
+        return Err(unknown());
+    }
+    let texts = table.get("index").and_then(Value::as_array).ok_or_else(|| missing("index"))?;
+    let made: Option<BTreeSet<String>> = texts.iter().map(|text| text.as_str().map(str::to_owned)).collect();
+    let made = made.filter(|made| made.iter().all(|text| split(text).is_some()));
+    made.ok_or_else(|| "`index` is not a list of ATTR:KIND".to_owned())
+}
+
+fn split(text: &str) -> Option<(&str, IndexKind)> {
+    let (attribute, kind) = text.split_once(':')?;
+    Some((attribute, IndexKind::find(kind)?))
+}
+
+impl IndexFile {
+    /// What is in it, `ATTR:KIND`.
+    pub fn listed(&self) -> &BTreeSet<String> {
+        &self.made
+    }
+
+    /// Adds what was made to the indexes that are configured. Returns what cannot be: a schema that was changed may
+    /// lack an attribute, or a matching rule.
+    pub fn add_to(&self, settings: &mut Vec<IndexSettings>, schema: &Schema) -> Vec<String> {
+        let mut there = BTreeSet::new();
+        for configured in settings.iter() {
+            if let Some(attribute_type) = schema.find_type(configured.attribute.as_bytes()) {
+                there.extend(configured.kinds().map(|kind| IndexName { attribute_type, kind }));
+            }
+        }
+        let mut lost = Vec::new();
+        for (attribute, kind) in self.made.iter().filter_map(|text| split(text)) {
+            let found = schema.find_type(attribute.as_bytes());
+            let name = found.map(|attribute_type| IndexName { attribute_type, kind });
+            match name.filter(|name| name.missing_rule(schema).is_none()) {
+                Some(name) if there.insert(name) => settings.push(IndexSettings::of(attribute, kind)),
+                Some(_) => {}
+                None => lost.push(format!("{attribute}:{kind}")),
+            }
+        }
+        lost
+    }
+
+    fn replace(&mut self, made: BTreeSet<String>) -> io::Result<()> {
+        if made == self.made {
+            return Ok(());
+        }
+        if made.len() > INDEXES_MAX {
+            return Err(io::Error::other(format!("there are {INDEXES_MAX} others already")));
+        }
+        let list = Value::Array(made.iter().cloned().map(Value::String).collect());
+        let text = seal(format!(
+            "# Indexes that were made while the directory was served, or by `pando index`, beyond those configured.\n\
+             index = {list}\n"
+        ));
+        write_text(&*self.disk, &self.dir, NAME, &text)?;
+        self.made = made;
+        Ok(())
+    }
+}
+
+impl IndexFile {
+    /// Writes down that indexes were made, all at once.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn make(&mut self, indexes: impl IntoIterator<Item = String>) -> io::Result<()> {
+        let mut made = self.made.clone();
+        made.extend(indexes);
+        self.replace(made)
+    }
+
+    /// Writes down that indexes are no longer to be there, all at once.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn unmake(&mut self, indexes: &[String]) -> io::Result<()> {
+        let mut made = self.made.clone();
+        made.retain(|text| !indexes.contains(text));
+        self.replace(made)
+    }
+}
+
+impl IndexKeeper for IndexFile {
+    fn made(&mut self, index: &str) -> io::Result<()> {
+        self.make([index.to_owned()])?;
+        tracing::info!(index, "an index was built");
+        Ok(())
+    }
+
+    fn dropped(&mut self, index: &str) -> io::Result<()> {
+        let was_made = self.made.contains(index);
+        self.unmake(&[index.to_owned()])?;
+        match was_made {
+            true => tracing::info!(index, "an index was dropped"),
+            false => tracing::warn!(
+                index,
+                "an index was dropped that is configured: the next start builds it again"
+            ),
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, index: &str, why: &str) {
+        tracing::warn!(index, why, "an index was neither built nor dropped");
+    }
+}
+
+/// Where nothing outlives the process.
+pub struct Nowhere;
+
+impl IndexKeeper for Nowhere {
+    fn made(&mut self, index: &str) -> io::Result<()> {
+        tracing::info!(index, "an index was built");
+        Ok(())
+    }
+
+    fn dropped(&mut self, index: &str) -> io::Result<()> {
+        tracing::info!(index, "an index was dropped");
+        Ok(())
+    }
+
+    fn failed(&mut self, index: &str, why: &str) {
+        tracing::warn!(index, why, "an index was neither built nor dropped");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::disk::RealDisk;
+
+    #[test]
+    fn what_was_made_is_there_after_a_start_and_a_change_of_a_byte_shows() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = Data::open(Arc::new(RealDisk), dir.path()).unwrap();
+        let mut file = data.indexes().unwrap();
+        file.made("uid:eq").unwrap();
+        file.made("cn:sub").unwrap();
+        file.made("uid:pres").unwrap();
+        file.dropped("uid:eq").unwrap();
+        file.dropped("sn:eq").unwrap();
+        let file = data.indexes().unwrap();
+        assert_eq!(file.listed().iter().collect::<Vec<_>>(), ["cn:sub", "uid:pres"]);
+        let schema = schema::Builder::new().standard().build().unwrap();
+        let mut settings = vec![IndexSettings::of("userid", IndexKind::Presence)];
+        assert!(file.add_to(&mut settings, &schema).is_empty());
+        assert_eq!(settings.len(), 2);
+        let path = dir.path().join(NAME);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("cn:sub", "sn:sub")).unwrap();
+        assert!(matches!(data.indexes(), Err(DataError::Facts(..))));
+    }
+
+    #[test]
+    fn an_index_that_the_schema_no_longer_knows_is_told_of() {
+        let schema = schema::Builder::new().standard().build().unwrap();
+        let made = ["taste:eq", "cn:ord", "cn:eq"].map(str::to_owned).into();
+        let file = IndexFile { disk: Arc::new(RealDisk), dir: PathBuf::new(), made };
+        let mut settings = Vec::new();
+        assert_eq!(file.add_to(&mut settings, &schema), ["cn:ord", "taste:eq"]);
+        assert_eq!(settings, [IndexSettings::of("cn", IndexKind::Equality)]);
+    }
+}
