@@ -1,10 +1,12 @@
-//! Import into, and export of, a server that runs: over LDAP, with what clients may do.
+//! Import into, and export of, a server that runs, and its indexes: over LDAP, with what clients may do.
 
 mod add;
+mod index;
 mod link;
 mod read;
 
 pub use add::add;
+pub use index::{IndexLine, Indexes};
 pub use read::read;
 
 use std::fmt;

@@ -8,6 +8,7 @@ mod dump;
 mod export;
 mod r#gen;
 mod import;
+mod index;
 mod progress;
 mod remote;
 mod restore;
@@ -27,8 +28,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
 /// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
-/// look into a data directory, `pando import` fills one from LDIF, `pando export` writes one as such; `pando backup`
-/// copies one, and `pando restore` makes one of copies.
+/// look into a data directory, `pando import` fills one from LDIF, `pando export` writes one as such; `pando index` makes
+/// and drops indexes, also while it is served; `pando backup` copies one, and `pando restore` makes one of copies.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -53,6 +54,7 @@ enum Command {
     Dump(dump::Args),
     Import(import::Args),
     Export(export::Args),
+    Index(index::Args),
     Backup(backup::Args),
     Restore(restore::Args),
     Gen(r#gen::Args),
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
+        Command::Index(args) => index::run(args),
         Command::Backup(args) => backup::run(args),
         Command::Restore(args) => restore::run(args),
         Command::Gen(args) => r#gen::run(args),

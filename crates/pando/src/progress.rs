@@ -1,5 +1,6 @@
 //! The progress of an import, an export or a recovery: a bar on a terminal, a line now and then elsewhere.
 
+use bulk::remote::IndexLine;
 use bulk::{Exported, Progress, Summary};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use server::data::Stage;
@@ -175,6 +176,46 @@ impl ExportBar {
             "exported {entries} entries in {seconds:.1} s: {}",
             rates(done.entries, done.bytes, elapsed)
         );
+    }
+}
+
+/// What is shown on standard error while a server builds an index.
+pub(crate) struct IndexBar {
+    bar: ProgressBar,
+    /// No terminal: when the next line is due.
+    line_due: Option<Duration>,
+}
+
+impl IndexBar {
+    /// Nothing is shown until something has happened.
+    pub(crate) fn new() -> IndexBar {
+        let style =
+            ProgressStyle::with_template("{msg} {wide_bar} {human_pos} of {human_len} entries, {eta} left");
+        let bar = ProgressBar::new(0).with_style(style.expect("the template is well-formed"));
+        IndexBar { bar, line_due: (!stderr().is_terminal()).then_some(LINE_EVERY) }
+    }
+
+    /// Shows how far the index under way is.
+    pub(crate) fn show(&mut self, line: &IndexLine) {
+        let Some((done, all)) = line.entries else { return };
+        let elapsed = self.bar.elapsed();
+        match &mut self.line_due {
+            None => {
+                self.bar.set_length(all);
+                self.bar.set_position(done);
+                self.bar.set_message(line.index.clone());
+            }
+            Some(due) if elapsed >= *due => {
+                *due = elapsed + LINE_EVERY;
+                eprintln!("{}: {} of {} entries", line.index, HumanCount(done), HumanCount(all));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
     }
 }
 

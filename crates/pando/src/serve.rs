@@ -8,9 +8,11 @@ use env::clock::SystemClock;
 use env::entropy::SystemEntropy;
 use env::net::{self, TcpBound};
 use server::config::{self, Config, Fault};
-use server::{directory, import};
+use server::data::Nowhere;
+use server::{directory, import, indexer};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Serve a directory to LDAP clients.
 ///
@@ -272,7 +274,9 @@ fn serve(config: &Config) -> Result<(), End> {
     let dsa = dsa.map_err(|error| End::failed("the directory cannot be made", error))?;
     load(config, &dsa, &clock)?;
     let ready = |address| println!("ready ldap://{address}");
-    server::serve(dsa, bound, config.options, ready).map_err(cannot_serve)
+    let indexer = indexer::Thread::start(Arc::clone(&dsa), Nowhere).map_err(cannot_serve)?;
+    let served = server::serve(dsa, bound, config.options, ready);
+    served.and(indexer.stop()).map_err(cannot_serve)
 }
 
 pub(crate) fn cannot_serve(error: std::io::Error) -> End {

@@ -28,14 +28,22 @@ pub(crate) fn serve(
     if config.import.is_some() {
         import(config, &mut recovered, clock)?;
     }
-    let Recovered { dsa, committer, mut snapshots, .. } = recovered;
+    let Recovered { committer, mut snapshots, .. } = recovered;
     if let Some(archive) = &config.archive {
         RealDisk.create_dir(archive).map_err(|error| End::failed("--archive", error))?;
         snapshots.archive_to(Arc::new(RealDisk), archive);
     }
     let ready = |address| println!("ready ldap://{address}");
-    let served =
-        server::serve_logged(dsa, committer, snapshots, bound, config.options, config.on_log_failure, ready);
+    let indexes = data.indexes().map_err(refused)?;
+    let served = server::serve_logged(
+        committer,
+        snapshots,
+        indexes,
+        bound,
+        config.options,
+        config.on_log_failure,
+        ready,
+    );
     served.map_err(cannot_serve)
 }
 
@@ -48,8 +56,16 @@ pub(crate) fn recover(
 ) -> Result<Recovered, End> {
     let founding = data.found(&directory::founding(config, &mut SystemEntropy)).map_err(refused)?;
     let agent = directory::agent(config, clock, &founding);
+    let mut agent = agent.map_err(|error| End::failed("the directory cannot be made", error))?;
+    let indexes = data.indexes().map_err(refused)?;
+    for index in indexes.add_to(&mut agent.store.indexes, &schema) {
+        tracing::warn!(
+            index,
+            "the schema no longer has what this index needs: the directory is served without it"
+        );
+    }
     let wanted = Wanted {
-        config: agent.map_err(|error| End::failed("the directory cannot be made", error))?,
+        config: agent,
         schema: Arc::new(schema),
         log: wal::Settings { mode: config.sync, ..wal::Settings::default() },
         limits: limits(config),

@@ -38,7 +38,8 @@ pub fn read(
         crate::export::filter("(objectClass=*)").map_err(|_| RemoteError::Malformed("nothing"))?;
     let bases = match &what.base {
         Some(base) => vec![base.clone().into_bytes()],
-        None => naming_contexts(&mut link, &everything)?,
+        // The root DSE is no naming context.
+        None => values(&mut link, b"", b"namingContexts")?.into_iter().filter(|dn| !dn.is_empty()).collect(),
     };
     let filter = what.filter.as_ref().unwrap_or(&everything);
     let mut reading =
@@ -58,10 +59,13 @@ pub fn read(
     Ok(reading.done)
 }
 
-fn naming_contexts(link: &mut Link, everything: &FilterBuf) -> Result<Vec<Vec<u8>>, RemoteError> {
-    let selection = octet_list([&b"namingContexts"[..]]);
+/// The values that an entry has of an attribute.
+pub(super) fn values(link: &mut Link, dn: &[u8], attribute: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
+    let everything =
+        crate::export::filter("(objectClass=*)").map_err(|_| RemoteError::Malformed("nothing"))?;
+    let selection = octet_list([attribute]);
     let selection = Octets::parse(&selection).map_err(|_| RemoteError::Malformed("nothing"))?;
-    let request = Request::Search(Search::unlimited(b"", Scope::Base, everything.filter(), selection));
+    let request = Request::Search(Search::unlimited(dn, Scope::Base, everything.filter(), selection));
     link.push(|out, id| request.encode(out, id, &[]));
     let mut found: Vec<Vec<u8>> = Vec::new();
     loop {
@@ -75,8 +79,6 @@ fn naming_contexts(link: &mut Link, everything: &FilterBuf) -> Result<Vec<Vec<u8
             _ => reply.result().map_or(Ok(false), |result| refusal(&result).map_or(Ok(true), Err)),
         })?;
         if is_done.map_err(RemoteError::Refused)? {
-            // The root DSE is no naming context.
-            found.retain(|dn| !dn.is_empty());
             return Ok(found);
         }
     }

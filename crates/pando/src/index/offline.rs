@@ -1,0 +1,108 @@
+//! Of a data directory that nobody serves.
+
+use super::{Failed, names, schema_of, settings};
+use crate::progress::RecoveryBar;
+use env::disk::RealDisk;
+use server::config::{Config, Index};
+use server::data::{Data, View};
+use server::directory::IndexSettings;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Findings that are told.
+const FINDINGS_MAX: usize = 100;
+
+fn open(dir: &Path) -> Result<Data, Failed> {
+    Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)
+}
+
+/// Prints the indexes that are written down.
+pub(super) fn list(dir: &Path) -> Result<(), Failed> {
+    open(dir)?.indexes().map_err(Failed::of)?.listed().iter().for_each(|index| println!("{index}"));
+    Ok(())
+}
+
+/// Makes the directory with the indexes, looks through them, and writes them down.
+pub(super) fn build(dir: &Path, config: &Config, indexes: &[Index], quiet: bool) -> Result<(), Failed> {
+    let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));
+    let mut file = data.indexes().map_err(Failed::of)?;
+    let names = names(indexes, &schema)?;
+    let texts: Vec<String> = names.iter().map(|name| name.text(&schema)).collect();
+    let there: Vec<String> = texts.iter().filter(|text| file.listed().contains(*text)).cloned().collect();
+    if !there.is_empty() {
+        return Err(Failed {
+            code: 1,
+            faults: there.iter().map(|text| format!("{text}: there is one already")).collect(),
+        });
+    }
+    let mut all = settings(&names, &schema);
+    file.add_to(&mut all, &schema);
+    if let Some(view) = view(&data, &schema, config, &all, quiet)? {
+        let (bytes, bytes_max) = (view.dsa.shard().memory().total(), config.memory_bytes_max());
+        if bytes > bytes_max {
+            let text = format!(
+                "the directory would take {bytes} bytes with that, more than the {bytes_max} that it may: nothing was changed"
+            );
+            return Err(Failed::of(text));
+        }
+        look_through(&view)?;
+    }
+    let failed = |error: std::io::Error| Failed::of(format!("it cannot be written down: {error}"));
+    file.make(texts).map_err(failed)
+}
+
+/// Takes indexes off those that are written down.
+pub(super) fn drop(dir: &Path, config: &Config, indexes: &[Index]) -> Result<(), Failed> {
+    let (data, schema) = (open(dir)?, schema_of(config)?);
+    let mut file = data.indexes().map_err(Failed::of)?;
+    let texts: Vec<String> = names(indexes, &schema)?.iter().map(|name| name.text(&schema)).collect();
+    let missing: Vec<&String> = texts.iter().filter(|text| !file.listed().contains(*text)).collect();
+    if !missing.is_empty() {
+        let text = |text: &&String| {
+            format!(
+                "{text}: it is not among those that were made; one that is configured goes with its --index"
+            )
+        };
+        return Err(Failed { code: 1, faults: missing.iter().map(text).collect() });
+    }
+    file.unmake(&texts).map_err(Failed::of)
+}
+
+/// Compares indexes with entries.
+pub(super) fn verify(dir: &Path, config: &Config, indexes: &[Index]) -> Result<(), Failed> {
+    let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));
+    let mut all = settings(&names(indexes, &schema)?, &schema);
+    let lost = data.indexes().map_err(Failed::of)?.add_to(&mut all, &schema);
+    for index in lost {
+        eprintln!("pando index: {index}: the schema no longer has what it needs; a start does without it");
+    }
+    let Some(view) = view(&data, &schema, config, &all, true)? else { return Ok(()) };
+    look_through(&view)?;
+    let entries = view.dsa.shard().entries();
+    println!("{} indexes over {entries} entries, all as they should be", all.len());
+    Ok(())
+}
+
+/// The directory with these indexes, in memory; `None` if it was never served.
+fn view(
+    data: &Data,
+    schema: &Arc<schema::Schema>,
+    config: &Config,
+    indexes: &[IndexSettings],
+    quiet: bool,
+) -> Result<Option<View>, Failed> {
+    let mut bar = (!quiet).then(RecoveryBar::new);
+    let view = data.view_with(schema, config.memory_bytes_max(), indexes, &mut |stage| {
+        bar.iter_mut().for_each(|bar| bar.show(stage));
+    });
+    bar.iter().for_each(RecoveryBar::clear);
+    view.map_err(Failed::of)
+}
+
+fn look_through(view: &View) -> Result<(), Failed> {
+    let findings = view.dsa.shard().writer().check(FINDINGS_MAX);
+    match findings.is_empty() {
+        true => Ok(()),
+        false => Err(Failed { code: 1, faults: findings.iter().map(ToString::to_string).collect() }),
+    }
+}
