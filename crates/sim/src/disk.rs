@@ -38,6 +38,8 @@ pub struct Faults {
     pub failing_syncs: u16,
     /// Of 1,000 writes, how many fail after a part of their bytes.
     pub failing_writes: u16,
+    /// Files cannot have two names, as on some file systems.
+    pub no_links: bool,
     /// Nanoseconds that a sync takes; one in sixteen takes up to a hundred times that.
     pub sync_ns: u64,
 }

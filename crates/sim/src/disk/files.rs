@@ -60,6 +60,9 @@ impl Disk for SimDisk {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let world = &mut *self.world();
+        if world.faults.no_links {
+            return Err(fault(io::ErrorKind::Unsupported.into(), from, "link", None));
+        }
         world.operate(b'l', from, 0).map_err(|error| fault(error, from, "link", None))?;
         let number = world.number(from).ok_or_else(|| missing(from, "link"))?;
         if world.any(to).is_some() {

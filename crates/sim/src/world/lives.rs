@@ -18,6 +18,7 @@ impl World {
         self.set_up(&mut node);
         let mut faults = self.plan.faults(&mut self.random, self.disk.operations());
         if self.operator.is_some() {
+            faults.no_links = self.random.chance(200);
             // What is kept besides takes its room too.
             let besides = self.disk.used(Path::new(BACKUPS)) + self.disk.used(Path::new(ARCHIVE));
             faults.capacity = faults.capacity.map(|capacity| capacity + besides);
