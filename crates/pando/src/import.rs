@@ -12,7 +12,7 @@ use schema::Schema;
 use server::config::{self, Config};
 use server::data::{Data, Made, Recovered};
 use server::directory;
-use server::import::{Job, add_files, keep, load_files};
+use server::import::{Job, add_files, keep_and_close, load_files};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -238,7 +238,7 @@ fn import(args: &Args) -> Result<Summary, End> {
 /// Adds the entries in memory, then makes all of it the directory's last snapshot.
 fn fill(args: &Args, config: &Config, data: &Data, schema: Schema) -> Result<Summary, End> {
     let clock = SystemClock::start();
-    let Recovered { dsa, mut committer, mut snapshots, .. } = recover(config, data, schema, &clock)?;
+    let Recovered { dsa, committer, mut snapshots, .. } = recover(config, data, schema, &clock)?;
     let entries = dsa.shard().entries();
     if entries > 0 && !args.add {
         let text =
@@ -246,16 +246,9 @@ fn fill(args: &Args, config: &Config, data: &Data, schema: Schema) -> Result<Sum
         return Err(End::failed(data.dir().display(), text));
     }
     let summary = loaded(args, &mut |job, on_progress| load_files(job, dsa.shard(), &clock, on_progress))?;
-    let kept = keep(&mut committer, &mut snapshots, clock.wall_ms());
-    let index = kept.map_err(|error| End::failed("the import cannot be kept", error))?;
-    let log = Arc::clone(committer.log());
-    let closed = committer.close(clock.wall_ms(), clock.monotonic_ns() / 1_000_000);
-    if let Err(error) = closed {
-        tracing::warn!(%error, "the import is kept, but the log has no clean end");
-    }
-    if let Err(error) = log.release(index) {
-        tracing::warn!(%error, "log files that the snapshot replaces stay until the next");
-    }
+    let monotonic_ms = clock.monotonic_ns() / 1_000_000;
+    let kept = keep_and_close(committer, &mut snapshots, clock.wall_ms(), monotonic_ms);
+    kept.map_err(|error| End::failed("the import cannot be kept", error))?;
     Ok(summary)
 }
 

@@ -3,7 +3,7 @@
 mod keep;
 mod rejects;
 
-pub use keep::{KeepError, keep};
+pub use keep::{KeepError, keep, keep_and_close};
 
 use crate::config::{Config, Fault};
 use bulk::remote::{self, Server};

@@ -10,11 +10,12 @@ use env::disk::Disk;
 use env::entropy::SeededEntropy;
 use server::data::backup::{BackupError, Restored, TakenBackup, Until, restore, take};
 use server::data::{Data, View};
-use server::import::keep;
+use server::import::keep_and_close;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use store::Shard;
 
 /// Backups that are kept.
 pub const KEEP: usize = 2;
@@ -27,6 +28,9 @@ pub const TARGET: &str = "target";
 
 /// Bytes of memory that a directory may take that is only looked at.
 const MEMORY_BYTES_MAX: u64 = 48 << 20;
+
+/// When it imports.
+const NOW_MS: u64 = 1_750_000_000_000;
 
 /// What it knows of its backups.
 #[derive(Debug, Default)]
@@ -93,19 +97,22 @@ pub fn restored(
 /// # Errors
 /// In words.
 pub fn import(disk: &SimDisk, dir: &Path, log: wal::Settings, text: &str, seed: u64) -> Result<(), String> {
-    const NOW_MS: u64 = 1_750_000_000_000;
     let recovered = recover(Arc::new(disk.clone()), dir, log, None, seed);
     let (_data, recovered) = recovered.map_err(|error| error.to_string())?;
-    let (mut committer, mut snapshots) = (recovered.committer, recovered.snapshots);
-    let import =
-        Import { shard: recovered.dsa.shard(), stamp_ms: NOW_MS, operational: Operational::Keep, threads: 1 };
+    let (committer, mut snapshots) = (recovered.committer, recovered.snapshots);
+    load(recovered.dsa.shard(), text)?;
+    keep_and_close(committer, &mut snapshots, NOW_MS, 0).map_err(|error| error.to_string())
+}
+
+/// Loads LDIF into memory.
+///
+/// # Errors
+/// In words.
+pub fn load(shard: &Shard, text: &str) -> Result<(), String> {
+    let import = Import { shard, stamp_ms: NOW_MS, operational: Operational::Keep, threads: 1 };
     let tell = Tell { on_progress: &mut |_| (), on_reject: None };
-    let mut text = Cursor::new(text);
-    bulk::ldif(import, &mut [Input::Seekable(&mut text)], tell).map_err(|error| error.to_string())?;
-    let index = keep(&mut committer, &mut snapshots, NOW_MS).map_err(|error| error.to_string())?;
-    let log = Arc::clone(committer.log());
-    committer.close(NOW_MS, 0).map_err(|error| error.to_string())?;
-    log.release(index).map(|_| ()).map_err(|error| error.to_string())
+    let loaded = bulk::ldif(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell);
+    loaded.map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// All entries as LDIF, with the server's own bookkeeping.

@@ -21,8 +21,10 @@ pub struct Oracle {
     sent: BTreeSet<Vec<u8>>,
     /// Everything in the log before it was synced, as the log itself can tell.
     mark: Place,
-    /// All that were carried out: the first is record 1.
+    /// All that were carried out: the first is record 1. Of an import it is empty.
     commands: Vec<Vec<u8>>,
+    /// What was imported, by the record of its note.
+    imports: BTreeMap<u64, String>,
 }
 
 /// What a directory holds, and by which record.
@@ -39,7 +41,8 @@ impl Default for Oracle {
         let dsa = Dsa::new(config(founding()), schema()).expect("memory is plenty");
         let applier = Applier::new(&dsa).expect("there are few readers");
         let (seen, sent) = (BTreeMap::new(), BTreeSet::new());
-        Oracle { dsa, applier, at: 0, seen, sent, mark: Place::default(), commands: Vec::new() }
+        let (commands, imports) = (Vec::new(), BTreeMap::new());
+        Oracle { dsa, applier, at: 0, seen, sent, mark: Place::default(), commands, imports }
     }
 }
 
@@ -68,7 +71,7 @@ impl Oracle {
     pub fn ms_between(&self, last: u64) -> Option<u64> {
         let ms = |record: u64| {
             let command = self.commands.get(usize::try_from(record).ok()?.checked_sub(1)?)?;
-            Some(Command::decode(command).expect("it was read before").wall_ms)
+            Command::decode(command).ok().map(|command| command.wall_ms)
         };
         ms(last).filter(|before| ms(last + 1).is_some_and(|after| after > *before))
     }
@@ -91,12 +94,31 @@ impl Oracle {
 
     fn held_with<'a>(&self, commands: impl Iterator<Item = &'a Vec<u8>>) -> Held {
         let mut model = Oracle::default();
-        for command in commands {
-            let command = Command::decode(command).expect("it was read before");
-            model.applier.apply(&command, &mut Vec::new()).expect("memory is plenty");
-            model.at += 1;
+        for (record, command) in (1..).zip(commands) {
+            match self.imports.get(&record) {
+                Some(text) => model.import(text),
+                None => {
+                    let command = Command::decode(command).expect("it was read before");
+                    model.applier.apply(&command, &mut Vec::new()).expect("memory is plenty");
+                    model.at = record;
+                }
+            }
         }
         Held { last: model.at, digest: model.digest() }
+    }
+
+    /// After the last record this was imported, and a note left of it.
+    pub fn import(&mut self, text: &str) {
+        self.dsa.shard().writer().find_free_ids();
+        crate::operator::load(self.dsa.shard(), text).expect("it was imported before");
+        self.at += 1;
+        self.commands.push(Vec::new());
+        self.imports.insert(self.at, text.to_owned());
+    }
+
+    /// The note of the last import up to a record; 0 if there was none.
+    pub fn last_import(&self, up_to: u64) -> u64 {
+        self.imports.range(..=up_to).next_back().map_or(0, |(record, _)| *record)
     }
 
     /// All entries of the model as LDIF.

@@ -165,7 +165,8 @@ fn load(disk: &SimDisk, root: &str, reported: &mut dyn FnMut(u128)) -> Result<()
     let entry = |n| format!("dn: cn=imported {n},dc=x\nobjectClass: device\ncn: imported {n}\n\n");
     let text = root.to_owned() + &(0..30).map(entry).collect::<String>();
     operator::import(disk, Path::new(DIR), log(), &text, 9)?;
-    reported(digest_of(disk, Path::new(DIR))?.expect("it was just made"));
+    // When the power is off by now, nothing can be looked at.
+    reported(digest_of(disk, Path::new(DIR))?.ok_or("it cannot be read")?);
     Ok(())
 }
 

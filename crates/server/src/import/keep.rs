@@ -41,3 +41,21 @@ pub fn keep(committer: &mut Committer, snapshots: &mut Keeper, wall_ms: u64) -> 
     snapshots.write(&checkpoint, index).map_err(KeepError::Snapshot)?;
     Ok(index)
 }
+
+/// As [`keep`], where nobody serves the directory: then the log ends too. Files of it that the snapshot replaces stay, for
+/// whoever serves the directory archives them before they are used again.
+///
+/// # Errors
+/// See [`KeepError`].
+pub fn keep_and_close(
+    mut committer: Committer,
+    snapshots: &mut Keeper,
+    wall_ms: u64,
+    monotonic_ms: u64,
+) -> Result<(), KeepError> {
+    keep(&mut committer, snapshots, wall_ms)?;
+    if let Err(error) = committer.close(wall_ms, monotonic_ms) {
+        tracing::warn!(%error, "the import is kept, but the log has no clean end");
+    }
+    Ok(())
+}

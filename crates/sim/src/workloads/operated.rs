@@ -1,5 +1,5 @@
 //! Folders come and go as in `churn`, while somebody takes backups of the directory, restores them, exports it and imports
-//! that elsewhere: [`crate::operator`].
+//! that elsewhere, and something into it: [`crate::operator`].
 
 use super::Workload;
 use super::churn::Churn;

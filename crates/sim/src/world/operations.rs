@@ -80,7 +80,7 @@ impl World {
                 let stopped = properties::flipped_backup(&self.disk, &backup, held, &mut self.random);
                 self.tally.stopped += stopped.map_err(violation(properties::FLIPPED_BACKUP))?;
             }
-            self.restore(dir, &backup, Until::End, held)?;
+            self.restore(dir, &backup, Until::End, held, false)?;
             self.tally.restores += 1;
         }
         // In other modes what a backup has may be gone from the log, and another history goes on.
@@ -93,18 +93,34 @@ impl World {
             let ms = self.oracle.ms_between(point).filter(|_| self.plan.clock.set == 0);
             let until =
                 ms.filter(|_| self.random.chance(500)).map_or(Until::Sequence(Index(point)), Until::Time);
-            self.restore(dir, Path::new(BACKUPS), until, held)?;
+            // None leads through an import.
+            let import = self.oracle.last_import(point);
+            let leads = operator.must.iter().map(|backup| operator.ever[backup].last);
+            let leads = leads.filter(|last| (import..=point).contains(last)).count() > 0;
+            self.restore(dir, Path::new(BACKUPS), until, held, !leads)?;
             self.tally.points += 1;
         }
         if self.random.chance(200) {
             self.import(dir)?;
             self.tally.imports += 1;
         }
+        if self.log.mode == Mode::Always && self.oracle.at() > 0 && self.random.chance(150) {
+            self.import_here(dir)?;
+            self.tally.imports += 1;
+        }
         Ok(())
     }
 
     /// Restores; what comes of it is whole, or is not there, and whatever it is made of stays what it is.
-    fn restore(&mut self, dir: &Path, from: &Path, until: Until, held: Held) -> Result<(), Violation> {
+    /// `may_lack` says that there may be no backup after an import on the way.
+    fn restore(
+        &mut self,
+        dir: &Path,
+        from: &Path,
+        until: Until,
+        held: Held,
+        may_lack: bool,
+    ) -> Result<(), Violation> {
         let before = [dir, Path::new(BACKUPS)].map(|dir| self.disk.tree(dir));
         let is_disturbed = self.disturb();
         let restored = operator::restored(&self.disk, from, dir, until, self.random.number());
@@ -117,6 +133,7 @@ impl World {
         };
         let found = digest_of(&self.disk, Path::new(TARGET)).map_err(violation(property))?;
         match (&restored, found) {
+            (Err(what), None) if may_lack && what.contains("an import went past the log") => return Ok(()),
             (Err(what), _) if !is_disturbed => return Err(violation(property)(what.clone())),
             (Err(_), _) => self.tally.ended += 1,
             (Ok(_), None) => return Err(violation(property)("it was reported and is not there".to_owned())),
@@ -164,6 +181,22 @@ impl World {
             compared.map_err(violation(properties::SOURCE))?;
         }
         self.disk.discard(target);
+        Ok(())
+    }
+
+    /// Imports into the directory itself.
+    fn import_here(&mut self, dir: &Path) -> Result<(), Violation> {
+        let wrong = violation(properties::IMPORTED);
+        let number = self.tally.imports;
+        let text = format!("dn: cn=imported {number},dc=x\nobjectClass: device\ncn: imported {number}\n\n");
+        self.oracle.follow(&self.disk, dir, u64::MAX).map_err(violation("the log can be read"))?;
+        let done = operator::import(&self.disk, dir, self.log, &text, self.random.number());
+        self.trace.note(format_args!("  an import into the directory: {done:?}"));
+        self.disk.kill();
+        done.map_err(wrong)?;
+        self.oracle.import(&text);
+        (self.applied, self.promised) =
+            (self.applied.max(self.oracle.at()), self.promised.max(self.oracle.at()));
         Ok(())
     }
 
