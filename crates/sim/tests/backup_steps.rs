@@ -121,7 +121,7 @@ impl Place {
         if first {
             let taken = node.recovered.committer.checkpoint().expect("the log is well");
             let (checkpoint, index) = taken.expect("there are few readers");
-            node.recovered.snapshots.write(&checkpoint, index).expect("nothing fails");
+            node.recovered.snapshots.write(checkpoint, index).expect("nothing fails");
         }
     }
 

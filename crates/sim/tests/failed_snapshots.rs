@@ -78,17 +78,17 @@ impl Server {
 fn fail_twice(fail: u64, power: u64) -> bool {
     let mut server = Server::new(1);
     let (checkpoint, index) = server.work(3);
-    server.node.recovered.snapshots.write(&checkpoint, index).expect("nothing fails yet");
+    server.node.recovered.snapshots.write(checkpoint, index).expect("nothing fails yet");
     let (checkpoint, index) = server.work(3);
     let fail_at = Some((server.disk.operations() + fail, io::ErrorKind::Other));
     server.disk.set_faults(Faults { fail_at, ..Faults::default() });
-    if server.node.recovered.snapshots.write(&checkpoint, index).is_ok() {
+    if server.node.recovered.snapshots.write(checkpoint, index).is_ok() {
         return false;
     }
     let (checkpoint, index) = server.work(3);
     let power_at = Some(server.disk.operations() + power);
     server.disk.set_faults(Faults { power_at, ..Faults::default() });
-    let _ = server.node.recovered.snapshots.write(&checkpoint, index);
+    let _ = server.node.recovered.snapshots.write(checkpoint, index);
     server.disk.lose_power();
     let applied = server.node.applied();
     drop(server.node);
@@ -121,7 +121,7 @@ fn a_snapshot_without_room_leaves_nothing() {
         let (checkpoint, index) = server.work(10);
         let used = u64::MAX - server.disk.free_bytes(&dir).expect("it is there");
         server.disk.set_faults(Faults { capacity: Some(used + room), ..Faults::default() });
-        if server.node.recovered.snapshots.write(&checkpoint, index).is_ok() {
+        if server.node.recovered.snapshots.write(checkpoint, index).is_ok() {
             break;
         }
         assert_eq!(server.disk.list(&dir).expect("it is there"), before, "with room for {room} bytes");

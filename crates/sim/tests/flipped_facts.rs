@@ -36,7 +36,7 @@ fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
         if with_snapshot {
             let taken = node.recovered.committer.checkpoint().expect("nothing fails");
             let (checkpoint, index) = taken.expect("there are few readers");
-            node.recovered.snapshots.write(&checkpoint, index).expect("nothing fails");
+            node.recovered.snapshots.write(checkpoint, index).expect("nothing fails");
         }
         drop(node);
         disk.kill();

@@ -173,7 +173,7 @@ impl Server {
 fn snapshot(node: &mut Node) -> Result<(), SnapshotError> {
     let taken = node.recovered.committer.checkpoint().expect("the log is well");
     let (checkpoint, index) = taken.expect("there are few readers");
-    node.recovered.snapshots.write(&checkpoint, index).map(|_| ())
+    node.recovered.snapshots.write(checkpoint, index).map(|_| ())
 }
 
 fn no_start(server: &mut Server, rule: Rule) {

@@ -33,10 +33,14 @@ fn main() {
     let (segments, slots_at) = restore.memory();
     slots_at.copy_from_slice(&slots);
     let (mut bytes, len) = (0, segments.len());
-    for (at, place) in segments.into_iter().enumerate() {
-        place.bytes.copy_from_slice(checkpoint.segment(at));
-        bytes += place.bytes.len();
-    }
+    let mut places = segments.into_iter();
+    let copied = checkpoint.into_segments().write_each(|_, segment| {
+        let place = places.next().ok_or("more segments than places")?;
+        place.bytes.copy_from_slice(segment);
+        bytes += segment.len();
+        Ok::<(), &str>(())
+    });
+    copied.expect("it is the same checkpoint");
     println!("copy        {:7} ms, {len} segments, {bytes} bytes", start.elapsed().as_millis());
     let start = Instant::now();
     let restored = restore.finish(&|jobs, job| threads(count, jobs, job)).expect("it is sound");

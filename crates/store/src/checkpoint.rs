@@ -1,8 +1,9 @@
 //! Checkpoints: the shard at one commit sequence, as bytes that a caller writes to files while commands go on.
 //!
-//! A checkpoint has three parts: segments, which are immutable once written and so need writing only once in their
-//! life; the slot map, which tells where each object was; and the meta, which is all that is neither. Taking one
-//! costs the writer's role for as long as it takes to look at the list of segments.
+//! A checkpoint has three parts: the slot map, which tells where each object was; the meta; and segments, which are
+//! immutable once written and so need writing only once in their life. Taking one costs the writer's role for as long as
+//! it takes to look at the list of segments. Slot map and meta come first, for they need a read point, which holds back
+//! the cleaner; [`Checkpoint::into_segments`] gives that up, and each segment is held only until it was written.
 
 mod meta;
 
@@ -26,14 +27,30 @@ pub struct Segment {
     pub len: u32,
 }
 
-/// A checkpoint that is under way. As long as it lives, nothing that it needs is used again: drop it when its bytes
-/// are written.
+/// A checkpoint whose slot map and meta are being written. As long as it lives nothing that died since is used again.
 pub struct Checkpoint {
-    point: LongReadPoint,
-    sealed: Sealed,
+    point: Stay,
+    segments: Segments,
     last_csn: Csn,
     names: usize,
     shapes: usize,
+}
+
+/// The read point of a checkpoint, with the links that lead back from what was moved since.
+struct Stay(LongReadPoint);
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.0.read_point().shard.heap.unseal();
+    }
+}
+
+/// The segments of a checkpoint. They are held until they are written, or this is dropped.
+pub struct Segments {
+    shard: Arc<Shard>,
+    sealed: Sealed,
+    /// Position of the first that is still held.
+    next: usize,
 }
 
 impl Shard {
@@ -54,11 +71,13 @@ impl Writer<'_> {
     pub fn checkpoint(mut self, reader: Reader) -> Checkpoint {
         assert!(std::ptr::eq(self.shard, &**reader.shard()), "the reader is of this shard");
         self.publish_batch();
+        let shard = Arc::clone(reader.shard());
         let point = reader.stay();
         assert_eq!(point.read_point().sequence(), self.sequence, "nobody else publishes");
+        let sealed = self.shard.heap.seal(&self.state.heap);
         Checkpoint {
-            point,
-            sealed: self.shard.heap.seal(&self.state.heap),
+            point: Stay(point),
+            segments: Segments { shard, sealed, next: 0 },
             last_csn: self.last_csn(),
             names: self.state.names.len(),
             shapes: self.state.shapes.usage().0,
@@ -69,7 +88,7 @@ impl Writer<'_> {
 impl Checkpoint {
     /// The state that it holds.
     pub fn read_point(&self) -> ReadPoint<'_> {
-        self.point.read_point()
+        self.point.0.read_point()
     }
 
     /// The commit sequence that it stands at.
@@ -77,38 +96,25 @@ impl Checkpoint {
         self.read_point().sequence()
     }
 
-    /// The segments that it is made of. One that was written before, with the same id and length, for a checkpoint
-    /// that was completed, need not be written again.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = Segment> + '_ {
-        self.sealed.parts.iter().map(segment)
-    }
-
-    /// The bytes of the segment at a position of [`Checkpoint::segments`].
-    ///
-    /// # Panics
-    /// If there is no such position.
-    pub fn segment(&self, position: usize) -> &[u8] {
-        self.read_point().shard.heap.part_bytes(&self.sealed.parts[position])
-    }
-
     /// Addresses of the slot map: [`SLOT_BYTES`] each.
     pub fn slots(&self) -> u64 {
-        u64::from(self.sealed.ids_end) + u64::from(self.sealed.nodes_end)
+        let sealed = &self.segments.sealed;
+        u64::from(sealed.ids_end) + u64::from(sealed.nodes_end)
     }
 
     /// Appends up to `max` addresses of the slot map, from position `from` on, to `out`. Looks at as many slots and,
     /// of objects that changed since, at their versions.
     pub fn push_slots(&self, from: u64, max: usize, out: &mut Vec<u8>) {
-        let heap = &self.read_point().shard.heap;
+        let (heap, sealed) = (&self.read_point().shard.heap, &self.segments.sealed);
         let end = self.slots().min(from.saturating_add(max as u64));
-        let ids_end = u64::from(self.sealed.ids_end);
+        let ids_end = u64::from(sealed.ids_end);
         out.reserve(end.saturating_sub(from) as usize * SLOT_BYTES);
         for position in from..end {
             let (is_node, id) = match position.checked_sub(ids_end) {
                 None => (false, position as u32),
                 Some(node) => (true, node as u32),
             };
-            let address = heap.sealed_address(&self.sealed, is_node, id);
+            let address = heap.sealed_address(sealed, is_node, id);
             out.extend_from_slice(&address.to_le_bytes()[..SLOT_BYTES]);
         }
     }
@@ -117,11 +123,37 @@ impl Checkpoint {
     pub fn meta(&self) -> Vec<u8> {
         meta::encode(self)
     }
+
+    /// Slot map and meta are known: what is left are the segments. What died since holds nothing back any more.
+    pub fn into_segments(self) -> Segments {
+        self.segments
+    }
 }
 
-impl Drop for Checkpoint {
+impl Segments {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.sealed.parts.len()
+    }
+
+    /// Has each of them written, in turn. One that was written before, with the same id and length, for a checkpoint that
+    /// was completed, need not be written again.
+    ///
+    /// # Errors
+    /// The first that `write` returns; nothing is written after it.
+    pub fn write_each<E>(mut self, mut write: impl FnMut(Segment, &[u8]) -> Result<(), E>) -> Result<(), E> {
+        while let Some(part) = self.sealed.parts.get(self.next) {
+            write(segment(part), self.shard.heap.part_bytes(part))?;
+            self.next += 1;
+            self.shard.heap.let_go(part);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Segments {
     fn drop(&mut self) {
-        self.read_point().shard.heap.unseal();
+        self.sealed.parts[self.next..].iter().for_each(|part| self.shard.heap.let_go(part));
     }
 }
 

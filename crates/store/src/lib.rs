@@ -40,7 +40,7 @@ pub mod values;
 pub use apply::{
     Add, Change, ChangeKind, Modify, ModifyDn, Prepared, REPLACEMENTS_MAX, Ready, Replacement, Stamp,
 };
-pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment};
+pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use dn_cache::DnCache;
 pub use index::{IndexBuild, IndexDrop, IndexKind, IndexName, IndexRefused, IndexReport, IndexSettings};
 pub use memory_use::MemoryUse;

@@ -49,6 +49,10 @@ pub(crate) struct Heap {
     checkpoints: AtomicU32,
     /// Counts the times that segments which held objects before were begun anew.
     reuses: AtomicU64,
+    /// Of each segment, how many checkpoints have not written it out yet: until then it is not used again.
+    holds: Words,
+    /// Counts the times that a checkpoint let go of a segment.
+    let_go: AtomicU64,
 }
 
 /// A version of an object, as a reader sees it.
@@ -80,6 +84,9 @@ pub(crate) struct HeapWriter {
     offset: usize,
     free: Vec<u32>,
     retired: VecDeque<(u64, u32)>,
+    /// Segments that no reader needs any more, only checkpoints do, as it was when the count of [`Heap::let_go`] was this.
+    held: Vec<u32>,
+    let_go: u64,
     ids: Ids,
     node_ids: Ids,
     /// Serial of the segment that is begun next.
@@ -108,6 +115,8 @@ impl Heap {
             node_slots: Words::reserve(ids_max, true)?,
             checkpoints: AtomicU32::new(0),
             reuses: AtomicU64::new(0),
+            holds: Words::reserve(bytes_max / SEGMENT + 1, false)?,
+            let_go: AtomicU64::new(0),
         };
         let mut writer = HeapWriter {
             accounts: vec![Account::default()],
@@ -115,6 +124,8 @@ impl Heap {
             offset: FIRST,
             free: vec![],
             retired: VecDeque::new(),
+            held: vec![],
+            let_go: 0,
             ids: Ids::new(ids_max),
             node_ids: Ids::new(ids_max),
             serial: 1,

@@ -111,30 +111,27 @@ fn churn(choices: &mut Random, naive: &Directory) -> Option<Op> {
 /// Writes a checkpoint out, a slice at a time, with operations in between. Returns how many segments were new.
 fn write_out(
     choices: &mut Random,
-    checkpoint: &Checkpoint,
+    checkpoint: Checkpoint,
     before: &Files,
     mut between: impl FnMut(&mut Random) -> Differs,
 ) -> Result<(Files, usize), String> {
     let mut files = Files { meta: checkpoint.meta(), ..Files::default() };
-    let all: Vec<Segment> = checkpoint.segments().collect();
-    let (mut position, mut slots, mut new) = (0, 0, 0);
-    while position < all.len() || slots < checkpoint.slots() {
+    let (mut slots, mut new, digest) = (0, 0, checkpoint.read_point().digest());
+    while slots < checkpoint.slots() {
         between(choices)?;
-        if slots < checkpoint.slots() {
-            let max = 1 + choices.below(300);
-            checkpoint.push_slots(slots, max, &mut files.slots);
-            slots += max as u64;
-        }
-        for _ in 0..1 + choices.below(3) {
-            if let Some(segment) = all.get(position) {
-                let kept = before.segments.get(segment).cloned();
-                new += usize::from(kept.is_none());
-                let bytes = kept.unwrap_or_else(|| checkpoint.segment(position).to_vec());
-                files.segments.insert(*segment, bytes);
-                position += 1;
-            }
-        }
+        let max = 1 + choices.below(300);
+        checkpoint.push_slots(slots, max, &mut files.slots);
+        slots += max as u64;
     }
+    if digest != checkpoint.read_point().digest() {
+        return Err("what the checkpoint sees has changed".to_owned());
+    }
+    checkpoint.into_segments().write_each(|segment, bytes| -> Differs {
+        let kept = before.segments.get(&segment).cloned();
+        new += usize::from(kept.is_none());
+        files.segments.insert(segment, kept.unwrap_or_else(|| bytes.to_vec()));
+        if choices.one_in(2) { between(choices) } else { Ok(()) }
+    })?;
     Ok((files, new))
 }
 
@@ -174,14 +171,10 @@ fn run(seed: u64, rounds: usize, seen: &mut Seen) -> Differs {
         let checkpoint = shard.checkpoint().ok_or("too many readers")?;
         let (then, digest) = (naive.clone(), checkpoint.read_point().digest());
         let moved = shard.memory().moved;
-        let (now, new) = write_out(choices, &checkpoint, &files, |choices| {
+        let (now, new) = write_out(choices, checkpoint, &files, |choices| {
             let count = choices.below(60);
             work(choices, &shard, &mut naive, count, entries)
         })?;
-        if digest != checkpoint.read_point().digest() {
-            return Err("what the checkpoint sees has changed".to_owned());
-        }
-        drop(checkpoint);
         seen.moved += shard.memory().moved - moved;
         seen.kept += now.segments.len() - new;
         files = now;
@@ -230,7 +223,7 @@ fn some_files(choices: &mut Random, naive: &mut Directory) -> Files {
         writer.publish();
     }
     let checkpoint = shard.checkpoint().expect("a slot is free");
-    write_out(choices, &checkpoint, &Files::default(), |_| Ok(())).expect("nothing is compared").0
+    write_out(choices, checkpoint, &Files::default(), |_| Ok(())).expect("nothing is compared").0
 }
 
 /// The files have checksums; the shard does not rely on them. Whatever a byte says, it is an error, or the shard can
@@ -325,7 +318,7 @@ fn roots_of_one_name_are_told_apart() {
         writer.publish();
     }
     let checkpoint = shard.checkpoint().expect("a slot is free");
-    let files = write_out(&mut Random::new(1), &checkpoint, &Files::default(), |_| Ok(())).unwrap().0;
+    let files = write_out(&mut Random::new(1), checkpoint, &Files::default(), |_| Ok(())).unwrap().0;
     let restored = restore(&files, true, false).unwrap();
     sound("the restored shard", &restored).unwrap();
     let ids = |shard: &Arc<Shard>| {
@@ -361,7 +354,7 @@ fn aliases_and_referral_objects_are_restored() {
     writer.publish();
     let checkpoint = shard.checkpoint().expect("a slot is free");
     let choices = &mut Random::new(1);
-    let (files, _) = write_out(choices, &checkpoint, &Files::default(), |_| Ok(())).expect("it is written");
+    let (files, _) = write_out(choices, checkpoint, &Files::default(), |_| Ok(())).expect("it is written");
     let restored = restore(&files, true, true).expect("it is restored");
     assert!(restored.has_aliases() && restored.has_referrals());
     sound("restored", &restored).expect("it is sound");

@@ -107,10 +107,8 @@ impl Work {
             return;
         }
         let begun_ns = self.clock.monotonic_ns();
-        match self.snapshots.write(&checkpoint, index) {
+        match self.snapshots.write(checkpoint, index) {
             Ok(written) => {
-                // It holds back the cleaner.
-                drop(checkpoint);
                 self.status.on_snapshot(index, self.clock.wall_ms());
                 let ms = (self.clock.monotonic_ns() - begun_ns) / 1_000_000;
                 let (bytes, segments, kept) = (written.bytes, written.segments, written.kept);

@@ -90,27 +90,16 @@ impl Keeper {
     /// # Errors
     /// What the disk says. The snapshot before is whole then, and what was written takes no room, if that could be told
     /// apart.
-    pub fn write(&mut self, checkpoint: &Checkpoint, index: Index) -> Result<Written, SnapshotError> {
+    pub fn write(&mut self, checkpoint: Checkpoint, index: Index) -> Result<Written, SnapshotError> {
         self.write_files(checkpoint, index).inspect_err(|_| {
             // The log may want the room. What cannot be removed now is removed after the next snapshot.
             let _ = self.snapshots.remove_unnamed();
         })
     }
 
-    fn write_files(&mut self, checkpoint: &Checkpoint, index: Index) -> Result<Written, SnapshotError> {
+    fn write_files(&mut self, checkpoint: Checkpoint, index: Index) -> Result<Written, SnapshotError> {
         let mut draft = self.snapshots.draft();
-        let mut written = Written { segments: checkpoint.segments().len(), ..Written::default() };
-        for (at, segment) in checkpoint.segments().enumerate() {
-            let id = segment_file(segment);
-            if draft.keep(id) {
-                written.kept += 1;
-                continue;
-            }
-            let mut file = draft.create(id)?;
-            file.write(checkpoint.segment(at))?;
-            written.bytes += u64::from(segment.len);
-            draft.add(file.finish()?);
-        }
+        let mut written = Written::default();
         let mut file = draft.create(FileId { kind: SLOTS, number: 0, generation: self.next })?;
         self.next += 1;
         let (mut from, mut bytes) = (0, Vec::new());
@@ -121,8 +110,23 @@ impl Keeper {
             written.bytes += bytes.len() as u64;
             from += SLOTS_TOGETHER as u64;
         }
-        draft.add(file.finish()?);
-        self.snapshots.commit(draft, index, checkpoint.meta())?;
+        let (meta, segments) = (checkpoint.meta(), checkpoint.into_segments());
+        let slots = file.finish()?;
+        written.segments = segments.count();
+        segments.write_each(|segment, bytes| -> Result<(), SnapshotError> {
+            let id = segment_file(segment);
+            if draft.keep(id) {
+                written.kept += 1;
+                return Ok(());
+            }
+            let mut file = draft.create(id)?;
+            file.write(bytes)?;
+            written.bytes += bytes.len() as u64;
+            draft.add(file.finish()?);
+            Ok(())
+        })?;
+        draft.add(slots);
+        self.snapshots.commit(draft, index, meta)?;
         Ok(written)
     }
 }

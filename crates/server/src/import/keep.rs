@@ -38,7 +38,7 @@ pub fn keep(committer: &mut Committer, snapshots: &mut Keeper, wall_ms: u64) -> 
     committer.note_import(wall_ms).map_err(KeepError::Log)?;
     let taken = committer.checkpoint().map_err(KeepError::Log)?;
     let (checkpoint, index) = taken.ok_or(KeepError::TooManyReaders)?;
-    snapshots.write(&checkpoint, index).map_err(KeepError::Snapshot)?;
+    snapshots.write(checkpoint, index).map_err(KeepError::Snapshot)?;
     Ok(index)
 }
 

@@ -73,7 +73,7 @@ impl World {
         let (checkpoint, index) = closed.ok_or_else(|| failed("too many readers".to_owned()))?;
         self.oracle.follow(&self.disk, Path::new(DIR), index.0).map_err(failed)?;
         if snapshots.latest().is_none_or(|last| last.index < index) {
-            snapshots.write(&checkpoint, index).map_err(|error| failed(error.to_string()))?;
+            snapshots.write(checkpoint, index).map_err(|error| failed(error.to_string()))?;
         }
         (self.applied, self.promised) = (index.0, index.0);
         self.tally.clean += 1;

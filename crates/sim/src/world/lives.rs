@@ -155,7 +155,7 @@ impl World {
         }
         followed.map_err(|what| Violation { property: "the log can be read", what })?;
         self.step(node)?;
-        let written = node.recovered.snapshots.write(&checkpoint, index);
+        let written = node.recovered.snapshots.write(checkpoint, index);
         self.trace.note(format_args!("  a snapshot up to record {index}: {written:?}"));
         if written.is_ok() {
             self.tally.snapshots += 1;

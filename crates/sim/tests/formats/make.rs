@@ -148,7 +148,7 @@ impl Place {
         let recovered = &mut self.node.recovered;
         let taken = recovered.committer.checkpoint().expect("nothing fails");
         let (checkpoint, index) = taken.expect("there are few readers");
-        recovered.snapshots.write(&checkpoint, index).expect("nothing fails");
+        recovered.snapshots.write(checkpoint, index).expect("nothing fails");
         let log = Arc::clone(recovered.committer.log());
         recovered.snapshots.release(&log, index, &mut |_| ()).expect("nothing fails");
     }
@@ -170,7 +170,7 @@ impl Place {
         let (committer, mut snapshots) = (recovered.committer, recovered.snapshots);
         let closed = committer.close(self.clock.wall_ms(), 0).expect("nothing fails");
         let (checkpoint, index) = closed.expect("there are few readers");
-        snapshots.write(&checkpoint, index).expect("nothing fails");
+        snapshots.write(checkpoint, index).expect("nothing fails");
     }
 
     /// As a kill leaves it; no lock lies around.

@@ -19,7 +19,7 @@ const SCHEMA_CHECK: u8 = 2;
 const FOREIGN_UUIDS: u8 = 4;
 
 pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
-    let (point, sealed) = (checkpoint.read_point(), &checkpoint.sealed);
+    let (point, sealed) = (checkpoint.read_point(), &checkpoint.segments.sealed);
     let (shard, settings) = (point.shard, &point.shard.settings);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let mut out = MAGIC.to_vec();

@@ -9,13 +9,26 @@ pub(super) const CLEANED_TOGETHER: usize = 32;
 impl Heap {
     /// Gives back to use what no reader can see any more.
     pub(crate) fn reuse(&self, writer: &mut HeapWriter, readers: &Readers) {
+        // Before the segments are looked at: what is let go of later is looked at the next time.
+        let let_go = self.let_go.load(Ordering::Acquire);
+        if writer.let_go != let_go {
+            writer.let_go = let_go;
+            let free = &mut writer.free;
+            writer.held.retain(|number| {
+                let is_held = self.is_held(*number);
+                if !is_held {
+                    free.push(*number);
+                }
+                is_held
+            });
+        }
         if writer.retired.is_empty() {
             return;
         }
         let oldest = readers.oldest();
         while writer.retired.front().is_some_and(|(sequence, _)| *sequence <= oldest) {
             let Some((_, number)) = writer.retired.pop_front() else { break };
-            writer.free.push(number);
+            if self.is_held(number) { &mut writer.held } else { &mut writer.free }.push(number);
         }
     }
 

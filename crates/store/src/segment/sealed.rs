@@ -3,10 +3,13 @@
 //!
 //! A slot that still points into a written part is as it was then: later versions and what the cleaner moves lie
 //! behind it or in other segments. From there links lead back: those of versions, and those that the cleaner keeps
-//! while a checkpoint is under way. The first address on that way that lies in a written part is the one.
+//! while a checkpoint is looked at. The first address on that way that lies in a written part is the one.
+//!
+//! Links need a reader that stays at the checkpoint's sequence, and so everything that died since. Once all addresses
+//! are known no link is followed any more; from then on only the written parts are held, each until it is copied.
 
 use super::{Account, FIRST, Heap, HeapWriter, NODE, SEGMENT};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// What a segment begins with.
 const MAGIC: [u8; 8] = *b"pandoseg";
@@ -53,8 +56,8 @@ pub(crate) struct Sealed {
 }
 
 impl Heap {
-    /// Notes what is written. To be followed by [`Heap::unseal`]; until then a reader must stay at the sequence
-    /// that is published now, which keeps the parts from being used again.
+    /// Notes what is written. To be followed by [`Heap::unseal`]: until then a reader must stay at the sequence that is
+    /// published now. The parts are held until [`Heap::let_go`] of each.
     pub(crate) fn seal(&self, writer: &HeapWriter) -> Sealed {
         self.checkpoints.fetch_add(1, Ordering::AcqRel);
         let mut parts = Vec::new();
@@ -67,18 +70,36 @@ impl Heap {
             }
             by_number[number] = (parts.len() as u32, account.used);
             let (serial, run, bytes) = (account.serial, account.run, account.used);
-            parts.push(Part { number: number as u32, serial, run, bytes });
+            let part = Part { number: number as u32, serial, run, bytes };
+            self.holds_of(&part).iter().for_each(|holds| _ = holds.fetch_add(1, Ordering::Relaxed));
+            parts.push(part);
         }
         let (ids_end, nodes_end) = (writer.ids.end(), writer.node_ids.end());
         Sealed { parts, by_number, ids_end, nodes_end, serial: writer.serial, filling }
     }
 
-    /// A checkpoint ends.
+    /// No address is asked for any more.
     pub(crate) fn unseal(&self) {
         self.checkpoints.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// The bytes of a part of a checkpoint that is under way.
+    /// A part is not looked at any more: as far as this checkpoint goes it may be used again.
+    pub(crate) fn let_go(&self, part: &Part) {
+        // Whoever finds no hold comes after all that was read.
+        self.holds_of(part).iter().for_each(|holds| _ = holds.fetch_sub(1, Ordering::Release));
+        self.let_go.fetch_add(1, Ordering::Release);
+    }
+
+    fn holds_of(&self, part: &Part) -> &[AtomicU64] {
+        &self.holds[part.number as usize..(part.number + part.run) as usize]
+    }
+
+    /// Must a checkpoint still copy the segment?
+    pub(super) fn is_held(&self, number: u32) -> bool {
+        self.holds[number as usize].load(Ordering::Acquire) > 0
+    }
+
+    /// The bytes of a part that is held.
     pub(crate) fn part_bytes(&self, part: &Part) -> &[u8] {
         self.bytes(part.number as usize * SEGMENT, part.bytes as usize)
     }

@@ -176,3 +176,41 @@ fn a_draft_from_an_address_that_was_written_again_is_refused() {
     assert!(!heap.put_draft(&mut w, id, place, &mut draft(id, place, b"lost"), sequence + 1));
     assert_eq!(heap.read(id, sequence + 1).unwrap().payload, &again[..]);
 }
+
+/// Once the addresses are known, what was sealed stays as it was, though nobody reads, and nothing written later is kept.
+#[test]
+fn sealed_parts_are_held_and_nothing_else() {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
+    for n in 1..=20_000u64 {
+        let id = heap.allocate_id(&mut w).unwrap();
+        heap.put(&mut w, id, 0, 1, &payload(n));
+    }
+    readers.publish(1);
+    let sealed = heap.seal(&w);
+    heap.unseal();
+    let copies: Vec<Vec<u8>> = sealed.parts.iter().map(|part| heap.part_bytes(part).to_vec()).collect();
+    let before = w.bytes_used();
+    let mut rounds = |w: &mut HeapWriter, sequences: std::ops::Range<u64>| {
+        for sequence in sequences {
+            for id in 1..=20_000 {
+                heap.put(w, id, 0, sequence, &payload(sequence + u64::from(id)));
+            }
+            readers.publish(sequence);
+            heap.clean(w, &readers, 10, 64 << 20);
+        }
+    };
+    rounds(&mut w, 2..60);
+    // Of all that was written not a tenth is still there.
+    assert!(w.bytes_used() < before + 16 * SEGMENT as u64, "{before} grew to {}", w.bytes_used());
+    for (part, copy) in sealed.parts.iter().zip(&copies) {
+        assert!(heap.part_bytes(part) == copy, "segment {}", part.number);
+        heap.let_go(part);
+    }
+    rounds(&mut w, 60..80);
+    assert!(w.held.is_empty());
+    assert!(
+        sealed.parts.iter().zip(&copies).any(|(part, copy)| heap.part_bytes(part) != copy),
+        "they are used again"
+    );
+}
