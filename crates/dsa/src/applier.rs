@@ -1,10 +1,10 @@
 //! Carries out the commands of the log, in order: the only one who changes a directory that is logged.
 
 use crate::access::Rights;
-use crate::bundle;
+use crate::bundle::{self, Drafts};
 use crate::engine::Dsa;
 use crate::identity::Identity;
-use crate::journal::Command;
+use crate::journal::{Command, Updates};
 use crate::worker::Worker;
 use env::clock::Now;
 use std::fmt;
@@ -56,6 +56,32 @@ impl Applier {
     /// # Errors
     /// See [`ApplyError`]: what was done of it counts for nothing.
     pub fn apply(&mut self, command: &Command<'_>, answers: &mut Vec<u8>) -> Result<(), ApplyError> {
+        self.apply_with(command, None, answers)
+    }
+
+    /// As [`Applier::apply`], of the command that these updates are when it is given at a time: what was drafted of them
+    /// when they came is made use of as far as it still holds.
+    ///
+    /// # Errors
+    /// See [`Applier::apply`].
+    pub fn apply_updates(
+        &mut self,
+        updates: &mut Updates,
+        wall_ms: u64,
+        answers: &mut Vec<u8>,
+    ) -> Result<(), ApplyError> {
+        let mut drafts = std::mem::take(updates.drafts());
+        let applied = self.apply_with(&updates.command(wall_ms), Some(&mut drafts), answers);
+        *updates.drafts() = drafts;
+        applied
+    }
+
+    fn apply_with(
+        &mut self,
+        command: &Command<'_>,
+        drafts: Option<&mut Drafts>,
+        answers: &mut Vec<u8>,
+    ) -> Result<(), ApplyError> {
         self.worker.tick(Now { wall_ms: command.wall_ms, monotonic_ns: 0 });
         if self.identity.dn != command.actor {
             self.identity.dn.clear();
@@ -65,7 +91,7 @@ impl Applier {
         if !command.ids.is_empty() {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
         }
-        bundle::apply(&mut self.worker, &self.identity, command.messages, answers);
+        bundle::apply(&mut self.worker, &self.identity, command.messages, drafts, answers);
         if !command.ids.is_empty() {
             shard.writer().end_given_ids();
         }

@@ -71,20 +71,32 @@ fn look_ahead(point: ReadPoint<'_>, scratch: &mut Scratch, rights: Rights, group
     point.sequence()
 }
 
-/// Carries out updates that were logged, all of one identity.
-pub(crate) fn apply(worker: &mut Worker, identity: &Identity, messages: &[u8], out: &mut Vec<u8>) {
+/// Carries out updates that were logged, all of one identity. If there are drafts, there is one for each of them.
+pub(crate) fn apply(
+    worker: &mut Worker,
+    identity: &Identity,
+    messages: &[u8],
+    mut drafts: Option<&mut Drafts>,
+    out: &mut Vec<u8>,
+) {
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
     let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None };
     let mut group = Group::new();
-    let mut at = 0;
+    let (mut at, mut done) = (0, 0);
     loop {
         group.clear();
         (at, _) = group::gather(messages, at, &mut group);
         if group.is_empty() {
             return;
         }
-        parts.look_ahead(identity.rights, &mut group);
-        update::apply(identity, &mut parts, &group, out);
+        match &mut drafts {
+            Some(drafts) => update::apply_drafted(identity, &mut parts, &mut group, drafts, done, out),
+            None => {
+                parts.look_ahead(identity.rights, &mut group);
+                update::apply(identity, &mut parts, &group, out);
+            }
+        }
+        done += group.len();
     }
 }
 
@@ -126,9 +138,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
     }
     let is_logged = parts.dsa.journal.get().is_some();
-    // Updates that go to the log are looked at when they come back.
-    let mut is_new = !(is_logged && group.iter().all(Pending::is_update));
-    let mut next = 0;
+    let (mut is_new, mut next) = (true, 0);
     while next < group.len() && !session.closing {
         let is_update = group[next].is_update();
         if is_update && !is_new {

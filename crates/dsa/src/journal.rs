@@ -1,6 +1,7 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
+use crate::bundle::Drafts;
 use crate::identity::Identity;
 use model::ResultCode;
 use proto::outline::Outline;
@@ -11,6 +12,9 @@ use std::task::{Context, Poll, Waker};
 
 /// Bytes of updates that one session hands over at a time.
 pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
+
+/// Bytes of a buffer that a session keeps for its next updates; a longer one is not kept.
+const BUFFER_BYTES_KEPT: usize = 128 << 10;
 
 /// Where a session's updates go. What it took is applied in the order in which it was taken.
 pub trait Journal: Send + Sync {
@@ -53,6 +57,8 @@ pub struct Updates {
     /// Whole LDAPMessages with update operations, regular in outline.
     messages: Vec<u8>,
     adds: usize,
+    /// What becomes of them, as far as it could be told when they came.
+    drafts: Drafts,
     /// For the entries that they add.
     ids: Vec<u32>,
     identity: Identity,
@@ -69,6 +75,7 @@ struct Slot {
     answers: Option<Vec<u8>>,
     /// The buffers of the last updates and of their answers, to be used again.
     buffer: Vec<u8>,
+    drafts: Drafts,
     spare: Vec<u8>,
     waker: Option<Waker>,
 }
@@ -96,16 +103,23 @@ impl Reply {
         }
     }
 
-    /// An empty buffer for the next updates.
-    pub(crate) fn buffer(&self) -> Vec<u8> {
-        std::mem::take(&mut self.slot().buffer)
+    /// Empty buffers for the next updates and their drafts.
+    pub(crate) fn buffers(&self) -> (Vec<u8>, Drafts) {
+        let mut slot = self.slot();
+        (std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.drafts))
     }
 
-    fn answer(&self, answers: Vec<u8>, mut buffer: Vec<u8>) {
+    fn answer(&self, answers: Vec<u8>, mut buffer: Vec<u8>, mut drafts: Drafts) {
         buffer.clear();
+        drafts.clear();
         let mut slot = self.slot();
         slot.answers = Some(answers);
-        slot.buffer = buffer;
+        if buffer.capacity() <= BUFFER_BYTES_KEPT {
+            slot.buffer = buffer;
+        }
+        if drafts.capacity() <= 2 * BUFFER_BYTES_KEPT {
+            slot.drafts = drafts;
+        }
         if let Some(waker) = slot.waker.take() {
             drop(slot);
             waker.wake();
@@ -115,9 +129,20 @@ impl Reply {
 
 impl Updates {
     /// Of the messages, `adds` add entries.
-    pub(crate) fn new(messages: Vec<u8>, adds: usize, identity: Identity, reply: Arc<Reply>) -> Updates {
+    pub(crate) fn new(
+        messages: Vec<u8>,
+        adds: usize,
+        drafts: Drafts,
+        identity: Identity,
+        reply: Arc<Reply>,
+    ) -> Updates {
         debug_assert_eq!(self::adds(&messages), adds, "they are counted");
-        Updates { messages, adds, ids: Vec::new(), identity, reply, answered: false }
+        Updates { messages, adds, drafts, ids: Vec::new(), identity, reply, answered: false }
+    }
+
+    /// The drafts, to be put back with the other buffers.
+    pub(crate) fn drafts(&mut self) -> &mut Drafts {
+        &mut self.drafts
     }
 
     /// Who asks.
@@ -159,7 +184,12 @@ impl Updates {
     /// Tells the session what became of them.
     pub fn answer(mut self, answers: Vec<u8>) {
         self.answered = true;
-        self.reply.answer(answers, std::mem::take(&mut self.messages));
+        self.give(answers);
+    }
+
+    fn give(&mut self, answers: Vec<u8>) {
+        let (messages, drafts) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.drafts));
+        self.reply.answer(answers, messages, drafts);
     }
 
     /// Answers each of them with a code and a text.
@@ -177,7 +207,7 @@ impl Updates {
                 encode_result(&mut answers, outline.id, response, code, b"", text, &[]);
             }
         }
-        self.reply.answer(answers, std::mem::take(&mut self.messages));
+        self.give(answers);
     }
 }
 
@@ -282,7 +312,7 @@ mod tests {
         for id in 1..=3 {
             Request::Delete(b"cn=a").encode(&mut messages, id, &[]);
         }
-        Updates::new(messages, 0, Identity::anonymous(Rights::Root), Arc::clone(reply))
+        Updates::new(messages, 0, Drafts::default(), Identity::anonymous(Rights::Root), Arc::clone(reply))
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {

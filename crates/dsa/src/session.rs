@@ -1,6 +1,6 @@
 //! One client's session: its identity, what it has under way, and the bytes between. Sans-IO.
 
-use crate::bundle;
+use crate::bundle::{self, Drafts};
 use crate::identity::Identity;
 use crate::journal::Reply;
 use crate::monitor::count;
@@ -51,6 +51,8 @@ pub struct Session {
     /// Updates that will be logged together, and how many of them are adds.
     pub(crate) updates: Vec<u8>,
     pub(crate) adds: usize,
+    /// One for each of them.
+    pub(crate) drafts: Drafts,
     /// Its updates are on their way through the log.
     pub(crate) waits: bool,
     /// Where their answers come, once there were any.
@@ -68,6 +70,7 @@ impl Session {
             closing: false,
             updates: Vec::new(),
             adds: 0,
+            drafts: Drafts::default(),
             waits: false,
             reply: None,
         }

@@ -44,9 +44,8 @@ fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<Logg
         let adds = updates.adds();
         dsa.shard().writer().reserve_ids(adds, updates.ids()).expect("there are enough");
         let (mut record, mut answers) = (Vec::new(), updates.answers_buffer());
-        let command = updates.command(START.wall_ms);
-        command.encode(&mut record);
-        applier.apply(&command, &mut answers).expect("it can be carried out");
+        updates.command(START.wall_ms).encode(&mut record);
+        applier.apply_updates(&mut updates, START.wall_ms, &mut answers).expect("it can be carried out");
         log.push((record, answers.clone()));
         updates.answer(answers);
     }

@@ -333,9 +333,9 @@ impl Committer {
     /// Applies and answers what is safe.
     fn apply(&mut self, safe: Index) -> Result<(), Failed> {
         while self.logged.front().is_some_and(|logged| logged.index <= safe) {
-            let Some(Logged { index, wall_ms, updates }) = self.logged.pop_front() else { break };
+            let Some(Logged { index, wall_ms, mut updates }) = self.logged.pop_front() else { break };
             let mut answers = updates.answers_buffer();
-            let applied = self.applier.apply(&updates.command(wall_ms), &mut answers);
+            let applied = self.applier.apply_updates(&mut updates, wall_ms, &mut answers);
             // Without an answer it is told that the outcome is unknown.
             applied.map_err(|error| Failed::Apply(index, error))?;
             self.applied = index;

@@ -47,8 +47,8 @@ pub(crate) struct Heap {
     node_slots: Words,
     /// Checkpoints that are under way: while there are any, what the cleaner moves keeps a link to where it was.
     checkpoints: AtomicU32,
-    /// Counts the times that segments which held objects before were begun anew.
-    reuses: AtomicU64,
+    /// Of each segment, how many times it was begun.
+    begun: Words,
     /// Of each segment, how many checkpoints have not written it out yet: until then it is not used again.
     holds: Words,
     /// Counts the times that a checkpoint let go of a segment.
@@ -114,7 +114,7 @@ impl Heap {
             slots: Words::reserve(ids_max, true)?,
             node_slots: Words::reserve(ids_max, true)?,
             checkpoints: AtomicU32::new(0),
-            reuses: AtomicU64::new(0),
+            begun: Words::reserve(bytes_max / SEGMENT + 1, false)?,
             holds: Words::reserve(bytes_max / SEGMENT + 1, false)?,
             let_go: AtomicU64::new(0),
         };
@@ -394,10 +394,7 @@ impl Heap {
     #[cold]
     fn next_segment(&self, writer: &mut HeapWriter) {
         writer.current = match writer.free.pop() {
-            Some(number) => {
-                self.note_reuse();
-                number as usize
-            }
+            Some(number) => number as usize,
             None => writer.accounts.len(),
         };
         if writer.current == writer.accounts.len() {
@@ -411,7 +408,6 @@ impl Heap {
     fn place_run(&self, writer: &mut HeapWriter, segments: usize) -> usize {
         let first = match find_run(&mut writer.free, segments) {
             Some(at) => {
-                self.note_reuse();
                 writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize
             }
             None => writer.accounts.len(),
@@ -430,6 +426,7 @@ impl Heap {
         writer.serial += 1;
         writer.accounts[number] =
             Account { used: FIRST as u32, run: run as u32, serial, ..Account::default() };
+        self.note_begun(number, run);
         let header = sealed::header(serial, run as u32);
         // SAFETY: the segment is free: no reader reaches into it, and there is one writer. It lies in the region.
         unsafe {

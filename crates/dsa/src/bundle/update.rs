@@ -1,7 +1,7 @@
 //! The updates of a bundle: neighbours share one batch of the writer. What can be done before the writer's role is
 //! taken is done before, for other threads wait for it.
 
-use super::group::{Hint, Pending};
+use super::group::{Group, Hint, Pending};
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_controls, refuse_malformed};
 use crate::dispatch::{self, Writing};
 use crate::engine::Dsa;
@@ -19,12 +19,24 @@ use proto::tag;
 use std::sync::Arc;
 use store::{Known, Ready, Stamp};
 
-/// Updates of a batch that are ready to be installed, with what they are made of.
-#[derive(Default)]
+/// Updates that are ready to be installed, with what they are made of.
+#[derive(Debug, Default)]
 pub(crate) struct Drafts {
     /// One for each update; `None` for one that the writer must look at.
     ready: Vec<Option<Ready>>,
     bytes: Vec<u8>,
+}
+
+impl Drafts {
+    pub(crate) fn clear(&mut self) {
+        self.ready.clear();
+        self.bytes.clear();
+    }
+
+    /// Bytes of memory that it keeps.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.ready.capacity() * size_of::<Option<Ready>>()
+    }
 }
 
 /// Runs updates that follow each other, as one batch, or collects them for the journal. Returns how many were run or
@@ -45,7 +57,7 @@ pub(super) fn run(
         None => updates,
     };
     if parts.dsa.journal.get().is_some() {
-        return collect(session, updates);
+        return collect(session, parts, updates);
     }
     apply(&session.identity, parts, updates, out);
     updates.len()
@@ -77,19 +89,40 @@ fn configure(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'_>,
 /// Applies updates of one identity that follow each other, as one batch.
 pub(super) fn apply(identity: &Identity, parts: &mut Parts<'_>, updates: &[Pending<'_>], out: &mut Vec<u8>) {
     let mut drafts = std::mem::take(&mut parts.scratch.drafts);
+    drafts.clear();
     prepare(parts, updates, &mut drafts);
-    carry_out(identity, parts, updates, &mut drafts, out);
+    carry_out(identity, parts, updates, &mut drafts, 0, out);
     parts.scratch.drafts = drafts;
 }
 
-/// Puts updates with those that will be logged together.
-fn collect(session: &mut Session, updates: &[Pending<'_>]) -> usize {
+/// As [`apply`], of updates that were drafted when they came in; theirs are the drafts from position `first` on.
+pub(super) fn apply_drafted(
+    identity: &Identity,
+    parts: &mut Parts<'_>,
+    updates: &mut Group<'_>,
+    drafts: &mut Drafts,
+    first: usize,
+    out: &mut Vec<u8>,
+) {
+    let ready = &drafts.ready[first..first + updates.len()];
+    ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_ready(ready));
+    parts.hinted_at = None;
+    if ready.iter().any(Option::is_none) {
+        parts.look_ahead(identity.rights, updates);
+    }
+    carry_out(identity, parts, updates, drafts, first, out);
+}
+
+/// Puts updates with those that will be logged together, with drafts of what becomes of them: most can be installed when
+/// they come back from the log.
+fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) -> usize {
     let mut count = 0;
     while count < updates.len() && session.updates.len() < UPDATES_BYTES_SOFT_MAX {
         session.updates.extend_from_slice(updates[count].frame());
         session.adds += usize::from(updates[count].is_add());
         count += 1;
     }
+    prepare(parts, &updates[..count], &mut session.drafts);
     count
 }
 
@@ -97,16 +130,22 @@ fn collect(session: &mut Session, updates: &[Pending<'_>]) -> usize {
 pub(super) fn hand_over(session: &mut Session, journal: Option<&Arc<dyn Journal>>) {
     let Some(journal) = journal.filter(|_| !session.updates.is_empty()) else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
-    let messages = std::mem::replace(&mut session.updates, reply.buffer());
+    let (messages, drafts) = reply.buffers();
+    let messages = std::mem::replace(&mut session.updates, messages);
+    let drafts = std::mem::replace(&mut session.drafts, drafts);
     let adds = std::mem::take(&mut session.adds);
     session.waits = true;
-    journal.submit(Updates::new(messages, adds, session.identity.clone(), reply));
+    journal.submit(Updates::new(messages, adds, drafts, session.identity.clone(), reply));
 }
 
-/// Drafts what can be drafted at a read point.
+/// Drafts what can be drafted at a read point; appends to `drafts`.
 fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) {
-    drafts.ready.clear();
-    drafts.bytes.clear();
+    let end = drafts.ready.len() + updates.len();
+    prepare_some(parts, updates, drafts);
+    drafts.ready.resize(end, None);
+}
+
+fn prepare_some(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) {
     let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return };
     let Scratch { evaluator, keys, .. } = &mut **scratch;
     let pin = reader.pin();
@@ -125,12 +164,13 @@ fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) 
     }));
 }
 
-/// Takes the writer's role, runs the updates in order, publishes.
+/// Takes the writer's role, runs the updates in order, publishes. Their drafts are those from position `first` on.
 fn carry_out(
     identity: &Identity,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     drafts: &mut Drafts,
+    first: usize,
     out: &mut Vec<u8>,
 ) {
     let Parts { dsa, scratch, counters, now, hinted_at, .. } = parts;
@@ -138,8 +178,13 @@ fn carry_out(
     let mut writer = dsa.shard.writer();
     let actor = writer.name(&identity.dn);
     // Without room for all of them each is looked at alone.
-    let has_room = !drafts.bytes.is_empty() && writer.reserve(&drafts.bytes).is_ok();
-    let ready = if has_room { &drafts.ready[..] } else { &[] };
+    let Drafts { ready, bytes } = drafts;
+    let ready = &ready[first..first + updates.len()];
+    let mut drafted = ready.iter().flatten().map(Ready::range);
+    let range =
+        drafted.next().map(|first| first.start..drafted.next_back().map_or(first.end, |last| last.end));
+    let has_room = range.is_some_and(|range| writer.reserve(&bytes[range]).is_ok());
+    let ready = if has_room { ready } else { &[] };
     let (mut done, mut answered) = (0, 0);
     while done < updates.len() {
         // There may be referral objects since the drafts were made: what is below them is not what it was.
@@ -148,7 +193,7 @@ fn carry_out(
         let is_installed = ready.is_some_and(|ready| {
             let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
             spare = Some(stamp);
-            writer.install(ready, &mut drafts.bytes, stamp)
+            writer.install(ready, bytes, stamp)
         });
         if !is_installed {
             succeed(counters, &updates[answered..done], out);

@@ -9,10 +9,11 @@ use crate::dn_cache::DnCache;
 use crate::record::{self, NEXT_BYTES};
 use crate::resolve::Known;
 use crate::segment::{DRAFT_HEADER, NODE, Place, draft_header};
-use crate::shard::{ReadPoint, Writer};
+use crate::shard::{ReadPoint, Shard, Writer};
 use crate::{EntryRef, Refused};
 use model::Description;
 use schema::CheckOptions;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Replacements of one modify; more of them are left to the writer.
@@ -49,6 +50,22 @@ struct Placed<'v> {
     start: usize,
     end: usize,
     value: &'v [u8],
+}
+
+impl Ready {
+    /// Where the draft lies in the buffer that it was appended to.
+    #[inline]
+    pub fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl Shard {
+    /// Asks for the memory that installing a draft looks at first.
+    #[inline]
+    pub fn prefetch_ready(&self, ready: &Ready) {
+        self.heap.prefetch_slot(ready.id);
+    }
 }
 
 impl<'a> ReadPoint<'a> {
@@ -162,7 +179,7 @@ impl Writer<'_> {
     /// meanwhile or there is no room: nothing was done then, and [`Writer::modify`] knows what is to be.
     #[inline]
     pub fn install(&mut self, ready: &Ready, drafts: &mut [u8], stamp: Stamp) -> bool {
-        let draft = &mut drafts[ready.start as usize..ready.end as usize];
+        let draft = &mut drafts[ready.range()];
         let Some(reserved) = self.reserved.checked_sub(draft.len()) else { return false };
         // Whatever becomes of it, the room for it is needed no more.
         self.reserved = reserved;

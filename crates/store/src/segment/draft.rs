@@ -1,37 +1,41 @@
 //! Versions that are made ready by readers: a draft is an object complete but for its sequence, made from the version that
 //! was the newest one when it was looked at. The writer puts it in place if that is still so, which two words tell.
 
-use super::{Heap, HeapWriter, Object, REMOVED, VERSION_BYTES, VERSIONED};
+use super::{Heap, HeapWriter, Object, REMOVED, SEGMENT, VERSION_BYTES, VERSIONED};
 use crate::sync::Ordering;
 
 /// Bytes of the header of an object with a version and a u16 length.
 pub(crate) const DRAFT_HEADER: usize = 7 + VERSION_BYTES;
 
-/// The newest version of an object, where it lies. While no segment is begun anew, an address is never written again:
-/// as long as the slot holds it, it is the same version.
+/// The newest version of an object, where it lies. Until its segment is begun anew, an address is never written again: as
+/// long as the slot holds it, it is the same version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(super) address: u64,
     /// Bytes of the object.
     len: u32,
-    /// [`Heap::reuses`] from before the slot was looked at.
-    reuses: u64,
+    /// How many times its segment was begun, from before the slot was looked at for the last time.
+    begun: u64,
 }
 
 impl Heap {
-    /// Addresses that were written before are about to be written again.
-    pub(super) fn note_reuse(&self) {
-        self.reuses.store(self.reuses.load(Ordering::Relaxed) + 1, Ordering::Release);
+    /// Addresses in these segments are about to be written, if they were written before then anew.
+    pub(super) fn note_begun(&self, number: usize, run: usize) {
+        for begun in &self.begun[number..number + run] {
+            begun.store(begun.load(Ordering::Relaxed) + 1, Ordering::Release);
+        }
     }
 
     /// The newest version of an entry, if it is the one to see at `sequence`, and where it lies. The caller holds a
     /// read point at that sequence.
     #[inline]
     pub(crate) fn newest(&self, id: u32, sequence: u64) -> Option<(Object<'_>, Place)> {
-        // Before the slot: a segment that is begun anew after this load is noticed when the place is used.
-        let reuses = self.reuses.load(Ordering::Acquire);
-        let address = self.slots.get(id as usize)?.load(Ordering::Acquire);
-        if address == 0 {
+        let slot = self.slots.get(id as usize)?;
+        let address = slot.load(Ordering::Acquire);
+        // Before the slot is looked at for the last time: if the segment is begun anew after this load, that is noticed
+        // when the place is used.
+        let begun = self.begun[address as usize / SEGMENT].load(Ordering::Acquire);
+        if address == 0 || slot.load(Ordering::Acquire) != address {
             return None;
         }
         let header = self.header(address as usize);
@@ -40,7 +44,7 @@ impl Heap {
         }
         let payload = self.bytes(address as usize + header.len, header.object_len - header.len);
         let object = Object { flags: header.flags, payload };
-        Some((object, Place { address, len: header.object_len as u32, reuses }))
+        Some((object, Place { address, len: header.object_len as u32, begun }))
     }
 
     /// Writes an entry of which all is ready but its sequence: [`draft_header`] and payload. `false` if what it
@@ -57,7 +61,7 @@ impl Heap {
     ) -> bool {
         let slot = &self.slots[id as usize];
         let is_same = slot.load(Ordering::Relaxed) == older.address
-            && self.reuses.load(Ordering::Relaxed) == older.reuses;
+            && self.begun[older.address as usize / SEGMENT].load(Ordering::Relaxed) == older.begun;
         if !is_same {
             return false;
         }

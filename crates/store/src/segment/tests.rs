@@ -191,7 +191,7 @@ fn sealed_parts_are_held_and_nothing_else() {
     heap.unseal();
     let copies: Vec<Vec<u8>> = sealed.parts.iter().map(|part| heap.part_bytes(part).to_vec()).collect();
     let before = w.bytes_used();
-    let mut rounds = |w: &mut HeapWriter, sequences: std::ops::Range<u64>| {
+    let rounds = |w: &mut HeapWriter, sequences: std::ops::Range<u64>| {
         for sequence in sequences {
             for id in 1..=20_000 {
                 heap.put(w, id, 0, sequence, &payload(sequence + u64::from(id)));
