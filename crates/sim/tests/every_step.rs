@@ -126,7 +126,7 @@ fn make_snapshot(node: &mut Node) -> Result<(), String> {
     let recovered = &mut node.recovered;
     let taken = recovered.committer.checkpoint().map_err(|failed| failed.to_string())?;
     let (checkpoint, index) = taken.expect("there are few readers");
-    recovered.snapshots.write(&checkpoint, index).map_err(|error| error.to_string())?;
+    recovered.snapshots.write(checkpoint, index).map_err(|error| error.to_string())?;
     let log = Arc::clone(recovered.committer.log());
     recovered.snapshots.release(&log, index, &mut |_| ()).map_err(|error| error.to_string())
 }
@@ -148,7 +148,7 @@ fn clean_end(disk: &SimDisk, _: &mut dyn FnMut(u128)) -> Result<(), String> {
     let (committer, mut snapshots) = (recovered.committer, recovered.snapshots);
     let closed = committer.close(0, 0).map_err(|failed| failed.to_string())?;
     let (checkpoint, index) = closed.expect("there are few readers");
-    snapshots.write(&checkpoint, index).map(|_| ()).map_err(|error| error.to_string())
+    snapshots.write(checkpoint, index).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Loads a tree, which must not be there.

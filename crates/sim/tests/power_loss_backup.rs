@@ -98,7 +98,7 @@ impl Run {
         let recovered = &mut self.node().recovered;
         let taken = recovered.committer.checkpoint().expect("nothing fails");
         let (checkpoint, index) = taken.expect("there are few readers");
-        recovered.snapshots.write(&checkpoint, index).expect("nothing fails");
+        recovered.snapshots.write(checkpoint, index).expect("nothing fails");
         let log = Arc::clone(recovered.committer.log());
         recovered.snapshots.release(&log, index, &mut |_| ()).expect("nothing fails");
     }

@@ -34,7 +34,7 @@ impl World {
                 let Recovered { committer, snapshots, .. } = &mut node.recovered;
                 let taken = committer.checkpoint().ok().flatten();
                 // One that fails leaves the one before.
-                let _ = taken.map(|(checkpoint, index)| snapshots.write(&checkpoint, index));
+                let _ = taken.map(|(checkpoint, index)| snapshots.write(checkpoint, index));
             }
         };
         let taken = operator.back_up(&self.disk, Path::new(DIR), held, &mut on_bytes);
