@@ -80,7 +80,7 @@ fn a_point_before_an_import_can_be_reached() {
             change(&mut node, 1);
             let taken = node.recovered.committer.checkpoint().expect("nothing fails");
             let (checkpoint, index) = taken.expect("there are few readers");
-            node.recovered.snapshots.write(&checkpoint, index).expect("nothing fails");
+            node.recovered.snapshots.write(checkpoint, index).expect("nothing fails");
             let log = Arc::clone(node.recovered.committer.log());
             node.recovered.snapshots.release(&log, index, &mut |_| ()).expect("nothing fails");
             drop(node);
