@@ -163,6 +163,24 @@ def server(tmp_path):
         each.end()
 
 
+@pytest.fixture
+def keep(tmp_path):
+    """`keep(...)` starts a server on the same data directory each time; the last one is ended after the test."""
+    running = []
+
+    def begin(*arguments, **settings):
+        folder = tmp_path / f"run{len(running)}"
+        folder.mkdir()
+        running.append(start(folder, *arguments, data=tmp_path / "data", **settings))
+        return running[-1]
+
+    begin.data = tmp_path / "data"
+    yield begin
+    for each in running:
+        if each.process.poll() is None:
+            each.end()
+
+
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
     """One server for a module's tests, which only read; anonymous clients may read too."""

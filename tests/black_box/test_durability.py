@@ -18,24 +18,6 @@ ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
 EVERYTHING = ["-b", SUFFIX, "(objectClass=*)", "*", "+"]
 
 
-@pytest.fixture
-def keep(tmp_path):
-    """`keep(...)` starts a server on the same data directory each time; the last one is ended after the test."""
-    running = []
-
-    def begin(*arguments, **settings):
-        folder = tmp_path / f"run{len(running)}"
-        folder.mkdir()
-        running.append(start(folder, *arguments, data=tmp_path / "data", **settings))
-        return running[-1]
-
-    begin.data = tmp_path / "data"
-    yield begin
-    for each in running:
-        if each.process.poll() is None:
-            each.end()
-
-
 def refused(tmp_path, *arguments, code):
     """Tries to serve the data directory; returns what it says while it refuses."""
     command = [PANDO, "serve", "--data", tmp_path / "data", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]

@@ -27,24 +27,6 @@ def people(tmp_path_factory):
     return ldif
 
 
-@pytest.fixture
-def keep(tmp_path):
-    """`keep(...)` starts a server on the same data directory each time; the last one is ended after the test."""
-    running = []
-
-    def begin(*arguments, **settings):
-        folder = tmp_path / f"run{len(running)}"
-        folder.mkdir()
-        running.append(start(folder, *arguments, data=tmp_path / "data", **settings))
-        return running[-1]
-
-    begin.data = tmp_path / "data"
-    yield begin
-    for each in running:
-        if each.process.poll() is None:
-            each.end()
-
-
 def index(server, action, *arguments, code=0):
     """`pando index` on line, as the administrator."""
     password = server.folder / "password"
