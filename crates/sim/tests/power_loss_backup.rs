@@ -9,7 +9,7 @@ use env::planted::{self, Fault};
 use server::data::Data;
 use server::data::backup::{Backups, Until, restore, take};
 use sim::clock::SimClock;
-use sim::disk::SimDisk;
+use sim::disk::{Faults, SimDisk};
 use sim::node::{Node, digest, schema};
 use sim::random::Random;
 use sim::recorder::{Event, Recorder};
@@ -262,5 +262,54 @@ fn what_is_not_synced_is_found() {
         let found = (0..PLANTED_CUTS).find_map(|seed| cut(&run, &events, seed).err());
         println!("{fault:?}: {found:?}");
         assert!(found.is_some_and(|found| found.contains(what)), "{fault:?} was not found");
+    }
+}
+
+/// A backup that was to be removed when a step failed does not come back in part when the power fails in the next one.
+#[test]
+fn what_is_removed_does_not_come_back_in_part() {
+    let (disk, clock) = (SimDisk::new(1), SimClock::default());
+    let log = wal::Settings {
+        file_bytes: 16 << 10,
+        waiting_bytes_max: 8 << 10,
+        ready_files: 1,
+        ..Default::default()
+    };
+    let (data, backups) = (Path::new("data"), Path::new("backups"));
+    let mut node = Node::start(Arc::new(disk.clone()), data, log, 1, 1, &clock).expect("nothing fails");
+    let mut base = Bundle::default();
+    workloads::base(1, &mut base);
+    node.send(0, &base.bytes, &clock);
+    node.step(&clock).expect("nothing fails");
+    let held = digest(&node.recovered.dsa);
+    drop(node);
+    disk.kill();
+    let back_up = |disk: &SimDisk, now_ms| {
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        take(&disk, data, backups, Some(1), now_ms, &mut |_, _| ()).is_ok()
+    };
+    assert!(back_up(&disk, 1_000));
+    let before = disk.copy();
+    assert!(back_up(&before, 2_000));
+    let steps = before.operations() - disk.operations();
+    for failing in 1..=steps {
+        let failed = disk.copy();
+        let fail_at = Some((failed.operations() + failing, std::io::ErrorKind::Other));
+        failed.set_faults(Faults { fail_at, ..Faults::default() });
+        back_up(&failed, 2_000);
+        failed.kill();
+        for power in 1..20 {
+            let cut = failed.copy();
+            let power_at = Some(cut.operations() + power);
+            cut.set_faults(Faults { power_at, ..Faults::default() });
+            back_up(&cut, 3_000);
+            cut.lose_power();
+            let cut: Arc<dyn Disk> = Arc::new(cut);
+            let (all, wrong) = Backups::new(Arc::clone(&cut), backups).all().expect("it is there");
+            assert!(wrong.is_empty() && !all.is_empty(), "{failing}, {power}: {wrong:?}");
+            for backup in all {
+                assert_eq!(look(&cut, &backup.dir), Ok(held), "{failing}, {power}");
+            }
+        }
     }
 }

@@ -139,10 +139,20 @@ impl Backups {
     pub(super) fn remove_unfinished(&self) -> io::Result<()> {
         for name in self.disk.list_dirs(&self.dir)? {
             if name.strip_suffix(NEW).is_some_and(is_name) {
-                remove_tree(&*self.disk, &self.dir.join(name))?;
+                self.bury(&self.dir.join(name))?;
             }
         }
         Ok(())
+    }
+
+    /// Removes what counts as no backup any more by its name. That may not be durable, should a sync have failed or the
+    /// process been killed: so first of all it counts as none by what is in it.
+    fn bury(&self, dead: &Path) -> io::Result<()> {
+        if self.disk.list(dead)?.iter().any(|name| name == MARKER) {
+            self.disk.remove(&dead.join(MARKER))?;
+        }
+        self.disk.sync_dir(dead)?;
+        remove_tree(&*self.disk, dead)
     }
 
     /// Removes a whole backup. It stops being one before anything of it goes.
@@ -150,7 +160,7 @@ impl Backups {
         let dead = self.dir.join([&*generation.name(), NEW].concat());
         self.disk.rename(&generation.dir, &dead)?;
         self.disk.sync_dir(&self.dir)?;
-        remove_tree(&*self.disk, &dead)
+        self.bury(&dead)
     }
 
     /// Where the next one goes.
