@@ -13,7 +13,7 @@ use naive::directory::{ChangeKind, Directory, Op};
 use naive::generate::{self, Choices, Random, Taste};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use store::search::evaluate::Evaluator;
 use store::{Checkpoint, DnCache, Meta, Reader, Restore, RestoreError, Segment, Shard};
 
@@ -210,6 +210,54 @@ fn what_is_restored_is_what_was_there() {
     }
     assert!(seen.moved > 1 << 20, "the cleaner moved {} bytes while checkpoints lived", seen.moved);
     assert!(seen.kept > 0, "no segment was left as it was");
+}
+
+/// Another thread writes and cleans all the while: what is held is not used again before it was copied.
+#[test]
+fn what_is_restored_is_what_was_there_while_another_thread_writes() {
+    let rounds = std::env::var("PANDO_OPS").ok().and_then(|text| text.parse().ok()).unwrap_or(15);
+    let (shard, done) = (compare::shard(true), AtomicBool::new(false));
+    let (mut naive, choices) = (Directory::default(), &mut Random::new(5));
+    work(choices, &shard, &mut naive, 400, 60).expect("store and model agree");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let choices = &mut Random::new(6);
+            while !done.load(Ordering::Relaxed) {
+                work(choices, &shard, &mut naive, 20, 60).expect("store and model agree");
+            }
+        });
+        // Joined when this ends, also by a panic.
+        let _stop = Stop(&done);
+        let mut files = Files::default();
+        for round in 0..rounds {
+            let checkpoint = shard.checkpoint().expect("a slot is free");
+            let digest = checkpoint.read_point().digest();
+            let mut wanted = shard.memory().appended;
+            let in_between = |_: &mut Random| {
+                wanted += 1 << 20;
+                while shard.memory().appended < wanted {
+                    std::thread::yield_now();
+                }
+                Ok(())
+            };
+            files = write_out(choices, checkpoint, &files, in_between).expect("it sees what it saw").0;
+            let restored =
+                restore(&files, true, true).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            sound("the restored shard", &restored).expect("it is sound");
+            let mut reader = Reader::register(&restored).expect("a slot is free");
+            assert!(reader.pin().read_point().digest() == digest, "round {round}: another digest");
+        }
+    });
+    sound("the shard", &shard).expect("it is sound");
+}
+
+/// Ends a loop when it is dropped.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A checkpoint of a directory that some operations made, written out at once.
