@@ -205,3 +205,6 @@ impl State {
         self.failed.push_back((name, why));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,7 +75,7 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
         return Err(run.report(done, "no draft was ever installed"));
     }
     let (made, dropped) = (run.indexes.made, run.indexes.dropped);
-    if plan.changing && plan.ops > 10_000 && (made < 5 || dropped < 5) {
+    if plan.changing && plan.ops > 10_000 && (made < 3 || dropped < 3) {
         return Err(run.report(done, &format!("{made} indexes were made, {dropped} dropped")));
     }
     run.everything().map_err(|text| run.report(done, &text))
@@ -105,6 +105,9 @@ impl<C: Choices> Run<'_, C> {
         let mut drafts = Vec::new();
         let drafted = self.draft(&mut drafts);
         let between = if self.choices.one_in(2) { self.write(Vec::new(), &mut [])? } else { 0 };
+        if self.plan.changing && self.choices.one_in(2) {
+            self.indexes.act(self.choices, &self.shard)?;
+        }
         Ok(between + self.write(drafted, &mut drafts)?)
     }
 

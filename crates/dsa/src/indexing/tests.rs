@@ -1,0 +1,155 @@
+use super::{Indexer, NotTaken, Pace, parse};
+use crate::indexing::{Asked, IndexKeeper};
+use crate::system::tests::Desk;
+use model::limits::INDEX_TASKS_MAX;
+use std::io;
+use std::sync::Arc;
+use store::Reader;
+
+/// Remembers what it was told, and refuses on demand.
+#[derive(Default)]
+struct Kept {
+    told: Vec<String>,
+    refuses: bool,
+}
+
+impl Kept {
+    fn tell(&mut self, what: &str, index: &str) -> io::Result<()> {
+        if self.refuses {
+            return Err(io::Error::other("no room"));
+        }
+        self.told.push(format!("{what} {index}"));
+        Ok(())
+    }
+}
+
+impl IndexKeeper for Kept {
+    fn made(&mut self, index: &str) -> io::Result<()> {
+        self.tell("made", index)
+    }
+
+    fn dropped(&mut self, index: &str) -> io::Result<()> {
+        self.tell("dropped", index)
+    }
+
+    fn failed(&mut self, index: &str, _why: &str) {
+        self.told.push(format!("failed {index}"));
+    }
+}
+
+struct Bench {
+    desk: Desk,
+    indexer: Indexer,
+    kept: Kept,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let desk = Desk::new();
+        let indexer = Indexer::new(Arc::clone(&desk.dsa));
+        Bench { desk, indexer, kept: Kept::default() }
+    }
+
+    fn ask(&self, asked: &[(bool, &str)]) -> Result<(), NotTaken> {
+        let dsa = &self.desk.dsa;
+        let asked: Vec<Asked> = asked
+            .iter()
+            .flat_map(|(is_add, value)| {
+                let names = parse(dsa.shard.schema(), value.as_bytes()).expect("it can be");
+                names.into_iter().map(|name| if *is_add { Asked::Add(name) } else { Asked::Delete(name) })
+            })
+            .collect();
+        let mut reader = Reader::register(&dsa.shard).expect("there are few");
+        dsa.indexing.ask(&asked, reader.pin().read_point())
+    }
+
+    fn report(&self) -> Vec<String> {
+        let mut reader = Reader::register(&self.desk.dsa.shard).expect("there are few");
+        let lines = self.desk.dsa.indexing.report(reader.pin().read_point(), 9);
+        lines.iter().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    fn run(&mut self) {
+        for _ in 0..1000 {
+            if self.indexer.step(&mut self.kept) == Pace::Idle {
+                return;
+            }
+        }
+        panic!("it comes to no end: {:?}", self.report());
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_done_in_turn_and_written_down() {
+    let mut bench = Bench::new();
+    bench.ask(&[(true, "cn:eq,sub"), (true, "sn:eq")]).unwrap();
+    assert_eq!(bench.report(), ["cn:eq", "cn:sub", "sn:eq"].map(|name| format!("index={name} state=queued")));
+    assert!(matches!(bench.ask(&[(true, "cn:eq")]), Err(NotTaken::Exists(_))));
+    bench.run();
+    bench.ask(&[(false, "cn:sub")]).unwrap();
+    assert!(matches!(bench.ask(&[(false, "cn:sub")]), Err(NotTaken::Missing(_))));
+    bench.run();
+    assert_eq!(bench.report(), ["index=cn:eq state=ready", "index=sn:eq state=ready"]);
+    assert_eq!(bench.kept.told, ["made cn:eq", "made cn:sub", "made sn:eq", "dropped cn:sub"]);
+    assert_eq!(bench.desk.dsa.shard.writer().check(10), []);
+}
+
+#[test]
+fn one_that_nobody_wants_any_more_is_not_built() {
+    let mut bench = Bench::new();
+    bench.ask(&[(true, "cn:eq"), (true, "sn:eq")]).unwrap();
+    assert_eq!(bench.indexer.step(&mut bench.kept), Pace::Soon);
+    assert_eq!(bench.report(), ["index=cn:eq state=building", "index=sn:eq state=queued"]);
+    // The one is under way, the other waits.
+    bench.ask(&[(false, "cn:eq"), (false, "sn:eq")]).unwrap();
+    bench.run();
+    assert!(bench.report().is_empty() && bench.kept.told.is_empty(), "{:?}", bench.kept.told);
+    // And again.
+    bench.ask(&[(true, "cn:eq")]).unwrap();
+    bench.run();
+    assert_eq!(bench.report(), ["index=cn:eq state=ready"]);
+}
+
+#[test]
+fn what_cannot_be_written_down_is_not_done() {
+    let mut bench = Bench::new();
+    bench.kept.refuses = true;
+    bench.ask(&[(true, "cn:eq")]).unwrap();
+    bench.run();
+    assert_eq!(bench.report(), ["index=cn:eq state=failed"]);
+    bench.kept.refuses = false;
+    bench.ask(&[(true, "cn:eq")]).unwrap();
+    bench.run();
+    bench.kept.refuses = true;
+    bench.ask(&[(false, "cn:eq")]).unwrap();
+    bench.run();
+    assert_eq!(bench.report(), ["index=cn:eq state=ready"]);
+    assert_eq!(bench.kept.told, ["failed cn:eq", "made cn:eq", "failed cn:eq"]);
+}
+
+#[test]
+fn a_search_under_way_delays_an_index() {
+    let mut bench = Bench::new();
+    let mut reader = Reader::register(&bench.desk.dsa.shard).expect("there are few");
+    let old = reader.pin();
+    bench.ask(&[(true, "cn:eq")]).unwrap();
+    let paces: Vec<Pace> = (0..10).map(|_| bench.indexer.step(&mut bench.kept)).collect();
+    assert_eq!(paces.last(), Some(&Pace::Later));
+    assert_eq!(bench.report(), ["index=cn:eq state=waiting"]);
+    drop(old);
+    bench.run();
+    assert_eq!(bench.report(), ["index=cn:eq state=ready"]);
+}
+
+#[test]
+fn the_queue_has_an_end() {
+    let bench = Bench::new();
+    let schema = Arc::clone(bench.desk.dsa.shard.schema());
+    let names: Vec<String> =
+        schema.attribute_types().map(|(_, definition)| format!("{}:pres", definition.name())).collect();
+    let many: Vec<(bool, &str)> = names.iter().map(|name| (true, &name[..])).collect();
+    assert_eq!(bench.ask(&many[..=INDEX_TASKS_MAX]), Err(NotTaken::Busy));
+    bench.ask(&many[..INDEX_TASKS_MAX]).unwrap();
+    assert_eq!(bench.ask(&many[INDEX_TASKS_MAX..=INDEX_TASKS_MAX]), Err(NotTaken::Busy));
+    assert_eq!(bench.report().len(), INDEX_TASKS_MAX);
+}
