@@ -188,10 +188,10 @@ def test_one_that_does_not_fit_is_given_up(keep, tmp_path):
     ldif = tmp_path / "long.ldif"
     with open(ldif, "w") as out:
         out.write(f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n")
-        for number in range(150):
+        for number in range(40):
             text = base64.b64encode("".join(choices.choices(letters, k=7000)).encode()).decode()
             out.write(f"dn: uid=n{number},{SUFFIX}\nobjectClass: account\nuid: n{number}\ndescription:: {text}\n")
-            out.write(f"l: {'x' * 100_000}\n\n")
+            out.write(f"l: {'x' * 550_000}\n\n")
     server = keep("--memory-max", "32MiB", ldif=ldif)
     connection = connect(server)
     failed = index(server, "build", "uid:eq", "description:sub", code=1)
@@ -201,7 +201,7 @@ def test_one_that_does_not_fit_is_given_up(keep, tmp_path):
     # What it took is free again, and the directory takes updates.
     used = "cn=Total,cn=Memory,cn=Monitor"
     total = lambda: int(connection.search_s(used, ldap.SCOPE_BASE, attrlist=["monitorCounter"])[0][1]["monitorCounter"][0])
-    wait_for(lambda: total() < 24 << 20)
+    wait_for(lambda: total() < 30 << 20)
     connection.add_s(f"uid=more,{SUFFIX}", [("objectClass", [b"account"]), ("uid", [b"more"])])
     assert names(connection, "(uid=more)") == [f"uid=more,{SUFFIX}"]
 
@@ -249,9 +249,10 @@ def test_kill_while_indexes_come_and_go_loses_nothing(keep, people):
         over, safe, changed = threading.Event(), set(lines(connection)), []
 
         def load():
-            mine, turn = connect(server), itertools.count()
-            dn = names(mine, "(uid=user.1)")[0]
+            turn = itertools.count()
             try:
+                mine = connect(server)
+                dn = names(mine, "(uid=user.1)")[0]
                 while not over.is_set():
                     number = str(next(turn))
                     mine.modify_s(dn, [(ldap.MOD_REPLACE, "mail", [f"m{number}@b".encode()])])
@@ -260,8 +261,8 @@ def test_kill_while_indexes_come_and_go_loses_nothing(keep, people):
                 pass
 
         def come_and_go():
-            mine = connect(server)
             try:
+                mine = connect(server)
                 while not over.is_set():
                     name = choices.choice(all_names)
                     if name in safe:
@@ -276,8 +277,8 @@ def test_kill_while_indexes_come_and_go_loses_nothing(keep, people):
                         wait_for(lambda: lines(mine).get(name) == "ready")
                         unsure.discard(name)
                         safe.add(name)
-            except ldap.LDAPError:
-                pass
+            except (ldap.LDAPError, AssertionError):
+                pass  # killed, or nothing comes any more
 
         unsure = set()
         threads = [threading.Thread(target=load), threading.Thread(target=come_and_go)]

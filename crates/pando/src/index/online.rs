@@ -30,8 +30,7 @@ pub(super) fn list(server: &Server) -> Result<(), Failed> {
 /// Has indexes built, and waits for them.
 pub(super) fn build(server: &Server, texts: &[String], no_wait: bool, quiet: bool) -> Result<(), Failed> {
     let mut indexes = Indexes::open(server).map_err(Failed::of)?;
-    // The server may have another name for an attribute than was given: what is new is what was asked for.
-    let before = names(&indexes.list().map_err(Failed::of)?);
+    let before = indexes.list().map_err(Failed::of)?;
     indexes.build(texts).map_err(Failed::of)?;
     if no_wait {
         return Ok(());
@@ -40,10 +39,7 @@ pub(super) fn build(server: &Server, texts: &[String], no_wait: bool, quiet: boo
     let mut ours: Option<Vec<String>> = None;
     loop {
         let lines = indexes.list().map_err(Failed::of)?;
-        let ours = ours.get_or_insert_with(|| {
-            let is_new = |name: &String| !before.contains(name);
-            names(&lines).into_iter().filter(is_new).collect()
-        });
+        let ours = ours.get_or_insert_with(|| asked_for(texts, &before, &lines));
         let of_ours: Vec<&IndexLine> = lines.iter().filter(|line| ours.contains(&line.index)).collect();
         let under_way = of_ours.iter().filter(|line| !matches!(&line.state[..], "ready" | "failed")).count();
         if let Some(line) = lines.iter().find(|line| line.entries.is_some()) {
@@ -57,9 +53,15 @@ pub(super) fn build(server: &Server, texts: &[String], no_wait: bool, quiet: boo
     }
 }
 
-/// Those that are there or to be there.
-fn names(lines: &[IndexLine]) -> Vec<String> {
-    lines.iter().filter(|line| line.state != "failed").map(|line| line.index.clone()).collect()
+/// What was asked for, by the names that the server has: what came since, also if it has failed already.
+fn asked_for(texts: &[String], before: &[IndexLine], now: &[IndexLine]) -> Vec<String> {
+    let was = |line: &IndexLine| before.iter().find(|other| other.index == line.index);
+    let is_new = |line: &&IndexLine| match was(line) {
+        None => true,
+        Some(other) if other.state == "failed" => line.state != "failed" || texts.contains(&line.index),
+        Some(_) => false,
+    };
+    now.iter().filter(is_new).map(|line| line.index.clone()).collect()
 }
 
 /// What became of them.
@@ -78,4 +80,27 @@ fn told(lines: &[&IndexLine], asked: &[String]) -> Result<(), Failed> {
 /// Drops indexes.
 pub(super) fn drop(server: &Server, texts: &[String]) -> Result<(), Failed> {
     Indexes::open(server).and_then(|mut indexes| indexes.drop(texts)).map_err(Failed::of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_since_was_asked_for() {
+        let line = |index: &str, state: &str| IndexLine {
+            index: index.to_owned(),
+            state: state.to_owned(),
+            ..IndexLine::default()
+        };
+        let before = [line("cn:eq", "ready"), line("sn:eq", "failed"), line("mail:eq", "failed")];
+        let now = [
+            line("cn:eq", "ready"),
+            line("sn:eq", "failed"),
+            line("mail:eq", "failed"),
+            line("uid:eq", "queued"),
+        ];
+        let texts = ["userid:eq", "sn:eq"].map(str::to_owned);
+        assert_eq!(asked_for(&texts, &before, &now), ["sn:eq", "uid:eq"]);
+    }
 }

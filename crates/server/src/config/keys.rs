@@ -174,7 +174,7 @@ pub const KEYS: &[Key] = &[
         form: "ATTR:eq[,pres,sub,ord]",
         many: true,
         default: "none",
-        text: "Indexes of an attribute: equality, presence, substrings, ordering.",
+        text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` makes more, also while it serves.",
         set: |c, v| each(&mut c.indexes, v, parse::<Index>),
     },
     Key {
