@@ -215,7 +215,8 @@ fn what_is_restored_is_what_was_there() {
 /// Another thread writes and cleans all the while: what is held is not used again before it was copied.
 #[test]
 fn what_is_restored_is_what_was_there_while_another_thread_writes() {
-    let rounds = std::env::var("PANDO_OPS").ok().and_then(|text| text.parse().ok()).unwrap_or(15);
+    let operations = std::env::var("PANDO_OPS").ok().and_then(|text| text.parse().ok());
+    let rounds = operations.map_or(15, |operations: usize| operations / 1000 + 1);
     let (shard, done) = (compare::shard(true), AtomicBool::new(false));
     let (mut naive, choices) = (Directory::default(), &mut Random::new(5));
     work(choices, &shard, &mut naive, 400, 60).expect("store and model agree");
