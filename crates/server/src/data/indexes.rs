@@ -192,6 +192,25 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_bit_shows_or_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = Data::open(Arc::new(RealDisk), dir.path()).unwrap();
+        let mut file = data.indexes().unwrap();
+        file.make(["uid:eq", "cn:sub"].map(str::to_owned)).unwrap();
+        let bytes = std::fs::read(dir.path().join(NAME)).unwrap();
+        let mut shown = 0;
+        for at in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[at / 8] ^= 1 << (at % 8);
+            // One makes a comment of the checksum: then nothing else can have changed.
+            let read = String::from_utf8(changed).map_or(Err(String::new()), |text| parse(&text));
+            assert!(read.as_ref().map_or(true, |made| made == file.listed()), "bit {at}: {read:?}");
+            shown += usize::from(read.is_err());
+        }
+        assert!(shown > bytes.len() * 7, "{shown}");
+    }
+
+    #[test]
     fn an_index_that_the_schema_no_longer_knows_is_told_of() {
         let schema = schema::Builder::new().standard().build().unwrap();
         let made = ["taste:eq", "cn:ord", "cn:eq"].map(str::to_owned).into();
