@@ -1,5 +1,6 @@
 //! `pando export`: a directory as LDIF.
 
+use crate::failed::Failed;
 use crate::progress::{ExportBar, RecoveryBar};
 use crate::remote::Remote;
 use crate::whole_file::WholeFile;
@@ -81,30 +82,13 @@ EXIT CODES:
 
 /// Runs it.
 pub(crate) fn run(args: Args) -> ExitCode {
-    match prepared(&args).and_then(|(what, config)| write(&args, &what, &config)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failed { code, faults }) => {
-            faults.iter().for_each(|fault| eprintln!("pando export: {fault}"));
-            ExitCode::from(code)
-        }
-    }
-}
-
-/// Why nothing, or not all, was written.
-struct Failed {
-    code: u8,
-    faults: Vec<String>,
-}
-
-impl Failed {
-    fn of(fault: impl ToString) -> Failed {
-        Failed { code: 1, faults: vec![fault.to_string()] }
-    }
+    let done = prepared(&args).and_then(|(what, config)| write(&args, &what, &config));
+    Failed::exit(done, "export")
 }
 
 fn prepared(args: &Args) -> Result<(Export, Config), Failed> {
     let filter = args.filter.as_deref().map(bulk::filter).transpose();
-    let filter = filter.map_err(|error| Failed { code: 2, faults: vec![format!("--filter: {error}")] })?;
+    let filter = filter.map_err(|error| Failed::usage(format!("--filter: {error}")))?;
     let operational = match args.operational {
         OperationalName::Keep => Operational::Keep,
         OperationalName::Strip => Operational::Strip,

@@ -3,6 +3,7 @@
 mod offline;
 mod online;
 
+use crate::failed::Failed;
 use crate::remote::Remote;
 use clap::{Args as ClapArgs, Subcommand};
 use schema::Schema;
@@ -133,31 +134,9 @@ EXIT CODES:
      refuses; what and why is on standard error
   2  the command line is wrong, or a schema file is";
 
-/// Why nothing, or not all, was done.
-struct Failed {
-    code: u8,
-    faults: Vec<String>,
-}
-
-impl Failed {
-    fn of(fault: impl ToString) -> Failed {
-        Failed { code: 1, faults: vec![fault.to_string()] }
-    }
-
-    fn usage(fault: impl ToString) -> Failed {
-        Failed { code: 2, ..Failed::of(fault) }
-    }
-}
-
 /// Runs it.
 pub(crate) fn run(args: Args) -> ExitCode {
-    match act(args.action) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failed { code, faults }) => {
-            faults.iter().for_each(|fault| eprintln!("pando index: {fault}"));
-            ExitCode::from(code)
-        }
-    }
+    Failed::exit(act(args.action), "index")
 }
 
 fn act(action: Action) -> Result<(), Failed> {

@@ -6,6 +6,7 @@ mod check;
 mod check_config;
 mod dump;
 mod export;
+mod failed;
 mod r#gen;
 mod import;
 mod index;

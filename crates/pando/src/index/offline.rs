@@ -1,6 +1,7 @@
 //! Of a data directory that nobody serves.
 
-use super::{Failed, names, schema_of, settings};
+use super::{names, schema_of, settings};
+use crate::failed::Failed;
 use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
 use server::config::{Config, Index};

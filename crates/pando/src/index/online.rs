@@ -1,6 +1,6 @@
 //! Of a server that runs.
 
-use super::Failed;
+use crate::failed::Failed;
 use crate::progress::IndexBar;
 use bulk::remote::{IndexLine, Indexes, Server};
 use env::poll::pause;
