@@ -47,8 +47,8 @@ pub(crate) struct Heap {
     node_slots: Words,
     /// Checkpoints that are under way: while there are any, what the cleaner moves keeps a link to where it was.
     checkpoints: AtomicU32,
-    /// Of each segment, how many times it was begun.
-    begun: Words,
+    /// Of each segment, the serial that it was begun with last; 0 of one that came from a checkpoint.
+    serials: Words,
     /// Of each segment, how many checkpoints have not written it out yet: until then it is not used again.
     holds: Words,
     /// Counts the times that a checkpoint let go of a segment.
@@ -114,7 +114,7 @@ impl Heap {
             slots: Words::reserve(ids_max, true)?,
             node_slots: Words::reserve(ids_max, true)?,
             checkpoints: AtomicU32::new(0),
-            begun: Words::reserve(bytes_max / SEGMENT + 1, false)?,
+            serials: Words::reserve(bytes_max / SEGMENT + 1, false)?,
             holds: Words::reserve(bytes_max / SEGMENT + 1, false)?,
             let_go: AtomicU64::new(0),
         };
@@ -426,7 +426,7 @@ impl Heap {
         writer.serial += 1;
         writer.accounts[number] =
             Account { used: FIRST as u32, run: run as u32, serial, ..Account::default() };
-        self.note_begun(number, run);
+        self.note_begun(number, run, serial);
         let header = sealed::header(serial, run as u32);
         // SAFETY: the segment is free: no reader reaches into it, and there is one writer. It lies in the region.
         unsafe {

@@ -14,16 +14,14 @@ pub(crate) struct Place {
     pub(super) address: u64,
     /// Bytes of the object.
     len: u32,
-    /// How many times its segment was begun, from before the slot was looked at for the last time.
-    begun: u64,
+    /// The serial of its segment, from before the slot was looked at for the last time.
+    serial: u64,
 }
 
 impl Heap {
-    /// Addresses in these segments are about to be written, if they were written before then anew.
-    pub(super) fn note_begun(&self, number: usize, run: usize) {
-        for begun in &self.begun[number..number + run] {
-            begun.store(begun.load(Ordering::Relaxed) + 1, Ordering::Release);
-        }
+    /// Addresses in these segments are about to be written, perhaps not for the first time.
+    pub(super) fn note_begun(&self, number: usize, run: usize, serial: u64) {
+        self.serials[number..number + run].iter().for_each(|word| word.store(serial, Ordering::Release));
     }
 
     /// The newest version of an entry, if it is the one to see at `sequence`, and where it lies. The caller holds a
@@ -34,7 +32,7 @@ impl Heap {
         let address = slot.load(Ordering::Acquire);
         // Before the slot is looked at for the last time: if the segment is begun anew after this load, that is noticed
         // when the place is used.
-        let begun = self.begun[address as usize / SEGMENT].load(Ordering::Acquire);
+        let serial = self.serials[address as usize / SEGMENT].load(Ordering::Acquire);
         if address == 0 || slot.load(Ordering::Acquire) != address {
             return None;
         }
@@ -44,7 +42,7 @@ impl Heap {
         }
         let payload = self.bytes(address as usize + header.len, header.object_len - header.len);
         let object = Object { flags: header.flags, payload };
-        Some((object, Place { address, len: header.object_len as u32, begun }))
+        Some((object, Place { address, len: header.object_len as u32, serial }))
     }
 
     /// Writes an entry of which all is ready but its sequence: [`draft_header`] and payload. `false` if what it
@@ -61,7 +59,7 @@ impl Heap {
     ) -> bool {
         let slot = &self.slots[id as usize];
         let is_same = slot.load(Ordering::Relaxed) == older.address
-            && self.begun[older.address as usize / SEGMENT].load(Ordering::Relaxed) == older.begun;
+            && self.serials[older.address as usize / SEGMENT].load(Ordering::Relaxed) == older.serial;
         if !is_same {
             return false;
         }

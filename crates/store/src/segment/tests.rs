@@ -6,6 +6,18 @@ fn payload(n: u64) -> Vec<u8> {
     (0..len).map(|i| (n as usize + i) as u8).collect()
 }
 
+/// Objects with ids from 1 to 20,000, published with sequence 1.
+fn filled() -> (Readers, Heap, HeapWriter) {
+    let readers = Readers::new();
+    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
+    for n in 1..=20_000u64 {
+        let id = heap.allocate_id(&mut w).unwrap();
+        heap.put(&mut w, id, 0, 1, &payload(n));
+    }
+    readers.publish(1);
+    (readers, heap, w)
+}
+
 #[test]
 fn versions_are_seen_by_their_readers() {
     let readers = Readers::new();
@@ -65,13 +77,7 @@ fn cleaning_keeps_content_and_frees_segments() {
 
 #[test]
 fn a_pinned_reader_keeps_what_it_sees() {
-    let readers = Readers::new();
-    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
-    for n in 1..=20_000u64 {
-        let id = heap.allocate_id(&mut w).unwrap();
-        heap.put(&mut w, id, 0, 1, &payload(n));
-    }
-    readers.publish(1);
+    let (readers, heap, mut w) = filled();
     let slot = readers.register().unwrap();
     let pinned = readers.pin(slot);
     for sequence in 2..=100u64 {
@@ -180,13 +186,7 @@ fn a_draft_from_an_address_that_was_written_again_is_refused() {
 /// Once the addresses are known, what was sealed stays as it was, though nobody reads, and nothing written later is kept.
 #[test]
 fn sealed_parts_are_held_and_nothing_else() {
-    let readers = Readers::new();
-    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
-    for n in 1..=20_000u64 {
-        let id = heap.allocate_id(&mut w).unwrap();
-        heap.put(&mut w, id, 0, 1, &payload(n));
-    }
-    readers.publish(1);
+    let (readers, heap, mut w) = filled();
     let sealed = heap.seal(&w);
     heap.unseal();
     let copies: Vec<Vec<u8>> = sealed.parts.iter().map(|part| heap.part_bytes(part).to_vec()).collect();
