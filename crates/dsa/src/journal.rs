@@ -13,8 +13,9 @@ use std::task::{Context, Poll, Waker};
 /// Bytes of updates that one session hands over at a time.
 pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 
-/// Bytes of a buffer that a session keeps for its next updates; a longer one is not kept.
+/// Bytes of the buffer that a session keeps for its next updates, and of that for their drafts: longer ones are not kept.
 const BUFFER_BYTES_KEPT: usize = 128 << 10;
+const DRAFTS_BYTES_KEPT: usize = 2 * BUFFER_BYTES_KEPT;
 
 /// Where a session's updates go. What it took is applied in the order in which it was taken.
 pub trait Journal: Send + Sync {
@@ -117,7 +118,7 @@ impl Reply {
         if buffer.capacity() <= BUFFER_BYTES_KEPT {
             slot.buffer = buffer;
         }
-        if drafts.capacity() <= 2 * BUFFER_BYTES_KEPT {
+        if drafts.capacity() <= DRAFTS_BYTES_KEPT {
             slot.drafts = drafts;
         }
         if let Some(waker) = slot.waker.take() {

@@ -96,9 +96,7 @@ impl IndexFile {
         self.made = made;
         Ok(())
     }
-}
 
-impl IndexFile {
     /// Writes down that indexes were made, all at once.
     ///
     /// # Errors
