@@ -3,6 +3,7 @@
 mod backups;
 mod flipped_backup;
 mod flipped_bits;
+mod flips;
 mod indexes;
 mod lost_writes;
 mod monotonic_reads;

@@ -1,6 +1,7 @@
 //! A bit of a file that is not what it was stops the start, or changes nothing. Only what was not known to be synced may
 //! be taken for a torn tail.
 
+use super::flips::{Flipped, Flips};
 use crate::disk::SimDisk;
 use crate::node::{digest, recover};
 use crate::oracle::Oracle;
@@ -24,25 +25,14 @@ pub fn check(
     oracle: &Oracle,
     random: &mut Random,
 ) -> Result<u64, String> {
-    // As often in each folder, however many files it has.
-    let mut folders = [dir.join("log"), dir.join("snapshot"), dir.to_owned()].map(|dir| disk.files(&dir));
-    folders.iter_mut().for_each(|files| files.retain(|(_, bytes)| *bytes > 0));
-    let folders: Vec<_> = folders.into_iter().filter(|files| !files.is_empty()).collect();
-    let mut refused = 0;
-    for _ in 0..if folders.is_empty() { 0 } else { TRIALS } {
-        let files = random.one_of(&folders);
-        let (path, bytes) = random.one_of(files);
-        // Most of a log file is empty, and its beginning is not.
-        let bytes = if random.chance(700) { (*bytes).min(8192) } else { *bytes };
-        let (offset, bit) = (random.below(bytes), random.below(8) as u8);
-        let copy = disk.copy();
-        assert!(copy.flip_bit(path, offset, bit), "the file has that byte");
+    let (flips, mut refused) = (Flips::of(disk, dir), 0);
+    for _ in 0..TRIALS {
+        let Some(Flipped { disk: copy, path, offset, place }) = flips.flip(random) else { break };
         let Ok((_data, recovered)) = recover(Arc::new(copy), dir, log, None, random.number()) else {
             refused += 1;
             continue;
         };
         let applied = recovered.committer.applied().0;
-        let place = format!("bit {bit} of byte {offset} of {}", path.display());
         if applied != oracle.at() {
             if is_unmarked(path, offset, oracle.mark()) && applied < oracle.at() {
                 continue;
