@@ -1,7 +1,6 @@
 //! Does everything in the shard hang together? For operators who want to know, and for tests.
 
 use crate::dn_cache::DnCache;
-use crate::hash::tag;
 use crate::index::{AttributeIndex, Content, Key, KeyScratch};
 use crate::postings::Found;
 use crate::record::{EntryRef, ValueSet, Values, ber_octets};
@@ -284,11 +283,7 @@ impl<'w> Check<'w> {
                 self.find(Some(entry), Wrong::NotInIndex { attribute, kind });
             }
         }
-        // Keys that an index cannot tell apart are one to it.
-        let mut kept: Vec<(u16, u64)> = keys.iter().map(|(number, key)| (*number, kept_as(*key))).collect();
-        kept.sort_unstable();
-        kept.dedup();
-        for (number, _) in kept {
+        for (number, _) in keys {
             *self.keys.entry(number).or_default() += 1;
         }
     }
@@ -432,8 +427,8 @@ fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
 /// Does an index have a key of an entry?
 fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
     match (key, &index.content) {
-        (Key::Equality(hash), Content::Equality(postings))
-        | (Key::Substring(hash), Content::Substring(postings)) => is_in(view, &postings.find(tag(hash)), id),
+        (Key::Equality(tag), Content::Equality(postings))
+        | (Key::Substring(tag), Content::Substring(postings)) => is_in(view, &postings.find(tag), id),
         (Key::Presence, Content::Presence(set)) => set.contains(id, view),
         (Key::Ordering(prefix), Content::Ordering(_)) => {
             let is_item = |payload: &[u8]| payload == id.to_be_bytes();
@@ -441,15 +436,6 @@ fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
             root.is_some_and(|r| tree::contains(&view.shard.heap, r, view.sequence, prefix, is_item))
         }
         _ => false,
-    }
-}
-
-/// What an index keeps of a key.
-fn kept_as(key: Key) -> u64 {
-    match key {
-        Key::Equality(hash) | Key::Substring(hash) => tag(hash).into(),
-        Key::Presence => 0,
-        Key::Ordering(prefix) => prefix,
     }
 }
 

@@ -58,10 +58,10 @@ impl<'s> Writer<'s> {
         let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
         let full = |Full| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         match (key, &index.content) {
-            (Key::Equality(hash), Content::Equality(postings))
-            | (Key::Substring(hash), Content::Substring(postings)) => {
+            (Key::Equality(tag), Content::Equality(postings))
+            | (Key::Substring(tag), Content::Substring(postings)) => {
                 let writer = side.postings.as_mut().expect("postings have their writer's side");
-                postings.insert(writer, &mut context, tag(hash), id, |_| true).map_err(full)
+                postings.insert(writer, &mut context, tag, id, |_| true).map_err(full)
             }
             (Key::Presence, Content::Presence(set)) => {
                 set.insert(id, view, &mut state.garbage);
@@ -147,10 +147,10 @@ impl<'s> Writer<'s> {
         let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
         let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
         match (key, &index.content) {
-            (Key::Equality(hash), Content::Equality(postings))
-            | (Key::Substring(hash), Content::Substring(postings)) => {
+            (Key::Equality(tag), Content::Equality(postings))
+            | (Key::Substring(tag), Content::Substring(postings)) => {
                 let writer = side.expect("postings have their writer's side");
-                postings.remove(writer, &mut context, tag(hash), id);
+                postings.remove(writer, &mut context, tag, id);
             }
             (Key::Presence, Content::Presence(set)) => {
                 set.remove(id, view, &mut state.garbage);
@@ -176,7 +176,7 @@ impl<'s> Writer<'s> {
             let index = indexes.at(number);
             keys.clear();
             match known.filter(|_| is_equality_of(index, description)) {
-                Some(hash) => keys.push(Key::Equality(hash)),
+                Some(hash) => keys.push(Key::Equality(tag(hash))),
                 None => index.push_keys(self.view(), value, &mut keys),
             }
             keys.sort_unstable();

@@ -1,25 +1,28 @@
 //! The keys that values have in an index.
 
 use super::{AttributeIndex, Content};
+use crate::hash::tag;
 use crate::record::{EntryRef, Values};
 use crate::shard::ReadPoint;
-use crate::tree;
+use crate::tree::{self, From};
 use crate::values::SetPosition;
+use model::Description;
 use std::collections::BTreeSet;
 
 /// Anchors that mark the ends of a value among its trigrams.
 const START: u8 = 1;
 const END: u8 = 2;
 
-/// A key in an index.
+/// A key in an index, as far as the index keeps it: what it cannot tell apart is one key. So a value of an entry takes no key
+/// away that another of its values has too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// Hash of the normalised value.
-    Equality(u64),
+    /// Tag of the normalised value's hash.
+    Equality(u32),
     /// The attribute is there.
     Presence,
-    /// Hash of three bytes of the normalised value.
-    Substring(u64),
+    /// Tag of the hash of three bytes of the normalised value.
+    Substring(u32),
     /// First bytes of the ordering key.
     Ordering(u64),
 }
@@ -59,8 +62,8 @@ impl AttributeIndex {
                     values.for_each(|value| self.push_keys(view, value, &mut keys));
                     Keeps::of(keys.contains(&key))
                 }
-                (Values::Set(set), Key::Equality(hash)) => {
-                    Keeps::of(tree::contains(&view.shard.heap, set.root, view.sequence, hash, |_| true))
+                (Values::Set(set), Key::Equality(tag)) if self.has_rule_of(view, slot.description) => {
+                    Keeps::of(has_tag(view, set.root, tag))
                 }
                 (Values::Set(_), _) => Keeps::Unknown,
             };
@@ -71,6 +74,12 @@ impl AttributeIndex {
             }
         }
         sum
+    }
+
+    /// Are the hashes by which a set of these values is ordered those of the index's keys?
+    fn has_rule_of(&self, view: ReadPoint<'_>, description: Description) -> bool {
+        let rule = |attribute_type| view.shard.schema.attribute_type(attribute_type).equality;
+        rule(description.attribute_type) == rule(self.attribute_type)
     }
 
     /// Takes the keys that a version of an entry has out of `keys`. Walks through its sets.
@@ -117,14 +126,14 @@ impl AttributeIndex {
             Content::Presence(_) => {}
             Content::Equality(_) => {
                 if schema.normalise_equality(self.attribute_type, value, normal).is_ok() {
-                    each(Key::Equality(view.shard.value_hash(normal)));
+                    each(Key::Equality(tag(view.shard.value_hash(normal))));
                 }
             }
             Content::Substring(_) => {
                 if let Some(rule) = definition.substring
                     && rule.normalise_value(schema, value, normal).is_ok()
                 {
-                    trigrams(view, normal).for_each(|hash| each(Key::Substring(hash)));
+                    trigrams(view, normal).for_each(|hash| each(Key::Substring(tag(hash))));
                 }
             }
             Content::Ordering(_) => {
@@ -136,6 +145,13 @@ impl AttributeIndex {
             }
         }
     }
+}
+
+/// Has a set a value whose hash has this tag? The tag is the hash's high half, so these follow each other.
+fn has_tag(view: ReadPoint<'_>, root: u32, tag: u32) -> bool {
+    let (from, mut first) = (From::At((u64::from(tag) << 32, &[])), None);
+    tree::next_leaf(&view.shard.heap, root, view.sequence, from, |(hash, _)| _ = first.get_or_insert(hash));
+    first.is_some_and(|hash| crate::hash::tag(hash) == tag)
 }
 
 /// The first eight bytes as a number in the same order.
@@ -164,3 +180,6 @@ pub(crate) fn part_trigrams(view: ReadPoint<'_>, part: &[u8], is_initial: bool, 
     text.extend(is_final.then_some(END));
     text.windows(3).map(|three| view.shard.value_hash(three)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,6 @@
 //! What follows from each entry: its places in the DN hash, among the children of its superior, in the indexes.
 
 use crate::checkpoint::Meta;
-use crate::hash::tag;
 use crate::index::{Key, KeyScratch};
 use crate::record::{EntryRef, Values, ber_octets};
 use crate::resolve::push_rdn;
@@ -129,7 +128,7 @@ impl<'d> Derive<'d> {
         let mut each = |number: u16, key: Key| {
             let place = INDEXES + usize::from(number);
             match key {
-                Key::Equality(hash) | Key::Substring(hash) => pairs[place].push((tag(hash), id)),
+                Key::Equality(tag) | Key::Substring(tag) => pairs[place].push((tag, id)),
                 // The values of a big set come one by one.
                 Key::Presence if pairs[place].last() == Some(&(0, id)) => {}
                 Key::Presence => pairs[place].push((0, id)),
