@@ -1,4 +1,4 @@
-"""`pando index`: indexes that are built and dropped while the directory is served, and not."""
+"""`pando index`: indexes that are built, dropped and verified while the directory is served, and not."""
 
 import base64
 import itertools
@@ -34,12 +34,17 @@ def index(server, action, *arguments, code=0):
     return run(PANDO, "index", action, *where, *arguments, code=code)
 
 
-def lines(connection):
-    """What the monitor tells, by index."""
+def raw_lines(connection):
+    """What the monitor tells, a line for each index."""
     [(_, entry)] = connection.search_s(MONITOR, ldap.SCOPE_BASE, attrlist=["monitoredInfo"])
+    return [text.decode() for text in entry.get("monitoredInfo", [])]
+
+
+def lines(connection):
+    """The states of indexes, by name."""
     told = {}
-    for text in entry.get("monitoredInfo", []):
-        facts = dict(fact.split("=", 1) for fact in text.decode().split(" reason=")[0].split(" "))
+    for line in raw_lines(connection):
+        facts = dict(fact.split("=", 1) for fact in line.split(" reason=")[0].split(" "))
         told[facts["index"]] = facts["state"]
     return told
 
@@ -49,8 +54,8 @@ def configured(connection):
     return sorted(value.decode() for value in entry.get("olcDbIndex", []))
 
 
-def ask(connection, kind, *values):
-    connection.modify_s(CONFIG, [(kind, "olcDbIndex", [value.encode() for value in values])])
+def ask(connection, kind, *values, attribute="olcDbIndex"):
+    connection.modify_s(CONFIG, [(kind, attribute, [value.encode() for value in values])])
 
 
 def wait_for(what):
@@ -104,6 +109,8 @@ def test_an_index_is_built_under_load_and_answers_right_before_during_and_after(
             assert [line.split()[:2] for line in listed] == [
                 [name, "ready,"] for name in ("description:pres", "employeeNumber:eq", "employeeNumber:sub", "sn:eq", "sn:sub")
             ]
+            verified = index(server, "verify").out
+            assert verified.startswith("5 indexes over ") and verified.endswith(" entries, all as they should be\n")
             index(server, "drop", "employeeNumber:eq,sub", "sn:sub,eq", "description:pres")
             wait_for(lambda: lines(connection) == {})
     finally:
@@ -163,6 +170,37 @@ def test_any_client_can_ask_and_is_told_what_is_wrong(keep):
     assert connection.read_rootdse_s(attrlist=["configContext"])["configContext"] == [CONFIG.encode()]
 
 
+def test_any_client_can_have_indexes_verified(keep, people):
+    server = keep("--index", "uid:eq,sub", ldif=people)
+    connection, attribute = connect(server), "pandoIndexVerify"
+    for kind, value, error in [
+        (ldap.MOD_ADD, "taste:eq", ldap.UNDEFINED_TYPE),
+        (ldap.MOD_ADD, "cn:eq", ldap.NO_SUCH_ATTRIBUTE),
+        (ldap.MOD_DELETE, "uid:eq", ldap.NO_SUCH_ATTRIBUTE),
+    ]:
+        with pytest.raises(error):
+            ask(connection, kind, value, attribute=attribute)
+    ask(connection, ldap.MOD_ADD, "uid eq,sub", attribute=attribute)
+    wait_for(lambda: all(" verify=clean found=0 " in line for line in raw_lines(connection)))
+    assert all(f" entries={COUNT + 2} " in line for line in raw_lines(connection)), raw_lines(connection)
+    # Those that wait, or are under way, are values until they are done or taken away.
+    ask(connection, ldap.MOD_REPLACE, "uid:sub", "uid:eq", attribute=attribute)
+    connection.modify_s(CONFIG, [(ldap.MOD_DELETE, attribute, None)])
+    [(_, entry)] = connection.search_s(CONFIG, ldap.SCOPE_BASE, attrlist=[attribute])
+    assert entry == {}
+    assert lines(connection) == {"uid:eq": "ready", "uid:sub": "ready"}
+    with pytest.raises(ldap.INSUFFICIENT_ACCESS):
+        ask(connect(server, who=None), ldap.MOD_ADD, "uid:eq", attribute=attribute)
+    # The command names them as it likes, and one that is to be built is waited for.
+    index(server, "build", "cn:sub", "--no-wait")
+    told = index(server, "verify", "userid", "CN:sub")
+    assert told.out == f"2 indexes over {COUNT + 2} entries, all as they should be\n"
+    assert "uid:eq" in index(server, "list").out and ", verify: clean" in index(server, "list").out
+    assert "noSuchAttribute" in index(server, "verify", "cn:eq", code=1).err
+    server.end()
+    assert "3 indexes over" in run(PANDO, "index", "verify", "--data", keep.data, "--quiet", "uid:eq,sub").out
+
+
 def test_only_the_administrator_may_look_and_change(fresh):
     nobody = connect(fresh, who=None)
     for each in [nobody]:
@@ -178,6 +216,7 @@ def test_a_directory_in_memory_has_it_too(fresh):
     index(fresh, "build", "cn:eq,sub", "sn:eq", "--quiet")
     assert "cn:sub" in index(fresh, "list").out
     assert "attributeOrValueExists" in index(fresh, "build", "cn:eq", code=1).err
+    assert index(fresh, "verify").out.startswith("3 indexes over ")
     index(fresh, "drop", "cn:eq")
     assert "noSuchAttribute" in index(fresh, "drop", "cn:eq", code=1).err
 
@@ -277,6 +316,7 @@ def test_kill_while_indexes_come_and_go_loses_nothing(keep, people):
                         wait_for(lambda: lines(mine).get(name) == "ready")
                         unsure.discard(name)
                         safe.add(name)
+                        ask(mine, ldap.MOD_ADD, name, attribute="pandoIndexVerify")
             except (ldap.LDAPError, AssertionError):
                 pass  # killed, or nothing comes any more
 

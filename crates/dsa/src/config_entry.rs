@@ -11,6 +11,8 @@ use store::{ReadPoint, Reader};
 pub(crate) const DN: &str = "cn=config";
 /// The indexes of the directory, a value for each: OpenLDAP's name for it.
 pub(crate) const INDEX: &str = "olcDbIndex";
+/// The indexes that are compared with the entries, or wait for it.
+pub(crate) const VERIFY: &str = "pandoIndexVerify";
 
 /// Puts what does not change into the entry.
 pub(crate) fn fill(entry: &mut Entry, schema: &Schema) {
@@ -20,8 +22,16 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema) {
 
 /// What does change.
 pub(crate) fn gauge(schema: &Schema) -> Option<Gauge> {
-    let index = Description::plain(schema.find_type(INDEX.as_bytes())?);
-    Some(Gauge { dn: DN.to_owned(), measures: vec![(index, Measure::Texts(indexes))] })
+    let description = |name: &str| schema.find_type(name.as_bytes()).map(Description::plain);
+    let measures = vec![
+        (description(INDEX)?, Measure::Texts(indexes)),
+        (description(VERIFY)?, Measure::Texts(compared)),
+    ];
+    Some(Gauge { dn: DN.to_owned(), measures })
+}
+
+fn compared(dsa: &Dsa) -> Vec<String> {
+    dsa.indexing.comparing().iter().map(|name| name.text(dsa.shard.schema())).collect()
 }
 
 fn indexes(dsa: &Dsa) -> Vec<String> {

@@ -1,12 +1,14 @@
-//! Indexes that are built and dropped while the directory is served: what was asked for, what is under way, and what
+//! Indexes that are built, dropped and verified while the directory is served: what was asked for, what is under way, and what
 //! became of it. Whoever asks is answered at once; an [`Indexer`] carries it out, step by step, one index after the other.
 //!
 //! Why it is so: `docs/decisions/0020-indexes-on-line.md`.
 
 mod indexer;
+mod verifying;
 mod wanted;
 
 pub use indexer::{IndexKeeper, Indexer, Pace};
+use verifying::{Outcome, Verifying};
 pub(crate) use wanted::{Asked, parse};
 
 use model::limits::{INDEX_TASKS_MAX, INDEXES_MAX};
@@ -23,6 +25,7 @@ const FAILED_MAX: usize = 64;
 enum Task {
     Build(IndexName),
     Drop(IndexName),
+    Verify(IndexName),
 }
 
 /// How far the index under way is.
@@ -48,6 +51,8 @@ struct State {
     tasks: VecDeque<Task>,
     building: Option<Progress>,
     failed: VecDeque<(IndexName, String)>,
+    verifying: Option<Verifying>,
+    outcomes: VecDeque<Outcome>,
     ending: bool,
 }
 
@@ -62,6 +67,10 @@ pub(crate) enum NotTaken {
     Exists(IndexName),
     /// There is no such index.
     Missing(IndexName),
+    /// It is being compared, or is to be.
+    Verified(IndexName),
+    /// It is not.
+    NotVerified(IndexName),
 }
 
 impl Indexing {
@@ -75,28 +84,44 @@ impl Indexing {
         self.lock().wanted(now)
     }
 
+    /// Indexes that are compared with the entries, or are to be.
+    pub(crate) fn comparing(&self) -> BTreeSet<IndexName> {
+        self.lock().comparing()
+    }
+
     /// Takes all that is asked for in one request, in its order, or nothing of it.
     pub(crate) fn ask(&self, asked: &[Asked], now: ReadPoint<'_>) -> Result<(), NotTaken> {
         let mut state = self.lock();
         let before = state.wanted(now);
         let mut after = before.clone();
+        let compared = state.comparing();
+        let mut to_compare = compared.clone();
         for change in asked {
             match change {
                 Asked::Add(name) if !after.insert(*name) => return Err(NotTaken::Exists(*name)),
                 Asked::Delete(name) if !after.remove(name) => return Err(NotTaken::Missing(*name)),
-                Asked::Add(_) | Asked::Delete(_) => {}
+                Asked::Verify(name) if !after.contains(name) => return Err(NotTaken::Missing(*name)),
+                Asked::Verify(name) if !to_compare.insert(*name) => return Err(NotTaken::Verified(*name)),
+                Asked::Leave(name) if !to_compare.remove(name) => return Err(NotTaken::NotVerified(*name)),
+                Asked::Add(_) | Asked::Delete(_) | Asked::Verify(_) | Asked::Leave(_) => {}
+                Asked::LeaveAll => to_compare.clear(),
                 Asked::Replace(names) => after = names.clone(),
             }
         }
         if after.len() > INDEXES_MAX {
             return Err(NotTaken::TooMany);
         }
+        to_compare.retain(|name| after.contains(name));
         let (come, gone) = (after.difference(&before), before.difference(&after));
-        if state.tasks.len() + come.clone().count() + gone.clone().count() > INDEX_TASKS_MAX {
+        let (verify, leave) = (to_compare.difference(&compared), compared.difference(&to_compare));
+        let more = come.clone().count() + gone.clone().count() + verify.clone().count();
+        if state.tasks.len() + more > INDEX_TASKS_MAX {
             return Err(NotTaken::Busy);
         }
+        leave.for_each(|name| state.leave(*name));
         gone.for_each(|name| state.drop_one(*name));
         come.for_each(|name| state.tasks.push_back(Task::Build(*name)));
+        verify.for_each(|name| state.verify(*name));
         drop(state);
         self.changed.notify_all();
         Ok(())
@@ -113,7 +138,8 @@ impl Indexing {
                 let (name, bytes) = (index.name.text(schema), index.bytes);
                 // Until it is written down it is not told to be ready.
                 let Some(building) = state.building.filter(|building| building.name == index.name) else {
-                    return format!("index={name} state=ready bytes={bytes}");
+                    let verified = state.verified(index.name, entries_all);
+                    return format!("index={name} state=ready bytes={bytes}{verified}");
                 };
                 let Progress { entries, is_waiting, .. } = building;
                 let (what, all) =
@@ -132,11 +158,14 @@ impl Indexing {
             ));
         }
         for task in &state.tasks {
-            lines.push(match task {
-                Task::Build(name) => format!("index={} state=queued", name.text(schema)),
-                Task::Drop(name) => format!("index={} state=leaving", name.text(schema)),
-            });
+            match task {
+                Task::Build(name) => lines.push(format!("index={} state=queued", name.text(schema))),
+                Task::Drop(name) => lines.push(format!("index={} state=leaving", name.text(schema))),
+                // Told with the index.
+                Task::Verify(_) => {}
+            }
         }
+        lines.extend(state.differences(schema));
         lines.extend(
             state
                 .failed
@@ -180,6 +209,7 @@ impl State {
             match task {
                 Task::Build(name) => _ = wanted.insert(*name),
                 Task::Drop(name) => _ = wanted.remove(name),
+                Task::Verify(_) => {}
             }
         }
         wanted

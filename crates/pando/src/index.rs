@@ -79,21 +79,29 @@ enum Action {
         indexes: Vec<Index>,
     },
 
-    /// Compare every index of a data directory with the entries, both ways
+    /// Compare indexes with the entries, both ways
     ///
-    /// The directory is made in memory as a start makes it: from the snapshot and the log behind it. Then every key of every
-    /// entry is looked up in each index, and what each index holds is counted against the entries. Nothing is changed.
+    /// On line: the server compares one index after the other in the background, a little at a time, and neither updates nor
+    /// searches wait for it. Every key of every entry is looked up in the index, and every key in the index on its entry.
+    /// What looks wrong is looked at once more while nobody writes, so nothing is told that an update under way explains. A bar
+    /// shows how far it is. Without operands all indexes that are ready are compared. An interrupted command leaves
+    /// the server at it; deleting the value of pandoIndexVerify in cn=config stops it, so does dropping the index.
+    /// Where values are more than an entry holds in itself (some hundred), keys in sub and ord indexes are looked up from
+    /// the entry only.
+    ///
+    /// Offline: the directory is made in memory as a start makes it, from the snapshot and the log behind it. Then every
+    /// key of every entry is looked up in each index, and what each index holds is counted against the entries. Nothing is
+    /// changed.
     Verify {
-        /// The data directory
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
-        /// The schema that it is served with, beyond the standard one: files, or names of built-in schemas
-        #[arg(long, value_name = "FILE", num_args = 1..)]
-        schema: Vec<String>,
+        #[command(flatten)]
+        place: Place,
         /// Memory that the directory may occupy, such as 8GiB [default: 80 % of the machine's]
-        #[arg(long, value_name = "BYTES")]
+        #[arg(long, value_name = "BYTES", conflicts_with = "url")]
         memory_max: Option<String>,
-        /// Indexes beyond those that are written down, such as the configured ones
+        /// Do not show how far it is
+        #[arg(short, long)]
+        quiet: bool,
+        /// On line: these, as for `build`. Offline: indexes beyond those that are written down, such as the configured ones
         #[arg(value_name = "ATTR[:KINDS]")]
         indexes: Vec<Index>,
     },
@@ -120,8 +128,10 @@ EXAMPLES:
     pando index build --url ldap://127.0.0.1:3389 --bind-dn cn=admin,dc=example,dc=com --password-file root.password \\
         mail:eq,sub employeeNumber:ord
     pando index list --url ldap://127.0.0.1:3389 --bind-dn cn=admin,dc=example,dc=com --password-file root.password
+    pando index verify --url ldap://127.0.0.1:3389 --bind-dn cn=admin,dc=example,dc=com --password-file root.password
   The same with any LDAP client:
     ldapmodify: dn: cn=config / changetype: modify / add: olcDbIndex / olcDbIndex: mail:eq
+    ldapmodify: dn: cn=config / changetype: modify / add: pandoIndexVerify / pandoIndexVerify: mail:eq
     ldapsearch: -s base -b cn=Indexes,cn=Monitor monitoredInfo
 
   Of a data directory that nobody serves:
@@ -158,8 +168,11 @@ fn act(action: Action) -> Result<(), Failed> {
             Some(server) => online::drop(&server, &texts(&indexes)),
             None => offline::drop(place.data()?, &config(&place.schema, None)?, &indexes),
         },
-        Action::Verify { data, schema, memory_max, indexes } => {
-            offline::verify(&data, &config(&schema, memory_max)?, &indexes)
+        Action::Verify { place, memory_max, quiet, indexes } => {
+            match place.remote.server().map_err(Failed::usage)? {
+                Some(server) => online::verify(&server, &known_texts(&indexes)?, quiet),
+                None => offline::verify(place.data()?, &config(&place.schema, memory_max)?, &indexes, quiet),
+            }
         }
     }
 }
@@ -191,6 +204,17 @@ fn texts(indexes: &[Index]) -> Vec<String> {
         .collect()
 }
 
+/// One for each kind, by the names of the standard schema where it has the attribute: a server tells of them so.
+fn known_texts(indexes: &[Index]) -> Result<Vec<String>, Failed> {
+    let schema = schema_of(&Config::default())?;
+    let known = indexes.iter().map(|index| {
+        let known = schema.find_type(index.attribute.as_bytes());
+        let name = known.map_or(&index.attribute[..], |known| schema.attribute_type(known).name());
+        Index { attribute: name.to_owned(), ..index.clone() }
+    });
+    Ok(texts(&known.collect::<Vec<Index>>()))
+}
+
 /// One for each kind, by the name that the schema has for the attribute.
 fn names(indexes: &[Index], schema: &Schema) -> Result<Vec<IndexName>, Failed> {
     let mut names: Vec<IndexName> = Vec::new();
@@ -218,6 +242,8 @@ mod tests {
     fn each_kind_is_an_index_of_its_own() {
         let indexes: Vec<Index> = ["mail:eq,sub", "cn"].map(|text| text.parse().unwrap()).into();
         assert_eq!(texts(&indexes), ["mail:eq", "mail:sub", "cn:eq"]);
+        let others: Vec<Index> = ["userid:eq", "taste:eq"].map(|text| text.parse().unwrap()).into();
+        assert_eq!(known_texts(&others).ok(), Some(vec!["uid:eq".to_owned(), "taste:eq".to_owned()]));
         let schema = schema_of(&Config::default()).unwrap_or_else(|_| panic!("it is built in"));
         assert_eq!(names(&indexes, &schema).map_or(0, |names| names.len()), 3);
         let unknown: Vec<Index> = vec!["taste:eq".parse().unwrap()];

@@ -1,4 +1,4 @@
-//! Building and dropping indexes on a thread of its own, while others are served.
+//! Building, dropping and verifying indexes on a thread of its own, while others are served.
 
 use dsa::Dsa;
 use dsa::indexing::{IndexKeeper, Indexer, Pace};
@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// Until it is looked again whether older searches have ended.
 const READERS_RETRY: Duration = Duration::from_millis(5);
+/// Keys that go into an index while others wait for the writer's role: some tenths of a millisecond.
+const STEP_KEYS: usize = 256;
 /// The rest after a step, in steps: a third of the writer's time at most goes to an index.
 const REST_STEPS: u32 = 2;
 
@@ -41,7 +43,7 @@ impl Thread {
 }
 
 fn run(dsa: &Arc<Dsa>, mut keeper: impl IndexKeeper) {
-    let (clock, mut indexer) = (SystemClock::start(), Indexer::new(Arc::clone(dsa)));
+    let (clock, mut indexer) = (SystemClock::start(), Indexer::new(Arc::clone(dsa), STEP_KEYS));
     loop {
         let begun_ns = clock.monotonic_ns();
         let rest = match indexer.step(&mut keeper) {

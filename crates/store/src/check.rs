@@ -51,6 +51,13 @@ pub enum Wrong {
         /// Which kind of index.
         kind: &'static str,
     },
+    /// An index has it under a key that it does not have, and that is not due to go.
+    NotItsKey {
+        /// On which attribute.
+        attribute: String,
+        /// Which kind of index.
+        kind: &'static str,
+    },
     /// An index holds keys that no entry has, and that are not due to go.
     TooMuchInIndex {
         /// On which attribute.
@@ -111,6 +118,9 @@ impl fmt::Display for Wrong {
             }
             Wrong::NotAmongItsKind => f.write_str("it is not among the aliases or referral objects"),
             Wrong::NotInIndex { attribute, kind } => write!(f, "the {kind} index on {attribute} lacks it"),
+            Wrong::NotItsKey { attribute, kind } => {
+                write!(f, "the {kind} index on {attribute} has it under a value that it does not have")
+            }
             Wrong::TooMuchInIndex { attribute, kind, keys } => {
                 write!(f, "the {kind} index on {attribute} has {keys} keys that no entry has")
             }
@@ -179,27 +189,8 @@ impl<'w> Check<'w> {
         if self.findings.len() == self.findings_max {
             return;
         }
-        let mut dn = Vec::new();
-        if let Some(entry) = entry {
-            if self.has_superiors(entry) {
-                self.view.write_dn(entry, &mut DnCache::default(), &mut dn);
-            } else {
-                self.view.write_rdn(entry, &mut dn);
-            }
-        }
-        let dn = String::from_utf8_lossy(&dn).into_owned();
+        let dn = entry.map(|entry| dn_of(self.view, entry)).unwrap_or_default();
         self.findings.push(Finding { entry: entry.map(|e| e.id), dn, what });
-    }
-
-    fn has_superiors(&self, entry: &EntryRef<'_>) -> bool {
-        let mut parent = entry.parent();
-        for _ in 0..self.view.shard.ids_end() {
-            match self.view.entry(parent) {
-                Some(above) => parent = above.parent(),
-                None => return parent.0 == 0,
-            }
-        }
-        false
     }
 
     fn entries(&mut self) {
@@ -343,7 +334,7 @@ impl<'w> Check<'w> {
                 Content::Ordering(_) => index.ordering_root().map_or(0, |root| self.tree(index, root)),
             };
             let state = &self.writer.state;
-            let due = state.deferred.of_index(number) + state.left_behind.of_index(number);
+            let due = state.deferred.keys_of(number).count() as u64 + state.left_behind.of_index(number);
             let counted = self.keys.get(&number).copied().unwrap_or(0);
             if self.answering.contains(&number) && count > counted + due {
                 let (attribute, kind) = described(view, index);
@@ -417,6 +408,34 @@ impl<'w> Check<'w> {
     }
 }
 
+/// Something about an entry, which may not be there.
+pub(crate) fn finding(view: ReadPoint<'_>, id: u32, what: Wrong) -> Finding {
+    let entry = if id < view.shard.ids_end() { view.entry(EntryId(id)) } else { None };
+    Finding { entry: Some(EntryId(id)), dn: entry.map(|entry| dn_of(view, &entry)).unwrap_or_default(), what }
+}
+
+/// The DN of an entry, or its RDN if its superiors are not there.
+fn dn_of(view: ReadPoint<'_>, entry: &EntryRef<'_>) -> String {
+    let mut dn = Vec::new();
+    if has_superiors(view, entry) {
+        view.write_dn(entry, &mut DnCache::default(), &mut dn);
+    } else {
+        view.write_rdn(entry, &mut dn);
+    }
+    String::from_utf8_lossy(&dn).into_owned()
+}
+
+fn has_superiors(view: ReadPoint<'_>, entry: &EntryRef<'_>) -> bool {
+    let mut parent = entry.parent();
+    for _ in 0..view.shard.ids_end() {
+        match view.entry(parent) {
+            Some(above) => parent = above.parent(),
+            None => return parent.0 == 0,
+        }
+    }
+    false
+}
+
 fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
     match found {
         Found::Few(ids) => ids.contains(&id),
@@ -425,7 +444,7 @@ fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
 }
 
 /// Does an index have a key of an entry?
-fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
+pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
     match (key, &index.content) {
         (Key::Equality(tag), Content::Equality(postings))
         | (Key::Substring(tag), Content::Substring(postings)) => is_in(view, &postings.find(tag), id),
@@ -440,7 +459,7 @@ fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
 }
 
 /// Attribute and kind of an index.
-fn described(view: ReadPoint<'_>, index: &AttributeIndex) -> (String, &'static str) {
+pub(crate) fn described(view: ReadPoint<'_>, index: &AttributeIndex) -> (String, &'static str) {
     let attribute = view.shard.schema.attribute_type(index.attribute_type).name().to_owned();
     (attribute, index.kind().text())
 }

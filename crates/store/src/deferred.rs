@@ -1,5 +1,6 @@
 //! What must wait until no reader can need it: removals from indexes, and ids.
 
+use crate::index::Key;
 use crate::record::EntryRef;
 use crate::shard::{ReadPoint, Writer};
 use std::collections::VecDeque;
@@ -21,7 +22,7 @@ pub(crate) enum Later {
     /// The entry no longer is an alias, or a referral object.
     Kind { kind: crate::shape::Kind, id: u32 },
     /// The entry no longer has this key in an attribute index.
-    Key { index: u16, key: crate::index::Key, id: u32 },
+    Key { index: u16, key: Key, id: u32 },
 }
 
 /// Removals in the order of their sequence.
@@ -40,10 +41,12 @@ impl Deferred {
         self.queue.retain(|(_, what)| !matches!(what, Later::Key { index, .. } if *index == number));
     }
 
-    /// Removals that are due from an index.
-    pub(crate) fn of_index(&self, number: u16) -> u64 {
-        let is_of = |what: &Later| matches!(what, Later::Key { index, .. } if *index == number);
-        self.queue.iter().filter(|(_, what)| is_of(what)).count() as u64
+    /// Removals that are due from an index: keys and ids.
+    pub(crate) fn keys_of(&self, number: u16) -> impl Iterator<Item = (Key, u32)> {
+        self.queue.iter().filter_map(move |(_, what)| match what {
+            Later::Key { index, key, id } if *index == number => Some((*key, *id)),
+            _ => None,
+        })
     }
 }
 

@@ -241,6 +241,24 @@ impl Table {
         }
     }
 
+    /// Appends tags and values of the part of the table that has the tag `from`, from that tag on. Returns the tag that the
+    /// next part begins with, if there is one. Parts are a few thousand values long.
+    pub(crate) fn part(&self, from: u32, out: &mut Vec<(u32, u32)>) -> Option<u32> {
+        let depth = self.depth.load(Ordering::Acquire) as u32;
+        let place = |at: usize| self.directory[at].load(Ordering::Acquire);
+        let (first, end) = (directory_index(from, depth), 2usize << depth);
+        let segment = Segment(place(first));
+        for bucket in 0..segment.buckets() {
+            let words = self.bucket(segment, bucket).iter().map(|word| word.load(Ordering::Acquire));
+            let pairs = words.map(|word| ((word >> 32) as u32, word as u32));
+            out.extend(pairs.filter(|(tag, value)| *value != 0 && *tag >= from));
+        }
+        // When it is split meanwhile it has all that was there before; so the places that name it follow each other.
+        let next = (first + 1..end).find(|at| place(*at) != segment.0)?;
+        let behind = ((next - (1 << depth)) as u64) << (32 - depth);
+        u32::try_from(behind).ok()
+    }
+
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self, writer: &TableWriter) -> usize {
         (writer.accounts.len() - 1) * UNIT_WORDS * 8 + (2 << self.depth.load(Ordering::Relaxed)) * 8

@@ -9,16 +9,20 @@
 
 mod build;
 mod change;
+mod held;
 mod keys;
 mod lookup;
 mod rebuild;
 mod settings;
+mod verify;
+mod walk;
 
 pub use build::{IndexBuild, IndexDrop, IndexRefused, IndexReport};
 pub(crate) use keys::{Keeps, Key, part_trigrams, prefix};
 pub(crate) use lookup::{Indexes, Lookup};
 pub(crate) use rebuild::{KeyScratch, gather};
 pub use settings::{IndexKind, IndexName, IndexSettings};
+pub use verify::{IndexVerify, Settled, Verified};
 
 use crate::hash::tag;
 use crate::idset::IdSet;

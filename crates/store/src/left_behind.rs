@@ -26,6 +26,11 @@ impl LeftBehind {
         self.keys.retain(|(_, other), _| *other != number);
     }
 
+    /// Was this key of an entry left behind in an index?
+    pub(crate) fn has(&self, number: u16, id: u32, key: Key) -> bool {
+        self.keys.get(&(id, number)).is_some_and(|keys| keys.contains(&key))
+    }
+
     /// Keys left behind in an index.
     pub(crate) fn of_index(&self, number: u16) -> u64 {
         self.keys.iter().filter(|((_, other), _)| *other == number).map(|(_, keys)| keys.len() as u64).sum()

@@ -43,6 +43,7 @@ pub use apply::{
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use dn_cache::DnCache;
 pub use index::{IndexBuild, IndexDrop, IndexKind, IndexName, IndexRefused, IndexReport, IndexSettings};
+pub use index::{IndexVerify, Settled, Verified};
 pub use memory_use::MemoryUse;
 pub use readers::READERS_MAX;
 pub use record::{EntryRef, Values};

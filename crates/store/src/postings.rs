@@ -198,6 +198,16 @@ impl Postings {
         }
     }
 
+    /// As [`Table::part`]; each value is an id or stands for a set: [`Postings::set`].
+    pub(crate) fn part(&self, from: u32, out: &mut Vec<(u32, u32)>) -> Option<u32> {
+        self.table.part(from, out)
+    }
+
+    /// The set that a value stands for.
+    pub(crate) fn set(&self, value: u32) -> Option<&LiveSet> {
+        if value & SET == 0 { None } else { self.sets.at((value & !SET) as usize) }
+    }
+
     /// Keys of ids that it has: for a check.
     pub(crate) fn count(&self) -> u64 {
         let mut count = 0;

@@ -8,8 +8,10 @@ use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 
 const CONFIG: &[u8] = b"cn=config";
 const INDEX: &[u8] = b"olcDbIndex";
+const VERIFY: &[u8] = b"pandoIndexVerify";
 const MONITOR: &[u8] = b"cn=Indexes,cn=Monitor";
 const INFO: &[u8] = b"monitoredInfo";
+const DIFFERENCE: &str = "difference=";
 
 /// A connection to a server whose indexes are looked at or changed.
 pub struct Indexes {
@@ -23,12 +25,27 @@ pub struct IndexLine {
     pub index: String,
     /// `ready`, `building`, `waiting` for searches that began before it was complete, `queued`, `leaving` or `failed`.
     pub state: String,
-    /// Entries that were looked at, of those there are, while it is built.
+    /// Entries that were looked at, of those there are, while it is built or compared with them, and after that.
     pub entries: Option<(u64, u64)>,
     /// Bytes of memory.
     pub bytes: Option<u64>,
     /// Why it failed.
     pub reason: Option<String>,
+    /// How it stands with its comparison with the entries: `queued`, `running`, or `clean` or `differs` once it is done.
+    pub verify: Option<String>,
+    /// Keys in which it differs.
+    pub found: Option<u64>,
+    /// Keys that were not looked up, for a walk through a big set would have been needed.
+    pub passed_over: Option<u64>,
+    /// The first differences, in words.
+    pub differences: Vec<String>,
+}
+
+impl IndexLine {
+    /// Is it being compared with the entries, or to be?
+    pub fn is_compared(&self) -> bool {
+        self.verify.as_deref().is_some_and(|verify| matches!(verify, "queued" | "running"))
+    }
 }
 
 impl Indexes {
@@ -46,10 +63,7 @@ impl Indexes {
     /// As [`Indexes::open`].
     pub fn list(&mut self) -> Result<Vec<IndexLine>, RemoteError> {
         let texts = values(&mut self.link, MONITOR, INFO)?;
-        let mut lines: Vec<IndexLine> =
-            texts.iter().map(|text| line(&String::from_utf8_lossy(text))).collect();
-        lines.sort_by(|a, b| a.index.cmp(&b.index));
-        Ok(lines)
+        Ok(lines(texts.iter().map(|text| String::from_utf8_lossy(text).into_owned())))
     }
 
     /// Has indexes built, which takes its time after this returns.
@@ -57,7 +71,7 @@ impl Indexes {
     /// # Errors
     /// As [`Indexes::open`]; then none is built.
     pub fn build(&mut self, indexes: &[String]) -> Result<(), RemoteError> {
-        self.change(ModifyKind::Add, indexes)
+        self.change(ModifyKind::Add, INDEX, indexes)
     }
 
     /// Drops indexes, or has their building given up.
@@ -65,11 +79,19 @@ impl Indexes {
     /// # Errors
     /// As [`Indexes::open`]; then none is dropped.
     pub fn drop(&mut self, indexes: &[String]) -> Result<(), RemoteError> {
-        self.change(ModifyKind::Delete, indexes)
+        self.change(ModifyKind::Delete, INDEX, indexes)
     }
 
-    fn change(&mut self, kind: ModifyKind, indexes: &[String]) -> Result<(), RemoteError> {
-        let list = change_list([(kind, INDEX, indexes.iter().map(String::as_bytes))]);
+    /// Has indexes compared with the entries, which takes its time after this returns.
+    ///
+    /// # Errors
+    /// As [`Indexes::open`]; then none is.
+    pub fn verify(&mut self, indexes: &[String]) -> Result<(), RemoteError> {
+        self.change(ModifyKind::Add, VERIFY, indexes)
+    }
+
+    fn change(&mut self, kind: ModifyKind, attribute: &[u8], indexes: &[String]) -> Result<(), RemoteError> {
+        let list = change_list([(kind, attribute, indexes.iter().map(String::as_bytes))]);
         let changes = Changes::parse(&list).map_err(|_| RemoteError::Malformed("nothing"))?;
         let request = Request::Modify(Modify { dn: CONFIG, changes });
         self.link.push(|out, id| request.encode(out, id, &[]));
@@ -79,6 +101,27 @@ impl Indexes {
             None => Err(RemoteError::Malformed("no answer to a modify")),
         }
     }
+}
+
+/// A line for each index, by name, with its differences.
+fn lines(texts: impl Iterator<Item = String>) -> Vec<IndexLine> {
+    let (differences, texts): (Vec<String>, Vec<String>) =
+        texts.partition(|text| text.starts_with(DIFFERENCE));
+    let mut lines: Vec<IndexLine> = texts.iter().map(|text| line(text)).collect();
+    lines.sort_by(|a, b| a.index.cmp(&b.index));
+    let mut told: Vec<(&str, u64, &str)> = differences.iter().filter_map(|text| difference(text)).collect();
+    told.sort_unstable();
+    for (index, _, what) in told {
+        let line = lines.iter_mut().find(|line| line.index == index);
+        line.into_iter().for_each(|line| line.differences.push(what.to_owned()));
+    }
+    lines
+}
+
+/// Index, number and words of a difference.
+fn difference(text: &str) -> Option<(&str, u64, &str)> {
+    let mut parts = text.strip_prefix(DIFFERENCE)?.splitn(3, ' ');
+    Some((parts.next()?, parts.next()?.parse().ok()?, parts.next()?))
 }
 
 fn line(text: &str) -> IndexLine {
@@ -95,6 +138,9 @@ fn line(text: &str) -> IndexLine {
             "entries" => done = value.parse().ok(),
             "of" => all = value.parse().ok(),
             "bytes" => line.bytes = value.parse().ok(),
+            "verify" => line.verify = Some(value.to_owned()),
+            "found" => line.found = value.parse().ok(),
+            "passed-over" => line.passed_over = value.parse().ok(),
             _ => {}
         }
     }
@@ -117,5 +163,21 @@ mod tests {
         let failed = line("index=cn:sub state=failed reason=no room = none");
         assert_eq!((failed.reason.as_deref(), failed.entries), (Some("no room = none"), None));
         assert_eq!((&failed.index[..], &failed.state[..]), ("cn:sub", "failed"));
+    }
+
+    #[test]
+    fn differences_go_to_their_index_in_their_order() {
+        let texts = [
+            "difference=uid:eq 10 entry 7: b",
+            "difference=uid:eq 2 entry 5 \"cn=a b\": a",
+            "index=uid:eq state=ready bytes=9 verify=differs found=12 entries=5 of=5 keys=70 passed-over=3",
+            "index=cn:eq state=ready bytes=9 verify=queued",
+        ];
+        let [cn, uid] = &lines(texts.iter().map(|text| (*text).to_owned()))[..] else {
+            panic!("there are two")
+        };
+        assert!(cn.is_compared() && cn.differences.is_empty() && !uid.is_compared());
+        assert_eq!(uid.differences, ["entry 5 \"cn=a b\": a", "entry 7: b"]);
+        assert_eq!((uid.verify.as_deref(), uid.found, uid.passed_over), (Some("differs"), Some(12), Some(3)));
     }
 }

@@ -1,13 +1,11 @@
-//! The one who builds and drops indexes, a step at a time.
+//! The one who builds, drops and verifies indexes, a step at a time.
 
 use super::{Progress, Task};
 use crate::engine::Dsa;
 use std::io;
 use std::sync::Arc;
-use store::{IndexBuild, IndexDrop, IndexName, Refused};
+use store::{IndexBuild, IndexDrop, IndexName, IndexVerify, Refused};
 
-/// Keys that go into an index while others wait for the writer's role: some tenths of a millisecond.
-const STEP_KEYS: usize = 256;
 /// Nodes of a dropped tree that go meanwhile.
 const STEP_NODES: usize = 256;
 
@@ -27,6 +25,9 @@ pub trait IndexKeeper {
 
     /// A build, or a drop, came to nothing: for whoever looks after the server.
     fn failed(&mut self, index: &str, why: &str);
+
+    /// An index was compared with the entries. `found` keys are wrong; the first of them, in words.
+    fn verified(&mut self, index: &str, found: u64, first: Option<&str>);
 }
 
 /// When the next step is to be taken.
@@ -42,21 +43,27 @@ pub enum Pace {
 
 /// Carries out what is asked for.
 pub struct Indexer {
-    dsa: Arc<Dsa>,
+    pub(super) dsa: Arc<Dsa>,
     build: Option<IndexBuild>,
+    pub(super) verify: Option<IndexVerify>,
     leaving: Vec<IndexDrop>,
+    pub(super) step_keys: usize,
 }
 
 impl Indexer {
-    /// For a directory, which has one.
-    pub fn new(dsa: Arc<Dsa>) -> Indexer {
-        Indexer { dsa, build: None, leaving: Vec::new() }
+    /// For a directory, which has one. In a step about `step_keys` keys go into an index, while others wait for the writer's
+    /// role.
+    pub fn new(dsa: Arc<Dsa>, step_keys: usize) -> Indexer {
+        Indexer { dsa, build: None, verify: None, leaving: Vec::new(), step_keys }
     }
 
     /// Does a little of what is to be done.
     pub fn step(&mut self, keeper: &mut dyn IndexKeeper) -> Pace {
         let had_leaving = self.leaving.len();
         let has_freed = self.free();
+        if let Some(verify) = self.verify.take() {
+            return self.compare(verify, keeper);
+        }
         let Some(build) = self.build.take() else {
             return match self.begin(keeper) {
                 true => Pace::Soon,
@@ -97,6 +104,7 @@ impl Indexer {
         match task {
             Task::Build(name) => {
                 state.failed.retain(|(other, _)| *other != name);
+                state.forget_outcome(name);
                 let progress = Progress { name, entries: 0, is_waiting: false, is_cancelled: false };
                 state.building = Some(progress);
                 drop(state);
@@ -107,6 +115,10 @@ impl Indexer {
                     Ok(build) => self.build = Some(build),
                     Err(refused) => self.end_build(name, Some(refused.to_string()), keeper),
                 }
+            }
+            Task::Verify(name) => {
+                drop(state);
+                self.begin_comparing(name);
             }
             Task::Drop(name) => {
                 drop(state);
@@ -134,7 +146,7 @@ impl Indexer {
         // Asked before the writer's role is taken: whoever writes the log has the one while it waits for the other.
         let bytes_max = dsa.memory_bytes_max();
         let mut writer = dsa.shard().writer();
-        let stepped = writer.index_step(&mut build, STEP_KEYS, bytes_max);
+        let stepped = writer.index_step(&mut build, self.step_keys, bytes_max);
         writer.publish();
         match stepped {
             Ok(is_complete) => {

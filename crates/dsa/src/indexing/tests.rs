@@ -4,7 +4,7 @@ use crate::system::tests::Desk;
 use model::limits::INDEX_TASKS_MAX;
 use std::io;
 use std::sync::Arc;
-use store::Reader;
+use store::{IndexName, Reader};
 
 /// Remembers what it was told, and refuses on demand.
 #[derive(Default)]
@@ -35,6 +35,10 @@ impl IndexKeeper for Kept {
     fn failed(&mut self, index: &str, _why: &str) {
         self.told.push(format!("failed {index}"));
     }
+
+    fn verified(&mut self, index: &str, found: u64, _first: Option<&str>) {
+        self.told.push(format!("verified {index} {found}"));
+    }
 }
 
 struct Bench {
@@ -46,7 +50,7 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let desk = Desk::new();
-        let indexer = Indexer::new(Arc::clone(&desk.dsa));
+        let indexer = Indexer::new(Arc::clone(&desk.dsa), 256);
         Bench { desk, indexer, kept: Kept::default() }
     }
 
@@ -59,14 +63,26 @@ impl Bench {
                 names.into_iter().map(|name| if *is_add { Asked::Add(name) } else { Asked::Delete(name) })
             })
             .collect();
+        self.ask_all(&asked)
+    }
+
+    fn name(&self, text: &str) -> IndexName {
+        parse(self.desk.dsa.shard.schema(), text.as_bytes()).expect("it can be")[0]
+    }
+
+    fn ask_all(&self, asked: &[Asked]) -> Result<(), NotTaken> {
+        let dsa = &self.desk.dsa;
         let mut reader = Reader::register(&dsa.shard).expect("there are few");
-        dsa.indexing.ask(&asked, reader.pin().read_point())
+        dsa.indexing.ask(asked, reader.pin().read_point())
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut reader = Reader::register(&self.desk.dsa.shard).expect("there are few");
+        self.desk.dsa.indexing.report(reader.pin().read_point(), 9)
     }
 
     fn report(&self) -> Vec<String> {
-        let mut reader = Reader::register(&self.desk.dsa.shard).expect("there are few");
-        let lines = self.desk.dsa.indexing.report(reader.pin().read_point(), 9);
-        lines.iter().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+        self.lines().iter().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
     }
 
     fn run(&mut self) {
@@ -152,4 +168,45 @@ fn the_queue_has_an_end() {
     bench.ask(&many[..INDEX_TASKS_MAX]).unwrap();
     assert_eq!(bench.ask(&many[INDEX_TASKS_MAX..=INDEX_TASKS_MAX]), Err(NotTaken::Busy));
     assert_eq!(bench.report().len(), INDEX_TASKS_MAX);
+}
+
+#[test]
+fn an_index_is_compared_when_that_is_asked_for() {
+    let mut bench = Bench::new();
+    let (cn, sn) = (bench.name("cn:eq"), bench.name("sn:eq"));
+    assert_eq!(bench.ask_all(&[Asked::Verify(cn)]), Err(NotTaken::Missing(cn)));
+    // One that is to be built can be asked for.
+    bench.ask_all(&[Asked::Add(cn), Asked::Add(sn), Asked::Verify(cn), Asked::Verify(sn)]).unwrap();
+    assert_eq!(bench.ask_all(&[Asked::Verify(cn)]), Err(NotTaken::Verified(cn)));
+    assert_eq!(bench.desk.dsa.indexing.comparing(), [cn, sn].into());
+    bench.run();
+    assert_eq!(bench.kept.told, ["made cn:eq", "made sn:eq", "verified cn:eq 0", "verified sn:eq 0"]);
+    let told = bench.lines();
+    assert!(told[0].contains(" verify=clean found=0 entries="), "{told:?}");
+    assert!(bench.desk.dsa.indexing.comparing().is_empty());
+    assert_eq!(bench.ask_all(&[Asked::Leave(cn)]), Err(NotTaken::NotVerified(cn)));
+}
+
+#[test]
+fn a_comparison_ends_when_nobody_wants_it_or_the_index_goes() {
+    let mut bench = Bench::new();
+    let (cn, sn) = (bench.name("cn:eq"), bench.name("sn:eq"));
+    bench.ask_all(&[Asked::Add(cn), Asked::Add(sn)]).unwrap();
+    bench.run();
+    bench.kept.told.clear();
+    // The one is under way, the other waits.
+    bench.ask_all(&[Asked::Verify(cn), Asked::Verify(sn)]).unwrap();
+    bench.indexer.step(&mut bench.kept);
+    let told = bench.lines();
+    assert!(told[0].contains(" verify=running ") && told[1].ends_with(" verify=queued"), "{told:?}");
+    bench.ask_all(&[Asked::LeaveAll]).unwrap();
+    bench.run();
+    // One that is dropped is compared no more.
+    bench.ask_all(&[Asked::Verify(cn)]).unwrap();
+    bench.indexer.step(&mut bench.kept);
+    bench.ask_all(&[Asked::Delete(cn)]).unwrap();
+    bench.run();
+    assert_eq!(bench.kept.told, ["dropped cn:eq"]);
+    assert_eq!(bench.report(), ["index=sn:eq state=ready"]);
+    assert!(!bench.lines()[0].contains("verify"));
 }

@@ -12,6 +12,12 @@ pub(crate) enum Asked {
     Delete(IndexName),
     /// There are to be these and no others.
     Replace(BTreeSet<IndexName>),
+    /// It is to be compared with the entries.
+    Verify(IndexName),
+    /// It is no longer to be compared.
+    Leave(IndexName),
+    /// None is.
+    LeaveAll,
 }
 
 /// The indexes that a value names.

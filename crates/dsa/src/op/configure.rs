@@ -43,7 +43,7 @@ fn change(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
     if asked.is_empty() {
         return Ok(());
     }
-    let brings = asked.iter().any(|asked| !matches!(asked, Asked::Delete(_)));
+    let brings = asked.iter().any(|asked| matches!(asked, Asked::Add(_) | Asked::Replace(_)));
     if brings && dsa.shard.memory().total() > dsa.memory_bytes_max() {
         let text = "the directory has the memory that it may have, so nothing can be built; allow it more";
         return Err((ResultCode::AdminLimitExceeded, text.to_owned()));
@@ -58,18 +58,31 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
     let mut asked = Vec::new();
     for change in modify.changes.iter() {
         let description = change.modification.description;
-        let known = schema.find_type(config_entry::INDEX.as_bytes());
-        if known.is_none() || schema.find_type(description) != known {
+        let is = |name: &str| {
+            let known = schema.find_type(name.as_bytes());
+            known.is_some() && schema.find_type(description) == known
+        };
+        let is_verify = is(config_entry::VERIFY);
+        if !is_verify && !is(config_entry::INDEX) {
             let text = format!(
-                "{} cannot be changed while the server runs, only {}",
+                "{} cannot be changed while the server runs, only {} and {}",
                 outcome::quoted(description),
-                config_entry::INDEX
+                config_entry::INDEX,
+                config_entry::VERIFY
             );
             return Err((ResultCode::UnwillingToPerform, text));
         }
         let values = change.modification.values.iter().map(|value| parse(schema, value));
         let names: Vec<IndexName> = values.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         match change.kind {
+            ModifyKind::Add if is_verify => asked.extend(names.into_iter().map(Asked::Verify)),
+            ModifyKind::Delete if is_verify && !names.is_empty() => {
+                asked.extend(names.into_iter().map(Asked::Leave));
+            }
+            ModifyKind::Delete | ModifyKind::Replace if is_verify => {
+                asked.push(Asked::LeaveAll);
+                asked.extend(names.into_iter().map(Asked::Verify));
+            }
             ModifyKind::Add => asked.extend(names.into_iter().map(Asked::Add)),
             ModifyKind::Delete if names.is_empty() => asked.push(Asked::Replace(names.into_iter().collect())),
             ModifyKind::Delete => asked.extend(names.into_iter().map(Asked::Delete)),
@@ -85,7 +98,8 @@ fn refusal(dsa: &Dsa, refused: &NotTaken) -> Refusal {
     match refused {
         NotTaken::Busy => (
             ResultCode::Busy,
-            "so many indexes wait to be built or dropped that no more are taken; try again later".to_owned(),
+            "so many indexes wait to be built, dropped or verified that no more are taken; try again later"
+                .to_owned(),
         ),
         NotTaken::TooMany => (
             ResultCode::AdminLimitExceeded,
@@ -94,6 +108,14 @@ fn refusal(dsa: &Dsa, refused: &NotTaken) -> Refusal {
         NotTaken::Exists(name) => (
             ResultCode::AttributeOrValueExists,
             format!("{}: there is such an index, or it is to be built", text(name)),
+        ),
+        NotTaken::Verified(name) => (
+            ResultCode::AttributeOrValueExists,
+            format!("{}: it is being compared with the entries, or is to be", text(name)),
+        ),
+        NotTaken::NotVerified(name) => (
+            ResultCode::NoSuchAttribute,
+            format!("{}: it is not being compared with the entries", text(name)),
         ),
         NotTaken::Missing(name) => {
             (ResultCode::NoSuchAttribute, format!("{}: there is no such index", text(name)))

@@ -70,14 +70,14 @@ pub(super) fn drop(dir: &Path, config: &Config, indexes: &[Index]) -> Result<(),
 }
 
 /// Compares indexes with entries.
-pub(super) fn verify(dir: &Path, config: &Config, indexes: &[Index]) -> Result<(), Failed> {
+pub(super) fn verify(dir: &Path, config: &Config, indexes: &[Index], quiet: bool) -> Result<(), Failed> {
     let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));
     let mut all = settings(&names(indexes, &schema)?, &schema);
     let lost = data.indexes().map_err(Failed::of)?.add_to(&mut all, &schema);
     for index in lost {
         eprintln!("pando index: {index}: the schema no longer has what it needs; a start does without it");
     }
-    let Some(view) = view(&data, &schema, config, &all, true)? else { return Ok(()) };
+    let Some(view) = view(&data, &schema, config, &all, quiet)? else { return Ok(()) };
     look_through(&view)?;
     let entries = view.dsa.shard().entries();
     println!("{} indexes over {entries} entries, all as they should be", all.len());

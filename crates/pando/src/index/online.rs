@@ -13,11 +13,14 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 pub(super) fn list(server: &Server) -> Result<(), Failed> {
     for line in Indexes::open(server).and_then(|mut indexes| indexes.list()).map_err(Failed::of)? {
         let mut text = format!("{:<24} {}", line.index, line.state);
-        if let Some((done, all)) = line.entries {
+        if let Some((done, all)) = line.entries.filter(|_| line.state != "ready") {
             text += &format!(", {done} of {all} entries");
         }
         if let Some(bytes) = line.bytes {
             text += &format!(", {:.1} MB", bytes as f64 / 1e6);
+        }
+        if let Some(verify) = line.verify {
+            text += &format!(", verify: {verify}");
         }
         if let Some(reason) = line.reason {
             text += &format!(": {reason}");
@@ -82,6 +85,70 @@ pub(super) fn drop(server: &Server, texts: &[String]) -> Result<(), Failed> {
     Indexes::open(server).and_then(|mut indexes| indexes.drop(texts)).map_err(Failed::of)
 }
 
+/// Has indexes compared with the entries, all that are ready if none is named, and waits for it.
+pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(), Failed> {
+    let mut indexes = Indexes::open(server).map_err(Failed::of)?;
+    let mut texts = texts.to_vec();
+    if texts.is_empty() {
+        let ready = indexes.list().map_err(Failed::of)?.into_iter().filter(|line| line.state == "ready");
+        texts.extend(ready.map(|line| line.index));
+    }
+    let mut bar = (!quiet).then(IndexBar::new);
+    let (mut faults, mut entries, mut passed_over) = (Vec::new(), 0, 0);
+    for text in &texts {
+        indexes.verify(std::slice::from_ref(text)).map_err(Failed::of)?;
+        let line = compared(&mut indexes, text, &mut bar)?;
+        faults.extend(differences(text, line.as_ref()));
+        entries = line.as_ref().and_then(|line| line.entries).map_or(entries, |(done, _)| done);
+        passed_over += line.and_then(|line| line.passed_over).unwrap_or(0);
+    }
+    bar.iter().for_each(IndexBar::clear);
+    if !faults.is_empty() {
+        return Err(Failed { code: 1, faults });
+    }
+    println!("{} indexes over {entries} entries, all as they should be", texts.len());
+    if passed_over > 0 {
+        println!("{passed_over} keys of big value sets were not looked up; `pando check` does it offline");
+    }
+    Ok(())
+}
+
+/// What became of the comparison of an index; `None` if it is not told.
+fn compared(
+    indexes: &mut Indexes,
+    text: &str,
+    bar: &mut Option<IndexBar>,
+) -> Result<Option<IndexLine>, Failed> {
+    loop {
+        let lines = indexes.list().map_err(Failed::of)?;
+        let line = lines.into_iter().find(|line| line.index.eq_ignore_ascii_case(text));
+        let Some(line) = line else { return Ok(None) };
+        let is_to_be_built = matches!(&line.state[..], "queued" | "building" | "waiting");
+        if !is_to_be_built && !line.is_compared() {
+            return Ok(Some(line));
+        }
+        bar.iter_mut().for_each(|bar| bar.show(&line));
+        pause(ASK_AGAIN);
+    }
+}
+
+/// What is wrong with an index, or with its comparison.
+fn differences(text: &str, line: Option<&IndexLine>) -> Vec<String> {
+    let Some(line) = line else { return vec![format!("{text}: it was dropped meanwhile")] };
+    match line.verify.as_deref() {
+        Some("clean") => Vec::new(),
+        Some("differs") => {
+            let mut faults = line.differences.clone();
+            let found = line.found.unwrap_or(0);
+            if found > faults.len() as u64 {
+                faults.push(format!("{text}: {found} differences in all"));
+            }
+            faults
+        }
+        _ => vec![format!("{text}: {}", line.reason.as_deref().unwrap_or("the comparison was stopped"))],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +169,17 @@ mod tests {
         ];
         let texts = ["userid:eq", "sn:eq"].map(str::to_owned);
         assert_eq!(asked_for(&texts, &before, &now), ["sn:eq", "uid:eq"]);
+    }
+
+    #[test]
+    fn what_was_found_is_told_and_that_a_comparison_came_to_nothing() {
+        let mut line = IndexLine { verify: Some("clean".to_owned()), ..IndexLine::default() };
+        assert_eq!(differences("cn:eq", Some(&line)), [""; 0]);
+        line.verify = Some("differs".to_owned());
+        (line.found, line.differences) = (Some(7), vec!["entry 5".to_owned()]);
+        assert_eq!(differences("cn:eq", Some(&line)), ["entry 5", "cn:eq: 7 differences in all"]);
+        line.verify = None;
+        assert_eq!(differences("cn:eq", Some(&line)), ["cn:eq: the comparison was stopped"]);
+        assert_eq!(differences("cn:eq", None), ["cn:eq: it was dropped meanwhile"]);
     }
 }

@@ -141,6 +141,22 @@ impl IndexKeeper for IndexFile {
     fn failed(&mut self, index: &str, why: &str) {
         tracing::warn!(index, why, "an index was neither built nor dropped");
     }
+
+    fn verified(&mut self, index: &str, found: u64, first: Option<&str>) {
+        tell_verified(index, found, first);
+    }
+}
+
+fn tell_verified(index: &str, found: u64, first: Option<&str>) {
+    match first {
+        None => tracing::info!(index, "an index was verified"),
+        Some(first) => tracing::error!(
+            index,
+            found,
+            first,
+            "an index is not as the entries are: drop it and build it again, or start again"
+        ),
+    }
 }
 
 /// Where nothing outlives the process.
@@ -159,6 +175,10 @@ impl IndexKeeper for Nowhere {
 
     fn failed(&mut self, index: &str, why: &str) {
         tracing::warn!(index, why, "an index was neither built nor dropped");
+    }
+
+    fn verified(&mut self, index: &str, found: u64, first: Option<&str>) {
+        tell_verified(index, found, first);
     }
 }
 

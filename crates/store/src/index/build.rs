@@ -11,22 +11,15 @@
 //! older than that.
 
 use super::lookup::put;
-use super::{AttributeIndex, AttributeIndexWriter, IndexKind, IndexName, Key};
+use super::walk::{KeyWalk, Taken};
+use super::{AttributeIndex, AttributeIndexWriter, IndexKind, IndexName};
 use crate::deferred::Later;
-use crate::record::{EntryRef, ValueSet, Values};
 use crate::refused::Refused;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::{CHANGE_BYTES, TreeWriter};
-use crate::values::SetPosition;
 use model::limits::INDEXES_MAX;
-use model::{Description, EntryId};
 use std::fmt;
 use std::sync::Arc;
-
-/// Values that one leaf of a set has at most, unless they are long: a step takes whole leaves.
-const LEAF_VALUES_MAX: usize = 128;
-/// Bytes of a value in a substring index, with a key for each, that take as long as one key elsewhere.
-const SUBSTRING_BYTES: usize = 4;
 
 /// An index that is being built.
 #[derive(Debug)]
@@ -34,11 +27,8 @@ const SUBSTRING_BYTES: usize = 4;
 pub struct IndexBuild {
     name: IndexName,
     number: u16,
-    /// The next entry to look at.
-    next: u32,
-    /// Where that entry's big sets were left: those before this attribute are in.
-    within: Option<(Description, SetPosition)>,
-    entries: u64,
+    /// How far the entries are in.
+    walk: KeyWalk,
     /// The last step's sequence, once all entries are in.
     complete_at: Option<u64>,
 }
@@ -51,7 +41,7 @@ impl IndexBuild {
 
     /// Entries that were looked at.
     pub fn entries(&self) -> u64 {
-        self.entries
+        self.walk.entries()
     }
 }
 
@@ -139,7 +129,7 @@ impl Writer<'_> {
         shard.indexes.swap(next, &mut self.state.garbage);
         // Modifies that were drafted before do not know of it; they are looked at again.
         self.names_change();
-        Ok(IndexBuild { name, number, next: 1, within: None, entries: 0, complete_at: None })
+        Ok(IndexBuild { name, number, walk: KeyWalk::begin(), complete_at: None })
     }
 
     /// Puts the keys of some more entries into an index that was begun, of about `keys_max` keys. True when all are in.
@@ -163,123 +153,22 @@ impl Writer<'_> {
         if self.shard.memory().total() > bytes_max {
             return Err(Refused::MemoryLimit { bytes_max });
         }
-        let mut room = keys_max.max(self.inline_keys(build) + LEAF_VALUES_MAX);
+        let mut room = build.walk.room(self.view(), self.view().indexes().at(build.number), keys_max);
         if build.name.kind == IndexKind::Ordering {
             // At once, before any entry is looked at: making room moves what lies in the segments.
             self.claim(room.saturating_mul(CHANGE_BYTES))?;
         }
-        let end = self.shard.heap.ids_end(&self.state.heap);
-        while build.next < end {
-            let inline = self.inline_keys(build);
-            if inline >= room {
-                return Ok(false);
+        let (end, mut keys) = (self.shard.heap.ids_end(&self.state.heap), Vec::new());
+        loop {
+            let view = self.view();
+            match build.walk.take(view, view.indexes().at(build.number), end, &mut room, &mut keys) {
+                Taken::Of(id) => keys.drain(..).try_for_each(|key| self.add_key(build.number, key, id))?,
+                Taken::Full => return Ok(false),
+                Taken::End => break,
             }
-            if let Some(entry) = self.view().entry(EntryId(build.next)) {
-                room -= inline;
-                if !self.index_entry(build, &entry, &mut room)? {
-                    return Ok(false);
-                }
-                build.entries += 1;
-            }
-            room = room.saturating_sub(1);
-            (build.next, build.within) = (build.next + 1, None);
         }
         build.complete_at = Some(self.sequence);
         Ok(true)
-    }
-
-    /// Keys of the next entry that go in at once, about: all but those of big sets.
-    fn inline_keys(&self, build: &IndexBuild) -> usize {
-        let view = self.view();
-        let (Some(entry), None) = (view.entry(EntryId(build.next)), &build.within) else { return 0 };
-        let index = view.indexes().at(build.number);
-        let slots = entry.shape.slots.iter().zip(entry.slots());
-        let held = slots.filter(|(slot, _)| index.holds(view, slot.description.attribute_type));
-        let counts = held.map(|(_, values)| match values {
-            Values::Inline(values) => values.map(|value| cost(build.name.kind, value)).sum(),
-            Values::Set(_) => 0,
-        });
-        counts.sum::<usize>() + entry.shape.class_values.len()
-    }
-
-    /// Puts an entry's keys in. False if the rest of its sets is for the next step.
-    fn index_entry(
-        &mut self,
-        build: &mut IndexBuild,
-        entry: &EntryRef<'_>,
-        room: &mut usize,
-    ) -> Result<bool, Refused> {
-        let view = self.view();
-        let (index, id) = (view.indexes().at(build.number), entry.id.0);
-        let class_type = view.shard.schema.well_known().object_class;
-        let (mut keys, mut sets): (Vec<Key>, Vec<(Description, ValueSet)>) = (Vec::new(), Vec::new());
-        if build.within.is_none() && class_type == index.attribute_type {
-            keys.extend(index.presence().map(|_| Key::Presence));
-            entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, &mut keys));
-        }
-        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-            if !index.holds(view, slot.description.attribute_type) {
-                continue;
-            }
-            match values {
-                _ if index.presence().is_some() => keys.push(Key::Presence),
-                Values::Set(set) => sets.push((slot.description, set)),
-                Values::Inline(_) if build.within.is_some() => {}
-                Values::Inline(values) => values.for_each(|value| index.push_keys(view, value, &mut keys)),
-            }
-        }
-        keys.sort_unstable();
-        keys.dedup();
-        for key in keys {
-            self.add_key(build.number, key, id)?;
-        }
-        // In an order that stays, whatever else becomes of the entry between two steps.
-        sets.sort_unstable_by_key(|(description, _)| *description);
-        for (description, set) in sets {
-            let mut position = match build.within.take() {
-                Some((at, position)) if at > description => {
-                    build.within = Some((at, position));
-                    continue;
-                }
-                Some((at, position)) if at == description => position,
-                _ => SetPosition::default(),
-            };
-            if !self.index_set(build.number, id, &set, &mut position, room)? {
-                build.within = Some((description, position));
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Puts the keys of a big set in, from a position on. False if the rest is for the next step.
-    fn index_set(
-        &mut self,
-        number: u16,
-        id: u32,
-        set: &ValueSet,
-        position: &mut SetPosition,
-        room: &mut usize,
-    ) -> Result<bool, Refused> {
-        let view = self.view();
-        let index = view.indexes().at(number);
-        loop {
-            if *room < LEAF_VALUES_MAX {
-                return Ok(false);
-            }
-            let (mut keys, mut count) = (Vec::new(), 0);
-            let more = view.set_values(set, position, |value| {
-                index.push_keys(view, value, &mut keys);
-                count += cost(index.kind(), value);
-            });
-            for key in keys {
-                self.add_key(number, key, id)?;
-            }
-            *room = room.saturating_sub(count);
-            if !more {
-                return Ok(true);
-            }
-        }
     }
 
     /// Lets an index answer in which all entries are. False while there are readers that it must not answer: to be tried
@@ -337,11 +226,6 @@ impl Writer<'_> {
         }
         is_free
     }
-}
-
-/// About how many keys a value makes, as long as they take.
-fn cost(kind: IndexKind, value: &[u8]) -> usize {
-    if kind == IndexKind::Substring { 1 + value.len() / SUBSTRING_BYTES } else { 1 }
 }
 
 #[cfg(test)]

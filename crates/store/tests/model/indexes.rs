@@ -2,7 +2,7 @@
 
 use super::generate::Choices;
 use std::sync::Arc;
-use store::{IndexBuild, IndexDrop, IndexKind, IndexName, Shard};
+use store::{IndexBuild, IndexDrop, IndexKind, IndexName, IndexVerify, Reader, Settled, Shard, Verified};
 
 /// Findings that a check tells.
 const FINDINGS_MAX: usize = 10;
@@ -16,6 +16,8 @@ pub(crate) struct Indexes {
     leaving: Vec<IndexDrop>,
     pub(crate) made: usize,
     pub(crate) dropped: usize,
+    verify: Option<IndexVerify>,
+    pub(crate) verified: usize,
 }
 
 impl Indexes {
@@ -45,6 +47,33 @@ impl Indexes {
             }
         }
         writer.publish();
+        Ok(())
+    }
+
+    /// Compares a little of an index with the entries. Nothing may be found, whatever is under way.
+    pub(crate) fn verify(&mut self, choices: &mut impl Choices, shard: &Arc<Shard>) -> Result<(), String> {
+        let mut reader = Reader::register(shard).ok_or("too many readers")?;
+        let Some(verify) = &mut self.verify else {
+            let pin = reader.pin();
+            self.verify = IndexVerify::begin(pin.read_point(), some_name(choices, shard));
+            return Ok(());
+        };
+        let verified = verify.step(reader.pin().read_point(), 1 + choices.below(60));
+        if verified == Verified::Doubts {
+            let mut writer = shard.writer();
+            // Too much is never due here.
+            assert_eq!(writer.index_settle(verify), Settled::Some);
+            if choices.one_in(2) {
+                writer.publish();
+            }
+        }
+        if let Some(finding) = verify.findings().first() {
+            return Err(format!("a comparison on line finds: {finding}"));
+        }
+        if matches!(verified, Verified::All | Verified::Gone) {
+            self.verified += usize::from(verified == Verified::All);
+            self.verify = None;
+        }
         Ok(())
     }
 

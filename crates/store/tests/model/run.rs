@@ -78,6 +78,9 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
     if plan.changing && plan.ops > 10_000 && (made < 3 || dropped < 3) {
         return Err(run.report(done, &format!("{made} indexes were made, {dropped} dropped")));
     }
+    if plan.changing && plan.ops > 10_000 && run.indexes.verified < 3 {
+        return Err(run.report(done, &format!("{} indexes were compared", run.indexes.verified)));
+    }
     run.everything().map_err(|text| run.report(done, &text))
 }
 
@@ -164,6 +167,9 @@ impl<C: Choices> Run<'_, C> {
         }
         if self.plan.changing && self.choices.one_in(3) {
             self.indexes.act(self.choices, &self.shard)?;
+        }
+        if self.plan.changing {
+            self.indexes.verify(self.choices, &self.shard)?;
         }
         if every(self.plan.content_every) {
             indexes::check(&self.shard)?;

@@ -1,0 +1,158 @@
+//! Indexes that are compared with the entries: which, how far, and what was found.
+
+use super::{FAILED_MAX, IndexKeeper, Indexer, Pace, State, Task};
+use schema::Schema;
+use std::collections::BTreeSet;
+use store::{IndexName, IndexVerify, Reader, Settled, Verified};
+
+/// As many times the keys of a step are compared at one read point: nobody waits for it.
+const STEP_TIMES: usize = 4;
+
+/// How far the comparison under way is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verifying {
+    name: IndexName,
+    entries: u64,
+    keys: u64,
+    /// Nobody wants it any more.
+    is_cancelled: bool,
+}
+
+/// What a comparison has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    name: IndexName,
+    entries: u64,
+    keys: u64,
+    passed_over: u64,
+    found: u64,
+    /// The first of what was found.
+    findings: Vec<String>,
+}
+
+impl State {
+    /// Indexes that are compared, or are to be.
+    pub(super) fn comparing(&self) -> BTreeSet<IndexName> {
+        let queued = self.tasks.iter().filter_map(|task| match task {
+            Task::Verify(name) => Some(*name),
+            Task::Build(_) | Task::Drop(_) => None,
+        });
+        let under_way = self.verifying.filter(|verifying| !verifying.is_cancelled);
+        queued.chain(under_way.map(|verifying| verifying.name)).collect()
+    }
+
+    /// Puts an index to those that are to be compared. What was found before counts no longer.
+    pub(super) fn verify(&mut self, name: IndexName) {
+        self.forget_outcome(name);
+        self.tasks.push_back(Task::Verify(name));
+    }
+
+    /// Takes it away from them.
+    pub(super) fn leave(&mut self, name: IndexName) {
+        self.tasks.retain(|task| *task != Task::Verify(name));
+        if let Some(verifying) = self.verifying.as_mut().filter(|verifying| verifying.name == name) {
+            verifying.is_cancelled = true;
+        }
+    }
+
+    pub(super) fn forget_outcome(&mut self, name: IndexName) {
+        self.outcomes.retain(|outcome| outcome.name != name);
+    }
+
+    fn end_comparing(&mut self, outcome: Option<Outcome>) {
+        self.verifying = None;
+        let Some(outcome) = outcome else { return };
+        self.forget_outcome(outcome.name);
+        if self.outcomes.len() == FAILED_MAX {
+            self.outcomes.pop_front();
+        }
+        self.outcomes.push_back(outcome);
+    }
+
+    /// What is to be told of the comparison of an index, if there was one or is to be.
+    pub(super) fn verified(&self, name: IndexName, entries_all: u64) -> String {
+        if let Some(Verifying { entries, keys, .. }) =
+            self.verifying.filter(|verifying| verifying.name == name)
+        {
+            let all = entries_all.max(entries);
+            return format!(" verify=running entries={entries} of={all} keys={keys}");
+        }
+        if self.tasks.contains(&Task::Verify(name)) {
+            return " verify=queued".to_owned();
+        }
+        let Some(outcome) = self.outcomes.iter().find(|outcome| outcome.name == name) else {
+            return String::new();
+        };
+        let Outcome { entries, keys, passed_over, found, .. } = outcome;
+        let what = if *found == 0 { "clean" } else { "differs" };
+        format!(
+            " verify={what} found={found} entries={entries} of={entries} keys={keys} passed-over={passed_over}"
+        )
+    }
+
+    /// A line for each of the first differences of each index, all different.
+    pub(super) fn differences(&self, schema: &Schema) -> Vec<String> {
+        let of = |outcome: &Outcome| -> Vec<String> {
+            let name = outcome.name.text(schema);
+            let numbered = outcome.findings.iter().zip(1..);
+            numbered.map(|(finding, number)| format!("difference={name} {number} {finding}")).collect()
+        };
+        self.outcomes.iter().flat_map(of).collect()
+    }
+}
+
+impl Indexer {
+    /// Begins to compare an index, if it is there.
+    pub(super) fn begin_comparing(&mut self, name: IndexName) {
+        let begun = Reader::register(self.dsa.shard())
+            .and_then(|mut reader| IndexVerify::begin(reader.pin().read_point(), name));
+        let Some(verify) = begun else { return };
+        let verifying = Verifying { name, entries: 0, keys: 0, is_cancelled: false };
+        self.dsa.indexing.lock().verifying = Some(verifying);
+        self.verify = Some(verify);
+    }
+
+    /// Goes on with it.
+    pub(super) fn compare(&mut self, mut verify: IndexVerify, keeper: &mut dyn IndexKeeper) -> Pace {
+        if self.dsa.indexing.lock().verifying.is_none_or(|verifying| verifying.is_cancelled) {
+            self.dsa.indexing.lock().end_comparing(None);
+            return Pace::Soon;
+        }
+        let Some(mut reader) = Reader::register(self.dsa.shard()) else {
+            self.verify = Some(verify);
+            return Pace::Later;
+        };
+        let verified = verify.step(reader.pin().read_point(), self.step_keys * STEP_TIMES);
+        drop(reader);
+        if let Some(verifying) = &mut self.dsa.indexing.lock().verifying {
+            (verifying.entries, verifying.keys) = (verify.entries(), verify.keys());
+        }
+        let pace = match verified {
+            Verified::More => Pace::Soon,
+            Verified::Doubts => {
+                let mut writer = self.dsa.shard().writer();
+                let settled = writer.index_settle(&mut verify);
+                writer.publish();
+                if settled == Settled::Some { Pace::Soon } else { Pace::Later }
+            }
+            Verified::All | Verified::Gone => {
+                self.end_comparing(&verify, verified == Verified::All, keeper);
+                return Pace::Soon;
+            }
+        };
+        self.verify = Some(verify);
+        pace
+    }
+
+    fn end_comparing(&mut self, verify: &IndexVerify, is_whole: bool, keeper: &mut dyn IndexKeeper) {
+        let (name, found) = (verify.name(), verify.found());
+        let findings: Vec<String> = verify.findings().iter().map(ToString::to_string).collect();
+        if is_whole {
+            let first = findings.first().map(String::as_str);
+            keeper.verified(&name.text(self.dsa.shard().schema()), found, first);
+        }
+        let (entries, keys, passed_over) = (verify.entries(), verify.keys(), verify.passed_over());
+        let outcome = Outcome { name, entries, keys, passed_over, found, findings };
+        self.dsa.indexing.lock().end_comparing(is_whole.then_some(outcome));
+    }
+}

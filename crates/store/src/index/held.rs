@@ -1,0 +1,123 @@
+//! A walk over the keys that an index has, some at a time, while it changes. What was in it all the time is met.
+
+use super::{AttributeIndex, Content, Key};
+use crate::postings::Postings;
+use crate::shard::ReadPoint;
+use crate::tree::{self, From};
+
+/// Where a walk is.
+#[derive(Debug)]
+pub(super) enum HeldWalk {
+    /// In the hash table of an index that has postings.
+    Postings {
+        /// Where the next part of the table begins, if there is one.
+        next: Option<u32>,
+        /// The part that is walked through: tags and what is stored under them.
+        part: Vec<(u32, u32)>,
+        /// Of these, those before this one are done.
+        done: usize,
+        /// Of the long list that is next, ids from this one on are to be taken.
+        from: u32,
+    },
+    /// In the set of ids that have the attribute.
+    Presence { from: u32 },
+    /// In the tree: behind this item.
+    Ordering { last: Option<(u64, [u8; 4])> },
+}
+
+impl HeldWalk {
+    /// At the beginning.
+    pub(super) fn begin(index: &AttributeIndex) -> HeldWalk {
+        match index.content {
+            Content::Presence(_) => HeldWalk::Presence { from: 0 },
+            Content::Ordering(_) => HeldWalk::Ordering { last: None },
+            Content::Equality(_) | Content::Substring(_) => {
+                HeldWalk::Postings { next: Some(0), part: Vec::new(), done: 0, from: 0 }
+            }
+        }
+    }
+
+    /// Puts about `max` keys that follow, and the ids that have them, into `out`. False when there are no more.
+    pub(super) fn take(
+        &mut self,
+        view: ReadPoint<'_>,
+        index: &AttributeIndex,
+        max: usize,
+        out: &mut Vec<(Key, u32)>,
+    ) -> bool {
+        out.clear();
+        match (self, &index.content) {
+            (HeldWalk::Presence { from }, Content::Presence(set)) => {
+                let mut ids = Vec::new();
+                set.push_from(*from, max, view, &mut ids);
+                *from = ids.last().map_or(*from, |last| last + 1);
+                out.extend(ids.iter().map(|id| (Key::Presence, *id)));
+                ids.len() == max
+            }
+            (HeldWalk::Ordering { last }, _) => take_ordering(last, view, index, max, out),
+            (walk, Content::Equality(postings)) => {
+                walk.take_postings(view, postings, Key::Equality, max, out)
+            }
+            (walk, Content::Substring(postings)) => {
+                walk.take_postings(view, postings, Key::Substring, max, out)
+            }
+            _ => unreachable!("a walk is begun for the index that it goes through"),
+        }
+    }
+
+    fn take_postings(
+        &mut self,
+        view: ReadPoint<'_>,
+        postings: &Postings,
+        key: fn(u32) -> Key,
+        max: usize,
+        out: &mut Vec<(Key, u32)>,
+    ) -> bool {
+        let HeldWalk::Postings { next, part, done, from } = self else { return false };
+        while out.len() < max {
+            let Some((tag, value)) = part.get(*done).copied() else {
+                let Some(tag) = *next else { return false };
+                part.clear();
+                *done = 0;
+                *next = postings.part(tag, part);
+                continue;
+            };
+            let Some(set) = postings.set(value) else {
+                out.push((key(tag), value));
+                *done += 1;
+                continue;
+            };
+            let (mut ids, room) = (Vec::new(), max - out.len());
+            set.ids.push_from(*from, room, view, &mut ids);
+            match ids.last() {
+                Some(last) if ids.len() == room => *from = last + 1,
+                _ => (*done, *from) = (*done + 1, 0),
+            }
+            out.extend(ids.iter().map(|id| (key(tag), *id)));
+        }
+        true
+    }
+}
+
+fn take_ordering(
+    last: &mut Option<(u64, [u8; 4])>,
+    view: ReadPoint<'_>,
+    index: &AttributeIndex,
+    max: usize,
+    out: &mut Vec<(Key, u32)>,
+) -> bool {
+    let Some(root) = index.ordering_root() else { return false };
+    while out.len() < max {
+        let before = *last;
+        let from = before.as_ref().map_or(From::START, |(prefix, id)| From::After((*prefix, &id[..])));
+        let more = tree::next_leaf(&view.shard.heap, root, view.sequence, from, |(prefix, id)| {
+            let id: [u8; 4] = id.try_into().expect("what is in the tree of an index is an id");
+            *last = Some((prefix, id));
+            out.push((Key::Ordering(prefix), u32::from_be_bytes(id)));
+        });
+        if !more {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,176 @@
+//! A walk over the keys that entries have in an index, in the order of ids, a piece at a time.
+
+use super::{AttributeIndex, IndexKind, Key};
+use crate::record::{EntryRef, ValueSet, Values};
+use crate::shard::ReadPoint;
+use crate::values::SetPosition;
+use model::{Description, EntryId};
+
+/// Values that one leaf of a set has at most, unless they are long: a piece takes whole leaves.
+const LEAF_VALUES_MAX: usize = 128;
+/// Bytes of a value in a substring index, with a key for each, that take as long as one key elsewhere.
+const SUBSTRING_BYTES: usize = 4;
+
+/// Where a walk is.
+#[derive(Debug)]
+pub(super) struct KeyWalk {
+    /// The next entry to look at.
+    next: u32,
+    /// Where that entry's big sets were left: those before this attribute were walked through.
+    within: Option<(Description, SetPosition)>,
+    entries: u64,
+}
+
+/// What a walk came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Keys of this entry: all, or those for which there was room.
+    Of(u32),
+    /// There is no room for more.
+    Full,
+    /// There are no more entries.
+    End,
+}
+
+impl KeyWalk {
+    /// Before the first entry.
+    pub(super) fn begin() -> KeyWalk {
+        KeyWalk { next: 1, within: None, entries: 0 }
+    }
+
+    /// Entries that it has been through.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Room for about `keys_max` keys, or for those of the next entry that go at once if they are more.
+    pub(super) fn room(&self, view: ReadPoint<'_>, index: &AttributeIndex, keys_max: usize) -> usize {
+        keys_max.max(self.inline_keys(view, index) + LEAF_VALUES_MAX)
+    }
+
+    /// Takes the keys of the next entry below `end` that has some, each once, and their cost out of `room`. The walk goes
+    /// on at other read points, where an entry may be another than it was: then keys that it had all the time are taken.
+    pub(super) fn take(
+        &mut self,
+        view: ReadPoint<'_>,
+        index: &AttributeIndex,
+        end: u32,
+        room: &mut usize,
+        keys: &mut Vec<Key>,
+    ) -> Taken {
+        keys.clear();
+        while self.next < end {
+            let inline = self.inline_keys(view, index);
+            if inline >= *room || (self.within.is_some() && *room < LEAF_VALUES_MAX) {
+                return Taken::Full;
+            }
+            let id = self.next;
+            if let Some(entry) = view.entry(EntryId(id)) {
+                *room -= inline;
+                let is_whole = self.entry(view, index, &entry, room, keys);
+                keys.sort_unstable();
+                keys.dedup();
+                if !is_whole {
+                    return Taken::Of(id);
+                }
+                self.entries += 1;
+            }
+            *room = room.saturating_sub(1);
+            (self.next, self.within) = (id + 1, None);
+            if !keys.is_empty() {
+                return Taken::Of(id);
+            }
+        }
+        Taken::End
+    }
+
+    /// Keys of the next entry that are taken at once, about: all but those of big sets.
+    fn inline_keys(&self, view: ReadPoint<'_>, index: &AttributeIndex) -> usize {
+        if self.within.is_some() || self.next >= view.shard.ids_end() {
+            return 0;
+        }
+        let Some(entry) = view.entry(EntryId(self.next)) else { return 0 };
+        let slots = entry.shape.slots.iter().zip(entry.slots());
+        let held = slots.filter(|(slot, _)| index.holds(view, slot.description.attribute_type));
+        let counts = held.map(|(_, values)| match values {
+            Values::Inline(values) => values.map(|value| cost(index.kind(), value)).sum(),
+            Values::Set(_) => 0,
+        });
+        counts.sum::<usize>() + entry.shape.class_values.len()
+    }
+
+    /// Takes an entry's keys. False if the rest of its sets is for another time.
+    fn entry(
+        &mut self,
+        view: ReadPoint<'_>,
+        index: &AttributeIndex,
+        entry: &EntryRef<'_>,
+        room: &mut usize,
+        keys: &mut Vec<Key>,
+    ) -> bool {
+        let class_type = view.shard.schema.well_known().object_class;
+        let mut sets: Vec<(Description, ValueSet)> = Vec::new();
+        if self.within.is_none() && class_type == index.attribute_type {
+            keys.extend(index.presence().map(|_| Key::Presence));
+            entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, keys));
+        }
+        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+            if !index.holds(view, slot.description.attribute_type) {
+                continue;
+            }
+            match values {
+                _ if index.presence().is_some() => keys.push(Key::Presence),
+                Values::Set(set) => sets.push((slot.description, set)),
+                Values::Inline(_) if self.within.is_some() => {}
+                Values::Inline(values) => values.for_each(|value| index.push_keys(view, value, keys)),
+            }
+        }
+        // In an order that stays, whatever else becomes of the entry between two pieces.
+        sets.sort_unstable_by_key(|(description, _)| *description);
+        for (description, set) in sets {
+            let mut position = match self.within.take() {
+                Some((at, position)) if at > description => {
+                    self.within = Some((at, position));
+                    continue;
+                }
+                Some((at, position)) if at == description => position,
+                _ => SetPosition::default(),
+            };
+            if !take_set(view, index, &set, &mut position, room, keys) {
+                self.within = Some((description, position));
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Takes the keys of a big set, from a position on. False if the rest is for another time.
+fn take_set(
+    view: ReadPoint<'_>,
+    index: &AttributeIndex,
+    set: &ValueSet,
+    position: &mut SetPosition,
+    room: &mut usize,
+    keys: &mut Vec<Key>,
+) -> bool {
+    loop {
+        if *room < LEAF_VALUES_MAX {
+            return false;
+        }
+        let mut count = 0;
+        let more = view.set_values(set, position, |value| {
+            index.push_keys(view, value, keys);
+            count += cost(index.kind(), value);
+        });
+        *room = room.saturating_sub(count);
+        if !more {
+            return true;
+        }
+    }
+}
+
+/// About how many keys a value makes, as long as they take.
+fn cost(kind: IndexKind, value: &[u8]) -> usize {
+    if kind == IndexKind::Substring { 1 + value.len() / SUBSTRING_BYTES } else { 1 }
+}
