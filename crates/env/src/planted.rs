@@ -33,11 +33,17 @@ pub enum Fault {
     RestoreNotSynced,
     /// A point in time is taken for the last one that there is.
     PointPassedOver,
+    /// Changes while an index is built are not noted in it.
+    IndexChangeMissed,
+    /// What an entry has lost stays in an index.
+    IndexKeyKept,
+    /// An index is told to be ready before the file that says so is sure to have its name.
+    IndexNotKept,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 14] = [
+    pub const ALL: [Fault; 17] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -52,6 +58,9 @@ impl Fault {
         Fault::ReleasedBeforeArchived,
         Fault::RestoreNotSynced,
         Fault::PointPassedOver,
+        Fault::IndexChangeMissed,
+        Fault::IndexKeyKept,
+        Fault::IndexNotKept,
     ];
 
     /// What it is called on a command line.
@@ -71,6 +80,9 @@ impl Fault {
             Fault::ReleasedBeforeArchived => "released-before-archived",
             Fault::RestoreNotSynced => "restore-not-synced",
             Fault::PointPassedOver => "point-passed-over",
+            Fault::IndexChangeMissed => "index-change-missed",
+            Fault::IndexKeyKept => "index-key-kept",
+            Fault::IndexNotKept => "index-not-kept",
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::answers::Answer;
 use crate::requests::{Bundle, ROOT, SUFFIX};
+use dsa::indexing::{Indexer, Pace};
 use dsa::{Anonymous, Dsa, Session, State, Worker};
 use env::clock::Clock;
 use env::disk::Disk;
@@ -10,7 +11,7 @@ use env::entropy::SeededEntropy;
 use model::Scope;
 use proto::message::{Frame, frame};
 use server::commit::{Failed, Limits};
-use server::data::{Data, DataError, Founding, Recovered, Wanted};
+use server::data::{Data, DataError, Founding, IndexFile, Recovered, Wanted};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
@@ -20,6 +21,8 @@ use wal::Step;
 /// Bytes of memory from which on adds are refused, and those that the store has.
 const MEMORY_BYTES_MAX: u64 = 48 << 20;
 const STORE_BYTES_MAX: u64 = 64 << 20;
+/// Keys that go into an index in one step.
+const INDEX_STEP_KEYS: usize = 16;
 
 /// The schema of simulated directories.
 pub fn schema() -> Arc<schema::Schema> {
@@ -79,7 +82,8 @@ pub fn recover(
     seed: u64,
 ) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
-    let config = config(data.found(&founding())?);
+    let mut config = config(data.found(&founding())?);
+    data.indexes()?.add_to(&mut config.store.indexes, &schema());
     let mut entropy = SeededEntropy::new(seed);
     let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
     let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
@@ -102,6 +106,8 @@ pub struct Node {
     pub recovered: Recovered,
     worker: Worker,
     connections: Vec<Connection>,
+    indexer: Indexer,
+    indexes: IndexFile,
     _data: Data,
 }
 
@@ -119,11 +125,21 @@ impl Node {
         clock: &dyn Clock,
     ) -> Result<Node, DataError> {
         let (data, recovered) = recover(disk, dir, log, None, seed)?;
-        Ok(Node::over(data, recovered, sessions, clock))
+        Node::over(data, recovered, sessions, clock)
     }
 
     /// A server over a directory that was recovered, with sessions as above.
-    pub fn over(data: Data, recovered: Recovered, sessions: usize, clock: &dyn Clock) -> Node {
+    ///
+    /// # Errors
+    /// When what is written down of indexes cannot be read.
+    pub fn over(
+        data: Data,
+        recovered: Recovered,
+        sessions: usize,
+        clock: &dyn Clock,
+    ) -> Result<Node, DataError> {
+        let indexes = data.indexes()?;
+        let indexer = Indexer::new(Arc::clone(&recovered.dsa), INDEX_STEP_KEYS);
         let mut worker = Worker::new(&recovered.dsa).expect("there are few readers");
         let connect = |_| Connection {
             session: Session::new(&mut worker),
@@ -132,14 +148,14 @@ impl Node {
             answers: Vec::new(),
         };
         let connections = (0..sessions).map(connect).collect();
-        let mut node = Node { recovered, worker, connections, _data: data };
+        let mut node = Node { recovered, worker, connections, indexer, indexes, _data: data };
         let mut bind = Bundle::default();
         bind.bind();
         for session in 0..sessions {
             node.send(session, &bind.bytes, clock);
             node.answers(session);
         }
-        node
+        Ok(node)
     }
 
     /// Does a session wait for the log?
@@ -205,6 +221,17 @@ impl Node {
         stepped
     }
 
+    /// The turn of whoever builds, drops and verifies indexes.
+    pub fn step_indexes(&mut self) -> Pace {
+        self.indexer.step(&mut self.indexes)
+    }
+
+    /// What a session that waits for nothing asks for, and the answers, which come at once: no updates of the directory.
+    pub fn ask(&mut self, session: usize, asked: &Bundle, clock: &dyn Clock) -> Vec<Answer> {
+        self.send(session, &asked.bytes, clock);
+        self.answers(session)
+    }
+
     /// Prepares the next log file, if one is wanted.
     pub fn prepare_file(&self) -> bool {
         let log = self.recovered.committer.log();
@@ -223,7 +250,6 @@ impl Node {
         let mut bundle = Bundle::default();
         let sent = crate::requests::Sent::ReadAll;
         bundle.search(SUFFIX, Scope::Subtree, "(objectClass=*)", &["*"], sent);
-        self.send(0, &bundle.bytes, clock);
-        self.answers(0)
+        self.ask(0, &bundle, clock)
     }
 }

@@ -15,6 +15,7 @@ mod unchanged;
 pub use backups::{check as backups, taken as backup};
 pub use flipped_backup::check as flipped_backup;
 pub use flipped_bits::check as flipped_bits;
+pub use indexes::of as indexes;
 pub use unchanged::{Tree, check as unchanged};
 
 use crate::clients::Clients;
@@ -46,9 +47,19 @@ pub const PROPERTIES: [(&str, Property); 6] = [
     ("no delete is undone", resurrected::check),
     ("no entry is without its superior", orphans::check),
     ("the state is the model's", state::check),
-    ("indexes equal the entries", indexes::check),
+    (INDEXES, indexes::check),
     ("reads of a session never go back", monotonic_reads::check),
 ];
+
+/// Looked at after every start, and of an index that was built also when it is ready.
+pub const INDEXES: &str = "indexes equal the entries";
+
+/// Of indexes that come and go, by name.
+pub const SWITCHED: &str = "an index is there when it was told to be";
+/// See [`SWITCHED`].
+pub const SEARCHED: &str = "a search finds the same by an index and without";
+/// See [`SWITCHED`].
+pub const VERIFIED: &str = "an index that is verified on line differs in nothing";
 
 /// Those of what an operator does, by name.
 pub const BACKUP: &str = "a backup is the state at its point, whole or not there";

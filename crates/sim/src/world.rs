@@ -1,6 +1,7 @@
 //! A simulated world: clients, lives of a server and the disk between them, everything decided by one seed.
 
 mod ends;
+mod indexes;
 mod lives;
 mod operations;
 
@@ -82,6 +83,12 @@ pub struct Tally {
     pub imports: u64,
     /// Backups, restores and imports that something has ended early.
     pub ended: u64,
+    /// Indexes that were built.
+    pub indexes: u64,
+    /// Indexes that were dropped.
+    pub dropped: u64,
+    /// Indexes that were compared with the entries.
+    pub verified: u64,
 }
 
 impl Tally {
@@ -100,10 +107,13 @@ impl Tally {
         self.points += other.points;
         self.imports += other.imports;
         self.ended += other.ended;
+        self.indexes += other.indexes;
+        self.dropped += other.dropped;
+        self.verified += other.verified;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 13] {
+    pub fn rows(&self) -> [(&'static str, u64); 16] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -118,6 +128,9 @@ impl Tally {
             ("restores to a point", self.points),
             ("imports", self.imports),
             ("of these ended early", self.ended),
+            ("indexes built", self.indexes),
+            ("indexes dropped", self.dropped),
+            ("indexes verified", self.verified),
         ]
     }
 }
@@ -139,6 +152,8 @@ pub struct World {
     promised: u64,
     /// Who takes backups, if the workload has somebody.
     operator: Option<Operator>,
+    /// What was told of indexes.
+    known: indexes::Known,
     tally: Tally,
 }
 
@@ -175,6 +190,7 @@ impl World {
             applied: 0,
             promised: 0,
             operator,
+            known: indexes::Known::default(),
             tally: Tally::default(),
         })
     }
@@ -242,6 +258,7 @@ impl World {
         }
         self.tally.cuts += u64::from(node.recovered.cut.is_some());
         self.look(&mut node)?;
+        self.look_at_indexes(&mut node)?;
         Ok(Some(node))
     }
 

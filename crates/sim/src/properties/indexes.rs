@@ -1,12 +1,21 @@
 //! Indexes, trees, names and counts fit the entries.
 
 use super::Situation;
+use dsa::Dsa;
 
 /// Findings that are told.
 const FINDINGS_MAX: usize = 3;
 
 pub(super) fn check(situation: &Situation<'_>) -> Result<(), String> {
-    let findings = situation.node.recovered.dsa.shard().writer().check(FINDINGS_MAX);
+    of(&situation.node.recovered.dsa)
+}
+
+/// Looks at a directory.
+///
+/// # Errors
+/// In words, what is wrong.
+pub fn of(dsa: &Dsa) -> Result<(), String> {
+    let findings = dsa.shard().writer().check(FINDINGS_MAX);
     if findings.is_empty() {
         return Ok(());
     }

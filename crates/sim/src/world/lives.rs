@@ -32,6 +32,9 @@ impl World {
                     return self.end(node);
                 }
             }
+            if self.is_well(&node) {
+                self.indexes(&mut node)?;
+            }
             let session = self.random.below(SESSIONS as u64) as usize;
             match self.random.below(10) {
                 0..=3 if !node.waits(session) => self.send(&mut node, session)?,
@@ -155,6 +158,9 @@ impl World {
         }
         followed.map_err(|what| Violation { property: "the log can be read", what })?;
         self.step(node)?;
+        if self.is_well(node) {
+            self.indexes(node)?;
+        }
         let written = node.recovered.snapshots.write(checkpoint, index);
         self.trace.note(format_args!("  a snapshot up to record {index}: {written:?}"));
         if written.is_ok() {

@@ -74,7 +74,7 @@ impl Place {
         let mut entropy = SeededEntropy::new(7);
         let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
         let recovered = data.recover(wanted, &mut |_| ()).expect("it is sound");
-        let node = Node::over(data, recovered, 1, &clock);
+        let node = Node::over(data, recovered, 1, &clock).expect("nothing fails");
         Place { node, dir: dir.to_owned(), clock, changes: 0 }
     }
 

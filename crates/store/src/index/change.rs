@@ -37,6 +37,9 @@ impl<'s> Writer<'s> {
                 keys.sort_unstable();
                 keys.dedup();
             }
+            if planted::is(Fault::IndexChangeMissed) && !indexes.is_answering(number) {
+                continue;
+            }
             for key in come.iter().filter(|key| gone.binary_search(key).is_err()) {
                 if planted::is_at_replay(Fault::IndexEntryForgotten) && id.is_multiple_of(4) {
                     continue;
@@ -126,6 +129,9 @@ impl<'s> Writer<'s> {
 
     /// Takes a key away for good, unless a version of the entry that a reader may see has it.
     pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
+        if planted::is(Fault::IndexKeyKept) && id.is_multiple_of(4) {
+            return;
+        }
         let (index, mut is_unknown) = (self.view().indexes().at(number), false);
         let is_kept = self.any_version(id, oldest, |at, entry| {
             let keeps = index.keeps(at, entry, key);
