@@ -203,10 +203,16 @@ fn what_is_restored_is_what_was_there() {
     let seeds = from_environment.map_or(1..9, |seed: u64| seed..seed + 1);
     let mut seen = Seen::default();
     for seed in seeds {
+        let before = seen.moved;
         if let Err(text) = run(seed, 12, &mut seen) {
             let text: String = text.chars().take(4000).collect();
             panic!("PANDO_SEED={seed}: {text}");
         }
+        println!("seed {seed}: the cleaner moved {} bytes while checkpoints lived", seen.moved - before);
+    }
+    // Of one seed alone it may be none: whether enough is dead just while a checkpoint lives is up to chance.
+    if from_environment.is_some() {
+        return;
     }
     assert!(seen.moved > 1 << 20, "the cleaner moved {} bytes while checkpoints lived", seen.moved);
     assert!(seen.kept > 0, "no segment was left as it was");
