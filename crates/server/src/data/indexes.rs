@@ -26,12 +26,17 @@ pub struct IndexFile {
 }
 
 impl Data {
-    /// The indexes that were made.
+    /// The indexes that were made. They are there after the next start too: a process whose sync failed, and which was
+    /// killed then, may have left a file whose name is not safe.
     ///
     /// # Errors
-    /// When the file is damaged.
+    /// When the file is damaged, or its name cannot be synced.
     pub fn indexes(&self) -> Result<IndexFile, DataError> {
-        let made = self.facts(NAME, parse)?.unwrap_or_default();
+        let made = self.facts(NAME, parse)?;
+        if made.is_some() {
+            self.disk.sync_dir(&self.dir)?;
+        }
+        let made = made.unwrap_or_default();
         Ok(IndexFile { disk: Arc::clone(&self.disk), dir: self.dir.clone(), made })
     }
 }

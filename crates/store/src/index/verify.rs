@@ -35,6 +35,8 @@ pub struct IndexVerify {
     /// The very index: when it is dropped, and another one made, that is another one.
     index: Arc<AttributeIndex>,
     entries: KeyWalk,
+    /// Ids that came later are not followed: it comes to its end however many are added meanwhile.
+    ids_end: u32,
     /// Once all entries were looked at.
     held: Option<HeldWalk>,
     is_through: bool,
@@ -83,6 +85,7 @@ impl IndexVerify {
             name,
             index,
             entries: KeyWalk::begin(),
+            ids_end: now.shard.ids_end(),
             held: None,
             is_through: false,
             doubts: Vec::new(),
@@ -147,10 +150,10 @@ impl IndexVerify {
     }
 
     fn look_at_entries(&mut self, now: ReadPoint<'_>, keys_max: usize) {
-        let (end, mut keys) = (now.shard.ids_end(), Vec::new());
+        let mut keys = Vec::new();
         let mut room = self.entries.room(now, &self.index, keys_max);
         loop {
-            match self.entries.take(now, &self.index, end, &mut room, &mut keys) {
+            match self.entries.take(now, &self.index, self.ids_end, &mut room, &mut keys) {
                 Taken::Of(id) => {
                     let lacking = keys.iter().filter(|key| !check::has(now, &self.index, **key, id));
                     self.doubts.extend(lacking.map(|key| Doubt { id, key: *key, is_lacking: true }));
