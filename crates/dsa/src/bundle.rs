@@ -2,13 +2,15 @@
 //! they will look at are asked for ahead. Requests run in order; neighbouring updates share one batch of the writer, or
 //! go to the journal together.
 
+mod controlled;
 mod group;
 mod update;
 
 use self::group::{Group, Hint, Pending};
 pub(crate) use self::update::Drafts;
 use crate::access::Rights;
-use crate::dispatch::{self, ControlError, Reading, Requested};
+use crate::control::{self, Requested};
+use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
@@ -146,6 +148,9 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             // A session sees its own updates: they are published when this returns, or it waits until they are.
             let done = update::run(session, parts, &group[next..next + updates], out);
             next += done;
+            if session.waits || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+                return next;
+            }
             if done == updates || session.closing {
                 continue;
             }
@@ -205,11 +210,11 @@ impl Looking<'_, '_> {
             }
         };
         count_operation(self.counters, &message.request);
-        let requested = match dispatch::requested(&message.request, message.controls) {
+        let requested = match control::requested(&message.request, message.controls) {
             Ok(requested) => requested,
             Err(error) => {
                 self.forget_bind(session, Some(message.request.tag()));
-                return refuse_controls(message, error, out);
+                return control::refuse(message, error, out);
             }
         };
         self.dispatch(session, message, &requested, pending, out);
@@ -312,22 +317,6 @@ fn count_operation(counters: &Counters, request: &Request<'_>) {
         Request::Extended(_) => 9,
     };
     count(&counters.operations[kind], 1);
-}
-
-#[cold]
-fn refuse_controls(message: &Message<'_>, error: ControlError<'_>, out: &mut Vec<u8>) {
-    let Some(response) = tag::response_to(message.request.tag()) else { return };
-    let (code, text) = match error {
-        ControlError::UnavailableCritical(oid) => (
-            ResultCode::UnavailableCriticalExtension,
-            format!("the critical control {} is not known for this operation", String::from_utf8_lossy(oid)),
-        ),
-        ControlError::Malformed(oid) => (
-            ResultCode::ProtocolError,
-            format!("the value of control {} is malformed", String::from_utf8_lossy(oid)),
-        ),
-    };
-    encode_result(out, message.id, response, code, b"", &text, &[]);
 }
 
 /// Answers a message that could not be decoded, or ends the session with a Notice of Disconnection.

@@ -6,6 +6,7 @@ mod applier;
 mod bundle;
 pub mod config;
 mod config_entry;
+mod control;
 mod dispatch;
 mod engine;
 mod entry_writer;

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::config_entry;
-use crate::dispatch::CONTROLS;
+use crate::control::CONTROLS;
 use crate::monitor_entries;
 use crate::op::extended::EXTENSIONS;
 use crate::system::{put, put_all};

@@ -51,6 +51,8 @@ pub struct Session {
     /// Updates that will be logged together, and how many of them are adds.
     pub(crate) updates: Vec<u8>,
     pub(crate) adds: usize,
+    /// Entries that the answers to them bring.
+    pub(crate) reads: usize,
     /// One for each of them.
     pub(crate) drafts: Drafts,
     /// Its updates are on their way through the log.
@@ -70,6 +72,7 @@ impl Session {
             closing: false,
             updates: Vec::new(),
             adds: 0,
+            reads: 0,
             drafts: Drafts::default(),
             waits: false,
             reply: None,

@@ -34,6 +34,8 @@ pub(crate) struct Scratch {
     pub(crate) keys: Vec<u8>,
     pub(crate) recent: Recent,
     pub(crate) answer: Answer,
+    /// For what the writer sees: what it remembers of DNs is forgotten before each use.
+    pub(crate) updating: Evaluator,
     pub(crate) drafts: Drafts,
     pub(crate) entry: Entry,
     /// An update was refused for want of memory.
@@ -72,6 +74,7 @@ impl Worker {
                 keys: Vec::new(),
                 recent: Recent::default(),
                 answer: Answer::default(),
+                updating: Evaluator::default(),
                 drafts: Drafts::default(),
                 entry: Entry::new(),
                 lacked_memory: false,

@@ -5,15 +5,15 @@
 mod common;
 
 use common::{
-    Answer, Client, Given, PASSWORD, ROOT_DN, START, What, attributes_of, bind, changes_of, config,
-    search_for, selection,
+    Answer, Client, Given, PASSWORD, ROOT_DN, START, What, assertion, attributes_of, bind, changes_of,
+    config, control, search_for, selection, wanted,
 };
 use dsa::journal::{Command, Figures, Journal, Updates};
 use dsa::{Applier, ApplyError, Dsa};
 use model::{Filter, ResultCode, Scope};
 use proptest::prelude::*;
 use proto::Request;
-use proto::control::{Control, manage_dsa_it};
+use proto::control::{Control, manage_dsa_it, read_entry};
 use proto::list::Attributes;
 use proto::op::modify::Changes;
 use proto::op::{Add, Modify, ModifyDn, ModifyKind};
@@ -66,12 +66,31 @@ fn journaled() -> (Client, Arc<Mutex<Vec<Logged>>>) {
 
 #[derive(Clone, Debug)]
 enum Ask {
-    Add { name: String, text: String },
-    Describe { name: String, texts: Vec<String>, critical: bool },
+    Add {
+        name: String,
+        text: String,
+    },
+    Describe {
+        name: String,
+        texts: Vec<String>,
+        critical: bool,
+    },
     Increment(String),
+    /// Only if it was described so, with what it was and what it is then.
+    Guarded {
+        name: String,
+        was: String,
+        text: String,
+    },
     Delete(String),
-    Rename { name: String, to: String, moved: bool },
-    Search { name: String },
+    Rename {
+        name: String,
+        to: String,
+        moved: bool,
+    },
+    Search {
+        name: String,
+    },
     Bind(bool),
 }
 
@@ -86,6 +105,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         6 => (name(), texts, prop::bool::weighted(0.1))
             .prop_map(|(name, texts, critical)| Ask::Describe { name, texts, critical }),
         2 => name().prop_map(Ask::Increment),
+        6 => (name(), "[ab]{0,2}", "[ab]{1,2}").prop_map(|(name, was, text)| Ask::Guarded { name, was, text }),
         5 => name().prop_map(Ask::Delete),
         2 => (name(), name(), any::<bool>()).prop_map(|(name, to, moved)| Ask::Rename { name, to, moved }),
         4 => name().prop_map(|name| Ask::Search { name }),
@@ -134,6 +154,7 @@ fn encode(client: &mut Client, ask: &Ask) -> Vec<u8> {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             modify(client, name, (ModifyKind::Replace, "description", &texts), *critical)
         }
+        Ask::Guarded { name, was, text } => guarded(client, name, was, text),
         Ask::Increment(name) => {
             modify(client, name, (ModifyKind::Increment, "employeeNumber", &["1"]), false)
         }
@@ -159,6 +180,23 @@ fn encode(client: &mut Client, ask: &Ask) -> Vec<u8> {
         Ask::Bind(true) => client.encode(&bind(ROOT_DN, PASSWORD), &[]).1,
         Ask::Bind(false) => client.encode(&bind(&dn("n1"), "secret"), &[]).1,
     }
+}
+
+/// A modify with an assertion, a pre-read and a post-read.
+fn guarded(client: &mut Client, name: &str, was: &str, text: &str) -> Vec<u8> {
+    let filter = match was {
+        "" => "(!(description=*))".to_owned(),
+        was => format!("(description={was})"),
+    };
+    let (asserts, reads) = (assertion(&filter), wanted(&["description", "modifyTimestamp"]));
+    let controls = [
+        control(proto::control::assertion::OID, &asserts, true),
+        control(read_entry::PRE_OID, &reads, false),
+        control(read_entry::POST_OID, &reads, true),
+    ];
+    let (dn, changes) = (dn(name), changes_of(&[(ModifyKind::Replace, "description", &[text])]));
+    let changes = Changes::parse(&changes).expect("just encoded");
+    client.encode(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), &controls).1
 }
 
 fn set_up(client: &mut Client) {
@@ -267,6 +305,65 @@ fn a_search_behind_many_updates_sees_them() {
         let (at_once, through_log) = (direct.raw(&requests).0, logged.raw(&requests).0);
         assert_eq!(without_ids(at_once), without_ids(through_log), "{count} updates");
     }
+}
+
+fn codes(answers: Vec<Answer>) -> Vec<ResultCode> {
+    let code = |answer: Answer| match answer.what {
+        What::End(end) => end.code,
+        other => panic!("{other:?}"),
+    };
+    answers.into_iter().map(code).collect()
+}
+
+/// An update whose assertion is false when it comes is not logged; one whose assertion becomes false on the way is logged
+/// and refused again by a replay.
+#[test]
+fn a_failed_assertion_leaves_no_record() {
+    let (mut client, log) = journaled();
+    set_up(&mut client);
+    let add = encode(&mut client, &Ask::Add { name: "n".to_owned(), text: "x".to_owned() });
+    assert_eq!(codes(client.raw(&add).0), [ResultCode::Success]);
+    let records = || log.lock().unwrap().len();
+    let before = records();
+    let wrong = guarded(&mut client, "n", "b", "c");
+    assert_eq!(codes(client.raw(&wrong).0), [ResultCode::AssertionFailed]);
+    assert_eq!(records(), before, "nothing was done");
+    // Each follows from the one before, so it waits for that.
+    let right = ["", "a", "aa", "b"].windows(2).flat_map(|pair| guarded(&mut client, "n", pair[0], pair[1]));
+    let right: Vec<u8> = right.collect();
+    let wrong_at_last = [&right[..], &guarded(&mut client, "n", "a", "c")].concat();
+    let expected = [&[ResultCode::Success; 3][..], &[ResultCode::AssertionFailed]].concat();
+    assert_eq!(codes(client.raw(&wrong_at_last).0), expected);
+    assert_eq!(records(), before + 3, "the one that failed was answered without the log");
+    // Two sessions that assert the same at the same time: one wins, both are in the log.
+    let mut other = Client::of(&client.dsa);
+    other.bind_root();
+    let (first, second) = (guarded(&mut client, "n", "b", "one"), guarded(&mut other, "n", "b", "two"));
+    let mut out = Vec::new();
+    assert_eq!(other.session.feed(&mut other.worker, &second, &mut out).state, dsa::State::Waiting);
+    assert_eq!(codes(client.raw(&first).0), [ResultCode::AssertionFailed]);
+    let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(other.session.poll_updates(&mut other.worker, cx, &mut out).is_ready());
+    assert_eq!(codes(common::answers(&out)), [ResultCode::Success]);
+    assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
+}
+
+/// The answers to what is handed over at a time bring so many entries at most.
+#[test]
+fn answers_with_entries_are_few_at_a_time() {
+    let (mut client, log) = journaled();
+    set_up(&mut client);
+    let mut requests = Vec::new();
+    for n in 0..100 {
+        requests.extend(encode(&mut client, &Ask::Add { name: format!("m{n}"), text: "x".to_owned() }));
+    }
+    client.raw(&requests);
+    let before = log.lock().unwrap().len();
+    let guarded: Vec<u8> = (0..100).flat_map(|n| guarded(&mut client, &format!("m{n}"), "", "a")).collect();
+    assert_eq!(codes(client.raw(&guarded).0), [ResultCode::Success; 100]);
+    let pieces = log.lock().unwrap().len() - before;
+    assert_eq!(pieces, (2 * 100usize).div_ceil(model::limits::READ_ENTRIES_MAX));
+    assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
 }
 
 /// What is handed over at a time is bounded, wherever the bound falls among the groups of a bundle.

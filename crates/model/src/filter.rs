@@ -26,6 +26,17 @@ pub enum Filter<'a> {
     Extensible(Extensible<'a>),
 }
 
+impl Filter<'_> {
+    /// Items that have to be tested at most to know whether it is true of an entry.
+    pub fn items(&self) -> u32 {
+        match self {
+            Filter::And(parts) | Filter::Or(parts) => parts.iter().map(Filter::items).sum(),
+            Filter::Not(part) => part.items(),
+            _ => 1,
+        }
+    }
+}
+
 /// An attribute value assertion: description as sent, value as sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assertion<'a> {

@@ -9,6 +9,12 @@ pub const FILTER_DEPTH_MAX: usize = 64;
 pub const FILTER_ITEMS_MAX: usize = 16 << 10;
 /// Bytes of one filter: a search under way keeps its assertion values.
 pub const FILTER_BYTES_MAX: usize = 1 << 20;
+/// Items of the filter of one assertion control: it is evaluated while the writer waits.
+pub const ASSERTION_ITEMS_MAX: u32 = 256;
+/// Bytes of an entry that the answer to an update brings (pre-read, post-read).
+pub const READ_ENTRY_BYTES_MAX: usize = 1 << 20;
+/// Entries that the answers to updates that are logged together bring.
+pub const READ_ENTRIES_MAX: usize = 32;
 /// Nesting of BER elements anywhere else.
 pub const BER_DEPTH_MAX: usize = 100;
 /// RDNs in one DN.
@@ -39,4 +45,7 @@ pub const INDEX_TASKS_MAX: usize = 64;
 const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
 const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");
 const _: () = assert!(FILTER_DEPTH_MAX <= BER_DEPTH_MAX);
+const _: () = assert!(ASSERTION_ITEMS_MAX as usize <= FILTER_ITEMS_MAX);
+const _: () =
+    assert!(2 * READ_ENTRY_BYTES_MAX < MESSAGE_BYTES_MAX, "an answer with two entries is a message");
 const _: () = assert!(FILTER_BYTES_MAX < MESSAGE_BYTES_MAX, "the longest filter must fit in a message");

@@ -2,6 +2,7 @@
 //! and either carried out whole or refused; nothing here knows a clock or draws a random number.
 
 mod add;
+mod condition;
 mod delete;
 mod modify;
 mod modify_dn;
@@ -13,6 +14,7 @@ mod sets;
 mod write;
 
 pub use add::Add;
+pub use condition::Condition;
 pub use modify::{Change, ChangeKind, Modify};
 pub use modify_dn::ModifyDn;
 pub use prepared::Prepared;

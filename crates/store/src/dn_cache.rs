@@ -52,8 +52,9 @@ impl DnCache {
         self.valid_from = read_point.sequence;
     }
 
-    /// Forgets everything: the writer's own changes have no sequence of their own that would tell.
-    pub(crate) fn forget(&mut self) {
+    /// Forgets everything. To be called before the writer's own view is looked at: its changes have no sequence of their
+    /// own that would tell.
+    pub fn forget(&mut self) {
         self.superiors.iter_mut().for_each(|(_, id)| *id = 0);
         self.texts.iter_mut().for_each(|(id, _)| *id = 0);
         self.last_superior.1 = 0;

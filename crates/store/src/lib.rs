@@ -38,7 +38,8 @@ mod uuid;
 pub mod values;
 
 pub use apply::{
-    Add, Change, ChangeKind, Modify, ModifyDn, Prepared, REPLACEMENTS_MAX, Ready, Replacement, Stamp,
+    Add, Change, ChangeKind, Condition, Modify, ModifyDn, Prepared, REPLACEMENTS_MAX, Ready, Replacement,
+    Stamp,
 };
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use dn_cache::DnCache;

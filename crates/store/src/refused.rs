@@ -51,6 +51,8 @@ pub enum Refused {
         /// The limit.
         bytes_max: u64,
     },
+    /// The entry is not such that the command may be carried out ([`crate::Condition`]).
+    ConditionFailed,
     /// A bound of the store would be exceeded.
     StoreLimit(&'static str),
 }
@@ -73,6 +75,7 @@ impl Refused {
             Refused::BelowItself => ResultCode::UnwillingToPerform,
             Refused::BelowAlias => ResultCode::AliasProblem,
             Refused::Schema(violation) => violation.result_code(),
+            Refused::ConditionFailed => ResultCode::AssertionFailed,
             Refused::MemoryLimit { .. } | Refused::StoreLimit(_) => ResultCode::AdminLimitExceeded,
         }
     }
@@ -109,6 +112,7 @@ impl fmt::Display for Refused {
                 f.write_str("the superior is an alias and can have no subordinates; name what it stands for")
             }
             Refused::Schema(violation) => violation.fmt(f),
+            Refused::ConditionFailed => f.write_str("the assertion is not true of the entry"),
             Refused::MemoryLimit { bytes_max } => {
                 write!(f, "the memory limit of {bytes_max} bytes is reached")
             }

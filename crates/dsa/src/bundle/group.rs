@@ -79,6 +79,12 @@ impl<'a> Pending<'a> {
         matches!(op_tag, Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN))
     }
 
+    /// Does anything follow its operation?
+    #[inline]
+    pub(super) fn has_controls(&self) -> bool {
+        self.outline.as_ref().is_some_and(|outline| outline.has_more)
+    }
+
     pub(super) fn is_add(&self) -> bool {
         self.outline.as_ref().is_some_and(|outline| outline.op_tag == tag::ADD)
     }

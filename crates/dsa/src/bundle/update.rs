@@ -1,8 +1,10 @@
 //! The updates of a bundle: neighbours share one batch of the writer. What can be done before the writer's role is
 //! taken is done before, for other threads wait for it.
 
+use super::controlled::{fails_now, together};
 use super::group::{Group, Hint, Pending};
-use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_controls, refuse_malformed};
+use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
+use crate::control::{self, ControlError, assertion};
 use crate::dispatch::{self, Writing};
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -14,7 +16,7 @@ use crate::referral::refer_update;
 use crate::session::Session;
 use crate::worker::Scratch;
 use model::ResultCode;
-use proto::message::{Message, Request};
+use proto::message::Message;
 use proto::tag;
 use std::sync::Arc;
 use store::{Known, Ready, Stamp};
@@ -57,8 +59,9 @@ pub(super) fn run(
         None => updates,
     };
     if parts.dsa.journal.get().is_some() {
-        return collect(session, parts, updates);
+        return collect(session, parts, updates, out);
     }
+    let updates = &updates[..together(updates, &mut 0)];
     apply(&session.identity, parts, updates, out);
     updates.len()
 }
@@ -76,9 +79,12 @@ fn configure(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'_>,
     match update.decode() {
         Ok(message) => {
             count_operation(parts.counters, &message.request);
-            match dispatch::requested(&message.request, message.controls) {
-                Ok(_) => op::configure::run(parts.dsa, &message, out),
-                Err(error) => refuse_controls(&message, error, out),
+            match control::requested(&message.request, message.controls) {
+                Ok(requested) => match requested.rare.as_ref().and_then(|rare| rare.critical()) {
+                    None => op::configure::run(parts.dsa, &message, out),
+                    Some(oid) => control::refuse(&message, ControlError::UnavailableCritical(oid), out),
+                },
+                Err(error) => control::refuse(&message, error, out),
             }
         }
         Err(error) => refuse_malformed(session, &error, out),
@@ -115,15 +121,42 @@ pub(super) fn apply_drafted(
 
 /// Puts updates with those that will be logged together, with drafts of what becomes of them: most can be installed when
 /// they come back from the log.
-fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) -> usize {
+fn collect(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) -> usize {
+    if session.updates.is_empty() {
+        session.reads = 0;
+    }
+    let updates = &updates[..together(updates, &mut session.reads)];
     let mut count = 0;
     while count < updates.len() && session.updates.len() < UPDATES_BYTES_SOFT_MAX {
+        if updates[count].has_controls() && fails_now(parts, session.identity.rights, &updates[count]) {
+            if session.updates.is_empty() {
+                refuse_asserted(parts, &updates[count], out);
+                return count + 1;
+            }
+            // What is collected may make it true: it is asked again when that is carried out.
+            break;
+        }
         session.updates.extend_from_slice(updates[count].frame());
         session.adds += usize::from(updates[count].is_add());
         count += 1;
     }
     prepare(parts, &updates[..count], &mut session.drafts);
     count
+}
+
+/// Answers an update whose assertion is not true.
+#[cold]
+fn refuse_asserted(parts: &Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) {
+    let message = update.decode().expect("it was decoded to know its assertion");
+    count_operation(parts.counters, &message.request);
+    if let Some(response) = tag::response_to(message.request.tag()) {
+        assertion::refuse(out, message.id, response);
+    }
 }
 
 /// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
@@ -204,7 +237,7 @@ fn carry_out(
             match updates[done].decode() {
                 Ok(message) => {
                     count_operation(counters, &message.request);
-                    run_update(&mut writing, &message, out);
+                    run_update(&mut writing, &message, updates[done].frame().len(), out);
                 }
                 // It has an outline, so it can be answered.
                 Err(error) => _ = answer_malformed(&error, out),
@@ -254,8 +287,8 @@ fn refuse_all(
 
 fn refuse_update(message: &Message<'_>, identity: &Identity, counters: &Counters, out: &mut Vec<u8>) {
     count_operation(counters, &message.request);
-    if let Err(error) = dispatch::requested(&message.request, message.controls) {
-        return refuse_controls(message, error, out);
+    if let Err(error) = control::requested(&message.request, message.controls) {
+        return control::refuse(message, error, out);
     }
     let Some(response) = tag::response_to(message.request.tag()) else { return };
     let text = match identity.dn.is_empty() {
@@ -265,19 +298,16 @@ fn refuse_update(message: &Message<'_>, identity: &Identity, counters: &Counters
     outcome::say(out, message.id, response, ResultCode::InsufficientAccessRights, text);
 }
 
-fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) {
-    let requested = match dispatch::requested(&message.request, message.controls) {
+fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, message_len: usize, out: &mut Vec<u8>) {
+    let requested = match control::requested(&message.request, message.controls) {
         Ok(requested) => requested,
-        Err(error) => return refuse_controls(message, error, out),
+        Err(error) => return control::refuse(message, error, out),
     };
     if refer_update(writing, message, &requested, out) {
         return;
     }
-    match &message.request {
-        Request::Modify(modify) => op::modify::run(writing, message.id, modify, out),
-        Request::Add(add) => op::add::run(writing, message.id, add, out),
-        Request::Delete(dn) => op::delete::run(writing, message.id, dn, out),
-        Request::ModifyDn(modify_dn) => op::modify_dn::run(writing, message.id, modify_dn, out),
-        _ => unreachable!("only updates come here"),
+    match &requested.rare {
+        None => _ = dispatch::update(writing, message, None, out),
+        Some(rare) => control::update::run(writing, message, message_len, rare, out),
     }
 }

@@ -1,31 +1,61 @@
 //! Add (RFC 4511 section 4.7): a new entry.
 
+use crate::control::assertion;
 use crate::dispatch::Writing;
 use crate::outcome;
-use model::{Entry, ResultCode};
+use model::{Entry, EntryId, Filter, ResultCode};
 use proto::Attributes;
 use proto::op::add::Add;
 use proto::tag::ADD_RESPONSE;
 use schema::Schema;
+use store::{EntryRef, ReadPoint, Refused};
 
-/// Answers an add.
-pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &Add<'_>, out: &mut Vec<u8>) {
+/// Answers an add, which is done only if `condition` is true of the entry that it makes. Returns its id if it was done.
+pub(crate) fn run(
+    writing: &mut Writing<'_, '_>,
+    id: i32,
+    request: &Add<'_>,
+    condition: Option<&Filter<'_>>,
+    out: &mut Vec<u8>,
+) -> Option<EntryId> {
     if !writing.may_write(out, id, ADD_RESPONSE) {
-        return;
+        return None;
     }
     let mut entry = std::mem::take(&mut writing.scratch.entry).into_cleared();
-    match fill(writing.dsa.shard.schema(), &mut entry, request.attributes) {
-        Err((code, text)) => outcome::say(out, id, ADD_RESPONSE, code, &text),
-        Ok(()) => {
-            let stamp = writing.stamp();
-            let add = store::Add { dn: request.dn, entry: &mut entry, keep_operational: false };
-            match writing.writer.add(add, stamp) {
-                Ok(_) => outcome::succeed(out, id, ADD_RESPONSE),
-                Err(refused) => outcome::refuse_write(writing, out, id, ADD_RESPONSE, request.dn, &refused),
-            }
+    let done = match fill(writing.dsa.shard.schema(), &mut entry, request.attributes) {
+        Err((code, text)) => {
+            outcome::say(out, id, ADD_RESPONSE, code, &text);
+            None
         }
-    }
+        Ok(()) => match add(writing, request.dn, &mut entry, condition) {
+            Ok(added) => {
+                outcome::succeed(out, id, ADD_RESPONSE);
+                Some(added)
+            }
+            Err(refused) => {
+                outcome::refuse_write(writing, out, id, ADD_RESPONSE, request.dn, &refused);
+                None
+            }
+        },
+    };
     writing.scratch.entry = entry;
+    done
+}
+
+fn add(
+    writing: &mut Writing<'_, '_>,
+    dn: &[u8],
+    entry: &mut Entry,
+    condition: Option<&Filter<'_>>,
+) -> Result<EntryId, Refused> {
+    let stamp = writing.stamp();
+    let add = store::Add { dn, entry, keep_operational: false };
+    let Some(filter) = condition else { return writing.writer.add(add, stamp) };
+    let (rules, evaluator) = ((&writing.dsa.rules, writing.identity.rights), &mut writing.scratch.updating);
+    evaluator.cache.forget();
+    let mut is_true =
+        |entry: &EntryRef<'_>, at: ReadPoint<'_>| assertion::is_true(filter, entry, at, rules, evaluator);
+    writing.writer.add_if(add, stamp, &mut is_true)
 }
 
 /// Takes the attributes of a request over, with their descriptions looked up.

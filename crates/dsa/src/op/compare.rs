@@ -1,7 +1,8 @@
 //! Compare (RFC 4511 section 4.10): does an entry have this value?
 
 use crate::access::Rights;
-use crate::dispatch::{Reading, Requested};
+use crate::control::{Requested, assertion};
+use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::outcome;
@@ -11,8 +12,7 @@ use model::{Description, EntryId, Filter, ResultCode, TypeId};
 use proto::op::compare::Compare;
 use proto::tag::COMPARE_RESPONSE;
 use store::record::EntryRef;
-use store::search::Compiled;
-use store::search::evaluate::{Evaluator, Truth};
+use store::search::evaluate::Evaluator;
 use store::{ReadPoint, Reader, Unresolved};
 
 /// Where an entry is looked for, and on whose behalf.
@@ -48,9 +48,11 @@ pub(crate) fn run(
         return referral.answer(out, id, COMPARE_RESPONSE);
     }
     match found {
-        Ok(entry) => Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, out),
+        Ok(entry) => {
+            Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, requested, out)
+        }
         Err(Unresolved::NoSuchObject(None)) if dsa.system.holds(request.dn) => {
-            run_on_system(reading, rights, id, request, out);
+            run_on_system(reading, rights, id, request, requested, out);
         }
         Err(_) if !may_search => forbid(id, out),
         Err(reason) => {
@@ -67,6 +69,7 @@ fn run_on_system(
     rights: Rights,
     id: i32,
     request: &Compare<'_>,
+    requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
     let dsa = reading.dsa;
@@ -84,7 +87,7 @@ fn run_on_system(
     match read_point.resolve(dn, &mut evaluator.cache) {
         Ok(entry) => {
             let rights = rights.max(Rights::Read);
-            Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, out);
+            Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, requested, out);
         }
         Err(reason) => {
             outcome::unresolved(out, id, COMPARE_RESPONSE, dn, reason, read_point, &mut evaluator.cache);
@@ -93,8 +96,21 @@ fn run_on_system(
 }
 
 impl Question<'_> {
-    fn answer(mut self, entry: EntryId, id: i32, request: &Compare<'_>, out: &mut Vec<u8>) {
+    fn answer(
+        mut self,
+        entry: EntryId,
+        id: i32,
+        request: &Compare<'_>,
+        requested: &Requested<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let entry = self.read_point.entry(entry).expect("it was just found");
+        if let Some(rare) = &requested.rare
+            && let Some((filter, _)) = &rare.assertion
+            && !self.is_true(&entry, filter)
+        {
+            return assertion::refuse(out, id, COMPARE_RESPONSE);
+        }
         match self.judge(&entry, request.assertion) {
             Ok(code) => proto::result::encode_done(out, id, COMPARE_RESPONSE, code),
             Err((code, text)) => outcome::say(out, id, COMPARE_RESPONSE, code, &text),
@@ -141,9 +157,8 @@ impl Question<'_> {
     }
 
     fn is_true(&mut self, entry: &EntryRef<'_>, filter: &Filter<'_>) -> bool {
-        let (dsa, rights) = (self.dsa, self.rights);
-        let compiled = Compiled::new(filter, self.read_point.shard(), &|t| dsa.rules.may_read(rights, t));
-        self.evaluator.evaluate(&compiled, entry, self.read_point) == Truth::True
+        let rules = (&self.dsa.rules, self.rights);
+        assertion::is_true(filter, entry, self.read_point, rules, self.evaluator)
     }
 
     fn may_read(&self, attribute_type: TypeId) -> bool {

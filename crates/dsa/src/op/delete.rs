@@ -2,16 +2,28 @@
 
 use crate::dispatch::Writing;
 use crate::outcome;
+use model::EntryId;
 use proto::tag::DELETE_RESPONSE;
 
-/// Answers a delete of the entry with this DN.
-pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &[u8], out: &mut Vec<u8>) {
+/// Answers a delete of the entry with this DN. Returns the id that it had if it was done.
+pub(crate) fn run(
+    writing: &mut Writing<'_, '_>,
+    id: i32,
+    request: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<EntryId> {
     if !writing.may_write(out, id, DELETE_RESPONSE) {
-        return;
+        return None;
     }
     match writing.writer.delete(request) {
-        Ok(_) => outcome::succeed(out, id, DELETE_RESPONSE),
-        Err(refused) => outcome::refuse_write(writing, out, id, DELETE_RESPONSE, request, &refused),
+        Ok(entry) => {
+            outcome::succeed(out, id, DELETE_RESPONSE);
+            Some(entry)
+        }
+        Err(refused) => {
+            outcome::refuse_write(writing, out, id, DELETE_RESPONSE, request, &refused);
+            None
+        }
     }
 }
 
@@ -21,7 +33,7 @@ mod tests {
     use model::ResultCode::*;
 
     fn delete(desk: &mut Desk, dn: &str) -> Answer {
-        desk.changing(|writing, out| super::run(writing, 7, dn.as_bytes(), out))
+        desk.changing(|writing, out| _ = super::run(writing, 7, dn.as_bytes(), out))
     }
 
     #[test]

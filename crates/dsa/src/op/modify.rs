@@ -2,7 +2,7 @@
 
 use crate::dispatch::Writing;
 use crate::outcome;
-use model::{Description, ResultCode, TypeId};
+use model::{Description, EntryId, ResultCode, TypeId};
 use proto::Outline;
 use proto::op::modify::{self, Change, Changes, Modify, ModifyKind, Replacements};
 use proto::tag::{MODIFY, MODIFY_RESPONSE};
@@ -13,21 +13,35 @@ use store::{ChangeKind, REPLACEMENTS_MAX, Replacement};
 /// Changes of a usual request: they lie in place, as does the one value of each.
 type StoreChanges<'a> = SmallVec<[store::Change<'a>; 4]>;
 
-/// Answers a modify.
-pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &Modify<'_>, out: &mut Vec<u8>) {
+/// Answers a modify. Returns the entry's id if it was done.
+pub(crate) fn run(
+    writing: &mut Writing<'_, '_>,
+    id: i32,
+    request: &Modify<'_>,
+    out: &mut Vec<u8>,
+) -> Option<EntryId> {
     if !writing.may_write(out, id, MODIFY_RESPONSE) {
-        return;
+        return None;
     }
     let changes = match changes(writing.dsa.shard.schema(), request.changes) {
         Ok(changes) => changes,
-        Err((code, text)) => return outcome::say(out, id, MODIFY_RESPONSE, code, &text),
+        Err((code, text)) => {
+            outcome::say(out, id, MODIFY_RESPONSE, code, &text);
+            return None;
+        }
     };
     let stamp = writing.stamp();
     let modify =
         store::Modify { dn: request.dn, changes: &changes, keep_operational: false, known: writing.known };
     match writing.writer.modify(modify, stamp) {
-        Ok(_) => outcome::succeed(out, id, MODIFY_RESPONSE),
-        Err(refused) => outcome::refuse_write(writing, out, id, MODIFY_RESPONSE, request.dn, &refused),
+        Ok(entry) => {
+            outcome::succeed(out, id, MODIFY_RESPONSE);
+            Some(entry)
+        }
+        Err(refused) => {
+            outcome::refuse_write(writing, out, id, MODIFY_RESPONSE, request.dn, &refused);
+            None
+        }
     }
 }
 
@@ -113,7 +127,7 @@ mod tests {
                 .map(|(kind, name, values)| (*kind, name.as_bytes(), values.iter().map(|v| v.as_bytes()))),
         );
         let request = Modify { dn: dn.as_bytes(), changes: Changes::parse(&list).expect("just encoded") };
-        desk.changing(|writing, out| run(writing, 7, &request, out))
+        desk.changing(|writing, out| _ = run(writing, 7, &request, out))
     }
 
     #[test]

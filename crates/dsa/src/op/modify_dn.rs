@@ -2,14 +2,20 @@
 
 use crate::dispatch::Writing;
 use crate::outcome;
+use model::EntryId;
 use proto::op::modify_dn::ModifyDn;
 use proto::tag::MODIFY_DN_RESPONSE;
 use store::{Refused, Shard};
 
-/// Answers a modify DN.
-pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &ModifyDn<'_>, out: &mut Vec<u8>) {
+/// Answers a modify DN. Returns the entry's id if it was done.
+pub(crate) fn run(
+    writing: &mut Writing<'_, '_>,
+    id: i32,
+    request: &ModifyDn<'_>,
+    out: &mut Vec<u8>,
+) -> Option<EntryId> {
     if !writing.may_write(out, id, MODIFY_DN_RESPONSE) {
-        return;
+        return None;
     }
     let modify_dn = store::ModifyDn {
         dn: request.dn,
@@ -19,7 +25,10 @@ pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &ModifyDn<'_>
     };
     let stamp = writing.stamp();
     match writing.writer.modify_dn(modify_dn, stamp) {
-        Ok(_) => outcome::succeed(out, id, MODIFY_DN_RESPONSE),
+        Ok(entry) => {
+            outcome::succeed(out, id, MODIFY_DN_RESPONSE);
+            Some(entry)
+        }
         Err(refused) => {
             outcome::refuse_write(
                 writing,
@@ -29,6 +38,7 @@ pub(crate) fn run(writing: &mut Writing<'_, '_>, id: i32, request: &ModifyDn<'_>
                 at_fault(&writing.dsa.shard, request, &refused),
                 &refused,
             );
+            None
         }
     }
 }
@@ -62,7 +72,7 @@ mod tests {
             delete_old_rdn,
             new_superior: new_superior.map(str::as_bytes),
         };
-        desk.changing(|writing, out| run(writing, 7, &request, out))
+        desk.changing(|writing, out| _ = run(writing, 7, &request, out))
     }
 
     fn with_unit() -> Desk {

@@ -10,7 +10,8 @@ use self::base::{Base, Refusal, find_base, refuse};
 use self::glue::{Glue, References};
 use self::page::{Page, page_check, put_page_end, read_cookie};
 use crate::access::Rights;
-use crate::dispatch::{Reading, Requested};
+use crate::control::{Requested, assertion};
+use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::entry_writer::{Asked, Large};
 use crate::identity::Identity;
@@ -119,6 +120,15 @@ pub(crate) fn run(
     let read_point = if base.is_system { around.system_pin.read_point() } else { reading.read_point };
     let rules = &reading.dsa.rules;
     let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
+    if let Some(rare) = &requested.rare
+        && let Some((filter, _)) = &rare.assertion
+    {
+        let entry = read_point.entry(base.id).expect("the base was just found");
+        let evaluator = reading.scratch.evaluator(base.is_system);
+        if !assertion::is_true(filter, &entry, read_point, (rules, reads), evaluator) {
+            return assertion::refuse(out, id, tag::SEARCH_DONE);
+        }
+    }
     let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
     let glue = Glue::new(reading, request, requested);
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights: reads };
@@ -284,15 +294,7 @@ fn begin(
 /// Candidates of one slice. A filter may have thousands of items, each to be tested for each candidate: a slice must
 /// not keep the other connections of the thread, nor the deadline, waiting for seconds.
 fn slice_candidates(filter: &Filter<'_>) -> u32 {
-    (SLICE_CANDIDATES / items(filter).div_ceil(ITEMS_FREE).max(1)).max(1)
-}
-
-fn items(filter: &Filter<'_>) -> u32 {
-    match filter {
-        Filter::And(parts) | Filter::Or(parts) => parts.iter().map(items).sum(),
-        Filter::Not(part) => items(part),
-        _ => 1,
-    }
+    (SLICE_CANDIDATES / filter.items().div_ceil(ITEMS_FREE).max(1)).max(1)
 }
 
 fn run_cursor(
@@ -528,7 +530,7 @@ mod tests {
             (many(4096), 2),
             (many(model::limits::FILTER_ITEMS_MAX), 1),
         ] {
-            assert_eq!(slice_candidates(&filter), candidates, "{} items", items(&filter));
+            assert_eq!(slice_candidates(&filter), candidates, "{} items", filter.items());
         }
     }
 }

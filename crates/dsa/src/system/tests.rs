@@ -1,7 +1,8 @@
 use super::*;
 use crate::access::Anonymous;
 use crate::config::SearchLimits;
-use crate::dispatch::{Reading, Requested, Writing};
+use crate::control::Requested;
+use crate::dispatch::{Reading, Writing};
 use crate::identity::Identity;
 use crate::op;
 use crate::worker::Worker;
@@ -152,7 +153,9 @@ impl Desk {
         let list = attribute_list(list);
         let attributes = Attributes::parse(&list).expect("just encoded");
         let request = proto::op::Add { dn: dn.as_bytes(), attributes };
-        self.changing(|writing, out| op::add::run(writing, 7, &request, out))
+        self.changing(|writing, out| {
+            op::add::run(writing, 7, &request, None, out);
+        })
     }
 
     pub(crate) fn compare(&mut self, dn: &str, attribute: &str, value: &str) -> Answer {

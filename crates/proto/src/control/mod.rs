@@ -1,7 +1,10 @@
 //! Controls (RFC 4511 section 4.1.11): the envelope here, one file per control for its value.
 
+pub mod assertion;
 pub mod manage_dsa_it;
 pub mod paged_results;
+pub mod proxied_authorization;
+pub mod read_entry;
 
 use crate::ber::{self, Reader};
 use crate::error::Error;
@@ -61,6 +64,18 @@ impl<'a> Controls<'a> {
     #[inline(always)]
     pub(crate) fn decode(message: &mut Reader<'a>) -> Result<Controls<'a>, Error> {
         if message.peek() == Some(CONTROLS) { Controls::check(message) } else { Ok(Controls(&[])) }
+    }
+
+    /// Those of a message that [`crate::frame`] delimited; none if it is not one that can be decoded.
+    pub fn of(message: &'a [u8]) -> Controls<'a> {
+        Controls::find_in(message).unwrap_or(Controls::NONE)
+    }
+
+    fn find_in(message: &'a [u8]) -> Result<Controls<'a>, Error> {
+        let mut body = Reader::new(message).enter(tag::SEQUENCE, "expected an LDAPMessage")?;
+        body.element()?;
+        body.element()?;
+        Controls::decode(&mut body)
     }
 
     fn check(message: &mut Reader<'a>) -> Result<Controls<'a>, Error> {

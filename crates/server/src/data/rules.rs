@@ -9,7 +9,7 @@ use toml::Value;
 
 pub(super) const NAME: &str = "rules";
 /// Raised whenever this program comes to another outcome for the same update.
-const BEHAVIOUR: i64 = 1;
+const BEHAVIOUR: i64 = 2;
 const ADVICE: &str = "the log holds changes made before; start it once more as it was, end it with SIGTERM, which leaves a \
                       snapshot, then change it";
 

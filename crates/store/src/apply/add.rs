@@ -1,8 +1,8 @@
 //! Add: a new entry.
 
-use super::Stamp;
 use super::name::name_entry;
 use super::write::Write;
+use super::{Condition, Stamp};
 use crate::deferred::Later;
 use crate::record::Stamps;
 use crate::refused::Refused;
@@ -23,8 +23,17 @@ pub struct Add<'a> {
 impl Writer<'_> {
     /// Adds an entry.
     pub fn add(&mut self, add: Add<'_>, stamp: Stamp) -> Result<EntryId, Refused> {
+        self.add_with(add, stamp, None)
+    }
+
+    pub(super) fn add_with(
+        &mut self,
+        add: Add<'_>,
+        stamp: Stamp,
+        condition: Option<Condition<'_>>,
+    ) -> Result<EntryId, Refused> {
         let mut entry = std::mem::take(add.entry);
-        let outcome = self.add_entry(add.dn, &mut entry, add.keep_operational, stamp);
+        let outcome = self.add_entry(add.dn, &mut entry, add.keep_operational, stamp, condition);
         *add.entry = entry.into_cleared();
         outcome
     }
@@ -35,6 +44,7 @@ impl Writer<'_> {
         entry: &mut Entry,
         keep_operational: bool,
         stamp: Stamp,
+        condition: Option<Condition<'_>>,
     ) -> Result<EntryId, Refused> {
         let (shard, view) = (self.shard, self.view());
         let state = &mut *self.state;
@@ -65,6 +75,15 @@ impl Writer<'_> {
         } else {
             shard.schema.accept(std::mem::take(entry))
         };
+        if let Some(condition) = condition {
+            let stamps = stamps_of_new(stamp);
+            let id = Writer::UNSTORED;
+            let write =
+                Write { id, parent: target.parent, entry: &checked, sets: &[], naming: &naming, stamps };
+            if !self.is_met_by(&write, condition)? {
+                return Err(Refused::ConditionFailed);
+            }
+        }
         let outcome = self.store_new(&checked, &target, &keys, &naming, stamp);
         self.state.scratch.key = keys;
         *entry = checked.into_raw();
@@ -87,7 +106,7 @@ impl Writer<'_> {
         let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| full)?;
         debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);
-        let stamps = Stamps { created: stamp.csn, creator: stamp.actor, modified: None };
+        let stamps = stamps_of_new(stamp);
         let write = Write { id, parent: target.parent, entry, sets: &[], naming, stamps };
         if let Err(refused) = self.link_and_write(&write, target.tag) {
             self.take_back(&write);
@@ -145,4 +164,8 @@ impl Writer<'_> {
         self.shard.heap.put_removed(&mut self.state.heap, write.id, self.sequence);
         self.later(Later::Forget(write.id));
     }
+}
+
+fn stamps_of_new(stamp: Stamp) -> Stamps {
+    Stamps { created: stamp.csn, creator: stamp.actor, modified: None }
 }

@@ -27,24 +27,17 @@ impl Writer<'_> {
     /// Stores an entry. Room was claimed, indexes are the caller's. Refused is only what [`Writer::shape_of`] refuses.
     pub(super) fn write_entry(&mut self, write: &Write<'_>) -> Result<(), Refused> {
         let number = self.shape_of(write)?;
-        let (entry, classes_at) = (write.entry, self.classes_at(write.entry));
+        let entry = write.entry;
         let slots = std::mem::take(&mut self.state.scratch.slots);
         let mut record = std::mem::take(&mut self.state.scratch.record);
         let flags = record::begin(&mut record, number, write.parent, &write.stamps);
-        let inline = (0..entry.len()).filter(|at| Some(*at) != classes_at);
-        for (at, slot) in inline.zip(&slots) {
+        for (at, slot) in self.inline_attributes(entry).zip(&slots) {
             match slot.form {
-                Form::One => {
-                    record::push_value(&mut record, entry.values(at).next().expect("it has one value"))
-                }
-                Form::Many => {
-                    record::push_count(&mut record, entry.value_count(at));
-                    entry.values(at).for_each(|value| record::push_value(&mut record, value));
-                }
                 Form::Set => {
                     let set = self.build_set(slot.description.attribute_type, entry.values(at))?;
                     record::push_set(&mut record, &set);
                 }
+                form => push_values(&mut record, form, entry, at),
             }
         }
         write.sets.iter().for_each(|(_, set)| record::push_set(&mut record, set));
@@ -60,12 +53,23 @@ impl Writer<'_> {
         entry.position(Description::plain(self.shard.schema.well_known().object_class))
     }
 
+    /// Positions of an entry's attributes whose values its record has: all but its object classes, which the shape has.
+    pub(super) fn inline_attributes(&self, entry: &Entry<Checked>) -> impl Iterator<Item = usize> + use<> {
+        let classes_at = self.classes_at(entry);
+        (0..entry.len()).filter(move |at| Some(*at) != classes_at)
+    }
+
     /// The number of an entry's shape; its slots are left in the scratch. Who changes anything before the entry is
     /// written asks for it first.
     ///
     /// # Errors
     /// When there are too many shapes, or too many values of an attribute that names the entry.
     pub(super) fn shape_of(&mut self, write: &Write<'_>) -> Result<u32, Refused> {
+        self.shape_with(write, INLINE_VALUES_MAX)
+    }
+
+    /// As [`Writer::shape_of`], of an entry that keeps up to `inline_max` values of an attribute in its record.
+    pub(super) fn shape_with(&mut self, write: &Write<'_>, inline_max: usize) -> Result<u32, Refused> {
         let (entry, classes_at) = (write.entry, self.classes_at(write.entry));
         let mut slots = std::mem::take(&mut self.state.scratch.slots);
         slots.clear();
@@ -81,7 +85,7 @@ impl Writer<'_> {
             }
             let form = match count {
                 1 => Form::One,
-                count if count <= INLINE_VALUES_MAX || named.is_some() => Form::Many,
+                count if count <= inline_max || named.is_some() => Form::Many,
                 _ => Form::Set,
             };
             slots.push(Slot { description, form });
@@ -129,4 +133,12 @@ impl Writer<'_> {
             Err(_) => SetKey { hash: self.shard.value_hash(value), is_of_normal_form: false },
         }
     }
+}
+
+/// Appends the values of an attribute that is no set.
+pub(super) fn push_values(record: &mut Vec<u8>, form: Form, entry: &Entry<Checked>, at: usize) {
+    if form == Form::Many {
+        record::push_count(record, entry.value_count(at));
+    }
+    entry.values(at).for_each(|value| record::push_value(record, value));
 }

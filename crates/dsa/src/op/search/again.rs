@@ -3,7 +3,8 @@
 use super::base::Base;
 use super::{Around, glue};
 use crate::access::{Rights, Rules};
-use crate::dispatch::{Reading, Requested};
+use crate::control::Requested;
+use crate::dispatch::Reading;
 use crate::entry_writer::{Answer, Asked, Chosen, Templates};
 use crate::monitor::{Counters, count};
 use crate::recent::{Again, Asserted};

@@ -1,7 +1,8 @@
 //! Aliases and referral objects in a search (RFC 4511 sections 4.5.1.3 and 4.5.3, RFC 3296 section 5.5).
 
 use super::base::{Base, Refusal};
-use crate::dispatch::{Reading, Requested};
+use crate::control::Requested;
+use crate::dispatch::Reading;
 use crate::monitor::{Counters, count};
 use crate::referral::{self, Referral};
 use crate::session::OUT_BYTES_SOFT_MAX;

@@ -1,0 +1,46 @@
+//! Updates with controls, before they go to the writer or the log.
+
+use super::Parts;
+use super::group::Pending;
+use crate::access::Rights;
+use crate::control::{self, assertion, update};
+use model::limits::READ_ENTRIES_MAX;
+
+/// How many updates may be carried out together: their answers bring back [`READ_ENTRIES_MAX`] entries at most, `reads` of
+/// which are asked for already. At least one, if there were none.
+pub(super) fn together(updates: &[Pending<'_>], reads: &mut usize) -> usize {
+    let mut fits = |update: &Pending<'_>| {
+        *reads += if update.has_controls() { reads_of(update) } else { 0 };
+        *reads <= READ_ENTRIES_MAX
+    };
+    updates.iter().position(|update| !fits(update)).unwrap_or(updates.len())
+}
+
+#[cold]
+fn reads_of(update: &Pending<'_>) -> usize {
+    let Ok(message) = update.decode() else { return 0 };
+    let requested = control::requested(&message.request, message.controls);
+    requested.ok().and_then(|requested| requested.rare).map_or(0, |rare| rare.reads())
+}
+
+/// Is there an assertion that is not true of the update's entry now? Such an update need not be logged, if nothing is on
+/// its way to the log before it. One whose assertion is true is asked again when it is carried out.
+#[cold]
+pub(super) fn fails_now(parts: &mut Parts<'_>, rights: Rights, update: &Pending<'_>) -> bool {
+    let Ok(message) = update.decode() else { return false };
+    let Ok(requested) = control::requested(&message.request, message.controls) else { return false };
+    let Some((filter, _)) = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref()) else {
+        return false;
+    };
+    let Some(dn) = update::target(&message.request) else { return false };
+    let pin = parts.reader.pin();
+    let read_point = pin.read_point();
+    if read_point.shard().has_referrals() && !requested.manage_dsa_it {
+        return false;
+    }
+    let evaluator = &mut parts.scratch.evaluator;
+    evaluator.cache.refresh(read_point);
+    let found = read_point.resolve(dn, &mut evaluator.cache).ok().and_then(|id| read_point.entry(id));
+    let rules = (&parts.dsa.rules, rights);
+    found.is_some_and(|entry| !assertion::is_true(filter, &entry, read_point, rules, evaluator))
+}

@@ -1,0 +1,181 @@
+//! The controls of requests (RFC 4511 section 4.1.11): which operation knows which. What one means is in a file of its
+//! own; those of searches are with the search.
+
+pub(crate) mod assertion;
+pub(crate) mod read_entry;
+pub(crate) mod update;
+
+use self::read_entry::ReadEntry;
+use model::limits::ASSERTION_ITEMS_MAX;
+use model::{Filter, ResultCode};
+use proto::control::{self, Control, Controls, manage_dsa_it, paged_results};
+use proto::error::{Error, Kind};
+use proto::message::{Message, Request};
+use proto::result::encode_result;
+use proto::tag;
+
+/// Controls that were asked for and that the operation knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requested<'a> {
+    pub(crate) manage_dsa_it: bool,
+    pub(crate) paged: Option<paged_results::PagedResults<'a>>,
+    /// Nearly always none, and then nothing is looked at.
+    pub(crate) rare: Option<Box<Rare<'a>>>,
+}
+
+/// Controls that few requests have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rare<'a> {
+    /// What must be true of the target (RFC 4528), and whether the control is critical.
+    pub(crate) assertion: Option<(Filter<'a>, bool)>,
+    /// What is wanted of the entry as it was before the update (RFC 4527).
+    pub(crate) pre_read: Option<ReadEntry<'a>>,
+    /// What is wanted of it as it is after the update.
+    pub(crate) post_read: Option<ReadEntry<'a>>,
+}
+
+/// OIDs of the controls that some operation knows: what the root DSE says.
+pub(crate) const CONTROLS: [&[u8]; 5] = [
+    manage_dsa_it::OID,
+    paged_results::OID,
+    control::assertion::OID,
+    control::read_entry::PRE_OID,
+    control::read_entry::POST_OID,
+];
+
+/// Why controls stand against an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ControlError<'a> {
+    /// A critical control that this operation does not know (RFC 4511 section 4.1.11).
+    UnavailableCritical(&'a [u8]),
+    /// A control whose value cannot be understood.
+    Malformed(&'a [u8]),
+    /// A control that may be there once and is there twice.
+    Twice(&'a [u8]),
+    /// A control that asks for more than a bound allows.
+    Limit(&'a [u8]),
+    /// A critical control that would bring a longer entry than an answer may have.
+    TooLong(&'a [u8]),
+}
+
+/// Reads the controls of a request.
+pub(crate) fn requested<'a>(
+    request: &Request<'_>,
+    controls: Controls<'a>,
+) -> Result<Requested<'a>, ControlError<'a>> {
+    let mut requested = Requested::default();
+    // Those of unbind mean nothing, critical or not (RFC 4511 section 4.1.11).
+    if controls.is_empty() || matches!(request, Request::Unbind) {
+        return Ok(requested);
+    }
+    let is_search = matches!(request, Request::Search(_));
+    let names_entry = !matches!(request, Request::Bind(_) | Request::Extended(_));
+    for control in controls.iter() {
+        match control.oid {
+            manage_dsa_it::OID if names_entry => requested.manage_dsa_it = true,
+            paged_results::OID if is_search => {
+                let paged = paged_results::PagedResults::decode(value_of(&control)?);
+                requested.paged = Some(paged.map_err(|_| ControlError::Malformed(control.oid))?);
+            }
+            _ if requested.take_rare(request, &control)? => {}
+            oid if control.critical => return Err(ControlError::UnavailableCritical(oid)),
+            _ => {}
+        }
+    }
+    Ok(requested)
+}
+
+fn value_of<'a>(control: &Control<'a>) -> Result<&'a [u8], ControlError<'a>> {
+    control.value.ok_or(ControlError::Malformed(control.oid))
+}
+
+impl<'a> Requested<'a> {
+    /// Takes a control that few requests have. `false` if it is none that the operation knows.
+    #[cold]
+    fn take_rare(&mut self, request: &Request<'_>, control: &Control<'a>) -> Result<bool, ControlError<'a>> {
+        use Request::{Add, Compare, Delete, Modify, ModifyDn, Search};
+        let oid = control.oid;
+        let place = match (oid, request) {
+            (
+                control::assertion::OID,
+                Add(_) | Compare(_) | Delete(_) | Modify(_) | ModifyDn(_) | Search(_),
+            ) => {
+                let filter = control::assertion::decode(value_of(control)?).map_err(|e| unfit(oid, &e))?;
+                if filter.items() > ASSERTION_ITEMS_MAX {
+                    return Err(ControlError::Limit(oid));
+                }
+                let rare = self.rare.get_or_insert_default();
+                return once(oid, rare.assertion.replace((filter, control.critical)));
+            }
+            (control::read_entry::PRE_OID, Delete(_) | Modify(_) | ModifyDn(_)) => {
+                |rare: &mut Rare<'a>, read| rare.pre_read.replace(read)
+            }
+            (control::read_entry::POST_OID, Add(_) | Modify(_) | ModifyDn(_)) => {
+                |rare: &mut Rare<'a>, read| rare.post_read.replace(read)
+            }
+            _ => return Ok(false),
+        };
+        let selectors = control::read_entry::decode_selection(value_of(control)?);
+        let selectors = selectors.map_err(|error| unfit(oid, &error))?;
+        let read = ReadEntry { selectors, critical: control.critical };
+        once(oid, place(self.rare.get_or_insert_default(), read))
+    }
+}
+
+impl Rare<'_> {
+    /// A critical control that an update of the server's own entries does not know.
+    pub(crate) fn critical(&self) -> Option<&'static [u8]> {
+        let read = |read: &Option<ReadEntry<'_>>| read.as_ref().is_some_and(|read| read.critical);
+        match self {
+            rare if rare.assertion.as_ref().is_some_and(|(_, critical)| *critical) => {
+                Some(control::assertion::OID)
+            }
+            rare if read(&rare.pre_read) => Some(control::read_entry::PRE_OID),
+            rare if read(&rare.post_read) => Some(control::read_entry::POST_OID),
+            _ => None,
+        }
+    }
+
+    /// Entries that the answer shall bring.
+    pub(crate) fn reads(&self) -> usize {
+        usize::from(self.pre_read.is_some()) + usize::from(self.post_read.is_some())
+    }
+}
+
+fn once<'a, T>(oid: &'a [u8], before: Option<T>) -> Result<bool, ControlError<'a>> {
+    if before.is_some() { Err(ControlError::Twice(oid)) } else { Ok(true) }
+}
+
+fn unfit<'a>(oid: &'a [u8], error: &Error) -> ControlError<'a> {
+    match error.kind {
+        Kind::Limit => ControlError::Limit(oid),
+        _ => ControlError::Malformed(oid),
+    }
+}
+
+/// Answers a request whose controls stand against it.
+#[cold]
+pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut Vec<u8>) {
+    let Some(response) = tag::response_to(message.request.tag()) else { return };
+    let name = |oid| String::from_utf8_lossy(oid).into_owned();
+    let (code, text) = match error {
+        ControlError::UnavailableCritical(oid) => (
+            ResultCode::UnavailableCriticalExtension,
+            format!("the critical control {} is not known for this operation", name(oid)),
+        ),
+        ControlError::Malformed(oid) => {
+            (ResultCode::ProtocolError, format!("the value of control {} is malformed", name(oid)))
+        }
+        ControlError::Twice(oid) => {
+            (ResultCode::ProtocolError, format!("control {} is there more than once", name(oid)))
+        }
+        ControlError::TooLong(oid) => (
+            ResultCode::UnavailableCriticalExtension,
+            format!("what the critical control {} shall bring is too long for an answer", name(oid)),
+        ),
+        ControlError::Limit(oid) => {
+            (ResultCode::AdminLimitExceeded, format!("control {} asks for too much at once", name(oid)))
+        }
+    };
+    encode_result(out, message.id, response, code, b"", &text, &[]);
+}

@@ -1,0 +1,28 @@
+//! Assertion (RFC 4528): an operation happens only if a filter is true of its target; if it is false or undefined, the
+//! answer is assertionFailed and nothing else happens. What the client may not read is undefined, as in a search.
+
+use crate::access::{Rights, Rules};
+use crate::outcome;
+use model::{Filter, ResultCode};
+use store::search::Compiled;
+use store::search::evaluate::{Evaluator, Truth};
+use store::{EntryRef, ReadPoint};
+
+/// Is a filter true of an entry, for one who has these rights?
+pub(crate) fn is_true(
+    filter: &Filter<'_>,
+    entry: &EntryRef<'_>,
+    read_point: ReadPoint<'_>,
+    (rules, rights): (&Rules, Rights),
+    evaluator: &mut Evaluator,
+) -> bool {
+    let compiled = Compiled::new(filter, read_point.shard(), &|t| rules.may_read(rights, t));
+    evaluator.evaluate(&compiled, entry, read_point) == Truth::True
+}
+
+/// Answers that it is not.
+#[cold]
+pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
+    let text = "the assertion is not true of the entry";
+    outcome::say(out, id, response_tag, ResultCode::AssertionFailed, text);
+}

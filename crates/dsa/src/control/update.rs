@@ -1,0 +1,139 @@
+//! An update with an assertion, a pre-read or a post-read: all of it happens in the writer's role, so nothing comes
+//! in between. Each part is a function of a read point and an entry, whoever made them.
+
+use super::read_entry::{ReadEntry, read};
+use super::{ControlError, Rare, assertion};
+use crate::dispatch::{self, Writing};
+use model::limits::READ_ENTRY_BYTES_MAX;
+use model::{EntryId, ResultCode};
+use proto::control::{Control, read_entry};
+use proto::message::{Message, Request};
+use proto::result::{LdapResult, encode_response};
+use proto::tag;
+
+/// DN of the entry that an update is about, if it is there before the update.
+pub(crate) fn target<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
+    match request {
+        Request::Modify(modify) => Some(modify.dn),
+        Request::Delete(dn) => Some(dn),
+        Request::ModifyDn(modify_dn) => Some(modify_dn.dn),
+        _ => None,
+    }
+}
+
+/// Carries out an update of `message_len` bytes with the controls that it has.
+#[cold]
+pub(crate) fn run(
+    writing: &mut Writing<'_, '_>,
+    message: &Message<'_>,
+    message_len: usize,
+    rare: &Rare<'_>,
+    out: &mut Vec<u8>,
+) {
+    let Some(response_tag) = tag::response_to(message.request.tag()) else { return };
+    if !writing.may_write(out, message.id, response_tag) {
+        return;
+    }
+    let found = target(&message.request).and_then(|dn| writing.writer.nearest(dn));
+    let entry = found.filter(|(_, is_there)| *is_there).map(|(id, _)| id);
+    if let (Some(id), Some((filter, _))) = (entry, &rare.assertion)
+        && !writing.looking_at(id, |look| look.is_true(filter))
+    {
+        return assertion::refuse(out, message.id, response_tag);
+    }
+    let mut reads = Reads::default();
+    if let Err(oid) = reads.begin(writing, entry, rare, message_len) {
+        return super::refuse(message, ControlError::TooLong(oid), out);
+    }
+    let begin = out.len();
+    let filter = rare.assertion.as_ref().map(|(filter, _)| filter);
+    let Some(id) = dispatch::update(writing, message, filter, out) else { return };
+    reads.end(writing, id);
+    let controls = reads.controls();
+    if !controls.is_empty() {
+        out.truncate(begin);
+        let result = LdapResult::new(ResultCode::Success);
+        encode_response(out, message.id, response_tag, &result, |_| {}, &controls);
+    }
+}
+
+/// The entries that an answer brings.
+#[derive(Default)]
+struct Reads<'a> {
+    before: Option<Vec<u8>>,
+    wanted_after: Option<ReadEntry<'a>>,
+    after: Option<Vec<u8>>,
+}
+
+impl<'a> Reads<'a> {
+    /// Reads the entry as it is before the update, and settles whether it can be returned as it will be after it: an update
+    /// is not undone because its answer is too long. A critical control that cannot be honoured is the error.
+    fn begin(
+        &mut self,
+        writing: &mut Writing<'_, '_>,
+        entry: Option<EntryId>,
+        rare: &Rare<'a>,
+        message_len: usize,
+    ) -> Result<(), &'static [u8]> {
+        if let (Some(id), Some(wanted)) = (entry, rare.pre_read) {
+            self.before = writing.looking_at(id, |look| look.read(wanted));
+            if self.before.is_none() && wanted.critical {
+                return Err(read_entry::PRE_OID);
+            }
+        }
+        if let Some(wanted) = rare.post_read {
+            let len = match entry {
+                Some(id) => writing.looking_at(id, |look| look.read(wanted)).map(|entry| entry.len()),
+                None => Some(0),
+            };
+            let fits = len.is_some_and(|len| len + message_len <= READ_ENTRY_BYTES_MAX);
+            if !fits && wanted.critical {
+                return Err(read_entry::POST_OID);
+            }
+            self.wanted_after = rare.post_read.filter(|_| fits);
+        }
+        Ok(())
+    }
+
+    /// Reads the entry as it is after the update.
+    fn end(&mut self, writing: &mut Writing<'_, '_>, id: EntryId) {
+        self.after = self.wanted_after.and_then(|wanted| writing.looking_at(id, |look| look.read(wanted)));
+    }
+
+    fn controls(&self) -> Vec<Control<'_>> {
+        let control = |oid, value| Control { oid, critical: false, value: Some(value) };
+        let before = self.before.iter().map(|entry| control(read_entry::PRE_OID, entry));
+        before.chain(self.after.iter().map(|entry| control(read_entry::POST_OID, entry))).collect()
+    }
+}
+
+/// An entry as the writer sees it, for the one who asks.
+struct Look<'l, 'e> {
+    scratch: &'l mut crate::worker::Scratch,
+    rules: (&'l crate::access::Rules, crate::access::Rights),
+    entry: store::EntryRef<'e>,
+    read_point: store::ReadPoint<'e>,
+}
+
+impl Look<'_, '_> {
+    fn is_true(self, filter: &model::Filter<'_>) -> bool {
+        let evaluator = &mut self.scratch.updating;
+        assertion::is_true(filter, &self.entry, self.read_point, self.rules, evaluator)
+    }
+
+    fn read(self, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
+        let crate::worker::Scratch { templates, updating, .. } = self.scratch;
+        read(wanted, &self.entry, self.read_point, self.rules, templates, &mut updating.cache)
+    }
+}
+
+impl Writing<'_, '_> {
+    /// Looks at an entry as this batch has made it so far.
+    fn looking_at<T>(&mut self, id: EntryId, look: impl FnOnce(Look<'_, '_>) -> T) -> T {
+        let read_point = self.writer.view();
+        let entry = read_point.entry(id).expect("it was just found or made");
+        self.scratch.updating.cache.forget();
+        let rules = (&self.dsa.rules, self.identity.rights);
+        look(Look { scratch: self.scratch, rules, entry, read_point })
+    }
+}

@@ -1,0 +1,8 @@
+//! Controls and extended operations of other RFCs than RFC 4511: a test for each MUST and SHALL that a server can break,
+//! named by RFC and section, through a session in bytes.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod rfc4527_read_entry;
+mod rfc4528_assertion;
