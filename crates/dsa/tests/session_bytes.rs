@@ -93,6 +93,20 @@ thread_local! {
 }
 
 /// The second modify of an entry in a bundle finds that what was made ready for it is out of date.
+/// A message id may be written longer than it must be: X.690 section 8.3.2 forbids it, but it is let through.
+#[test]
+fn updates_with_long_message_ids_are_answered() {
+    let mut client = Client::new();
+    let mut changed = changes_of(&[(ModifyKind::Replace, "sn", &["x"])]);
+    changed = [tlv(proto::tag::OCTET_STRING, ADA.as_bytes()), tlv(proto::tag::SEQUENCE, &changed)].concat();
+    for op in [tlv(proto::tag::MODIFY, &changed), tlv(proto::tag::DELETE, ADA.as_bytes())] {
+        let id = [2, 5, 0, 0, 0, 0, 7];
+        let (all, _) = client.raw(&tlv(proto::tag::SEQUENCE, &[&id[..], &op].concat()));
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].id, 7);
+    }
+}
+
 #[test]
 fn an_update_takes_one_stamp_however_it_is_carried_out() {
     let (mut whole, mut apart) = (Client::new(), Client::new());

@@ -1,7 +1,7 @@
 //! What a request is about, told from its first bytes: enough to ask for memory, or to see that it asks the same as
 //! the one before, without decoding it.
 
-use crate::tag;
+use crate::{ber, tag};
 
 /// The outline of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl<'a> Outline<'a> {
             [a, b] if a < 0x80 => i32::from_be_bytes([0, 0, a, b]),
             [a, b, c] if a < 0x80 => i32::from_be_bytes([0, a, b, c]),
             [a, b, c, d] if a < 0x80 => i32::from_be_bytes([a, b, c, d]),
-            _ => return None,
+            _ => long_id(id)?,
         };
         let ((op_tag, op), rest) = any_element(message)?;
         let (dn, op) = match op_tag {
@@ -43,6 +43,12 @@ impl<'a> Outline<'a> {
         };
         (id != 0).then_some(Outline { id, op_tag, dn, rest: op, has_more: !rest.is_empty() })
     }
+}
+
+/// A message id that is written longer than it must be: decoding lets it through.
+#[cold]
+fn long_id(id: &[u8]) -> Option<i32> {
+    ber::integer(id, 0).ok().and_then(|id| i32::try_from(id).ok()).filter(|id| *id >= 0)
 }
 
 type Element<'a> = ((u8, &'a [u8]), &'a [u8]);
@@ -99,6 +105,23 @@ mod tests {
             let outline = Outline::of(&out).expect("it is a regular message");
             assert_eq!((outline.id, outline.op_tag, outline.dn), (300, tag::DELETE, &dn[..]));
             assert!(outline.rest.is_empty() && !outline.has_more);
+        }
+    }
+
+    /// Whatever can be decoded has an outline: an update without one would not be known for one.
+    #[test]
+    fn long_message_ids() {
+        for id in
+            [&[2, 5, 0, 0, 0, 0, 7][..], &[2, 8, 0, 0, 0, 0, 0, 0, 1, 7], &[2, 0x81, 1, 7], &[2, 2, 0, 7]]
+        {
+            let message = [&[0x30, id.len() as u8 + 5], id, &[tag::DELETE, 3, b'a', b'=', b'b']].concat();
+            let decoded = Message::decode(&message).expect("it is lenient");
+            let outline = Outline::of(&message).expect("so it has an outline");
+            assert_eq!((outline.id, outline.dn), (decoded.id, &b"a=b"[..]));
+        }
+        for id in [&[2, 5, 0, 0x80, 0, 0, 0][..], &[2, 5, 0xff, 0, 0, 0, 7], &[2, 0]] {
+            let message = [&[0x30, id.len() as u8 + 5], id, &[tag::DELETE, 3, b'a', b'=', b'b']].concat();
+            assert!(Message::decode(&message).is_err() && Outline::of(&message).is_none());
         }
     }
 
