@@ -7,6 +7,7 @@
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
 use env::clock::Now;
+use env::entropy::SeededEntropy;
 use model::limits::{MESSAGE_BYTES_MAX, SESSION_OUT_BYTES_MAX};
 use proto::list::{Attributes, attribute_list};
 use proto::op::{Add, Authentication, Bind};
@@ -113,6 +114,8 @@ impl Directory {
 
     /// One session from its begin to the end of the stream; everything that it answered.
     fn talk(&mut self, stream: &[u8], sizes: &[u8]) -> Vec<u8> {
+        // The same salts and made passwords, however the stream is cut.
+        self.dsa.draw_from(SeededEntropy::new(1));
         let mut session = Session::new(&mut self.worker);
         let (mut held, mut rest, mut all) = (Vec::new(), stream, Vec::new());
         let sizes = sizes.iter().map(|size| usize::from(*size)).chain([usize::MAX]);
@@ -180,6 +183,8 @@ fn config() -> Config {
         },
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(PASSWORD.as_bytes().to_vec()),
+        proxies: Vec::new(),
+        password_scheme: Default::default(),
         anonymous: Anonymous::Read,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
         version: "1.2.3".to_owned(),

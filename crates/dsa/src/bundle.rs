@@ -2,6 +2,7 @@
 //! they will look at are asked for ahead. Requests run in order; neighbouring updates share one batch of the writer, or
 //! go to the journal together.
 
+mod acting;
 mod controlled;
 mod group;
 mod update;
@@ -9,7 +10,7 @@ mod update;
 use self::group::{Group, Hint, Pending};
 pub(crate) use self::update::Drafts;
 use crate::access::Rights;
-use crate::control::{self, Requested};
+use crate::control::{self, Requested, proxied_authorization};
 use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -217,7 +218,24 @@ impl Looking<'_, '_> {
                 return control::refuse(message, error, out);
             }
         };
-        self.dispatch(session, message, &requested, pending, out);
+        let Some(authorization_id) = requested.proxied() else {
+            return self.dispatch(session, None, message, &requested, pending, out);
+        };
+        match self.authorize(session, authorization_id) {
+            Some(acting) => self.dispatch(session, Some(&acting), message, &requested, pending, out),
+            None => {
+                if let Some(response) = tag::response_to(message.request.tag()) {
+                    proxied_authorization::refuse(out, message.id, response);
+                }
+            }
+        }
+    }
+
+    /// Who a request is carried out as.
+    #[cold]
+    fn authorize(&mut self, session: &Session, authorization_id: &[u8]) -> Option<Identity> {
+        let (read_point, evaluator) = (self.pin.read_point(), &mut self.scratch.evaluator);
+        proxied_authorization::authorize(self.dsa, read_point, evaluator, &session.identity, authorization_id)
     }
 
     /// Runs a search of a known form. `false` if it is none, or not as simple as most: then nothing was done.
@@ -254,6 +272,7 @@ impl Looking<'_, '_> {
     fn dispatch(
         &mut self,
         session: &mut Session,
+        acting: Option<&Identity>,
         message: &Message<'_>,
         requested: &Requested<'_>,
         pending: &Pending<'_>,
@@ -271,7 +290,7 @@ impl Looking<'_, '_> {
                 let mut around = Around {
                     pin: self.pin,
                     system_pin: self.system_pin,
-                    identity: &session.identity,
+                    identity: acting.unwrap_or(&session.identity),
                     underway: &mut session.underway,
                     counters: self.counters,
                     hint,
@@ -280,14 +299,17 @@ impl Looking<'_, '_> {
                 op::search::run(&mut reading, &mut around, id, search, requested, out);
             }
             Request::Compare(compare) => {
-                op::compare::run(&mut reading, &session.identity, id, compare, requested, out)
+                let identity = acting.unwrap_or(&session.identity);
+                op::compare::run(&mut reading, identity, id, compare, requested, out)
             }
             Request::Bind(bind) => {
                 // RFC 4511 section 4.2.1: what is under way is abandoned.
                 session.underway.clear();
                 op::bind::run(&mut reading, &mut session.identity, id, bind, out);
             }
-            Request::Extended(extended) => op::extended::run(&session.identity, id, extended, out),
+            Request::Extended(extended) => {
+                op::extended::run(acting.unwrap_or(&session.identity), id, extended, out)
+            }
             Request::Abandon(target) => op::abandon::run(session, *target),
             Request::Unbind => op::unbind::run(session),
             Request::Modify(_) | Request::Add(_) | Request::Delete(_) | Request::ModifyDn(_) => {

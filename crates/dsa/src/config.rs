@@ -1,6 +1,7 @@
 //! What the agent is told when it is made.
 
 use crate::access::Anonymous;
+pub use crate::password::Scheme;
 use store::Settings;
 
 /// Limits of the server's own on searches; a client can only ask for less.
@@ -21,6 +22,10 @@ pub struct Config {
     pub root_dn: Option<String>,
     /// Password of the administrator, as a userPassword value: in clear or with a scheme.
     pub root_password: Option<Vec<u8>>,
+    /// DNs that may act as others (RFC 4370), besides the administrator's.
+    pub proxies: Vec<String>,
+    /// How passwords are stored that clients give the server to store.
+    pub password_scheme: Scheme,
     /// What those may do who did not bind.
     pub anonymous: Anonymous,
     /// Limits on searches.

@@ -2,6 +2,7 @@
 //! own; those of searches are with the search.
 
 pub(crate) mod assertion;
+pub(crate) mod proxied_authorization;
 pub(crate) mod read_entry;
 pub(crate) mod update;
 
@@ -32,15 +33,18 @@ pub(crate) struct Rare<'a> {
     pub(crate) pre_read: Option<ReadEntry<'a>>,
     /// What is wanted of it as it is after the update.
     pub(crate) post_read: Option<ReadEntry<'a>>,
+    /// Who the request shall be carried out as (RFC 4370).
+    pub(crate) proxied: Option<&'a [u8]>,
 }
 
 /// OIDs of the controls that some operation knows: what the root DSE says.
-pub(crate) const CONTROLS: [&[u8]; 5] = [
+pub(crate) const CONTROLS: [&[u8]; 6] = [
     manage_dsa_it::OID,
     paged_results::OID,
     control::assertion::OID,
     control::read_entry::PRE_OID,
     control::read_entry::POST_OID,
+    control::proxied_authorization::OID,
 ];
 
 /// Why controls stand against an operation.
@@ -52,6 +56,8 @@ pub(crate) enum ControlError<'a> {
     Malformed(&'a [u8]),
     /// A control that may be there once and is there twice.
     Twice(&'a [u8]),
+    /// A control that must be critical and is not.
+    NotCritical(&'a [u8]),
     /// A control that asks for more than a bound allows.
     Limit(&'a [u8]),
     /// A critical control that would bring a longer entry than an answer may have.
@@ -95,6 +101,9 @@ impl<'a> Requested<'a> {
     fn take_rare(&mut self, request: &Request<'_>, control: &Control<'a>) -> Result<bool, ControlError<'a>> {
         use Request::{Add, Compare, Delete, Modify, ModifyDn, Search};
         let oid = control.oid;
+        if oid == control::proxied_authorization::OID {
+            return self.take_proxied(request, control);
+        }
         let place = match (oid, request) {
             (
                 control::assertion::OID,
@@ -119,6 +128,30 @@ impl<'a> Requested<'a> {
         let selectors = selectors.map_err(|error| unfit(oid, &error))?;
         let read = ReadEntry { selectors, critical: control.critical };
         once(oid, place(self.rare.get_or_insert_default(), read))
+    }
+}
+
+impl<'a> Requested<'a> {
+    /// RFC 4370 section 3: of whatever request, one that is not critical is an error.
+    fn take_proxied(
+        &mut self,
+        request: &Request<'_>,
+        control: &Control<'a>,
+    ) -> Result<bool, ControlError<'a>> {
+        match request {
+            _ if !control.critical => Err(ControlError::NotCritical(control.oid)),
+            Request::Bind(_) | Request::Abandon(_) | Request::Unbind => Ok(false),
+            _ => {
+                let value = value_of(control)?;
+                once(control.oid, self.rare.get_or_insert_default().proxied.replace(value))
+            }
+        }
+    }
+
+    /// Who the request shall be carried out as, if not the client.
+    #[inline]
+    pub(crate) fn proxied(&self) -> Option<&'a [u8]> {
+        self.rare.as_ref().and_then(|rare| rare.proxied)
     }
 }
 
@@ -168,6 +201,9 @@ pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut V
         }
         ControlError::Twice(oid) => {
             (ResultCode::ProtocolError, format!("control {} is there more than once", name(oid)))
+        }
+        ControlError::NotCritical(oid) => {
+            (ResultCode::ProtocolError, format!("control {} must be critical", name(oid)))
         }
         ControlError::TooLong(oid) => (
             ResultCode::UnavailableCriticalExtension,

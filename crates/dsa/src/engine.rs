@@ -7,8 +7,9 @@ use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::system::System;
+use env::entropy::{Entropy, SystemEntropy};
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use store::Shard;
 
 /// A directory that can be asked.
@@ -22,6 +23,10 @@ pub struct Dsa {
     pub(crate) indexing: Indexing,
     /// Normal form of the root DN.
     pub(crate) root_key: Option<Vec<u8>>,
+    /// Normal forms of the DNs that may act as others.
+    proxy_keys: Vec<Vec<u8>>,
+    /// For salts and for passwords that the server makes.
+    entropy: Mutex<Box<dyn Entropy + Send>>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }
@@ -41,17 +46,14 @@ impl Dsa {
     /// As [`Dsa::new`].
     pub fn over(shard: Arc<Shard>, config: Config) -> io::Result<Arc<Dsa>> {
         let schema = Arc::clone(shard.schema());
-        let root_key = match &config.root_dn {
-            None => None,
-            Some(dn) => {
-                let mut key = Vec::new();
-                let normalised = schema.normalise_dn(dn.as_bytes(), &mut key);
-                normalised.map_err(|e| {
-                    io::Error::new(io::ErrorKind::InvalidInput, format!("root DN \"{dn}\": {e}"))
-                })?;
-                Some(key)
-            }
+        let key = |what: &str, dn: &String| {
+            let mut key = Vec::new();
+            let normalised = schema.normalise_dn(dn.as_bytes(), &mut key);
+            let invalid = |e| io::Error::new(io::ErrorKind::InvalidInput, format!("{what} \"{dn}\": {e}"));
+            normalised.map(|()| key).map_err(invalid)
         };
+        let root_key = config.root_dn.as_ref().map(|dn| key("root DN", dn)).transpose()?;
+        let proxy_keys = config.proxies.iter().map(|dn| key("proxy DN", dn)).collect::<io::Result<_>>()?;
         let system = System::create(&config, &schema)?;
         let rules = Rules::new(&schema);
         Ok(Arc::new(Dsa {
@@ -61,6 +63,8 @@ impl Dsa {
             monitor: Monitor::default(),
             indexing: Indexing::default(),
             root_key,
+            proxy_keys,
+            entropy: Mutex::new(Box::new(SystemEntropy)),
             config,
             journal: OnceLock::new(),
         }))
@@ -97,6 +101,40 @@ impl Dsa {
     /// Bytes of memory beyond which the directory may not grow.
     pub(crate) fn memory_bytes_max(&self) -> u64 {
         self.journal.get().map_or(self.config.store.memory_bytes_max, |j| j.figures().memory_bytes_max)
+    }
+
+    /// Takes random bytes from elsewhere than the system from now on.
+    pub fn draw_from(&self, entropy: impl Entropy + Send + 'static) {
+        *self.entropy() = Box::new(entropy);
+    }
+
+    pub(crate) fn entropy(&self) -> MutexGuard<'_, Box<dyn Entropy + Send>> {
+        // Bytes are drawn or not: nobody leaves it half done.
+        self.entropy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Is this the root DN?
+    pub(crate) fn is_root(&self, dn: &[u8]) -> bool {
+        self.root_key.as_ref().is_some_and(|root| self.key_of(dn).as_ref() == Some(root))
+    }
+
+    /// Who the root DN is.
+    pub(crate) fn root(&self) -> Identity {
+        let dn = self.config.root_dn.clone().unwrap_or_default().into_bytes();
+        Identity { dn, rights: Rights::Root }
+    }
+
+    /// May this one act as others?
+    pub(crate) fn may_proxy(&self, identity: &Identity) -> bool {
+        identity.rights == Rights::Root
+            || (!identity.dn.is_empty()
+                && !self.proxy_keys.is_empty()
+                && self.key_of(&identity.dn).is_some_and(|key| self.proxy_keys.contains(&key)))
+    }
+
+    fn key_of(&self, dn: &[u8]) -> Option<Vec<u8>> {
+        let mut key = Vec::new();
+        self.shard.schema().normalise_dn(dn, &mut key).ok().map(|()| key)
     }
 
     /// What a client is before it binds.

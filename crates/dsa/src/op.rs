@@ -9,5 +9,6 @@ pub(crate) mod delete;
 pub(crate) mod extended;
 pub(crate) mod modify;
 pub(crate) mod modify_dn;
+pub(crate) mod password_modify;
 pub(crate) mod search;
 pub(crate) mod unbind;

@@ -1,10 +1,12 @@
-//! userPassword values (RFC 2307 section 5.3): is a password the one that is stored?
+//! userPassword values (RFC 2307 section 5.3): is a password the one that is stored, and what is stored for a new one?
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use env::entropy::Entropy;
 use sha1::{Digest, Sha1};
 use std::hint::black_box;
+use store::{EntryRef, ReadPoint, Values};
 
 /// Base64 as it is found in the field: with or without the padding at its end.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -13,6 +15,74 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 const SHA1_BYTES: usize = 20;
+/// Bytes of a new salt.
+const SALT_BYTES: usize = 16;
+/// What passwords are made of: without characters that are taken for each other.
+const ALPHABET: &[u8] = b"abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+/// Characters of a password that is made: more than 90 bits.
+const GENERATED_CHARS: usize = 16;
+
+/// How the server stores passwords that it is given to store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// `{SSHA}`: the SHA-1 of password and salt.
+    #[default]
+    SaltedSha1,
+    /// As it is.
+    Clear,
+}
+
+impl Scheme {
+    /// What is stored for a password; `None` if that would be taken for something else.
+    pub(crate) fn store(self, password: &[u8], entropy: &mut dyn Entropy) -> Option<Vec<u8>> {
+        match self {
+            Scheme::Clear if split_scheme(password).is_some() => None,
+            Scheme::Clear => Some(password.to_vec()),
+            Scheme::SaltedSha1 => {
+                let mut salt = [0; SALT_BYTES];
+                entropy.fill(&mut salt);
+                let digest = Sha1::new().chain_update(password).chain_update(salt).finalize();
+                Some(format!("{{SSHA}}{}", BASE64.encode([&digest[..], &salt].concat())).into_bytes())
+            }
+        }
+    }
+}
+
+/// A password that nobody can guess.
+pub(crate) fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
+    let mut password = Vec::with_capacity(GENERATED_CHARS);
+    // Each character is as likely as any other: what lies above the last multiple is not used.
+    let fair = 256 / ALPHABET.len() * ALPHABET.len();
+    while password.len() < GENERATED_CHARS {
+        let mut bytes = [0; GENERATED_CHARS];
+        entropy.fill(&mut bytes);
+        let usable = bytes.iter().filter(|byte| usize::from(**byte) < fair);
+        let chars = usable.map(|byte| ALPHABET[usize::from(*byte) % ALPHABET.len()]);
+        password.extend(chars.take(GENERATED_CHARS - password.len()));
+    }
+    password
+}
+
+/// The userPassword value of an entry that stands for a password.
+pub(crate) fn find(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[u8]) -> Option<Vec<u8>> {
+    let user_password = read_point.shard().schema().well_known().user_password;
+    let mut slots = entry.shape.slots.iter().zip(entry.slots());
+    slots.find_map(|(slot, values)| match values {
+        _ if slot.description.attribute_type != user_password => None,
+        Values::Inline(mut values) => values.find(|stored| verify(stored, password)).map(<[u8]>::to_vec),
+        Values::Set(set) => {
+            let (mut position, mut found) = (Default::default(), None);
+            while found.is_none()
+                && read_point.set_values(&set, &mut position, |stored| {
+                    if found.is_none() && verify(stored, password) {
+                        found = Some(stored.to_vec());
+                    }
+                })
+            {}
+            found
+        }
+    })
+}
 
 /// Is `given` the password that a value of userPassword stands for? Known are clear text, `{SSHA}` and `{SHA}`; a
 /// value with another scheme matches nothing, not even itself. The time taken tells nothing about how many bytes
@@ -60,6 +130,7 @@ fn same(secret: &[u8], given: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use env::entropy::SeededEntropy;
     use proptest::prelude::*;
 
     #[test]
@@ -97,6 +168,31 @@ mod tests {
     fn an_unknown_scheme_matches_nothing() {
         assert!(!verify(b"{CRYPT}x", b"{CRYPT}x"));
         assert!(!verify(b"{CRYPT}x", b"x"));
+    }
+
+    #[test]
+    fn what_is_stored_is_recognised_and_never_the_same() {
+        let mut entropy = SeededEntropy::new(7);
+        let mut stored = |scheme: Scheme, password: &[u8]| scheme.store(password, &mut entropy);
+        let (one, two) =
+            (stored(Scheme::SaltedSha1, b"abc").unwrap(), stored(Scheme::SaltedSha1, b"abc").unwrap());
+        assert!(one != two && verify(&one, b"abc") && verify(&two, b"abc") && !verify(&one, b"abd"));
+        assert!(stored(Scheme::SaltedSha1, b"{SHA}x").is_some_and(|value| verify(&value, b"{SHA}x")));
+        assert_eq!(stored(Scheme::Clear, b"abc").as_deref(), Some(&b"abc"[..]));
+        assert_eq!(stored(Scheme::Clear, b"{SHA}x"), None);
+    }
+
+    #[test]
+    fn made_passwords_are_of_all_characters() {
+        let mut entropy = SeededEntropy::new(7);
+        let mut met = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let password = generate(&mut entropy);
+            assert_eq!(password.len(), GENERATED_CHARS);
+            assert!(password.iter().all(|byte| ALPHABET.contains(byte)));
+            met.extend(password);
+        }
+        assert_eq!(met.len(), ALPHABET.len());
     }
 
     proptest! {

@@ -4,6 +4,7 @@ use crate::bundle::{self, Drafts};
 use crate::identity::Identity;
 use crate::journal::Reply;
 use crate::monitor::count;
+use crate::op::password_modify::Change;
 use crate::op::search::Underway;
 use crate::worker::Worker;
 use model::ResultCode;
@@ -40,6 +41,16 @@ pub struct Feed {
 /// Bytes of answers in one go after which a session lets its connection send them.
 pub(crate) const OUT_BYTES_SOFT_MAX: usize = SESSION_OUT_BYTES_MAX / 4;
 
+/// Who the updates that a session collected are carried out as, if not as who it bound.
+#[derive(Debug)]
+pub(crate) struct Acting {
+    pub(crate) identity: Identity,
+    /// As it was asked for.
+    pub(crate) authorization_id: Vec<u8>,
+    /// If they are the change of a password: what its answer is made from.
+    pub(crate) password: Option<Change>,
+}
+
 /// A client's session.
 pub struct Session {
     pub(crate) identity: Identity,
@@ -53,6 +64,10 @@ pub struct Session {
     pub(crate) adds: usize,
     /// Entries that the answers to them bring.
     pub(crate) reads: usize,
+    /// Means something only with them.
+    pub(crate) acting: Option<Box<Acting>>,
+    /// The change of a password that it waits for.
+    pub(crate) password: Option<Change>,
     /// One for each of them.
     pub(crate) drafts: Drafts,
     /// Its updates are on their way through the log.
@@ -73,6 +88,8 @@ impl Session {
             updates: Vec::new(),
             adds: 0,
             reads: 0,
+            acting: None,
+            password: None,
             drafts: Drafts::default(),
             waits: false,
             reply: None,
@@ -123,6 +140,10 @@ impl Session {
         if let Some(reply) = self.reply.as_ref().filter(|_| self.waits) {
             ready!(reply.poll(cx, out));
             self.waits = false;
+            if let Some(change) = self.password.take() {
+                let modified = out.split_off(before);
+                change.answer(&modified, out);
+            }
             count(&worker.counters.bytes_out, (out.len() - before) as u64);
         }
         Poll::Ready(self.state())

@@ -10,13 +10,15 @@ use common::{
 };
 use dsa::journal::{Command, Figures, Journal, Updates};
 use dsa::{Applier, ApplyError, Dsa};
+use env::entropy::SeededEntropy;
 use model::{Filter, ResultCode, Scope};
 use proptest::prelude::*;
 use proto::Request;
-use proto::control::{Control, manage_dsa_it, read_entry};
+use proto::control::{Control, manage_dsa_it, proxied_authorization, read_entry};
+use proto::ext::password_modify::{self, PasswordModify};
 use proto::list::Attributes;
 use proto::op::modify::Changes;
-use proto::op::{Add, Modify, ModifyDn, ModifyKind};
+use proto::op::{Add, Extended, Modify, ModifyDn, ModifyKind};
 use std::sync::{Arc, Mutex};
 use store::{LongReadPoint, Reader};
 
@@ -82,6 +84,18 @@ enum Ask {
         was: String,
         text: String,
     },
+    /// By the root DN, or by who has the name, as the root DN may act.
+    Password {
+        name: String,
+        proxied: bool,
+        old: Option<String>,
+        new: Option<String>,
+    },
+    /// As somebody who may not write, or as the root DN itself.
+    Proxied {
+        name: String,
+        as_root: bool,
+    },
     Delete(String),
     Rename {
         name: String,
@@ -106,6 +120,9 @@ fn ask() -> impl Strategy<Value = Ask> {
             .prop_map(|(name, texts, critical)| Ask::Describe { name, texts, critical }),
         2 => name().prop_map(Ask::Increment),
         6 => (name(), "[ab]{0,2}", "[ab]{1,2}").prop_map(|(name, was, text)| Ask::Guarded { name, was, text }),
+        3 => (name(), any::<bool>(), prop::option::of("[ab]"), prop::option::of("[ab]"))
+            .prop_map(|(name, proxied, old, new)| Ask::Password { name, proxied, old, new }),
+        3 => (name(), any::<bool>()).prop_map(|(name, as_root)| Ask::Proxied { name, as_root }),
         5 => name().prop_map(Ask::Delete),
         2 => (name(), name(), any::<bool>()).prop_map(|(name, to, moved)| Ask::Rename { name, to, moved }),
         4 => name().prop_map(|name| Ask::Search { name }),
@@ -155,6 +172,24 @@ fn encode(client: &mut Client, ask: &Ask) -> Vec<u8> {
             modify(client, name, (ModifyKind::Replace, "description", &texts), *critical)
         }
         Ask::Guarded { name, was, text } => guarded(client, name, was, text),
+        Ask::Password { name, proxied, old, new } => {
+            let (dn, authorization_id) = (dn(name), format!("dn:{}", dn(name)));
+            let bytes = |text: &'_ Option<String>| text.clone().map(String::into_bytes);
+            let (old, new) = (bytes(old), bytes(new));
+            let user = (!proxied).then_some(dn.as_bytes());
+            let value = PasswordModify { user, old: old.as_deref(), new: new.as_deref() }.encode();
+            let request = Request::Extended(Extended { oid: password_modify::OID, value: Some(&value) });
+            let controls = [proxied_authorization::control(authorization_id.as_bytes())];
+            client.encode(&request, if *proxied { &controls } else { &[] }).1
+        }
+        Ask::Proxied { name, as_root } => {
+            let of = if *as_root { ROOT_DN.to_owned() } else { dn(name) };
+            let (dn, authorization_id) = (dn(name), format!("dn:{of}"));
+            let changes = changes_of(&[(ModifyKind::Replace, "title", &["x"])]);
+            let changes = Changes::parse(&changes).expect("just encoded");
+            let controls = [proxied_authorization::control(authorization_id.as_bytes())];
+            client.encode(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), &controls).1
+        }
         Ask::Increment(name) => {
             modify(client, name, (ModifyKind::Increment, "employeeNumber", &["1"]), false)
         }
@@ -200,6 +235,8 @@ fn guarded(client: &mut Client, name: &str, was: &str, text: &str) -> Vec<u8> {
 }
 
 fn set_up(client: &mut Client) {
+    // The same salts wherever the same is asked.
+    client.dsa.draw_from(SeededEntropy::new(1));
     client.bind_root();
     client.must_add("dc=example", &[("objectClass", &["domain"]), ("dc", &["example"])]);
     client.must_add("ou=people,dc=example", &[("objectClass", &["organizationalUnit"])]);
@@ -345,6 +382,60 @@ fn a_failed_assertion_leaves_no_record() {
     let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
     assert!(other.session.poll_updates(&mut other.worker, cx, &mut out).is_ready());
     assert_eq!(codes(common::answers(&out)), [ResultCode::Success]);
+    assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
+}
+
+/// What a client says of passwords does not reach the log.
+#[test]
+fn passwords_are_not_in_the_log() {
+    let (mut client, log) = journaled();
+    set_up(&mut client);
+    let add = encode(&mut client, &Ask::Add { name: "n".to_owned(), text: "x".to_owned() });
+    assert_eq!(codes(client.raw(&add).0), [ResultCode::Success]);
+    let mut ask = |old: Option<&str>, new: Option<&str>| {
+        let (old, new) = (old.map(str::to_owned), new.map(str::to_owned));
+        let ask = Ask::Password { name: "n".to_owned(), proxied: false, old, new };
+        let request = encode(&mut client, &ask);
+        codes(client.raw(&request).0)[0]
+    };
+    let records = || log.lock().unwrap().len();
+    assert_eq!(ask(None, Some("word0815")), ResultCode::Success);
+    assert_eq!(ask(Some("word0815"), Some("word4711")), ResultCode::Success);
+    let before = records();
+    assert_eq!(ask(Some("word0815"), Some("word4711")), ResultCode::InvalidCredentials);
+    assert_eq!(records(), before, "nothing to be logged");
+    let held = |word: &[u8]| {
+        log.lock().unwrap().iter().any(|(record, _)| record.windows(word.len()).any(|bytes| bytes == word))
+    };
+    assert!(!held(b"word0815") && !held(b"word4711") && held(b"{SSHA}"));
+    assert_eq!(client.bind(&dn("n"), "word4711").code, ResultCode::Success);
+    let replayed = Client::of(&replay(&log.lock().unwrap())).bind(&dn("n"), "word4711");
+    assert_eq!(replayed.code, ResultCode::Success);
+}
+
+/// Two sessions prove the same old password at the same time: one of them changes it.
+#[test]
+fn an_old_password_is_right_once() {
+    let (mut client, log) = journaled();
+    set_up(&mut client);
+    let add = encode(&mut client, &Ask::Add { name: "n".to_owned(), text: "x".to_owned() });
+    client.raw(&add);
+    let password = |client: &mut Client, old: Option<&str>, new: &str| {
+        let (old, new) = (old.map(str::to_owned), Some(new.to_owned()));
+        encode(client, &Ask::Password { name: "n".to_owned(), proxied: true, old, new })
+    };
+    let first = password(&mut client, None, "old");
+    assert_eq!(codes(client.raw(&first).0), [ResultCode::Success]);
+    let mut other = Client::of(&client.dsa);
+    other.bind_root();
+    let (one, two) = (password(&mut client, Some("old"), "one"), password(&mut other, Some("old"), "two"));
+    let mut out = Vec::new();
+    assert_eq!(other.session.feed(&mut other.worker, &two, &mut out).state, dsa::State::Waiting);
+    assert_eq!(codes(client.raw(&one).0), [ResultCode::InvalidCredentials]);
+    let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(other.session.poll_updates(&mut other.worker, cx, &mut out).is_ready());
+    assert_eq!(codes(common::answers(&out)), [ResultCode::Success]);
+    assert_eq!(client.bind(&dn("n"), "two").code, ResultCode::Success);
     assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
 }
 

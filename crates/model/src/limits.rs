@@ -12,9 +12,11 @@ pub const FILTER_BYTES_MAX: usize = 1 << 20;
 /// Items of the filter of one assertion control: it is evaluated while the writer waits.
 pub const ASSERTION_ITEMS_MAX: u32 = 256;
 /// Bytes of an entry that the answer to an update brings (pre-read, post-read).
-pub const READ_ENTRY_BYTES_MAX: usize = 1 << 20;
+pub const READ_ENTRY_BYTES_MAX: usize = 192 << 10;
 /// Entries that the answers to updates that are logged together bring.
 pub const READ_ENTRIES_MAX: usize = 32;
+/// Bytes of a password that a password modify sets.
+pub const PASSWORD_BYTES_MAX: usize = 1024;
 /// Nesting of BER elements anywhere else.
 pub const BER_DEPTH_MAX: usize = 100;
 /// RDNs in one DN.
@@ -47,5 +49,5 @@ const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a valu
 const _: () = assert!(FILTER_DEPTH_MAX <= BER_DEPTH_MAX);
 const _: () = assert!(ASSERTION_ITEMS_MAX as usize <= FILTER_ITEMS_MAX);
 const _: () =
-    assert!(2 * READ_ENTRY_BYTES_MAX < MESSAGE_BYTES_MAX, "an answer with two entries is a message");
+    assert!(2 * READ_ENTRY_BYTES_MAX < SESSION_OUT_BYTES_MAX / 2, "an answer may bring two entries");
 const _: () = assert!(FILTER_BYTES_MAX < MESSAGE_BYTES_MAX, "the longest filter must fit in a message");

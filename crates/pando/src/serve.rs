@@ -76,6 +76,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     root_password_file: Option<String>,
 
+    /// A name that may act as others with the proxied authorization control (RFC 4370), as the root DN always may, but
+    /// never as the root DN; may be repeated
+    #[arg(long, value_name = "DN")]
+    proxy_dn: Vec<String>,
+
+    /// How passwords are stored that are set with the password modify operation (RFC 3062) [default: ssha]
+    #[arg(long, value_name = "ssha|clear")]
+    password_scheme: Option<String>,
+
     /// What clients may see that have not bound: only the root DSE and the subschema, or all that users may
     /// [default: none]
     #[arg(long, value_name = "none|read")]
@@ -145,7 +154,7 @@ impl Args {
     /// The flags that were given, by the name of their key.
     fn given(&self) -> Vec<(&'static str, Vec<String>)> {
         let one = |value: &Option<String>| value.iter().cloned().collect();
-        let all: [(&str, Vec<String>); 19] = [
+        let all: [(&str, Vec<String>); 21] = [
             ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
             ("data", one(&self.data)),
             ("sync", one(&self.sync)),
@@ -157,6 +166,8 @@ impl Args {
             ("listen", self.listen.clone()),
             ("root-dn", one(&self.root_dn)),
             ("root-password-file", one(&self.root_password_file)),
+            ("proxy-dn", self.proxy_dn.clone()),
+            ("password-scheme", one(&self.password_scheme)),
             ("anonymous", one(&self.anonymous)),
             ("schema", self.schema.clone()),
             ("schema-check", one(&self.schema_check)),

@@ -1,10 +1,10 @@
 //! The directory that a configuration describes: its schema, then the store and the agent over it.
 
 use crate::commit;
-use crate::config::{Anonymous, Config, Fault, Problem};
+use crate::config::{Anonymous, Config, Fault, PasswordScheme, Problem};
 use crate::data::Founding;
 use dsa::Dsa;
-use dsa::config::SearchLimits;
+use dsa::config::{Scheme, SearchLimits};
 use env::clock::Clock;
 use env::entropy::Entropy;
 use schema::{BUILTIN_NAMES, Builder, Schema};
@@ -69,7 +69,8 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
         }
     }
     let names = config.suffixes.iter().map(|dn| ("suffix", dn));
-    for (key, dn) in names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn))) {
+    let names = names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn)));
+    for (key, dn) in names.chain(config.proxies.iter().map(|dn| ("proxy-dn", dn))) {
         if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
             problems.push(Problem::at(key, format!("`{dn}`: {invalid}")));
         }
@@ -100,6 +101,11 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
         store: settings(config, founding),
         root_dn: config.root_dn.clone(),
         root_password: config.root_password()?,
+        proxies: config.proxies.clone(),
+        password_scheme: match config.password_scheme {
+            PasswordScheme::Ssha => Scheme::SaltedSha1,
+            PasswordScheme::Clear => Scheme::Clear,
+        },
         anonymous: match config.anonymous {
             Anonymous::None => dsa::Anonymous::None,
             Anonymous::Read => dsa::Anonymous::Read,

@@ -57,6 +57,8 @@ pub fn config(founding: Founding) -> dsa::Config {
         },
         root_dn: Some(ROOT.to_owned()),
         root_password: Some(crate::requests::PASSWORD.as_bytes().to_vec()),
+        proxies: Vec::new(),
+        password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: dsa::config::SearchLimits { size_max: 0, time_max_s: 0 },
         version: "0".to_owned(),

@@ -45,6 +45,8 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         store,
         root_dn: Some("cn=root".to_owned()),
         root_password: Some(b"secret".to_vec()),
+        proxies: Vec::new(),
+        password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
         version: "bench".to_owned(),

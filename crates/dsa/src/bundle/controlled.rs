@@ -6,7 +6,7 @@ use crate::access::Rights;
 use crate::control::{self, assertion, update};
 use model::limits::READ_ENTRIES_MAX;
 
-/// How many updates may be carried out together: their answers bring back [`READ_ENTRIES_MAX`] entries at most, `reads` of
+/// How many updates may be logged together: their answers bring back [`READ_ENTRIES_MAX`] entries at most, `reads` of
 /// which are asked for already. At least one, if there were none.
 pub(super) fn together(updates: &[Pending<'_>], reads: &mut usize) -> usize {
     let mut fits = |update: &Pending<'_>| {
@@ -14,6 +14,12 @@ pub(super) fn together(updates: &[Pending<'_>], reads: &mut usize) -> usize {
         *reads <= READ_ENTRIES_MAX
     };
     updates.iter().position(|update| !fits(update)).unwrap_or(updates.len())
+}
+
+/// How many updates may be carried out before their answers are looked at: up to the first that brings an entry back.
+pub(super) fn until_read(updates: &[Pending<'_>]) -> usize {
+    let reads = |update: &Pending<'_>| update.has_controls() && reads_of(update) > 0;
+    updates.iter().position(reads).map_or(updates.len(), |at| at + 1)
 }
 
 #[cold]

@@ -7,6 +7,9 @@ use crate::config_entry;
 use crate::recent::{Again, Asserted, Recent};
 use crate::worker::Scratch;
 use model::short::Word;
+use proto::ber::Reader;
+use proto::control::{Controls, proxied_authorization};
+use proto::ext::password_modify;
 use proto::message::{Frame, Message, frame};
 use proto::outline::Outline;
 use proto::{DecodeError, tag};
@@ -23,6 +26,8 @@ const GROUP_UPDATES: usize = 128;
 const RECORDS_AHEAD: usize = 8;
 /// How many requests before its record its slot is asked for.
 const SLOTS_AHEAD: usize = 8;
+/// Tag of the requestName of an extended request.
+const EXTENSION_NAME: u8 = tag::context(0);
 /// Beginning of a search's rest when its scope is that of one entry.
 const SCOPE_BASE: &[u8] = &[tag::ENUMERATED, 1, 0];
 
@@ -46,6 +51,11 @@ fn ends_in(dn: &[u8], rdn: &[u8]) -> bool {
         return false;
     }
     dn.len().checked_sub(rdn.len()).is_some_and(|at| dn[at..].eq_ignore_ascii_case(rdn))
+}
+
+/// Is this the begin of an extended request with this OID?
+fn names_extension(request: &[u8], oid: &[u8]) -> bool {
+    Reader::new(request).optional(EXTENSION_NAME) == Ok(Some(oid))
 }
 
 /// Where a request will look, as far as that was worked out.
@@ -76,7 +86,22 @@ impl<'a> Pending<'a> {
     #[inline]
     pub(super) fn is_update(&self) -> bool {
         let op_tag = self.outline.as_ref().map(|outline| outline.op_tag);
-        matches!(op_tag, Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN))
+        matches!(op_tag, Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN)) || self.is_password()
+    }
+
+    /// Does it change a password?
+    #[inline]
+    pub(super) fn is_password(&self) -> bool {
+        self.outline.as_ref().is_some_and(|outline| {
+            outline.op_tag == tag::EXTENDED && names_extension(outline.rest, password_modify::OID)
+        })
+    }
+
+    /// Is it to be carried out as somebody else, or an update of another shape than others?
+    #[inline]
+    pub(super) fn is_special(&self) -> bool {
+        self.has_controls() && Controls::of(self.frame).find(proxied_authorization::OID).is_some()
+            || self.is_password()
     }
 
     /// Does anything follow its operation?

@@ -1,9 +1,11 @@
 //! The updates of a bundle: neighbours share one batch of the writer. What can be done before the writer's role is
 //! taken is done before, for other threads wait for it.
 
-use super::controlled::{fails_now, together};
+use super::acting;
+use super::controlled::{fails_now, together, until_read};
 use super::group::{Group, Hint, Pending};
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
+use crate::access::Rights;
 use crate::control::{self, ControlError, assertion};
 use crate::dispatch::{self, Writing};
 use crate::engine::Dsa;
@@ -49,8 +51,32 @@ pub(super) fn run(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
-    if !parts.dsa.rules.may_write(session.identity.rights) {
-        return refuse_all(session, parts.counters, updates, out);
+    let updates = match updates.iter().position(Pending::is_special) {
+        Some(0) => return acting::run(session, parts, &updates[0], out),
+        Some(first) => &updates[..first],
+        None => updates,
+    };
+    if session.acting.is_some() {
+        if !session.updates.is_empty() {
+            // Those are another's.
+            return 0;
+        }
+        session.acting = None;
+    }
+    run_as(session, None, parts, updates, out)
+}
+
+/// As [`run`], of updates that are carried out as the session's own identity, or as another one.
+pub(super) fn run_as(
+    session: &mut Session,
+    acting: Option<&Identity>,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) -> usize {
+    let rights = acting.unwrap_or(&session.identity).rights;
+    if !parts.dsa.rules.may_write(rights) {
+        return refuse_all(session, acting, parts.counters, updates, out);
     }
     let configures = |update: &Pending<'_>| update.is_about_config() && is_config(parts.dsa, update);
     let updates = match updates.iter().position(configures) {
@@ -59,10 +85,10 @@ pub(super) fn run(
         None => updates,
     };
     if parts.dsa.journal.get().is_some() {
-        return collect(session, parts, updates, out);
+        return collect(session, rights, parts, updates, out);
     }
-    let updates = &updates[..together(updates, &mut 0)];
-    apply(&session.identity, parts, updates, out);
+    let updates = &updates[..until_read(updates)];
+    apply(acting.unwrap_or(&session.identity), parts, updates, out);
     updates.len()
 }
 
@@ -123,6 +149,7 @@ pub(super) fn apply_drafted(
 /// they come back from the log.
 fn collect(
     session: &mut Session,
+    rights: Rights,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
@@ -132,21 +159,30 @@ fn collect(
     }
     let updates = &updates[..together(updates, &mut session.reads)];
     let mut count = 0;
-    while count < updates.len() && session.updates.len() < UPDATES_BYTES_SOFT_MAX {
-        if updates[count].has_controls() && fails_now(parts, session.identity.rights, &updates[count]) {
-            if session.updates.is_empty() {
+    let mut bytes = session.updates.len();
+    while count < updates.len() && bytes < UPDATES_BYTES_SOFT_MAX {
+        if updates[count].has_controls() && fails_now(parts, rights, &updates[count]) {
+            if bytes == 0 {
                 refuse_asserted(parts, &updates[count], out);
                 return count + 1;
             }
             // What is collected may make it true: it is asked again when that is carried out.
             break;
         }
-        session.updates.extend_from_slice(updates[count].frame());
-        session.adds += usize::from(updates[count].is_add());
+        bytes += updates[count].frame().len();
         count += 1;
     }
-    prepare(parts, &updates[..count], &mut session.drafts);
+    take(session, parts, &updates[..count]);
     count
+}
+
+/// Puts updates with those that will be logged together.
+pub(super) fn take(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
+    for update in updates {
+        session.updates.extend_from_slice(update.frame());
+        session.adds += usize::from(update.is_add());
+    }
+    prepare(parts, updates, &mut session.drafts);
 }
 
 /// Answers an update whose assertion is not true.
@@ -167,8 +203,15 @@ pub(super) fn hand_over(session: &mut Session, journal: Option<&Arc<dyn Journal>
     let messages = std::mem::replace(&mut session.updates, messages);
     let drafts = std::mem::replace(&mut session.drafts, drafts);
     let adds = std::mem::take(&mut session.adds);
+    let identity = match session.acting.take() {
+        None => session.identity.clone(),
+        Some(acting) => {
+            session.password = acting.password;
+            acting.identity
+        }
+    };
     session.waits = true;
-    journal.submit(Updates::new(messages, adds, drafts, session.identity.clone(), reply));
+    journal.submit(Updates::new(messages, adds, drafts, identity, reply));
 }
 
 /// Drafts what can be drafted at a read point; appends to `drafts`.
@@ -269,13 +312,16 @@ fn succeed(counters: &Counters, installed: &[Pending<'_>], out: &mut Vec<u8>) {
 #[cold]
 fn refuse_all(
     session: &mut Session,
+    acting: Option<&Identity>,
     counters: &Counters,
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
     for (at, update) in updates.iter().enumerate() {
         match update.decode() {
-            Ok(message) => refuse_update(&message, &session.identity, counters, out),
+            Ok(message) => {
+                refuse_update(&message, acting.unwrap_or(&session.identity), counters, out);
+            }
             Err(error) => refuse_malformed(session, &error, out),
         }
         if session.closing {

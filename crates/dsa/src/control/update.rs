@@ -37,7 +37,7 @@ pub(crate) fn run(
     let found = target(&message.request).and_then(|dn| writing.writer.nearest(dn));
     let entry = found.filter(|(_, is_there)| *is_there).map(|(id, _)| id);
     if let (Some(id), Some((filter, _))) = (entry, &rare.assertion)
-        && !writing.looking_at(id, |look| look.is_true(filter))
+        && !writing.looking_at(id, |look| look.passes(filter))
     {
         return assertion::refuse(out, message.id, response_tag);
     }
@@ -116,7 +116,7 @@ struct Look<'l, 'e> {
 }
 
 impl Look<'_, '_> {
-    fn is_true(self, filter: &model::Filter<'_>) -> bool {
+    fn passes(self, filter: &model::Filter<'_>) -> bool {
         let evaluator = &mut self.scratch.updating;
         assertion::is_true(filter, &self.entry, self.read_point, self.rules, evaluator)
     }

@@ -8,8 +8,6 @@ use crate::password;
 use model::ResultCode;
 use proto::op::bind::{Authentication, Bind};
 use proto::tag::BIND_RESPONSE;
-use store::record::EntryRef;
-use store::{ReadPoint, Values};
 
 /// The only version that is spoken.
 const VERSION: u8 = 3;
@@ -65,47 +63,17 @@ fn authenticate(
 /// Who has this name and this password?
 fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Identity> {
     let dsa = reading.dsa;
-    let is_root = is_root(reading, name);
+    let is_root = dsa.is_root(name);
     if is_root && dsa.config.root_password.as_ref().is_some_and(|stored| password::verify(stored, password)) {
-        let dn = dsa.config.root_dn.clone().unwrap_or_default().into_bytes();
-        return Some(Identity { dn, rights: Rights::Root });
+        return Some(dsa.root());
     }
     let read_point = reading.read_point;
     let cache = &mut reading.scratch.evaluator.cache;
     let entry = read_point.entry(read_point.resolve(name, cache).ok()?)?;
-    if !has_password(read_point, &entry, password) {
-        return None;
-    }
+    password::find(read_point, &entry, password)?;
     let mut dn = Vec::new();
     read_point.write_dn(&entry, cache, &mut dn);
     Some(Identity { dn, rights: if is_root { Rights::Root } else { Rights::Read } })
-}
-
-fn is_root(reading: &Reading<'_>, name: &[u8]) -> bool {
-    let Some(root_key) = &reading.dsa.root_key else { return false };
-    let mut key = Vec::with_capacity(root_key.len());
-    reading.dsa.shard.schema().normalise_dn(name, &mut key).is_ok() && key == *root_key
-}
-
-/// Does one of the entry's userPassword values stand for this password?
-fn has_password(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[u8]) -> bool {
-    let user_password = read_point.shard().schema().well_known().user_password;
-    let mut slots = entry.shape.slots.iter().zip(entry.slots());
-    slots.any(|(slot, values)| {
-        slot.description.attribute_type == user_password
-            && match values {
-                Values::Inline(mut values) => values.any(|stored| password::verify(stored, password)),
-                Values::Set(set) => {
-                    let (mut position, mut found) = (Default::default(), false);
-                    while !found
-                        && read_point.set_values(&set, &mut position, |stored| {
-                            found = found || password::verify(stored, password);
-                        })
-                    {}
-                    found
-                }
-            }
-    })
 }
 
 #[cfg(test)]

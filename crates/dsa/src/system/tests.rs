@@ -48,6 +48,8 @@ pub(crate) fn config() -> Config {
         },
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(b"{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0".to_vec()),
+        proxies: Vec::new(),
+        password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
         version: "1.2.3".to_owned(),
@@ -206,7 +208,7 @@ fn the_root_dse_says_what_is_so() {
     assert_eq!(root("supportedLDAPVersion"), ["3"]);
     assert_eq!(root("vendorVersion"), ["1.2.3"]);
     assert!(root("supportedControl").contains(&"1.2.840.113556.1.4.319".to_owned()));
-    assert_eq!(root("supportedExtension"), ["1.3.6.1.4.1.4203.1.11.3"]);
+    assert_eq!(root("supportedExtension"), ["1.3.6.1.4.1.4203.1.11.3", "1.3.6.1.4.1.4203.1.11.1"]);
     assert!(root("supportedSASLMechanisms").is_empty());
 }
 

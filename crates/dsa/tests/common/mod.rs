@@ -178,6 +178,8 @@ pub fn config() -> Config {
         },
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(PASSWORD.as_bytes().to_vec()),
+        proxies: Vec::new(),
+        password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
         version: "1.2.3".to_owned(),
@@ -497,6 +499,10 @@ impl Client {
         let list = attributes_of(attributes);
         let attributes = Attributes::parse(&list).expect("just encoded");
         self.ask(&Request::Add(Add { dn: dn.as_bytes(), attributes }), controls)
+    }
+
+    pub fn read_with(&mut self, dn: &str, controls: &[Control<'_>]) -> Found {
+        self.search_with(dn, Scope::Base, "(objectClass=*)", &["*"], |_| {}, controls)
     }
 
     pub fn delete_with(&mut self, dn: &str, controls: &[Control<'_>]) -> Found {

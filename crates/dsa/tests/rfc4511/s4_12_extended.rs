@@ -22,6 +22,7 @@ fn s4_12_any_request_value() {
 #[test]
 fn s4_12_what_the_root_dse_lists() {
     let mut client = Client::new();
+    client.bind(ADA, "lace");
     let listed =
         client.read("", &["supportedExtension"]).values("supportedExtension").expect("there are some");
     for oid in listed {

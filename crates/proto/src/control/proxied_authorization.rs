@@ -20,8 +20,7 @@ impl<'a> AuthzId<'a> {
     /// Reads the value of the control. `None` if it is of no known form.
     pub fn parse(value: &'a [u8]) -> Option<AuthzId<'a>> {
         match value {
-            [] => Some(AuthzId::Anonymous),
-            [b'd' | b'D', b'n' | b'N', b':', dn @ ..] if dn.is_empty() => Some(AuthzId::Anonymous),
+            [] | [b'd' | b'D', b'n' | b'N', b':'] => Some(AuthzId::Anonymous),
             [b'd' | b'D', b'n' | b'N', b':', dn @ ..] => Some(AuthzId::Dn(dn)),
             [b'u' | b'U', b':', user @ ..] if !user.is_empty() => Some(AuthzId::User(user)),
             _ => None,

@@ -135,6 +135,24 @@ pub const KEYS: &[Key] = &[
         set: |c, v| put(&mut c.root_password_file, one(v, path).map(Some)),
     },
     Key {
+        name: "proxy-dn",
+        form: "DN",
+        many: true,
+        default: "none",
+        text: "A name that may act as others with the proxied authorization control, as `root-dn` always may; but never as \
+               `root-dn`.",
+        set: |c, v| each(&mut c.proxies, v, dn),
+    },
+    Key {
+        name: "password-scheme",
+        form: "ssha|clear",
+        many: false,
+        default: "ssha",
+        text: "How passwords are stored that are set with the password modify operation: as a salted hash or as they are. \
+               What an add, a modify or an import brings is stored as it is written.",
+        set: |c, v| put(&mut c.password_scheme, one(v, parse)),
+    },
+    Key {
         name: "anonymous",
         form: "none|read",
         many: false,

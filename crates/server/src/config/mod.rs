@@ -10,7 +10,7 @@ pub use check::Problem;
 pub use doc::{markdown, template};
 pub use file::{Fault, read, read_file};
 pub use keys::{KEYS, Key};
-pub use value::{Anonymous, Index, Listen, OnLogFailure};
+pub use value::{Anonymous, Index, Listen, OnLogFailure, PasswordScheme};
 
 use crate::Options;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,10 @@ pub struct Config {
     pub root_dn: Option<String>,
     /// File whose first line is the password of `root_dn`.
     pub root_password_file: Option<PathBuf>,
+    /// DNs that may act as others.
+    pub proxies: Vec<String>,
+    /// How passwords are stored that the server is given to store.
+    pub password_scheme: PasswordScheme,
     /// What a client that has not bound may see.
     pub anonymous: Anonymous,
     /// Schema files, or names of built-in ones, beyond the standard schema.
@@ -82,6 +86,8 @@ impl Default for Config {
             listen: vec![Listen::default()],
             root_dn: None,
             root_password_file: None,
+            proxies: Vec::new(),
+            password_scheme: PasswordScheme::Ssha,
             anonymous: Anonymous::None,
             schema: Vec::new(),
             schema_check: true,

@@ -24,6 +24,27 @@ impl FromStr for Anonymous {
     }
 }
 
+/// How passwords are stored that the server is given to store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordScheme {
+    /// `{SSHA}`.
+    Ssha,
+    /// As they are.
+    Clear,
+}
+
+impl FromStr for PasswordScheme {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "ssha" => Ok(PasswordScheme::Ssha),
+            "clear" => Ok(PasswordScheme::Clear),
+            _ => Err(format!("`{text}` is neither `ssha` nor `clear`")),
+        }
+    }
+}
+
 /// What to do when the disk fails to keep the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnLogFailure {

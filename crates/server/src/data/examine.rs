@@ -192,6 +192,8 @@ impl Data {
             },
             root_dn: None,
             root_password: None,
+            proxies: Vec::new(),
+            password_scheme: Default::default(),
             anonymous: Anonymous::None,
             limits: SearchLimits { size_max: 0, time_max_s: 0 },
             version: String::new(),

@@ -1,0 +1,106 @@
+//! Requests that are carried out as somebody else (RFC 4370), and changes of passwords, which are updates of another
+//! shape. One at a time: their neighbours may be another's.
+
+use super::group::{Group, Pending, gather};
+use super::{Parts, count_operation, refuse_malformed, update};
+use crate::control::{self, Requested, proxied_authorization};
+use crate::dispatch::Reading;
+use crate::identity::Identity;
+use crate::op::password_modify;
+use crate::outcome;
+use crate::session::{Acting, Session};
+use proto::message::{Message, Request};
+use proto::tag;
+
+/// Runs the first of some updates, which is one of these. Returns how many were run or collected: none if what the session
+/// has collected must be carried out before.
+#[cold]
+pub(super) fn run(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    update: &Pending<'_>,
+    out: &mut Vec<u8>,
+) -> usize {
+    let message = match update.decode() {
+        Ok(message) => message,
+        Err(error) => {
+            refuse_malformed(session, &error, out);
+            return 1;
+        }
+    };
+    let requested = match control::requested(&message.request, message.controls) {
+        Ok(requested) => requested,
+        Err(error) => {
+            count_operation(parts.counters, &message.request);
+            control::refuse(&message, error, out);
+            return 1;
+        }
+    };
+    let is_password = matches!(message.request, Request::Extended(_));
+    let authorization_id = requested.proxied();
+    let may_join = |acting: &Acting| !is_password && Some(&acting.authorization_id[..]) == authorization_id;
+    if !session.updates.is_empty() && !session.acting.as_deref().is_some_and(may_join) {
+        return 0;
+    }
+    if session.updates.is_empty() {
+        let Some(identity) = identity(session, parts, &requested) else {
+            count_operation(parts.counters, &message.request);
+            let response = tag::response_to(message.request.tag()).expect("updates have answers");
+            proxied_authorization::refuse(out, message.id, response);
+            return 1;
+        };
+        let authorization_id = authorization_id.unwrap_or_default().to_vec();
+        session.acting = Some(Box::new(Acting { identity, authorization_id, password: None }));
+    }
+    if is_password {
+        count_operation(parts.counters, &message.request);
+        change_password(session, parts, &message, out);
+        return 1;
+    }
+    let identity = session.acting.as_ref().expect("it was just set").identity.clone();
+    update::run_as(session, Some(&identity), parts, std::slice::from_ref(update), out)
+}
+
+/// Who a request is carried out as.
+fn identity(session: &Session, parts: &mut Parts<'_>, requested: &Requested<'_>) -> Option<Identity> {
+    let Some(authorization_id) = requested.proxied() else { return Some(session.identity.clone()) };
+    let pin = parts.reader.pin();
+    let evaluator = &mut parts.scratch.evaluator;
+    evaluator.cache.refresh(pin.read_point());
+    let client = &session.identity;
+    proxied_authorization::authorize(parts.dsa, pin.read_point(), evaluator, client, authorization_id)
+}
+
+/// Carries a password modify out, or hands it over to be logged, as the modify that it comes to.
+fn change_password(session: &mut Session, parts: &mut Parts<'_>, message: &Message<'_>, out: &mut Vec<u8>) {
+    let acting = session.acting.take().expect("it was just set");
+    let Request::Extended(request) = &message.request else { unreachable!("the caller looked") };
+    let prepared = {
+        let pin = parts.reader.pin();
+        let read_point = pin.read_point();
+        parts.scratch.evaluator.cache.refresh(read_point);
+        let mut reading = Reading { dsa: parts.dsa, read_point, scratch: parts.scratch, now: parts.now };
+        password_modify::prepare(&mut reading, &acting.identity, message.id, request.value)
+    };
+    let mut change = match prepared {
+        Ok(change) => change,
+        Err((code, text)) => return outcome::say(out, message.id, tag::EXTENDED_RESPONSE, code, text),
+    };
+    let message = std::mem::take(&mut change.message);
+    let mut group = Group::new();
+    gather(&message, 0, &mut group);
+    match parts.dsa.journal.get() {
+        None => {
+            let mut modified = Vec::new();
+            update::apply(&change.actor, parts, &group, &mut modified);
+            change.answer(&modified, out);
+        }
+        Some(journal) => {
+            let identity = change.actor.clone();
+            update::take(session, parts, &group);
+            let authorization_id = Vec::new();
+            session.acting = Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));
+            update::hand_over(session, Some(journal));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Proxied authorization (RFC 4370): a request is carried out as if another one had sent it. The root DN may act as
+//! anybody, those that are configured as anybody but the root DN, all others as nobody.
+
+use crate::access::Rights;
+use crate::engine::Dsa;
+use crate::identity::Identity;
+use crate::outcome;
+use model::filter::Assertion;
+use model::{EntryId, Filter, ResultCode};
+use proto::control::proxied_authorization::AuthzId;
+use store::search::Compiled;
+use store::search::evaluate::{Evaluator, Truth};
+use store::{DnCache, ReadPoint};
+
+/// The attribute that a user is called by in `u:` forms.
+const USER_ATTRIBUTE: &[u8] = b"uid";
+
+/// Who a request is to be carried out as. `None` if the client may not act as that one, or there is no such one: which of
+/// the two is not told.
+pub(crate) fn authorize(
+    dsa: &Dsa,
+    read_point: ReadPoint<'_>,
+    evaluator: &mut Evaluator,
+    client: &Identity,
+    authorization_id: &[u8],
+) -> Option<Identity> {
+    if !dsa.may_proxy(client) {
+        return None;
+    }
+    let found = match AuthzId::parse(authorization_id)? {
+        AuthzId::Anonymous => return Some(dsa.anonymous()),
+        AuthzId::Dn(dn) if dsa.is_root(dn) => Some(dsa.root()),
+        AuthzId::Dn(dn) => {
+            let id = read_point.resolve(dn, &mut evaluator.cache).ok()?;
+            identity_of(dsa, read_point, id, &mut evaluator.cache)
+        }
+        AuthzId::User(user) => {
+            let id = find_user(read_point, evaluator, user)?;
+            identity_of(dsa, read_point, id, &mut evaluator.cache)
+        }
+    };
+    found.filter(|found| found.rights < Rights::Root || client.rights == Rights::Root)
+}
+
+/// The only entry with this uid. There must be an equality index on it: nobody makes the server look through everything.
+pub(crate) fn find_user(
+    read_point: ReadPoint<'_>,
+    evaluator: &mut Evaluator,
+    user: &[u8],
+) -> Option<EntryId> {
+    let filter = Filter::Equality(Assertion { attribute: USER_ATTRIBUTE, value: user });
+    let filter = Compiled::new(&filter, read_point.shard(), &|_| true);
+    let candidates = read_point.few_candidates(&filter)?;
+    let mut found = candidates.iter().filter_map(|id| read_point.entry(EntryId(*id)));
+    let mut found =
+        found.by_ref().filter(|entry| evaluator.evaluate(&filter, entry, read_point) == Truth::True);
+    let first = found.next()?;
+    if found.next().is_some() { None } else { Some(first.id) }
+}
+
+/// Who has this entry.
+fn identity_of(dsa: &Dsa, read_point: ReadPoint<'_>, id: EntryId, cache: &mut DnCache) -> Option<Identity> {
+    let mut dn = Vec::new();
+    read_point.write_dn(&read_point.entry(id)?, cache, &mut dn);
+    let rights = if dsa.is_root(&dn) { Rights::Root } else { Rights::Read };
+    Some(Identity { dn, rights })
+}
+
+/// Answers that a client may not act as who it names.
+#[cold]
+pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
+    let text = "there is nobody of this name that this client may act as";
+    outcome::say(out, id, response_tag, ResultCode::AuthorizationDenied, text);
+}
