@@ -1,0 +1,197 @@
+"""Assertion, pre-read, post-read, proxied authorization and password modify with ldap-utils, python-ldap and UnboundID's tools, in memory and
+through the log."""
+
+import ldap
+import pytest
+from ldap.controls.libldap import AssertionControl
+from ldap.controls.readentry import PostReadControl, PreReadControl
+from ldap.controls.simple import ProxyAuthzControl
+
+from conftest import ADMIN, PEOPLE, SECRET, connect, run
+from test_unboundid import JAR, TOOLS, tool
+
+ADA = f"uid=ada,{PEOPLE}"
+BRUNO = f"uid=bruno,{PEOPLE}"
+WORD = "ada's password"
+SET = f"dn: {ADA}\nchangetype: modify\nreplace: title\ntitle: Pilot\n"
+
+needs_unboundid = pytest.mark.skipif(not JAR, reason="UNBOUNDID_JAR names no jar; tests/run sets it")
+
+
+@pytest.fixture(params=["memory", "data"])
+def here(request, server, tmp_path):
+    """A server in which bruno may act as others."""
+    storage = {"data": tmp_path / "data"} if request.param == "data" else {}
+    return server("--index", "uid:eq", "--proxy-dn", BRUNO, **storage)
+
+
+def titles(server):
+    out = server.search("-b", ADA, "-s", "base", "title").out
+    return [line[7:] for line in out.splitlines() if line.startswith("title: ")]
+
+
+def binds(server, password, who=ADA):
+    """Is it the password?"""
+    done = run("ldapwhoami", "-x", "-H", server.url, "-D", who, "-w", password, code=None)
+    assert done.code in (0, 49), done
+    return done.code == 0
+
+
+# ldap-utils
+
+
+def test_ldapmodify_with_an_assertion(here):
+    here.modify(SET, "-e", "!assert=(title=Chair)")
+    assert titles(here) == ["Pilot"]
+    refused = here.modify(SET.replace("Pilot", "Chair"), "-e", "!assert=(title=Chair)", code=122)
+    assert "assertion" in refused.said.lower() and titles(here) == ["Pilot"]
+
+
+def test_ldapmodify_reads_before_and_after(here):
+    said = here.modify(SET, "-e", "!preread=title,sn", "-e", "!postread=title,modifiersName").said
+    assert "title: Chair" in said and "sn: Okafor" in said
+    assert "title: Pilot" in said and f"modifiersName: {ADMIN}" in said
+    gone = run("ldapdelete", *here.admin, "-e", "!preread=uid", ADA).said
+    assert "uid: ada" in gone
+    added = here.modify(f"dn: {ADA}\nchangetype: add\nobjectClass: account\n", "-e", "!postread=entryUUID").said
+    assert "entryUUID: " in added
+
+
+def test_ldapsearch_and_ldapcompare_with_an_assertion(here):
+    def search(condition, code=0):
+        return here.search("-b", PEOPLE, "-e", f"!assert={condition}", "(uid=ada)", "1.1", code=code).dns
+    assert search("(ou=People)") == [ADA] and search("(ou=Others)", code=122) == []
+    run("ldapcompare", *here.admin, "-e", "!assert=(sn=Okafor)", ADA, "title:Chair", code=6)
+    run("ldapcompare", *here.admin, "-e", "!assert=(sn=Nobody)", ADA, "title:Chair", code=122)
+
+
+def test_authzid(here):
+    who = ["ldapwhoami", "-x", "-H", here.url]
+    bruno = ["-D", BRUNO, "-w", "bruno's password"]
+    assert run(*who, "-D", ADMIN, "-w", SECRET, "-e", "!authzid=u:ada").out == f"dn:{ADA}\n"
+    assert run(*who, "-D", ADMIN, "-w", SECRET, "-e", f"!authzid=dn:{BRUNO}").out == f"dn:{BRUNO}\n"
+    here.modify(f"dn: {BRUNO}\nchangetype: modify\nreplace: userPassword\nuserPassword: bruno's password\n")
+    assert run(*who, *bruno, "-e", "!authzid=u:ada").out == f"dn:{ADA}\n"
+    assert "(123)" in run(*who, *bruno, "-e", f"!authzid=dn:{ADMIN}", code=1).said
+    assert "(123)" in run(*who, "-D", ADA, "-w", WORD, "-e", f"!authzid=dn:{BRUNO}", code=1).said
+    here.modify(SET, "-e", "!authzid=u:ada", code=50)
+    here.modify(SET, "-e", f"!authzid=dn:{ADMIN}")
+    assert titles(here) == ["Pilot"]
+    shown = here.search("-b", ADA, "-s", "base", "-e", "!authzid=u:ada", "userPassword", "sn").out
+    assert "sn: Okafor" in shown and "userPassword" not in shown
+
+
+def test_ldappasswd(here):
+    own = ["ldappasswd", "-x", "-H", here.url, "-D", ADA]
+    assert "(49)" in run(*own, "-w", WORD, "-a", "wrong", "-s", "new", code=1).said
+    run(*own, "-w", WORD, "-a", WORD, "-s", "new")
+    assert binds(here, "new") and not binds(here, WORD)
+    made = run(*own, "-w", "new").out.split("New password: ")[1].strip()
+    assert binds(here, made) and not binds(here, "new")
+    run("ldappasswd", *here.admin, "-s", "third", ADA)
+    assert binds(here, "third")
+    assert "(50)" in run(*own, "-w", "third", "-s", "x", BRUNO, code=1).said
+    assert "(8)" in run("ldappasswd", "-x", "-H", here.url, "-s", "x", ADA, code=1).said
+    out = here.search("-b", ADA, "-s", "base", "-o", "ldif_wrap=no", "modifiersName", "userPassword").out
+    assert out.count("userPassword:") == 1 and f"modifiersName: {ADMIN}" in out
+
+
+def test_what_was_changed_outlives_a_kill(keep):
+    here = keep("--index", "uid:eq", ldif="people.ldif")
+    here.modify(SET, "-e", "!assert=(title=Chair)")
+    here.modify(SET.replace("Pilot", "Chair"), "-e", "!assert=(title=Chair)", code=122)
+    run("ldappasswd", "-x", "-H", here.url, "-D", ADA, "-w", WORD, "-s", "new")
+    here.kill()
+    here = keep("--index", "uid:eq")
+    assert titles(here) == ["Pilot"] and binds(here, "new") and not binds(here, WORD)
+    assert f"modifiersName: {ADA}" in here.search("-b", ADA, "-s", "base", "modifiersName").out
+
+
+def test_password_scheme(server):
+    here = server("--password-scheme", "clear")
+    run("ldappasswd", *here.admin, "-s", "new", ADA)
+    assert connect(here).search_s(ADA, ldap.SCOPE_BASE, attrlist=["userPassword"])[0][1] == {"userPassword": [b"new"]}
+
+
+# python-ldap
+
+
+def test_python_ldap_reads_and_asserts(here):
+    connection = connect(here)
+    change = [(ldap.MOD_REPLACE, "title", [b"Pilot"])]
+    controls = [AssertionControl(True, "(title=Chair)"), PreReadControl(True, ["title"]), PostReadControl(True, ["title", "+"])]
+    _, _, _, answered = connection.modify_ext_s(ADA, change, serverctrls=controls)
+    before = next(control for control in answered if control.controlType == PreReadControl.controlType)
+    after = next(control for control in answered if control.controlType == PostReadControl.controlType)
+    assert before.dn == after.dn == ADA
+    assert before.entry["title"] == [b"Chair"] and after.entry["title"] == [b"Pilot"]
+    assert len(after.entry["entryUUID"]) == 1
+    with pytest.raises(ldap.ASSERTION_FAILED):
+        connection.modify_ext_s(ADA, change, serverctrls=controls)
+
+
+def test_python_ldap_counts_by_test_and_set(here):
+    """Two connections that only write what they have read lose no count."""
+    connections = [connect(here), connect(here)]
+    for _ in range(25):
+        pending = []
+        for connection in connections:
+            now = connection.search_s(ADA, ldap.SCOPE_BASE, attrlist=["employeeNumber"])[0][1]["employeeNumber"][0]
+            control = AssertionControl(True, f"(employeeNumber={now.decode()})")
+            change = [(ldap.MOD_REPLACE, "employeeNumber", [str(int(now) + 1).encode()])]
+            pending.append((connection, connection.modify_ext(ADA, change, serverctrls=[control])))
+        for connection, message in pending:
+            try:
+                connection.result3(message)
+            except ldap.ASSERTION_FAILED:
+                now = connection.search_s(ADA, ldap.SCOPE_BASE, attrlist=["employeeNumber"])[0][1]["employeeNumber"][0]
+                control = AssertionControl(True, f"(employeeNumber={now.decode()})")
+                connection.modify_ext_s(ADA, [(ldap.MOD_REPLACE, "employeeNumber", [str(int(now) + 1).encode()])],
+                                        serverctrls=[control])
+    assert connections[0].search_s(ADA, ldap.SCOPE_BASE, attrlist=["employeeNumber"])[0][1] == {
+        "employeeNumber": [b"1050"]
+    }
+
+
+def test_python_ldap_acts_as_another(here):
+    connection = connect(here)
+    found = connection.search_ext_s(ADA, ldap.SCOPE_BASE, attrlist=["userPassword", "sn"],
+                                    serverctrls=[ProxyAuthzControl(True, b"u:ada")])
+    assert list(found[0][1]) == ["sn"]
+    with pytest.raises(ldap.LDAPError) as denied:
+        connection.search_ext_s(ADA, ldap.SCOPE_BASE, serverctrls=[ProxyAuthzControl(True, b"u:nobody")])
+    assert denied.value.args[0]["result"] == 123
+
+
+def test_python_ldap_changes_passwords(here):
+    connection = connect(here, ADA, WORD)
+    with pytest.raises(ldap.INVALID_CREDENTIALS):
+        connection.passwd_s(None, "wrong", "new")
+    connection.passwd_s(ADA, WORD, "new")
+    assert binds(here, "new")
+    _, made = connection.passwd_s(None, "new", None, extract_newpw=True)
+    assert binds(here, made.genPasswd.decode())
+
+
+# UnboundID
+
+
+@needs_unboundid
+def test_unboundid_modify(here):
+    arguments = ["--preReadAttribute", "title", "--postReadAttribute", "title", "--assertionFilter", "(title=Chair)"]
+    said = tool(f"{TOOLS}.LDAPModify", here, *arguments, stdin=SET).said
+    assert "Pre-Read Response Control" in said and "Post-Read Response Control" in said
+    assert "title: Chair" in said and "title: Pilot" in said
+    assert "assertion failed" in tool(f"{TOOLS}.LDAPModify", here, *arguments, stdin=SET, code=122).said.lower()
+    tool(f"{TOOLS}.LDAPModify", here, "--proxyAs", "u:ada", stdin=SET, code=50)
+    tool(f"{TOOLS}.LDAPModify", here, "--proxyAs", "u:nobody", stdin=SET, code=123)
+    assert titles(here) == ["Pilot"]
+
+
+@needs_unboundid
+def test_unboundid_password_modify(here):
+    arguments = ["--userIdentity", f"dn:{ADA}", "--passwordChangeMethod", "password-modify-extended-operation"]
+    tool(f"{TOOLS}.LDAPPasswordModify", here, *arguments, "--newPassword", "new")
+    assert binds(here, "new")
+    tool(f"{TOOLS}.LDAPPasswordModify", here, *arguments, "--currentPassword", "wrong", "--newPassword", "x", code=49)
+    assert binds(here, "new")
