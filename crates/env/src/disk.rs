@@ -18,6 +18,10 @@ use std::sync::Arc;
 /// Bytes that a disk writes whole or not at all. Devices with larger sectors keep this promise too.
 pub const SECTOR: usize = 512;
 
+/// What bytes begin at in memory and in a file, and what their number is a multiple of, to go to the disk without a copy in
+/// the system's memory: see [`File::write_uncached_at`].
+pub const UNCACHED_ALIGN: usize = 4096;
+
 /// Bytes of zeros written at once by [`File::allocate`].
 const ZEROS: usize = 1 << 20;
 
@@ -89,6 +93,12 @@ pub trait File: Send + Sync + Debug {
 
     /// Writes all of `bytes` at `offset`. The file grows when it must.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// As [`File::write_at`], for bytes that nobody reads soon: where the system can, it keeps no copy of them, but for
+    /// what is not aligned to [`UNCACHED_ALIGN`]. They are no more durable than others.
+    fn write_uncached_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at(bytes, offset)
+    }
 
     /// Makes everything written so far durable, and the length.
     fn sync_data(&self) -> io::Result<()>;

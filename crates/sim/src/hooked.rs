@@ -196,6 +196,11 @@ impl File for HookedFile {
         self.hook.around(write, &mut || self.file.write_at(bytes, offset))
     }
 
+    fn write_uncached_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let write = Operation::Write(self.open(), offset, bytes);
+        self.hook.around(write, &mut || self.file.write_uncached_at(bytes, offset))
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.hook.around(Operation::Sync(self.open()), &mut || self.file.sync_data())
     }

@@ -136,17 +136,47 @@ impl Segments {
         self.sealed.parts.len()
     }
 
-    /// Has each of them written, in turn. One that was written before, with the same id and length, for a checkpoint that
-    /// was completed, need not be written again.
+    /// Bytes of those that are still held.
+    pub fn bytes(&self) -> u64 {
+        self.sealed.parts[self.next..].iter().map(|part| u64::from(part.bytes)).sum()
+    }
+
+    /// Lets go of those that need not be written: they were written before, with the same id and length, for a checkpoint
+    /// that was completed.
+    pub fn let_go_of(&mut self, mut is_written: impl FnMut(Segment) -> bool) {
+        let (next, heap) = (self.next, &self.shard.heap);
+        let mut position = 0;
+        self.sealed.parts.retain(|part| {
+            position += 1;
+            let goes = position > next && is_written(segment(part));
+            if goes {
+                heap.let_go(part);
+            }
+            !goes
+        });
+    }
+
+    /// Has the next of them written and lets go of it. `None` when there is none left.
+    ///
+    /// # Errors
+    /// What `write` returns; the segment is still held then.
+    pub fn write_next<T, E>(
+        &mut self,
+        write: impl FnOnce(Segment, &[u8]) -> Result<T, E>,
+    ) -> Result<Option<T>, E> {
+        let Some(part) = self.sealed.parts.get(self.next) else { return Ok(None) };
+        let written = write(segment(part), self.shard.heap.part_bytes(part))?;
+        self.next += 1;
+        self.shard.heap.let_go(part);
+        Ok(Some(written))
+    }
+
+    /// Has each of them written, in turn.
     ///
     /// # Errors
     /// The first that `write` returns; nothing is written after it.
     pub fn write_each<E>(mut self, mut write: impl FnMut(Segment, &[u8]) -> Result<(), E>) -> Result<(), E> {
-        while let Some(part) = self.sealed.parts.get(self.next) {
-            write(segment(part), self.shard.heap.part_bytes(part))?;
-            self.next += 1;
-            self.shard.heap.let_go(part);
-        }
+        while self.write_next(&mut write)?.is_some() {}
         Ok(())
     }
 }

@@ -1,4 +1,6 @@
-//! The operating system's files: pread, pwrite, fdatasync, fallocate, flock.
+//! The operating system's files: pread, pwrite, O_DIRECT, fdatasync, fallocate, flock.
+
+mod uncached;
 
 use super::{Disk, File, Lock, fault};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, statvfs};
@@ -7,7 +9,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Files of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,7 +24,7 @@ impl RealDisk {
         options.read(true).write(true).create(create).truncate(create);
         let what = if create { "create" } else { "open" };
         let file = options.open(path).map_err(|error| fault(error, path, what, None))?;
-        Ok(Arc::new(RealFile { file, path: path.to_owned() }))
+        Ok(Arc::new(RealFile { file, path: path.to_owned(), uncached: OnceLock::new() }))
     }
 }
 
@@ -128,6 +130,8 @@ impl Lock for RealLock {}
 struct RealFile {
     file: fs::File,
     path: PathBuf,
+    /// The same file past the system's cache, opened when that is first wanted; `None` where there is no such thing.
+    uncached: OnceLock<Option<fs::File>>,
 }
 
 impl File for RealFile {
@@ -141,6 +145,14 @@ impl File for RealFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset).map_err(|error| fault(error, &self.path, "write", Some(offset)))
+    }
+
+    fn write_uncached_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let uncached = self.uncached.get_or_init(|| uncached::open(&self.file, &self.path));
+        let written = uncached.as_ref().map_or(Ok(0), |file| uncached::write(file, bytes, offset));
+        let written =
+            written.map_err(|error| fault(error, &self.path, "write past the cache", Some(offset)))?;
+        self.write_at(&bytes[written..], offset + written as u64)
     }
 
     fn sync_data(&self) -> io::Result<()> {

@@ -47,6 +47,22 @@ impl FileWriter {
     /// What the disk says; the file cannot be finished then and must be dropped.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_at(bytes, self.bytes)?;
+        self.add(bytes);
+        Ok(())
+    }
+
+    /// As [`FileWriter::write`], past the system's cache where that is possible: [`File::write_uncached_at`].
+    ///
+    /// # Errors
+    /// As [`FileWriter::write`].
+    pub fn write_uncached(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_uncached_at(bytes, self.bytes)?;
+        self.add(bytes);
+        Ok(())
+    }
+
+    /// Takes bytes that are written into the checksums.
+    fn add(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let room = PIECE_BYTES - (self.bytes % PIECE_BYTES as u64) as usize;
@@ -58,7 +74,6 @@ impl FileWriter {
             }
             rest = later;
         }
-        Ok(())
     }
 
     fn end_piece(&mut self) {
