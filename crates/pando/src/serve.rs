@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "exit|read-only")]
     on_log_failure: Option<String>,
 
-    /// Bytes of log after which --data gets a snapshot, such as 64MiB [default: a quarter of the directory, 256 MiB to
+    /// Bytes of log after which --data gets a snapshot, such as 64MiB [default: the size of the directory, 256 MiB to
     /// 1 GiB]
     #[arg(long, value_name = "BYTES")]
     snapshot_after: Option<String>,

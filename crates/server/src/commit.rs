@@ -3,6 +3,7 @@
 //!
 //! A [`Committer`] does nothing by itself, so that a simulator can take every step; [`Thread`] runs one.
 
+mod pace;
 mod queue;
 mod snapshotter;
 mod status;
@@ -25,7 +26,8 @@ use wal::{Index, Kind, Log, Poisoned, Refused, Step, Writer};
 /// Where memory is short, this share of what is allowed is kept for changes that are no adds, and so many bytes.
 const RESERVE_SHARE: u64 = 8;
 const RESERVE_BYTES: u64 = 16 << 20;
-/// Bytes of log after which a snapshot is made: a quarter of the entries' bytes, but no less and no more than this.
+/// Bytes of log after which a snapshot is made: as many as the entries have, which is what it writes at most, but no less and
+/// no more than this.
 const SNAPSHOT_AFTER_MIN: u64 = 256 << 20;
 const SNAPSHOT_AFTER_MAX: u64 = 1 << 30;
 
@@ -92,7 +94,7 @@ pub struct Committer {
 pub struct Limits {
     /// Bytes of memory from which on no adds are taken.
     pub memory_bytes_max: u64,
-    /// Bytes of log after which a snapshot is made, if not a quarter of the entries' bytes.
+    /// Bytes of log after which a snapshot is made, if not as many as the entries have.
     pub snapshot_after: Option<u64>,
     /// Milliseconds after which a snapshot is made, if something was written since the last.
     pub snapshot_interval_ms: Option<u64>,
@@ -184,9 +186,13 @@ impl Committer {
         if self.checkpoint_due_ms().is_some_and(|due| due <= self.now_ms) {
             return true;
         }
-        let quarter = self.dsa.shard().memory().segments / 4;
-        let usual = quarter.clamp(SNAPSHOT_AFTER_MIN, SNAPSHOT_AFTER_MAX);
-        self.bytes_since_checkpoint > self.limits.snapshot_after.unwrap_or(usual)
+        self.bytes_since_checkpoint > self.snapshot_after()
+    }
+
+    /// Bytes of log after which a snapshot is made, as things are.
+    pub fn snapshot_after(&self) -> u64 {
+        let usual = || self.dsa.shard().memory().segments.clamp(SNAPSHOT_AFTER_MIN, SNAPSHOT_AFTER_MAX);
+        self.limits.snapshot_after.unwrap_or_else(usual)
     }
 
     /// A checkpoint of what was applied so far, with the log synced up to there. `None` when there are too many readers.

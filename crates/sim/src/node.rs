@@ -11,12 +11,13 @@ use env::entropy::SeededEntropy;
 use model::Scope;
 use proto::message::{Frame, frame};
 use server::commit::{Failed, Limits};
+use server::data::snapshot::Writing;
 use server::data::{Data, DataError, Founding, IndexFile, Recovered, Wanted};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 use store::{IndexSettings, Reader};
-use wal::Step;
+use wal::{Index, Step};
 
 /// Bytes of memory from which on adds are refused, and those that the store has.
 const MEMORY_BYTES_MAX: u64 = 48 << 20;
@@ -106,6 +107,8 @@ struct Connection {
 pub struct Node {
     /// Directory, committer and snapshots.
     pub recovered: Recovered,
+    /// A snapshot that is being written, and the record that it goes up to.
+    pub writing: Option<(Box<Writing>, Index)>,
     worker: Worker,
     connections: Vec<Connection>,
     indexer: Indexer,
@@ -150,7 +153,7 @@ impl Node {
             answers: Vec::new(),
         };
         let connections = (0..sessions).map(connect).collect();
-        let mut node = Node { recovered, worker, connections, indexer, indexes, _data: data };
+        let mut node = Node { recovered, writing: None, worker, connections, indexer, indexes, _data: data };
         let mut bind = Bundle::default();
         bind.bind();
         for session in 0..sessions {

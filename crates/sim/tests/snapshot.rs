@@ -72,7 +72,7 @@ fn run(seed: u64) {
         let mut snapshots = Snapshots::open(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
         let found = read(&snapshots).unwrap();
         assert_eq!(found, last, "PANDO_SEED={seed}");
-        snapshots.remove_unnamed().unwrap();
+        snapshots.remove_unnamed(&mut |_, _| ()).unwrap();
         // All that may be found after the next start.
         let mut possible = vec![last.clone()];
         let now = disk.operations();
@@ -95,7 +95,7 @@ fn run(seed: u64) {
             if disk.is_off() {
                 break;
             }
-            let _ = snapshots.remove_unnamed();
+            let _ = snapshots.remove_unnamed(&mut |_, _| ());
         }
         if disk.is_off() || random.next_u64().is_multiple_of(2) {
             disk.lose_power();

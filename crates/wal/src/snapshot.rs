@@ -158,13 +158,24 @@ impl Snapshots {
         }
     }
 
+    /// As [`Snapshots::replace`]; what the snapshot before had and this one does not is removed.
+    ///
+    /// # Errors
+    /// As [`Snapshots::replace`].
+    pub fn commit(&mut self, draft: Draft, index: Index, meta: Vec<u8>) -> Result<&Manifest, SnapshotError> {
+        self.replace(draft, index, meta)?;
+        // What cannot be removed now is removed after the next snapshot, or at the next start.
+        let _ = self.remove_unnamed(&mut |_, _| ());
+        Ok(self.latest.as_ref().expect("it was just set"))
+    }
+
     /// Makes the draft the last snapshot: it holds everything up to record `index` of the log, and `meta`, which only the
     /// caller understands. The log must be synced up to `index` before. Returns when it is durable; afterwards the log
-    /// may be released up to `index`.
+    /// may be released up to `index`. [`Snapshots::remove_unnamed`] is to follow.
     ///
     /// # Errors
     /// What the disk says: the last snapshot is still whole.
-    pub fn commit(&mut self, draft: Draft, index: Index, meta: Vec<u8>) -> Result<&Manifest, SnapshotError> {
+    pub fn replace(&mut self, draft: Draft, index: Index, meta: Vec<u8>) -> Result<(), SnapshotError> {
         let manifest = Manifest { index, files: draft.files.into_values().collect(), meta };
         // The files got their names after their bytes were synced; now the names are.
         self.disk.sync_dir(&self.dir)?;
@@ -180,29 +191,30 @@ impl Snapshots {
         self.disk.sync_dir(&self.dir)?;
         self.unsure = false;
         self.latest = Some(manifest);
-        // What cannot be removed now is removed after the next snapshot, or at the next start.
-        let _ = self.remove_unnamed();
-        Ok(self.latest.as_ref().expect("it was just set"))
+        Ok(())
     }
 
     /// Removes the files that the last snapshot does not name, such as those of a draft that was given up. Nothing when it
-    /// is not certain which one is the last.
+    /// is not certain which one is the last. `on_removed` is told after each file how many are removed, of how many, and
+    /// may take its time: there must be no draft meanwhile.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn remove_unnamed(&self) -> io::Result<()> {
+    pub fn remove_unnamed(&self, on_removed: &mut dyn FnMut(u64, u64)) -> io::Result<()> {
         if self.unsure {
             return Ok(());
         }
         let latest = self.latest.iter().flat_map(|manifest| &manifest.files);
         let named: std::collections::BTreeSet<String> = latest.map(|record| record.id.name()).collect();
-        for name in self.disk.list(&self.dir)? {
-            let ours = name.strip_suffix(NEW).unwrap_or(&name);
-            let stays =
-                if ours == MANIFEST { ours == name } else { !FileId::is_name(ours) || named.contains(&name) };
-            if !stays {
-                self.disk.remove(&self.dir.join(name))?;
-            }
+        let stays = |name: &String| match name.strip_suffix(NEW).unwrap_or(name) {
+            MANIFEST => name == MANIFEST,
+            ours => !FileId::is_name(ours) || named.contains(name),
+        };
+        let mut names = self.disk.list(&self.dir)?;
+        names.retain(|name| !stays(name));
+        for (number, name) in names.iter().enumerate() {
+            self.disk.remove(&self.dir.join(name))?;
+            on_removed(number as u64 + 1, names.len() as u64);
         }
         Ok(())
     }

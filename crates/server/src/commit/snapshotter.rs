@@ -1,32 +1,75 @@
-//! Writes snapshots on a thread of its own, one at a time, while updates and searches go on.
+//! Writes snapshots on a thread of its own, one at a time and with rests, while updates and searches go on.
 
+use super::pace::Pace;
 use super::{Status, Taken};
-use crate::data::snapshot::Keeper;
+use crate::data::snapshot::{Keeper, Progress, SnapshotError, Step, Way, Written};
+use dsa::Dsa;
 use env::clock::{Clock, SystemClock};
 use env::task::PlainThread;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use wal::{Index, Log};
 
 /// Until a release of log files that failed is tried again.
 const RELEASE_RETRY: Duration = Duration::from_secs(1);
+/// How often it is looked, during a rest, whether it is time to go on.
+const LOOK: Duration = Duration::from_millis(5);
+/// From this share of the memory that adds may take on there are no rests: what a snapshot holds is wanted.
+const MEMORY_SHORT: (u64, u64) = (7, 8);
 
-/// Where checkpoints go to be written. Its thread ends, when all are written, after this was dropped.
+/// Where checkpoints go to be written. Its thread ends, when all are written, after this was dropped; from then on it takes
+/// no rests.
 pub(super) struct Snapshotter {
-    taken: Sender<Taken>,
+    taken: Sender<(Taken, u64)>,
     is_busy: Arc<AtomicBool>,
+    hurry: Arc<Hurry>,
+}
+
+/// Whether somebody waits for the end of it all.
+#[derive(Default)]
+struct Hurry {
+    is_on: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Hurry {
+    fn begin(&self) {
+        *self.is_on.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.told.notify_all();
+    }
+
+    /// Waits for it, [`LOOK`] at most.
+    fn wait(&self) -> bool {
+        let is_on = self.is_on.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_on {
+            return true;
+        }
+        *self.told.wait_timeout(is_on, LOOK).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn is_on(&self) -> bool {
+        *self.is_on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Snapshotter {
+    fn drop(&mut self) {
+        self.hurry();
+    }
 }
 
 /// What the thread works with.
 struct Work {
     snapshots: Keeper,
+    dsa: Arc<Dsa>,
     log: Arc<Log>,
     status: Arc<Status>,
     clock: SystemClock,
     is_busy: Arc<AtomicBool>,
+    hurry: Arc<Hurry>,
     /// What the last snapshot holds, as long as the log is not released up to there.
     unreleased: Option<Index>,
 }
@@ -38,15 +81,18 @@ impl Snapshotter {
     /// When it cannot be started.
     pub(super) fn start(
         snapshots: Keeper,
+        dsa: Arc<Dsa>,
         log: Arc<Log>,
         status: Arc<Status>,
         clock: SystemClock,
     ) -> io::Result<(Snapshotter, PlainThread)> {
         let (taken, receiver) = channel();
-        let is_busy = Arc::new(AtomicBool::new(false));
-        let work = Work { snapshots, log, status, clock, is_busy: Arc::clone(&is_busy), unreleased: None };
+        let (is_busy, hurry) = (Arc::new(AtomicBool::new(false)), Arc::new(Hurry::default()));
+        let (busy, hurried) = (Arc::clone(&is_busy), Arc::clone(&hurry));
+        let work =
+            Work { snapshots, dsa, log, status, clock, is_busy: busy, hurry: hurried, unreleased: None };
         let thread = PlainThread::spawn("snapshots", move || work.run(receiver))?;
-        Ok((Snapshotter { taken, is_busy }, thread))
+        Ok((Snapshotter { taken, is_busy, hurry }, thread))
     }
 
     /// Is one being written?
@@ -54,16 +100,21 @@ impl Snapshotter {
         self.is_busy.load(Ordering::Acquire)
     }
 
-    /// Has a checkpoint written.
-    pub(super) fn take(&self, taken: Taken) {
+    /// Has a checkpoint written. The next is due after `log_bytes` more of log.
+    pub(super) fn take(&self, taken: Taken, log_bytes: u64) {
         self.is_busy.store(true, Ordering::Release);
         // Without its thread nothing is written: the log keeps it all.
-        let _ = self.taken.send(taken);
+        let _ = self.taken.send((taken, log_bytes));
+    }
+
+    /// From now on it takes no rests.
+    pub(super) fn hurry(&self) {
+        self.hurry.begin();
     }
 }
 
 impl Work {
-    fn run(mut self, receiver: Receiver<Taken>) {
+    fn run(mut self, receiver: Receiver<(Taken, u64)>) {
         loop {
             // A release that failed is tried again: an archive that was away may be there again.
             let taken = match self.unreleased {
@@ -71,8 +122,8 @@ impl Work {
                 None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match taken {
-                Ok(taken) => {
-                    self.write(taken);
+                Ok((taken, log_bytes)) => {
+                    self.write(taken, log_bytes);
                     self.is_busy.store(false, Ordering::Release);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -102,20 +153,83 @@ impl Work {
         }
     }
 
-    fn write(&mut self, (checkpoint, index): Taken) {
+    /// Makes a checkpoint the last snapshot, frees what that replaces of the log, and removes the one before.
+    fn write(&mut self, taken: Taken, log_bytes: u64) {
+        let index = taken.1;
         if self.snapshots.latest().is_some_and(|last| last.index == index) {
             return;
         }
         let begun_ns = self.clock.monotonic_ns();
-        match self.snapshots.write(checkpoint, index) {
+        let pace = Pace::begin(begun_ns, self.log.live_bytes(), log_bytes);
+        match self.write_at_pace(taken, &pace) {
             Ok(written) => {
                 self.status.on_snapshot(index, self.clock.wall_ms());
                 let ms = (self.clock.monotonic_ns() - begun_ns) / 1_000_000;
                 let (bytes, segments, kept) = (written.bytes, written.segments, written.kept);
                 tracing::info!(record = index.0, bytes, segments, kept, ms, "snapshot");
                 self.unreleased = Some(index);
+                self.remove_others(log_bytes);
             }
             Err(error) => tracing::warn!(%error, "no snapshot; the log keeps all since the last"),
         }
+    }
+
+    /// Writes it a piece at a time, with rests in between.
+    fn write_at_pace(&mut self, (checkpoint, index): Taken, pace: &Pace) -> Result<Written, SnapshotError> {
+        let way = if self.hurry.is_on() { Way::AtOnce } else { Way::Beside };
+        let mut since_ns = self.clock.monotonic_ns();
+        let mut step = self.snapshots.begin(checkpoint, index, way)?;
+        loop {
+            match step {
+                Step::Written(written) => return Ok(written),
+                Step::Goes(writing) => {
+                    since_ns = self.rest(pace, writing.progress(), since_ns);
+                    step = self.snapshots.go_on(writing)?;
+                }
+            }
+        }
+    }
+
+    /// Frees files of the log first, for it may be waiting for them; then removes those of the snapshot before: a file
+    /// system may be as busy with the space of removed files as with that of new ones.
+    fn remove_others(&mut self, log_bytes: u64) {
+        self.release();
+        let mut since_ns = self.clock.monotonic_ns();
+        let pace = Pace::begin(since_ns, self.log.live_bytes(), log_bytes / 4);
+        self.snapshots
+            .clear(&mut |written, total| since_ns = self.rest(&pace, Progress { written, total }, since_ns));
+    }
+
+    /// Rests from what was done since `since_ns`. Returns when that is over.
+    fn rest(&self, pace: &Pace, progress: Progress, since_ns: u64) -> u64 {
+        let until_ns = pace.rest_until_ns(since_ns, self.clock.monotonic_ns());
+        loop {
+            let now_ns = self.clock.monotonic_ns();
+            let is_over = now_ns >= until_ns || pace.is_late(progress, now_ns, self.log.live_bytes());
+            if is_over || self.is_room_short() || self.hurry.wait() {
+                return self.clock.monotonic_ns();
+            }
+        }
+    }
+
+    /// Is what the snapshot holds, or what the log may release after it, wanted?
+    fn is_room_short(&self) -> bool {
+        let (of, parts) = MEMORY_SHORT;
+        let short = self.status.memory_bytes_max() / parts * of;
+        self.log.no_space().is_some() || self.dsa.shard().memory().total() > short
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::task;
+
+    #[test]
+    fn a_rest_ends_when_somebody_waits_and_there_are_none_after_it() {
+        let hurry = Hurry::default();
+        assert!(!hurry.is_on() && !hurry.wait(), "nobody waits yet");
+        task::run_beside(|| hurry.begin(), || while !hurry.wait() {});
+        assert!(hurry.is_on() && hurry.wait());
     }
 }

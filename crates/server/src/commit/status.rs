@@ -40,6 +40,11 @@ impl Status {
         Index(self.snapshot.load(Ordering::Relaxed))
     }
 
+    /// Bytes of memory that adds may take.
+    pub(super) fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max.load(Ordering::Relaxed)
+    }
+
     /// Files of the log are copied to an archive.
     pub(super) fn on_archive(&self) {
         self.archives.store(true, Ordering::Relaxed);

@@ -48,7 +48,8 @@ impl Thread {
         if snapshots.archives() {
             status.on_archive();
         }
-        let (snapshotter, snapshots) = Snapshotter::start(snapshots, Arc::clone(&log), status, clock)?;
+        let dsa = Arc::clone(committer.dsa());
+        let (snapshotter, snapshots) = Snapshotter::start(snapshots, dsa, Arc::clone(&log), status, clock)?;
         let files = {
             let log = Arc::clone(&log);
             PlainThread::spawn("log-files", move || log.keep_files_ready())?
@@ -95,7 +96,7 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
             && !snapshotter.is_busy()
             && let Some(taken) = committer.checkpoint()?
         {
-            snapshotter.take(taken);
+            snapshotter.take(taken, committer.snapshot_after());
         }
         if let Step::Idle { due_ms } = step {
             let due_ms =
@@ -103,8 +104,10 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
             let timeout = due_ms.map(|due| Duration::from_millis(due.saturating_sub(now_ms()).max(1)));
             let timeout = if committer.is_waiting_for_room() { Some(ROOM_RETRY) } else { timeout };
             if !queue.wait(timeout) {
+                // Nobody is served any more, and somebody waits for the end.
+                snapshotter.hurry();
                 if let Some(taken) = committer.close(clock.wall_ms(), now_ms())? {
-                    snapshotter.take(taken);
+                    snapshotter.take(taken, 0);
                 }
                 return Ok(());
             }

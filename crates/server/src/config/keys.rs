@@ -78,9 +78,10 @@ pub const KEYS: &[Key] = &[
         name: "snapshot-after",
         form: "BYTES",
         many: false,
-        default: "a quarter of the directory, 256 MiB to 1 GiB",
-        text: "Bytes of log after which `data` gets a snapshot, and files of the log that it replaces are used again. The \
-               less, the shorter a start after a crash, and the more is written.",
+        default: "the size of the directory, 256 MiB to 1 GiB",
+        text: "Bytes of log after which `data` gets a snapshot, and files of the log that it replaces are used again. It is \
+               written with rests, in 30 s or three quarters of as much log again at most. The less, the shorter a \
+               start after a crash, and the more is written.",
         set: |c, v| put(&mut c.snapshot_after, one(v, bytes).map(Some)),
     },
     Key {

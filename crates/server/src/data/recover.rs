@@ -88,7 +88,7 @@ impl Data {
             self.write_rules(&rules)?;
         }
         // What a draft that was given up has left.
-        snapshots.remove_unnamed()?;
+        snapshots.remove_unnamed(&mut |_, _| ())?;
         let queue = Arc::new(Queue::default());
         let committer = Committer::new(Arc::clone(&dsa), applier, writer, Arc::clone(&queue), limits);
         dsa.journal_to(queue);

@@ -1,5 +1,9 @@
 //! A checkpoint of the directory as files of a snapshot, and back. What the files hold: `docs/formats/segment.md`.
 
+mod writing;
+
+pub use writing::{Progress, Step, Way, Writing, Written};
+
 use super::DataError;
 use env::disk::Disk;
 use env::planted::{self, Fault};
@@ -10,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Checkpoint, Meta, Restore, Segment, Settings, Shard};
-use wal::snapshot::{FileId, FileRecord, Manifest, SnapshotError, Snapshots};
+use wal::snapshot::{FileId, FileRecord, Manifest, Snapshots};
+
+pub use wal::snapshot::SnapshotError;
 use wal::{Index, Log, OpenError};
 
 /// Files of segments: their number is the bytes, their generation the segment's id.
@@ -19,20 +25,6 @@ const SEGMENT: u8 = 1;
 const SLOTS: u8 = 2;
 /// Bytes of a snapshot from which on threads are worth their start.
 const THREADS_FROM_BYTES: u64 = 4 << 20;
-/// Addresses of the slot map that are written at once.
-const SLOTS_TOGETHER: usize = 1 << 17;
-
-/// What was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Bytes of files that the snapshot before does not have.
-    pub bytes: u64,
-    /// Files of segments, and of those the ones kept from the snapshot before.
-    pub segments: usize,
-    /// See `segments`.
-    pub kept: usize,
-}
-
 /// The snapshots of a data directory, and what the next one's files are called.
 #[derive(Debug)]
 pub struct Keeper {
@@ -84,50 +76,56 @@ impl Keeper {
         self.snapshots.latest()
     }
 
-    /// Makes a checkpoint the last snapshot: it holds what the log says up to `index`, which is synced. Durable when it
-    /// returns.
+    /// Makes a checkpoint the last snapshot, at once: it holds what the log says up to `index`, which is synced. Durable when
+    /// it returns.
     ///
     /// # Errors
     /// What the disk says. The snapshot before is whole then, and what was written takes no room, if that could be told
     /// apart.
     pub fn write(&mut self, checkpoint: Checkpoint, index: Index) -> Result<Written, SnapshotError> {
-        self.write_files(checkpoint, index).inspect_err(|_| {
-            // The log may want the room. What cannot be removed now is removed after the next snapshot.
-            let _ = self.snapshots.remove_unnamed();
-        })
+        let mut step = self.begin(checkpoint, index, Way::AtOnce)?;
+        let written = loop {
+            match step {
+                Step::Written(written) => break written,
+                Step::Goes(writing) => step = self.go_on(writing)?,
+            }
+        };
+        self.clear(&mut |_, _| ());
+        Ok(written)
     }
 
-    fn write_files(&mut self, checkpoint: Checkpoint, index: Index) -> Result<Written, SnapshotError> {
-        let mut draft = self.snapshots.draft();
-        let mut written = Written::default();
-        let mut file = draft.create(FileId { kind: SLOTS, number: 0, generation: self.next })?;
+    /// Begins to make a checkpoint the last snapshot: writes the slot map, and lets go of all that needs no writing. What is
+    /// held from then on are the segments that are not written. One at a time; one that is dropped was in vain.
+    ///
+    /// # Errors
+    /// As [`Keeper::write`].
+    pub fn begin(&mut self, checkpoint: Checkpoint, index: Index, way: Way) -> Result<Step, SnapshotError> {
+        let slots = FileId { kind: SLOTS, number: 0, generation: self.next };
         self.next += 1;
-        let (mut from, mut bytes) = (0, Vec::new());
-        while from < checkpoint.slots() {
-            bytes.clear();
-            checkpoint.push_slots(from, SLOTS_TOGETHER, &mut bytes);
-            file.write(&bytes)?;
-            written.bytes += bytes.len() as u64;
-            from += SLOTS_TOGETHER as u64;
-        }
-        let (meta, segments) = (checkpoint.meta(), checkpoint.into_segments());
-        let slots = file.finish()?;
-        written.segments = segments.count();
-        segments.write_each(|segment, bytes| -> Result<(), SnapshotError> {
-            let id = segment_file(segment);
-            if draft.keep(id) {
-                written.kept += 1;
-                return Ok(());
+        let begun = Writing::begin(self.snapshots.draft(), slots, checkpoint, index, way);
+        begun.map(|writing| Step::Goes(Box::new(writing))).inspect_err(|_| self.clear(&mut |_, _| ()))
+    }
+
+    /// Writes the next segment, or, after the last, what makes it the snapshot: [`Keeper::clear`] is to follow then.
+    ///
+    /// # Errors
+    /// As [`Keeper::write`].
+    pub fn go_on(&mut self, mut writing: Box<Writing>) -> Result<Step, SnapshotError> {
+        match writing.write_next().inspect_err(|_| self.clear(&mut |_, _| ()))? {
+            true => Ok(Step::Goes(writing)),
+            false => {
+                let written =
+                    writing.commit(&mut self.snapshots).inspect_err(|_| self.clear(&mut |_, _| ()))?;
+                Ok(Step::Written(written))
             }
-            let mut file = draft.create(id)?;
-            file.write(bytes)?;
-            written.bytes += bytes.len() as u64;
-            draft.add(file.finish()?);
-            Ok(())
-        })?;
-        draft.add(slots);
-        self.snapshots.commit(draft, index, meta)?;
-        Ok(written)
+        }
+    }
+
+    /// Removes the files that the last snapshot does not have. `on_removed` is told after each how many are removed, of how many,
+    /// and may take its time. What
+    /// cannot be removed now is removed after the next snapshot, or at the next start. Not while one is being written.
+    pub fn clear(&self, on_removed: &mut dyn FnMut(u64, u64)) {
+        let _ = self.snapshots.remove_unnamed(on_removed);
     }
 }
 

@@ -5,6 +5,7 @@ use crate::disk::Faults;
 use crate::node::Node;
 use env::clock::Clock as _;
 use server::data::Recovered;
+use server::data::snapshot::Step;
 use std::path::Path;
 use wal::Mode;
 
@@ -67,7 +68,15 @@ impl World {
         // Without room for it the last block could not be taken.
         while node.prepare_file() {}
         self.step(&mut node)?;
-        let Node { recovered: Recovered { committer, mut snapshots, .. }, .. } = node;
+        let Node { recovered: Recovered { committer, mut snapshots, .. }, mut writing, .. } = node;
+        // Without rests now, and before the last.
+        while let Some((begun, index)) = writing.take() {
+            let step = snapshots.go_on(begun).map_err(|error| failed(error.to_string()))?;
+            writing = match step {
+                Step::Goes(begun) => Some((begun, index)),
+                Step::Written(_) => None,
+            };
+        }
         let closed = committer.close(self.clock.wall_ms(), self.clock.monotonic_ms());
         let closed = closed.map_err(|error| failed(error.to_string()))?;
         let (checkpoint, index) = closed.ok_or_else(|| failed("too many readers".to_owned()))?;

@@ -5,7 +5,9 @@ use crate::node::{Node, digest};
 use crate::operator::{ARCHIVE, BACKUPS};
 use crate::requests::Bundle;
 use crate::workloads;
+use server::data::snapshot::{SnapshotError, Step as Writes, Way};
 use std::path::Path;
+use wal::Index;
 
 /// Nanoseconds of the clock between two steps, at most.
 const STEP_NS_MAX: u64 = 3_000_000;
@@ -46,7 +48,7 @@ impl World {
                     }
                 }
                 8 => _ = node.prepare_file(),
-                9 if self.random.below(3) == 0 => self.snapshot(&mut node)?,
+                9 if node.writing.is_some() || self.random.below(3) == 0 => self.snapshot(&mut node)?,
                 _ => {}
             }
         }
@@ -144,8 +146,12 @@ impl World {
         read.map_err(|what| Violation { property, what })
     }
 
-    /// A snapshot, during which the committer goes on.
+    /// A snapshot is begun, or gone on with: the committer and all others have their turns in between.
     fn snapshot(&mut self, node: &mut Node) -> Result<(), Violation> {
+        if node.writing.is_some() {
+            self.go_on_writing(node);
+            return Ok(());
+        }
         let Ok(taken) = node.recovered.committer.checkpoint() else { return Ok(()) };
         let (checkpoint, index) = taken.expect("there are few readers");
         if self.disk.is_off() {
@@ -161,13 +167,37 @@ impl World {
         if self.is_well(node) {
             self.indexes(node)?;
         }
-        let written = node.recovered.snapshots.write(checkpoint, index);
-        self.trace.note(format_args!("  a snapshot up to record {index}: {written:?}"));
-        if written.is_ok() {
-            self.tally.snapshots += 1;
-            let log = node.recovered.committer.log();
-            let _ = node.recovered.snapshots.release(log, index, &mut |_| ());
+        let way = if self.random.chance(500) { Way::Beside } else { Way::AtOnce };
+        let begun = node.recovered.snapshots.begin(checkpoint, index, way);
+        self.on_written(node, index, begun);
+        // Some at once, as when somebody waits for it.
+        while way == Way::AtOnce && node.writing.is_some() {
+            self.go_on_writing(node);
         }
         Ok(())
+    }
+
+    /// The next piece of a snapshot.
+    fn go_on_writing(&mut self, node: &mut Node) {
+        let Some((writing, index)) = node.writing.take() else { return };
+        let went = node.recovered.snapshots.go_on(writing);
+        self.on_written(node, index, went);
+    }
+
+    fn on_written(&mut self, node: &mut Node, index: Index, step: Result<Writes, SnapshotError>) {
+        self.trace.note(format_args!("  a snapshot up to record {index}: {step:?}"));
+        match step {
+            Ok(Writes::Goes(writing)) => node.writing = Some((writing, index)),
+            Ok(Writes::Written(_)) => {
+                self.tally.snapshots += 1;
+                let log = node.recovered.committer.log();
+                let _ = node.recovered.snapshots.release(log, index, &mut |_| ());
+                // Or not yet, when something ends it.
+                if self.random.chance(800) {
+                    node.recovered.snapshots.clear(&mut |_, _| ());
+                }
+            }
+            Err(_) => {}
+        }
     }
 }

@@ -30,7 +30,9 @@ impl World {
         let (clock, goes_on) = (self.clock, self.random.below(4));
         let mut on_bytes = |_, _| {
             // Whether it failed is seen by the log.
-            if goes_on < 2 && node.step(&clock).is_ok() && goes_on < 1 {
+            // One snapshot at a time.
+            let may_replace = goes_on < 1 && node.writing.is_none();
+            if goes_on < 2 && node.step(&clock).is_ok() && may_replace {
                 let Recovered { committer, snapshots, .. } = &mut node.recovered;
                 let taken = committer.checkpoint().ok().flatten();
                 // One that fails leaves the one before.
