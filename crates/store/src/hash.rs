@@ -167,6 +167,27 @@ impl Table {
         }
     }
 
+    /// A value under `tag` of those that are `wanted`; 0 if there is none. It looks at whole buckets and guesses nothing: a
+    /// wrong guess would end what the core does ahead.
+    #[inline]
+    pub(crate) fn peek(&self, tag: u32, wanted: impl Fn(u32) -> bool) -> u32 {
+        let segment = self.segment(tag);
+        let mut bucket = segment.first_bucket(tag);
+        for _ in 0..segment.buckets() {
+            let (mut found, mut last) = (0, 0);
+            for word in self.bucket(segment, bucket) {
+                last = word.load(Ordering::Acquire);
+                let is_it = ((last >> 32) as u32 == tag) & wanted(last as u32);
+                found = if is_it { last as u32 } else { found };
+            }
+            if found != 0 || last == 0 {
+                return found;
+            }
+            bucket = segment.bucket_after(bucket);
+        }
+        0
+    }
+
     /// The first value under `tag` that `verify` accepts.
     #[inline]
     pub(crate) fn find(&self, tag: u32, mut verify: impl FnMut(u32) -> bool) -> Option<u32> {

@@ -82,12 +82,12 @@ impl Postings {
         self.table.prefetch(tag);
     }
 
-    /// The first id in the table itself: for prefetching what a lookup will most likely lead to. Asks for what else the
-    /// lookup will read.
+    /// An id in the table itself, 0 if there is none: for prefetching what a lookup will most likely lead to. Asks for what
+    /// else the lookup will read.
     #[inline]
-    pub(crate) fn peek(&self, tag: u32) -> Option<u32> {
+    pub(crate) fn peek(&self, tag: u32) -> u32 {
         self.table.prefetch_second(tag);
-        self.table.find(tag, |value| value & SET == 0)
+        self.table.peek(tag, |value| value & SET == 0)
     }
 
     /// Candidates for a key.

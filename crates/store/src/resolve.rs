@@ -464,13 +464,16 @@ impl<'a> ReadPoint<'a> {
         self.shard.dn_table.prefetch(target.tag);
     }
 
-    /// Asks for the slot of the likely entry at the target, which the target remembers.
+    /// Finds the likely entry at the target, which remembers it.
+    #[inline(always)]
+    pub fn find_likely(self, target: &mut Target) {
+        target.likely = self.shard.dn_table.peek(target.tag, |_| true);
+    }
+
+    /// Asks for the slot of an entry.
     #[inline]
-    pub fn prefetch_slot(self, target: &mut Target) {
-        if let Some(id) = self.shard.dn_table.find(target.tag, |_| true) {
-            self.shard.heap.prefetch_slot(id);
-            target.likely = id;
-        }
+    pub fn prefetch_slot(self, id: EntryId) {
+        self.shard.heap.prefetch_slot(id.0);
     }
 
     /// Asks for the record of an entry.

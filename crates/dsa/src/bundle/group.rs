@@ -1,11 +1,12 @@
 //! A group of a bundle's requests: framed, their outlines taken, and the memory they will look at asked for before they
-//! run: hash buckets of all of them, slots and records some requests ahead; of updates, which are looked at together, all
-//! at once. Each is decoded when it runs, if it must be decoded at all.
+//! run: hash buckets of all of them, then slots of all of them, and records some requests ahead (decision 24). Each is
+//! decoded when it runs, if it must be decoded at all.
 
 use crate::access::Rights;
 use crate::config_entry;
 use crate::recent::{Again, Asserted, Recent};
 use crate::worker::Scratch;
+use model::EntryId;
 use model::short::Word;
 use proto::ber::Reader;
 use proto::control::{Controls, proxied_authorization};
@@ -22,10 +23,9 @@ const GROUP: usize = 32;
 /// Updates of one group: all that is decoded and asked for before the writer's role is taken shortens the time that
 /// other threads wait for it.
 const GROUP_UPDATES: usize = 128;
-/// How many requests before it runs a request's record is asked for.
-const RECORDS_AHEAD: usize = 8;
-/// How many requests before its record its slot is asked for.
-const SLOTS_AHEAD: usize = 8;
+/// Requests whose records are asked for together, the next ones while these run. A core finishes no prefetch whose page it
+/// has yet to look up, but looks up several at once when they follow each other closely.
+const STRIDE: usize = 8;
 /// Tag of the requestName of an extended request.
 const EXTENSION_NAME: u8 = tag::context(0);
 /// Beginning of a search's rest when its scope is that of one entry.
@@ -127,25 +127,47 @@ impl<'a> Pending<'a> {
         self.outline.as_ref().is_some_and(|outline| ends_in(outline.dn, config_entry::DN.as_bytes()))
     }
 
-    /// Asks for the slot of the entry that it is likely to look at.
+    /// Asks for the hash bucket that it will look at first.
     #[inline(always)]
-    fn prefetch_slot(&mut self, read_point: ReadPoint<'_>) {
-        match &mut self.hint {
-            Hint::Target(target) => read_point.prefetch_slot(target),
-            Hint::Equality(hint, _) => read_point.prefetch_candidate(hint),
+    fn prefetch_bucket(&self, read_point: ReadPoint<'_>) {
+        match &self.hint {
+            Hint::Target(target) => read_point.prefetch_tag(target),
+            Hint::Equality(hint, _) => read_point.prefetch_equality(hint),
             Hint::Nothing => {}
+        }
+    }
+
+    /// Finds the entry that it is likely to look at.
+    #[inline(always)]
+    fn find_likely(&mut self, read_point: ReadPoint<'_>) {
+        match &mut self.hint {
+            Hint::Target(target) => read_point.find_likely(target),
+            Hint::Equality(hint, _) => read_point.find_candidate(hint),
+            Hint::Nothing => {}
+        }
+    }
+
+    #[inline(always)]
+    fn likely(&self) -> Option<EntryId> {
+        match &self.hint {
+            Hint::Target(target) => target.likely(),
+            Hint::Equality(hint, _) => hint.likely(),
+            Hint::Nothing => None,
+        }
+    }
+
+    /// Asks for the slot of that entry.
+    #[inline(always)]
+    fn prefetch_slot(&self, read_point: ReadPoint<'_>) {
+        if let Some(id) = self.likely() {
+            read_point.prefetch_slot(id);
         }
     }
 
     /// Asks for the record of that entry.
     #[inline(always)]
     fn prefetch_entry(&self, read_point: ReadPoint<'_>) {
-        let likely = match &self.hint {
-            Hint::Target(target) => target.likely(),
-            Hint::Equality(hint, _) => hint.likely(),
-            Hint::Nothing => None,
-        };
-        if let Some(id) = likely {
+        if let Some(id) = self.likely() {
             read_point.prefetch_entry(id);
         }
     }
@@ -170,9 +192,8 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
     (at, 0)
 }
 
-/// Works out where the requests will look, and asks for the memory that the first of them will look at; the others are
-/// brought nearer, one by one, with [`bring_near`]. The memory system takes so many requests at a time; what is asked
-/// for while others are worked on costs no wait.
+/// Works out where the requests will look, and asks for the memory of it, one kind after the other and nothing in
+/// between; for the records of the first of them only: the others are brought near by [`bring_near`].
 #[inline]
 pub(super) fn prefetch(
     read_point: ReadPoint<'_>,
@@ -180,26 +201,25 @@ pub(super) fn prefetch(
     scratch: &mut Scratch,
     group: &mut Group<'_>,
 ) {
-    for pending in group.iter_mut() {
-        look_ahead(read_point, rights, scratch, pending);
-    }
-    // Updates are looked at all together, before the writer's role is taken.
-    let all = group.iter().any(Pending::is_update).then_some(group.len());
-    let near = group.iter_mut().take(all.unwrap_or(RECORDS_AHEAD + SLOTS_AHEAD));
-    near.for_each(|pending| pending.prefetch_slot(read_point));
-    let next = group.iter().take(all.unwrap_or(RECORDS_AHEAD));
-    next.for_each(|pending| pending.prefetch_entry(read_point));
+    group.iter_mut().for_each(|pending| look_ahead(read_point, rights, scratch, pending));
+    group.iter().for_each(|pending| pending.prefetch_bucket(read_point));
+    group.iter_mut().for_each(|pending| pending.find_likely(read_point));
+    group.iter().for_each(|pending| pending.prefetch_slot(read_point));
+    prefetch_records(read_point, group, 0);
 }
 
-/// Asks for the record of the request so many places behind `at`, and for the slot of one further behind.
+/// Asks for the records of the next requests, before every [`STRIDE`] of them.
 #[inline(always)]
-pub(super) fn bring_near(read_point: ReadPoint<'_>, group: &mut Group<'_>, at: usize) {
-    if let Some(pending) = group.get_mut(at + RECORDS_AHEAD + SLOTS_AHEAD) {
-        pending.prefetch_slot(read_point);
+pub(super) fn bring_near(read_point: ReadPoint<'_>, group: &[Pending<'_>], at: usize) {
+    if at.is_multiple_of(STRIDE) {
+        prefetch_records(read_point, group, at + STRIDE);
     }
-    if let Some(pending) = group.get(at + RECORDS_AHEAD) {
-        pending.prefetch_entry(read_point);
-    }
+}
+
+/// Asks for the records of so many requests from `from` on.
+#[inline(never)]
+fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usize) {
+    group.iter().skip(from).take(STRIDE).for_each(|pending| pending.prefetch_entry(read_point));
 }
 
 #[inline]
@@ -220,10 +240,8 @@ fn look_ahead(read_point: ReadPoint<'_>, rights: Rights, scratch: &mut Scratch, 
     }
     // The common way is kept in sight of the compiler, which then leaves the target in registers.
     if let Some(target) = read_point.target_like_last(outline.dn, &evaluator.cache, keys) {
-        read_point.prefetch_tag(&target);
         pending.hint = Hint::Target(target);
     } else if let Ok(target) = read_point.target_unlike_last(outline.dn, &mut evaluator.cache, keys) {
-        read_point.prefetch_tag(&target);
         pending.hint = Hint::Target(target);
     }
 }
@@ -250,7 +268,7 @@ fn hint_equality(
                 shard.value_hash(&keys[start..])
             }
         };
-        read_point.prefetch_equality(attribute_type, hash)
+        read_point.equality_hint(attribute_type, hash)
     });
     match hint {
         Some(hint) => Hint::Equality(hint, Asserted::push_raw(start, value, keys)),

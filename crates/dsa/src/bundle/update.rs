@@ -3,7 +3,7 @@
 
 use super::acting;
 use super::controlled::{fails_now, together, until_read};
-use super::group::{Group, Hint, Pending};
+use super::group::{self, Group, Hint, Pending};
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
 use crate::access::Rights;
 use crate::control::{self, ControlError, assertion};
@@ -232,7 +232,8 @@ fn prepare_some(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Dra
     }
     evaluator.cache.refresh(read_point);
     let mut replacing = op::modify::Replacing::new(read_point.shard().schema());
-    drafts.ready.extend(updates.iter().map(|update| {
+    drafts.ready.extend(updates.iter().enumerate().map(|(at, update)| {
+        group::bring_near(read_point, updates, at);
         let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
         let replacements = replacing.of(outline)?;
         let known = Known { target: *target, keys, sequence: *sequence };

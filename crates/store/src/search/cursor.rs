@@ -55,24 +55,27 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
-    /// Asks for the hash bucket that an equality assertion on this type will look at, if the type is indexed, given
-    /// [`crate::Shard::value_hash`] of the value. Returns what [`ReadPoint::prefetch_candidate`] takes.
+    /// Where an equality assertion on this type will look, if the type is indexed, given [`crate::Shard::value_hash`] of
+    /// the value.
     #[inline]
-    pub fn prefetch_equality(self, attribute_type: TypeId, hash: u64) -> Option<EqualityHint> {
+    pub fn equality_hint(self, attribute_type: TypeId, hash: u64) -> Option<EqualityHint> {
         let index = self.indexes().number_answering(attribute_type, IndexKind::Equality)?;
-        let postings = self.postings(index)?;
-        let tag = crate::hash::tag(hash);
-        postings.prefetch(tag);
-        Some(EqualityHint { index, tag, likely: 0 })
+        Some(EqualityHint { index, tag: crate::hash::tag(hash), likely: 0 })
     }
 
-    /// Asks for the slot of the likely entry of an equality assertion, which the hint remembers.
+    /// Asks for the hash bucket that an equality assertion will look at.
     #[inline]
-    pub fn prefetch_candidate(self, hint: &mut EqualityHint) {
-        let Some(postings) = self.postings(hint.index) else { return };
-        if let Some(id) = postings.peek(hint.tag) {
-            self.shard.heap.prefetch_slot(id);
-            hint.likely = id;
+    pub fn prefetch_equality(self, hint: &EqualityHint) {
+        if let Some(postings) = self.postings(hint.index) {
+            postings.prefetch(hint.tag);
+        }
+    }
+
+    /// Finds the likely entry of an equality assertion, which the hint remembers. Asks for what else the search will read.
+    #[inline]
+    pub fn find_candidate(self, hint: &mut EqualityHint) {
+        if let Some(postings) = self.postings(hint.index) {
+            hint.likely = postings.peek(hint.tag);
         }
     }
 
