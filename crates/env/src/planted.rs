@@ -35,7 +35,7 @@ pub enum Fault {
     PointPassedOver,
     /// Changes while an index is built are not noted in it.
     IndexChangeMissed,
-    /// What an entry has lost stays in an index.
+    /// What an entry has lost stays in an index up to the next start.
     IndexKeyKept,
     /// An index is told to be ready before the file that says so is sure to have its name.
     IndexNotKept,
