@@ -8,4 +8,5 @@ pub mod memory;
 pub mod net;
 pub mod planted;
 pub mod poll;
+pub mod stream;
 pub mod task;

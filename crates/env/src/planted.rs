@@ -39,11 +39,19 @@ pub enum Fault {
     IndexKeyKept,
     /// An index is told to be ready before the file that says so is sure to have its name.
     IndexNotKept,
+    /// Each update of a transaction is published as it is carried out.
+    PublishedInPieces,
+    /// Others see an update of a transaction when it comes in.
+    OverlayLeaked,
+    /// A transaction is not judged again when it is carried out: what goes well of it stays.
+    CommitNotJudged,
+    /// Of a transaction that is carried out again only the first half is.
+    HalfReplayed,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 17] = [
+    pub const ALL: [Fault; 21] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -61,6 +69,10 @@ impl Fault {
         Fault::IndexChangeMissed,
         Fault::IndexKeyKept,
         Fault::IndexNotKept,
+        Fault::PublishedInPieces,
+        Fault::OverlayLeaked,
+        Fault::CommitNotJudged,
+        Fault::HalfReplayed,
     ];
 
     /// What it is called on a command line.
@@ -83,19 +95,37 @@ impl Fault {
             Fault::IndexChangeMissed => "index-change-missed",
             Fault::IndexKeyKept => "index-key-kept",
             Fault::IndexNotKept => "index-not-kept",
+            Fault::PublishedInPieces => "published-in-pieces",
+            Fault::OverlayLeaked => "overlay-leaked",
+            Fault::CommitNotJudged => "commit-not-judged",
+            Fault::HalfReplayed => "half-replayed",
         }
     }
 }
 
+/// A moment at which a test looks at the product from beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// A transaction is about to be carried out.
+    TransactionBegins,
+    /// One of its updates was carried out; others may follow.
+    UpdateDone,
+}
+
 #[cfg(feature = "planted")]
 mod switch {
-    use super::Fault;
-    use std::cell::Cell;
+    use super::{Fault, Moment};
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
     use std::sync::atomic::{AtomicU8, Ordering};
+
+    /// Who is told of moments, if anybody is.
+    type Watcher = Option<Rc<dyn Fn(Moment)>>;
 
     thread_local! {
         static NOW: Cell<Option<Fault>> = const { Cell::new(None) };
         static REPLAYS: Cell<bool> = const { Cell::new(false) };
+        static WATCHER: RefCell<Watcher> = const { RefCell::new(None) };
     }
 
     /// Number of the fault that every thread has; 0 for none.
@@ -122,6 +152,17 @@ mod switch {
         REPLAYS.get() && is(fault)
     }
 
+    /// Who is told of moments on this thread from now on, or nobody.
+    pub fn watch(watcher: Watcher) {
+        WATCHER.set(watcher);
+    }
+
+    /// Tells who watches this thread.
+    pub fn tell(moment: Moment) {
+        let watcher = WATCHER.with_borrow(Clone::clone);
+        watcher.iter().for_each(|watcher| watcher(moment));
+    }
+
     /// Carries out again what a log says.
     pub fn replay<T>(work: impl FnOnce() -> T) -> T {
         REPLAYS.set(true);
@@ -132,7 +173,7 @@ mod switch {
 }
 
 #[cfg(feature = "planted")]
-pub use switch::{is, is_at_replay, plant, plant_everywhere, replay};
+pub use switch::{is, is_at_replay, plant, plant_everywhere, replay, tell, watch};
 
 /// Does this thread have it?
 #[cfg(not(feature = "planted"))]
@@ -147,6 +188,11 @@ pub const fn is(_: Fault) -> bool {
 pub const fn is_at_replay(_: Fault) -> bool {
     false
 }
+
+/// Tells who watches this thread.
+#[cfg(not(feature = "planted"))]
+#[inline]
+pub fn tell(_: Moment) {}
 
 /// Carries out again what a log says.
 #[cfg(not(feature = "planted"))]

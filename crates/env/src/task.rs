@@ -78,6 +78,11 @@ pub async fn sleep_ms(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
+/// Waits `us` microseconds, and up to a millisecond more: the event loop's timer goes in steps of that.
+pub async fn sleep_us(us: u64) {
+    tokio::time::sleep(Duration::from_micros(us)).await;
+}
+
 /// Waits for `future` at most `ms` milliseconds; `None` when it was not done by then.
 pub async fn timeout_ms<T>(ms: u64, future: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::from_millis(ms), future).await.ok()

@@ -35,6 +35,21 @@ impl Filter<'_> {
             _ => 1,
         }
     }
+
+    /// Is there an attribute description in it, as sent, of which this is so?
+    pub fn mentions(&self, is_so: &dyn Fn(&[u8]) -> bool) -> bool {
+        match self {
+            Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| part.mentions(is_so)),
+            Filter::Not(part) => part.mentions(is_so),
+            Filter::Equality(assertion)
+            | Filter::GreaterOrEqual(assertion)
+            | Filter::LessOrEqual(assertion)
+            | Filter::Approx(assertion) => is_so(assertion.attribute),
+            Filter::Substrings(substrings) => is_so(substrings.attribute),
+            Filter::Present(attribute) => is_so(attribute),
+            Filter::Extensible(extensible) => extensible.attribute.is_some_and(is_so),
+        }
+    }
 }
 
 /// An attribute value assertion: description as sent, value as sent.

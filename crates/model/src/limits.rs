@@ -43,6 +43,20 @@ pub const LDIF_LINE_BYTES_MAX: usize = 64 << 20;
 pub const INDEXES_MAX: usize = 1024;
 /// Indexes that wait to be built or dropped while the directory is served; one more is answered busy.
 pub const INDEX_TASKS_MAX: usize = 64;
+/// Updates of one transaction: the highest limit that can be set.
+pub const TRANSACTION_UPDATES_MAX: u64 = 1 << 20;
+/// Bytes of the updates of one transaction: the highest limit that can be set. They are one record of the log.
+pub const TRANSACTION_BYTES_MAX: u64 = MESSAGE_BYTES_MAX as u64;
+/// Milliseconds that one transaction may be open: the highest limit that can be set, a day.
+pub const TRANSACTION_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
+/// Transactions open in the server at once: the highest limit that can be set.
+pub const TRANSACTIONS_OPEN_MAX: u64 = 1 << 20;
+/// Bytes of memory that all open transactions may have together.
+pub const TRANSACTIONS_MEMORY_MAX: u64 = 1 << 30;
+/// Highest precedence of a transaction.
+pub const TRANSACTION_PRECEDENCE_MAX: u8 = 9;
+/// DNs that are given a precedence.
+pub const PRECEDENCES_MAX: usize = 256;
 
 const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
 const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");

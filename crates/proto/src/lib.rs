@@ -2,11 +2,13 @@
 //! per operation, per control and per extended operation, filters as BER and as text, LDIF. Sans-IO: bytes in,
 //! borrowed requests out. Decoding never allocates, except for filters with sets or inner substrings.
 
+pub mod add_stream;
 pub mod answer;
 pub mod ber;
 pub mod control;
 pub mod error;
 pub mod ext;
+pub mod feature;
 pub mod filter;
 pub mod filter_string;
 pub mod ldif;

@@ -32,7 +32,16 @@ pub enum Frame {
 /// further: Notice of Disconnection.
 #[inline]
 pub fn frame(bytes: &[u8]) -> Result<Frame, DecodeError> {
-    let [tag::SEQUENCE, first, ..] = *bytes else { return short_frame(bytes) };
+    frame_tagged(bytes, tag::SEQUENCE)
+}
+
+/// As [`frame`], of an element with this tag.
+#[inline(always)]
+pub(crate) fn frame_tagged(bytes: &[u8], wanted: u8) -> Result<Frame, DecodeError> {
+    let first = match *bytes {
+        [found, first, ..] if found == wanted => first,
+        _ => return short_frame(bytes, wanted),
+    };
     let (head, contents) = if first < 0x80 {
         (2, first as usize)
     } else {
@@ -53,9 +62,10 @@ pub fn frame(bytes: &[u8]) -> Result<Frame, DecodeError> {
 }
 
 #[cold]
-fn short_frame(bytes: &[u8]) -> Result<Frame, DecodeError> {
+fn short_frame(bytes: &[u8], wanted: u8) -> Result<Frame, DecodeError> {
     match bytes.first() {
-        None | Some(&tag::SEQUENCE) => Ok(Frame::Incomplete { needed: 2 }),
+        None => Ok(Frame::Incomplete { needed: 2 }),
+        Some(found) if *found == wanted => Ok(Frame::Incomplete { needed: 2 }),
         Some(_) => Err(refuse(0, "expected an LDAPMessage")),
     }
 }

@@ -45,6 +45,25 @@ impl<'a> Outline<'a> {
     }
 }
 
+/// Appends a message without what follows its operation. `None`, and nothing, if it has no outline.
+#[inline]
+pub fn put_without_controls(message: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let (_, body) = element(message, tag::SEQUENCE)?.0;
+    let (_, after_id) = element(body, tag::INTEGER)?;
+    let (_, rest) = any_element(after_id)?;
+    let kept = &body[..body.len() - rest.len()];
+    ber::put_tlv(out, tag::SEQUENCE, kept);
+    Some(())
+}
+
+/// messageID, tag and contents of the protocolOp of a whole message, no more looked at than that.
+pub fn operation(message: &[u8]) -> Option<(i32, u8, &[u8])> {
+    let ((_, message), _) = element(message, tag::SEQUENCE)?;
+    let ((_, id), message) = element(message, tag::INTEGER)?;
+    let ((op_tag, contents), _) = any_element(message)?;
+    Some((long_id(id)?, op_tag, contents))
+}
+
 /// A message id that is written longer than it must be: decoding lets it through.
 #[cold]
 fn long_id(id: &[u8]) -> Option<i32> {
@@ -123,6 +142,20 @@ mod tests {
             let message = [&[0x30, id.len() as u8 + 5], id, &[tag::DELETE, 3, b'a', b'=', b'b']].concat();
             assert!(Message::decode(&message).is_err() && Outline::of(&message).is_none());
         }
+    }
+
+    #[test]
+    fn controls_are_left_out() {
+        use crate::control::manage_dsa_it;
+        for len in [3, 120, 300] {
+            let (dn, mut with, mut without, mut out) = (vec![b'a'; len], vec![], vec![], vec![]);
+            Request::Delete(&dn).encode(&mut with, 300, &[manage_dsa_it::control(true)]);
+            Request::Delete(&dn).encode(&mut without, 300, &[]);
+            assert!(put_without_controls(&with, &mut out).is_some() && out == without);
+            out.clear();
+            assert!(put_without_controls(&without, &mut out).is_some() && out == without);
+        }
+        assert!(put_without_controls(b"\x31\0", &mut Vec::new()).is_none());
     }
 
     proptest! {

@@ -2,9 +2,12 @@
 
 pub mod assertion;
 pub mod manage_dsa_it;
+pub mod non_transaction;
 pub mod paged_results;
 pub mod proxied_authorization;
+pub mod queue_length;
 pub mod read_entry;
+pub mod transaction_specification;
 
 use crate::ber::{self, Reader};
 use crate::error::Error;
@@ -71,6 +74,12 @@ impl<'a> Controls<'a> {
         Controls::find_in(message).unwrap_or(Controls::NONE)
     }
 
+    /// As [`Controls::of`], of a message that is known to have some, or to have none.
+    #[inline]
+    pub fn of_some(message: &'a [u8], has_some: bool) -> Controls<'a> {
+        if has_some { Controls::of(message) } else { Controls::NONE }
+    }
+
     fn find_in(message: &'a [u8]) -> Result<Controls<'a>, Error> {
         let mut body = Reader::new(message).enter(tag::SEQUENCE, "expected an LDAPMessage")?;
         body.element()?;
@@ -79,7 +88,12 @@ impl<'a> Controls<'a> {
     }
 
     fn check(message: &mut Reader<'a>) -> Result<Controls<'a>, Error> {
-        let mut reader = message.enter(CONTROLS, "expected controls")?;
+        Controls::decode_tagged(message, CONTROLS)
+    }
+
+    /// Decodes controls that stand under a tag.
+    pub(crate) fn decode_tagged(outer: &mut Reader<'a>, tag: u8) -> Result<Controls<'a>, Error> {
+        let mut reader = outer.enter(tag, "expected controls")?;
         let raw = reader.rest();
         let mut count = 0;
         while !reader.is_empty() {
@@ -102,6 +116,11 @@ impl<'a> Controls<'a> {
     /// The first control with this OID.
     pub fn find(&self, oid: &[u8]) -> Option<Control<'a>> {
         self.iter().find(|control| control.oid == oid)
+    }
+
+    /// One behind the other, as they came.
+    pub(crate) fn raw(&self) -> &'a [u8] {
+        self.0
     }
 
     /// None at all?

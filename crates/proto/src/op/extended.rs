@@ -16,6 +16,11 @@ pub struct Extended<'a> {
 }
 
 impl<'a> Extended<'a> {
+    /// The requestName that a request begins with, undecoded otherwise.
+    pub fn oid_of(request: &'a [u8]) -> Option<&'a [u8]> {
+        Reader::new(request).optional(context(0)).ok().flatten()
+    }
+
     pub(crate) fn decode(mut body: Reader<'a>) -> Result<Extended<'a>, Error> {
         let oid = body.expect(context(0), "expected the OID of an extended operation")?;
         let value = body.optional(context(1))?;
