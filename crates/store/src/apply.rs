@@ -2,7 +2,9 @@
 //! and either carried out whole or refused; nothing here knows a clock or draws a random number.
 
 mod add;
+mod alike;
 mod condition;
+mod copy;
 mod delete;
 mod modify;
 mod modify_dn;
@@ -10,10 +12,12 @@ mod name;
 mod prepared;
 mod ready;
 mod replace;
+mod rows;
 mod sets;
 mod write;
 
 pub use add::Add;
+pub use alike::{Pattern, RowMaker, Rows, Unlike};
 pub use condition::Condition;
 pub use modify::{Change, ChangeKind, Modify};
 pub use modify_dn::ModifyDn;

@@ -114,14 +114,14 @@ fn units_for(words: usize) -> Option<usize> {
 
 impl Table {
     /// A table with room for `entries_max` slots in use.
-    pub(crate) fn create(entries_max: usize) -> io::Result<(Table, TableWriter)> {
+    pub(crate) fn create(entries_max: usize, huge_pages: bool) -> io::Result<(Table, TableWriter)> {
         // Segments are 57 % full at least while they grow, and some units wait for their readers.
         let wanted = (entries_max * 5 / 2 / UNIT_WORDS).next_power_of_two().max(8) + 128;
         let units_max = wanted.min(UNITS_MAX);
         let directory_words = (2 << DEPTH_MAX).min((units_max * 32).next_power_of_two());
         let directory_words = if cfg!(pando_loom) { 8 } else { directory_words };
         let table = Table {
-            words: Words::reserve(units_max * UNIT_WORDS, true)?,
+            words: Words::reserve(units_max * UNIT_WORDS, huge_pages)?,
             directory: Words::reserve(directory_words, false)?,
             depth: AtomicU64::new(0),
         };
@@ -227,6 +227,19 @@ impl Table {
         if self.position(tag, value).is_some() {
             return Ok(()); // its removal was put off, and now it has come back
         }
+        self.put_new(writer, readers, tag, value)
+    }
+
+    /// As [`Table::put`], of a value that cannot be there.
+    #[inline]
+    pub(crate) fn put_new(
+        &self,
+        writer: &mut TableWriter,
+        readers: &Readers,
+        tag: u32,
+        value: u32,
+    ) -> Result<(), Full> {
+        assert!(value != 0, "0 is an empty slot");
         loop {
             let segment = self.segment(tag);
             let account = &mut writer.accounts[segment.unit(0)];
@@ -515,7 +528,7 @@ mod tests {
         #[test]
         fn agrees_with_a_set(steps in proptest::collection::vec((any::<bool>(), 0u32..3000), 0..20_000)) {
             let readers = Readers::new();
-            let (table, mut writer) = Table::create(100_000).unwrap();
+            let (table, mut writer) = Table::create(100_000, true).unwrap();
             let mut model = BTreeSet::new();
             for (at, (add, n)) in steps.into_iter().enumerate() {
                 let (tag, value) = (mix(1, &n.to_le_bytes()) as u32, n + 1);
@@ -536,7 +549,7 @@ mod tests {
     #[test]
     fn it_is_well_filled_at_every_size() {
         let readers = Readers::new();
-        let (table, mut writer) = Table::create(2_000_000).unwrap();
+        let (table, mut writer) = Table::create(2_000_000, true).unwrap();
         for n in 1..=1_000_000u32 {
             table.put(&mut writer, &readers, mix(7, &n.to_le_bytes()) as u32, None, n).unwrap();
             readers.publish(u64::from(n));
@@ -553,7 +566,7 @@ mod tests {
     #[test]
     fn units_are_used_again() {
         let readers = Readers::new();
-        let (table, mut writer) = Table::create(1_000_000).unwrap();
+        let (table, mut writer) = Table::create(1_000_000, true).unwrap();
         let tag = |n: u32| mix(7, &n.to_le_bytes()) as u32;
         for n in 1..=2_000_000u32 {
             table.put(&mut writer, &readers, tag(n), None, n).unwrap();
@@ -579,7 +592,7 @@ mod tests {
     #[test]
     fn a_full_table_says_so() {
         let readers = Readers::new();
-        let (table, mut writer) = Table::create(1).unwrap();
+        let (table, mut writer) = Table::create(1, true).unwrap();
         let outcome = (1..10_000_000u32)
             .try_for_each(|n| table.put(&mut writer, &readers, mix(7, &n.to_le_bytes()) as u32, None, n));
         assert_eq!(outcome, Err(Full));

@@ -74,7 +74,7 @@ impl AttributeIndex {
             IndexKind::Presence => Content::Presence(IdSet::new()),
             IndexKind::Ordering => Content::Ordering(AtomicU32::new(0)),
             IndexKind::Equality | IndexKind::Substring => {
-                let (postings, writer) = Postings::create(entries_max)?;
+                let (postings, writer) = Postings::create(entries_max, true)?;
                 side.postings = Some(writer);
                 match name.kind {
                     IndexKind::Equality => Content::Equality(postings),

@@ -20,6 +20,7 @@ mod left_behind;
 #[cfg(all(test, pando_loom))]
 mod loom_tests;
 mod memory_use;
+pub mod overlay;
 mod postings;
 mod readers;
 pub mod record;
@@ -38,8 +39,8 @@ mod uuid;
 pub mod values;
 
 pub use apply::{
-    Add, Change, ChangeKind, Condition, Modify, ModifyDn, Prepared, REPLACEMENTS_MAX, Ready, Replacement,
-    Stamp,
+    Add, Change, ChangeKind, Condition, Modify, ModifyDn, Pattern, Prepared, REPLACEMENTS_MAX, Ready,
+    Replacement, RowMaker, Rows, Stamp, Unlike,
 };
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use dn_cache::DnCache;

@@ -199,7 +199,7 @@ const LARGE_FULL: usize = 5;
 impl Hashed {
     /// The first keys, published as 1: a full segment.
     fn new(keys: usize) -> (Arc<Hashed>, TableWriter) {
-        let (table, writer) = Table::create(1).unwrap();
+        let (table, writer) = Table::create(1, true).unwrap();
         let mut hashed = (Arc::new(Hashed { readers: Readers::new(), table }), writer);
         (0..keys).for_each(|at| hashed.0.put(&mut hashed.1, at));
         hashed.0.readers.publish(1);
@@ -300,7 +300,7 @@ impl Listed {
 #[test]
 fn loom_ids_that_move_to_a_set_are_not_missed() {
     loom::model(|| {
-        let (postings, mut writer) = Postings::create(1).unwrap();
+        let (postings, mut writer) = Postings::create(1, true).unwrap();
         let shared = Arc::new(Listed { readers: Readers::new(), postings });
         let mut garbage = Garbage::default();
         shared.insert(&mut writer, &mut garbage, TAG, 1);

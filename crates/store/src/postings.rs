@@ -68,8 +68,11 @@ impl PostingsWriter {
 }
 
 impl Postings {
-    pub(crate) fn create(entries_max: usize) -> std::io::Result<(Postings, PostingsWriter)> {
-        let (table, writer) = Table::create(entries_max)?;
+    pub(crate) fn create(
+        entries_max: usize,
+        huge_pages: bool,
+    ) -> std::io::Result<(Postings, PostingsWriter)> {
+        let (table, writer) = Table::create(entries_max, huge_pages)?;
         let sets = Append::with_room(SETS_MAX.min(entries_max));
         Ok((
             Postings { table, sets, moves: AtomicU64::new(0) },
@@ -171,6 +174,21 @@ impl Postings {
                 set.live.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
+        }
+    }
+
+    /// Adds an id that cannot be there.
+    #[inline]
+    pub(crate) fn insert_new<'c>(
+        &self,
+        writer: &mut PostingsWriter,
+        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        tag: u32,
+        id: u32,
+    ) -> Result<(), Full> {
+        match self.find_only(tag) {
+            Some(0) => self.table.put_new(&mut writer.table, context.readers, tag, id),
+            _ => self.insert(writer, context, tag, id, |_| true),
         }
     }
 

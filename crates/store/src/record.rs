@@ -391,6 +391,16 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// What [`push_value`] appended, value by value.
+pub(crate) fn one_values(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (value, behind) = (!rest.is_empty()).then(|| split_value(rest))?;
+        rest = behind;
+        Some(value)
+    })
+}
+
 /// Bytes that [`push_value`] appends.
 #[inline]
 pub(crate) fn value_len(value: &[u8]) -> usize {

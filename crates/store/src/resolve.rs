@@ -6,8 +6,8 @@
 
 mod key;
 
-use self::key::{avas_key, key_type, key_value, push_avas, short_key};
-pub(crate) use self::key::{dn_key, known_type, push_rdn, rdn_key};
+use self::key::{avas_key, key_type, key_value, push_avas};
+pub(crate) use self::key::{dn_key, known_type, push_rdn, rdn_key, short_key};
 use crate::dn_cache::DnCache;
 use crate::hash::{mix_word, tag};
 use crate::record::EntryRef;
@@ -187,13 +187,7 @@ impl<'a> ReadPoint<'a> {
         cache: &mut DnCache,
         keys: &mut Vec<u8>,
     ) -> Result<Target, Unresolved> {
-        let parsed = dn::parse(dn).map_err(|e| Unresolved::Invalid(e.to_string()))?;
-        let mut rdns = Vec::with_capacity(parsed.len());
-        for rdn in &parsed {
-            let mut key = Vec::new();
-            avas_key(&self.shard.schema, rdn, &mut key).map_err(Unresolved::Invalid)?;
-            rdns.push(key);
-        }
+        let rdns = self.rdn_keys(dn)?;
         let all: Vec<&[u8]> = rdns.iter().map(Vec::as_slice).collect();
         let suffix = self.shard.suffixes.holding(&all).ok_or(Unresolved::NoSuchObject(None))?;
         let below = all.len() - suffix.rdns;
@@ -211,6 +205,16 @@ impl<'a> ReadPoint<'a> {
         }
         keys.extend_from_slice(all[0]);
         Ok(self.shard.target(id.0, keys, start))
+    }
+
+    /// The keys of a DN's RDNs, leftmost first.
+    pub(crate) fn rdn_keys(self, dn: &[u8]) -> Result<Vec<Vec<u8>>, Unresolved> {
+        let parsed = dn::parse(dn).map_err(|e| Unresolved::Invalid(e.to_string()))?;
+        let key_of = |rdn| {
+            let mut key = Vec::new();
+            avas_key(&self.shard.schema, rdn, &mut key).map_err(Unresolved::Invalid).map(|()| key)
+        };
+        parsed.iter().map(key_of).collect()
     }
 
     pub(crate) fn find(self, parent: u32, key: &[u8]) -> Option<EntryId> {
@@ -244,7 +248,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     #[inline]
-    fn lookup_key(
+    pub(crate) fn lookup_key(
         self,
         parent: u32,
         tag: u32,

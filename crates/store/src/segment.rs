@@ -23,7 +23,7 @@ mod ids;
 mod open;
 mod sealed;
 
-pub(crate) use draft::{DRAFT_HEADER, Place, draft_header};
+pub(crate) use draft::{DRAFT_HEADER, Place, draft_header, drafted_flags};
 use ids::Ids;
 pub(crate) use open::Bounds;
 pub(crate) use sealed::{Part, Sealed};
@@ -106,13 +106,17 @@ pub(crate) struct HeapFull;
 
 impl Heap {
     /// A heap of at most `bytes_max` bytes, `ids_max` entries and as many nodes.
-    pub(crate) fn create(bytes_max: usize, ids_max: usize) -> io::Result<(Heap, HeapWriter)> {
+    pub(crate) fn create(
+        bytes_max: usize,
+        ids_max: usize,
+        huge_pages: bool,
+    ) -> io::Result<(Heap, HeapWriter)> {
         let bytes_max = bytes_max.clamp(16 * SEGMENT, 1 << 40);
         let ids_max = ids_max.clamp(1 << 16, 1 << 31);
         let heap = Heap {
-            region: Region::reserve(bytes_max, true)?,
-            slots: Words::reserve(ids_max, true)?,
-            node_slots: Words::reserve(ids_max, true)?,
+            region: Region::reserve(bytes_max, huge_pages)?,
+            slots: Words::reserve(ids_max, huge_pages)?,
+            node_slots: Words::reserve(ids_max, huge_pages)?,
             checkpoints: AtomicU32::new(0),
             serials: Words::reserve(bytes_max / SEGMENT + 1, false)?,
             holds: Words::reserve(bytes_max / SEGMENT + 1, false)?,

@@ -17,6 +17,7 @@ use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::uuid::Uuids;
+use env::planted::{self, Fault, Moment};
 use model::short::Word;
 use model::{Csn, EntryId};
 use schema::Schema;
@@ -60,6 +61,19 @@ pub struct Settings {
     pub key: [u64; 4],
     /// Site number in CSNs.
     pub site: u8,
+}
+
+/// Entries of a small shard.
+const SMALL_ENTRIES_MAX: usize = 1 << 22;
+
+/// Address space that a shard reserves.
+struct Rooms {
+    heap_bytes: usize,
+    /// Ids of entries are below this.
+    ids: usize,
+    /// Entries that the tables are for.
+    entries_max: usize,
+    huge_pages: bool,
 }
 
 /// One shard of the DIT. Many readers, one writer at a time.
@@ -248,14 +262,33 @@ impl Shard {
     }
 
     pub(crate) fn build(settings: Settings, schema: Arc<Schema>) -> io::Result<Shard> {
-        let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
-        let memory = settings.memory_bytes_max as usize;
-        let entries_max = entries_max(&settings);
         // Reserved, not taken: up to the limit, its reserve, and a note for each delete while old readers hold the rest.
-        let (heap, heap_writer) =
-            Heap::create(memory.saturating_mul(2).saturating_add(64 << 20), entries_max)?;
-        let (dn_table, dn) = Table::create(entries_max)?;
-        let (children, children_writer) = Postings::create(entries_max)?;
+        let heap_bytes = (settings.memory_bytes_max as usize).saturating_mul(2).saturating_add(64 << 20);
+        let entries_max = entries_max(&settings);
+        Shard::build_on(
+            settings,
+            schema,
+            Rooms { heap_bytes, ids: entries_max, entries_max, huge_pages: true },
+        )
+    }
+
+    /// A shard for few entries, whose ids, below `ids`, are far apart.
+    pub(crate) fn build_small(
+        settings: Settings,
+        schema: Arc<Schema>,
+        heap_bytes: usize,
+        ids: usize,
+    ) -> io::Result<Shard> {
+        let rooms = Rooms { heap_bytes, ids, entries_max: SMALL_ENTRIES_MAX, huge_pages: false };
+        Shard::build_on(settings, schema, rooms)
+    }
+
+    fn build_on(settings: Settings, schema: Arc<Schema>, rooms: Rooms) -> io::Result<Shard> {
+        let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
+        let Rooms { heap_bytes, ids, entries_max, huge_pages } = rooms;
+        let (heap, heap_writer) = Heap::create(heap_bytes, ids, huge_pages)?;
+        let (dn_table, dn) = Table::create(entries_max, huge_pages)?;
+        let (children, children_writer) = Postings::create(entries_max, huge_pages)?;
         let (indexes, indexes_writer) =
             Indexes::create(&settings.indexes, &schema, entries_max).map_err(invalid)?;
         let suffixes = Suffixes::new(&settings.suffixes, &schema).map_err(invalid)?;
@@ -449,7 +482,8 @@ impl<'s> Writer<'s> {
         self.state.last_csn = last;
     }
 
-    pub(crate) fn last_csn(&self) -> Csn {
+    /// The last CSN that was given.
+    pub fn last_csn(&self) -> Csn {
         self.state.last_csn
     }
 
@@ -476,6 +510,14 @@ impl<'s> Writer<'s> {
 
     pub(crate) fn count_entries(&self, by: i64) {
         self.shard.entries.fetch_add(by as u64, Ordering::Relaxed);
+    }
+
+    /// One of several updates that are published together was carried out: tests look whether anybody sees it.
+    pub fn update_done(&mut self) {
+        if planted::is(Fault::PublishedInPieces) {
+            self.shard.readers.publish(self.sequence);
+        }
+        planted::tell(Moment::UpdateDone);
     }
 
     /// Makes the batch visible, and does a share of the housekeeping.

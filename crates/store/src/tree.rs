@@ -501,7 +501,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
         fn agrees_with_a_set(steps in proptest::collection::vec((any::<bool>(), 0u64..200, 0usize..6), 0..3000)) {
-            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20).unwrap();
+            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
             let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
             let root = tree.build(std::iter::empty()).unwrap();
@@ -532,7 +532,7 @@ mod tests {
 
         #[test]
         fn what_is_built_and_changed_is_sound(len in 0u64..9000, same in any::<bool>(), gone in 0u64..9000) {
-            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20).unwrap();
+            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
             let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
             // Keys that tell items apart, or one key whose payloads do.
@@ -557,7 +557,7 @@ mod tests {
 
         #[test]
         fn building_is_inserting(items in proptest::collection::btree_set((any::<u64>(), proptest::collection::vec(any::<u8>(), 0..50)), 0..2000)) {
-            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20).unwrap();
+            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
             let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
             let root = tree.build(items.iter().map(|(k, p)| (*k, &p[..]))).unwrap();

@@ -10,7 +10,7 @@ use model::{Entry, EntryId, TypeId, dn};
 use schema::{CheckOptions, Checked};
 
 /// An entry on its way into a shard. It keeps its memory when it is cleared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Prepared {
     /// The DN. The caller fills it in.
     pub dn: Vec<u8>,
@@ -40,6 +40,21 @@ impl Prepared {
     /// The DN of the superior as it was given; `None` if the DN has one RDN at most.
     pub fn superior(&self) -> Option<&[u8]> {
         self.superior.map(|at| &self.dn[at..])
+    }
+
+    /// The entry, once it was prepared.
+    pub(super) fn checked(&self) -> Option<&Entry<Checked>> {
+        self.checked.as_ref()
+    }
+
+    /// The naming attributes.
+    pub(super) fn naming(&self) -> &[TypeId] {
+        &self.naming
+    }
+
+    /// Key of the RDN.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
     }
 }
 

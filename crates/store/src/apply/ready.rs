@@ -8,10 +8,10 @@ use super::replace::place_of;
 use crate::dn_cache::DnCache;
 use crate::record::{self, NEXT_BYTES};
 use crate::resolve::Known;
-use crate::segment::{DRAFT_HEADER, NODE, Place, draft_header};
+use crate::segment::{DRAFT_HEADER, NODE, Place, draft_header, drafted_flags};
 use crate::shard::{ReadPoint, Shard, Writer};
 use crate::{EntryRef, Refused};
-use model::Description;
+use model::{Description, EntryId};
 use schema::CheckOptions;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -42,6 +42,8 @@ pub struct Ready {
     end: u32,
     /// Its name leads to the entry unless names changed after this commit sequence.
     names: u64,
+    /// Another draft is made of this one: that is installed, not this.
+    is_followed: bool,
 }
 
 /// A new value and the bytes of the record that it replaces.
@@ -53,6 +55,18 @@ struct Placed<'v> {
 }
 
 impl Ready {
+    /// The entry that it is about.
+    #[inline]
+    pub fn id(&self) -> EntryId {
+        EntryId(self.id)
+    }
+
+    /// Is another draft made of this one ([`ReadPoint::ready_after`])? Then that one is to be installed.
+    #[inline]
+    pub fn is_followed(&self) -> bool {
+        self.is_followed
+    }
+
     /// Where the draft lies in the buffer that it was appended to.
     #[inline]
     pub fn range(&self) -> Range<usize> {
@@ -79,16 +93,65 @@ impl<'a> ReadPoint<'a> {
         cache: &mut DnCache,
         drafts: &mut Vec<u8>,
     ) -> Option<Ready> {
-        if self.shard.names_changed.load(Ordering::Acquire) > known.sequence {
+        if !self.names_hold_since(known.sequence) {
             return None;
         }
         let (entry, place) = self.newest_at(known, cache)?;
+        self.draft_of(&entry, place, known, replacements, drafts)
+    }
+
+    /// As [`ReadPoint::ready`], of the entry as it is seen here, though it may be changing just now. It cannot be installed,
+    /// but tells what a modify comes to: it is to be drafted again.
+    pub fn ready_as_seen(
+        self,
+        known: &Known<'_>,
+        replacements: &[Replacement<'_>],
+        cache: &mut DnCache,
+        drafts: &mut Vec<u8>,
+    ) -> Option<Ready> {
+        if !self.names_hold_since(known.sequence) {
+            return None;
+        }
+        let entry = self.lookup_entry(&known.target, known.keys, cache)?;
+        self.draft_of(&entry, Place::NONE, known, replacements, drafts)
+    }
+
+    #[inline]
+    fn draft_of(
+        self,
+        entry: &EntryRef<'_>,
+        place: Place,
+        known: &Known<'_>,
+        replacements: &[Replacement<'_>],
+        drafts: &mut Vec<u8>,
+    ) -> Option<Ready> {
+        let mut placed = [Placed::default(); REPLACEMENTS_MAX];
+        let placed = placed.get_mut(..replacements.len())?;
+        self.place_all(entry, replacements, placed)?;
+        let start = drafts.len() as u32;
+        draft(entry, place, placed, drafts)?;
+        let end = drafts.len() as u32;
+        Some(Ready { id: entry.id.0, place, start, end, names: known.sequence, is_followed: false })
+    }
+
+    /// As [`ReadPoint::ready`], of a modify that comes after another one of the same entry, whose draft is `before`: what
+    /// both come to.
+    pub fn ready_after(
+        self,
+        before: &mut Ready,
+        replacements: &[Replacement<'_>],
+        drafts: &mut Vec<u8>,
+    ) -> Option<Ready> {
+        let made = drafts[before.range()].to_vec();
+        let flags = drafted_flags(&made);
+        let entry = EntryRef::new(before.id, flags, &made[DRAFT_HEADER..], &self.shard.shapes);
         let mut placed = [Placed::default(); REPLACEMENTS_MAX];
         let placed = placed.get_mut(..replacements.len())?;
         self.place_all(&entry, replacements, placed)?;
         let start = drafts.len() as u32;
-        draft(&entry, place, placed, drafts)?;
-        Some(Ready { id: entry.id.0, place, start, end: drafts.len() as u32, names: known.sequence })
+        draft(&entry, before.place, placed, drafts)?;
+        before.is_followed = true;
+        Some(Ready { start, end: drafts.len() as u32, is_followed: false, ..*before })
     }
 
     /// The entry at a target, if its newest version is the one to see here.
@@ -173,6 +236,14 @@ impl Writer<'_> {
         self.claim(drafts.len() + RESERVE_SLACK)?;
         self.reserved += drafts.len();
         Ok(())
+    }
+
+    /// Would this be installed now, as far as the entry and its name go?
+    #[inline]
+    pub fn can_install(&self, ready: &Ready) -> bool {
+        self.shard.names_changed.load(Ordering::Relaxed) <= ready.names
+            && !self.loading
+            && self.shard.heap.is_newest(ready.id, ready.place)
     }
 
     /// Carries out a modify that is ready. `false` if that cannot be done, because the entry or names changed

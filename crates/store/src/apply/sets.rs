@@ -4,9 +4,9 @@ use super::name::normal;
 use crate::deferred::Later;
 use crate::record::{ValueSet, ber_octets};
 use crate::refused::Refused;
-use crate::shard::Writer;
+use crate::shard::{ReadPoint, Writer};
 use crate::tree::{self, CHANGE_BYTES, TreeWriter};
-use model::Description;
+use model::{Description, TypeId};
 
 /// Where a value lies in a set: the hash of its normal form, or of itself if it has none.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,19 +130,10 @@ impl Writer<'_> {
 
     /// A value of the set as it is stored, if one matches.
     fn stored_spelling(&self, edit: &SetEdit<'_>, key: SetKey, value: &[u8]) -> Option<&[u8]> {
-        let schema = &self.shard.schema;
-        let attribute_type = edit.description.attribute_type;
-        // Normal forms are made only if there is another spelling.
-        let mut wanted: Option<Option<Vec<u8>>> = None;
-        tree::find(&self.shard.heap, edit.set.root, self.sequence, key.hash, |stored| {
-            stored == value || {
-                let wanted = wanted.get_or_insert_with(|| normal(schema, attribute_type, value));
-                wanted.is_some() && normal(schema, attribute_type, stored) == *wanted
-            }
-        })
+        self.view().stored_spelling(edit.set.root, edit.description.attribute_type, key, value)
     }
 
-    fn with_tree<T>(
+    pub(super) fn with_tree<T>(
         &mut self,
         sequence: u64,
         change: impl FnOnce(&mut TreeWriter<'_>) -> Result<T, crate::segment::HeapFull>,
@@ -162,6 +153,27 @@ impl Writer<'_> {
     pub(super) fn no_such_value(&self, description: Description, value: &[u8]) -> Refused {
         let name = self.shard.schema.describe(description);
         Refused::NoSuchAttribute(format!("{name} has no value \"{}\"", printable(value)))
+    }
+}
+
+impl<'a> ReadPoint<'a> {
+    /// A value of the set at `root` as it is stored, if one matches.
+    pub(super) fn stored_spelling(
+        self,
+        root: u32,
+        attribute_type: TypeId,
+        key: SetKey,
+        value: &[u8],
+    ) -> Option<&'a [u8]> {
+        let schema = &self.shard.schema;
+        // Normal forms are made only if there is another spelling.
+        let mut wanted: Option<Option<Vec<u8>>> = None;
+        tree::find(&self.shard.heap, root, self.sequence, key.hash, |stored| {
+            stored == value || {
+                let wanted = wanted.get_or_insert_with(|| normal(schema, attribute_type, value));
+                wanted.is_some() && normal(schema, attribute_type, stored) == *wanted
+            }
+        })
     }
 }
 

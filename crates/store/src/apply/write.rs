@@ -107,7 +107,7 @@ impl Writer<'_> {
         number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))
     }
 
-    fn build_set<'v>(
+    pub(super) fn build_set<'v>(
         &mut self,
         attribute_type: TypeId,
         values: impl Iterator<Item = &'v [u8]>,

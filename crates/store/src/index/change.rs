@@ -91,6 +91,29 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// Puts a new entry under its tag in an equality index.
+    #[inline]
+    pub(crate) fn add_tag(&mut self, number: u16, tag: u32, id: u32) -> Result<(), Refused> {
+        let (shard, view) = (self.shard, self.view());
+        let Content::Equality(postings) = &view.indexes().at(number).content else {
+            unreachable!("only an equality index has tags")
+        };
+        let state = &mut *self.state;
+        let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
+        let writer = side.expect("postings have their writer's side");
+        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        let full = |_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+        postings.insert_new(writer, &mut context, tag, id).map_err(full)
+    }
+
+    /// Asks for the memory that [`Writer::add_tag`] looks at first.
+    #[inline]
+    pub(crate) fn prefetch_tag(&self, number: u16, tag: u32) {
+        if let Content::Equality(postings) = &self.view().indexes().at(number).content {
+            postings.prefetch(tag);
+        }
+    }
+
     pub(crate) fn drop_key(&mut self, number: u16, key: Key, id: u32) {
         match key {
             Key::Ordering(prefix) => self.state.scratch.dropped.push((number, prefix)),

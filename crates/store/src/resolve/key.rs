@@ -95,7 +95,7 @@ fn invalid_value(schema: &Schema, attribute_type: TypeId, reason: &dyn fmt::Disp
 
 /// The key of an RDN that is one AVA with a short value, from the value's normal form: what [`push_rdn`] appends.
 #[inline(always)]
-pub(super) fn short_key(attribute_type: TypeId, form: Word) -> Word {
+pub(crate) fn short_key(attribute_type: TypeId, form: Word) -> Word {
     let [high, low] = attribute_type.0.to_be_bytes();
     form.behind(u64::from_le_bytes([1, high, low, 0, 0, 0, form.len as u8, 0]), HEAD)
 }

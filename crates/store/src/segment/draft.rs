@@ -18,6 +18,11 @@ pub(crate) struct Place {
     serial: u64,
 }
 
+impl Place {
+    /// Of no object: what is drafted from it has to be drafted again.
+    pub(crate) const NONE: Place = Place { address: u64::MAX, len: 0, serial: 0 };
+}
+
 impl Heap {
     /// Addresses in these segments are about to be written, perhaps not for the first time.
     pub(super) fn note_begun(&self, number: usize, run: usize, serial: u64) {
@@ -45,6 +50,13 @@ impl Heap {
         Some((object, Place { address, len: header.object_len as u32, serial }))
     }
 
+    /// Is the newest version of an object where it was found?
+    #[inline]
+    pub(crate) fn is_newest(&self, id: u32, place: Place) -> bool {
+        self.slots[id as usize].load(Ordering::Relaxed) == place.address
+            && self.serials[place.address as usize / SEGMENT].load(Ordering::Relaxed) == place.serial
+    }
+
     /// Writes an entry of which all is ready but its sequence: [`draft_header`] and payload. `false` if what it
     /// was drafted from is no longer the newest version for certain: then nothing was done. Room must have been
     /// claimed with [`Heap::claim`].
@@ -57,16 +69,13 @@ impl Heap {
         draft: &mut [u8],
         sequence: u64,
     ) -> bool {
-        let slot = &self.slots[id as usize];
-        let is_same = slot.load(Ordering::Relaxed) == older.address
-            && self.serials[older.address as usize / SEGMENT].load(Ordering::Relaxed) == older.serial;
-        if !is_same {
+        if !self.is_newest(id, older) {
             return false;
         }
         let [s0, s1, s2, s3, s4, s5, ..] = sequence.to_le_bytes();
         *draft[7..].first_chunk_mut().expect("a draft has a header") = [s0, s1, s2, s3, s4, s5];
         let address = self.write(writer, draft, &[]);
-        slot.store(address as u64, Ordering::Release);
+        self.slots[id as usize].store(address as u64, Ordering::Release);
         writer.bury(older.address as usize, older.len, sequence);
         true
     }
@@ -80,4 +89,9 @@ pub(crate) fn draft_header(id: u32, flags: u8, older: Place, payload: usize) -> 
     let [i0, i1, i2, i3] = id.to_le_bytes();
     let [a0, a1, a2, a3, a4, ..] = older.address.to_le_bytes();
     Some([flags | VERSIONED, l0, l1, i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, a0, a1, a2, a3, a4])
+}
+
+/// The flags of the object that a draft will be.
+pub(crate) fn drafted_flags(draft: &[u8]) -> u8 {
+    draft[0] & !VERSIONED
 }

@@ -9,7 +9,7 @@ fn payload(n: u64) -> Vec<u8> {
 /// Objects with ids from 1 to 20,000, published with sequence 1.
 fn filled() -> (Readers, Heap, HeapWriter) {
     let readers = Readers::new();
-    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
+    let (heap, mut w) = Heap::create(1 << 30, 1 << 18, true).unwrap();
     for n in 1..=20_000u64 {
         let id = heap.allocate_id(&mut w).unwrap();
         heap.put(&mut w, id, 0, 1, &payload(n));
@@ -21,7 +21,7 @@ fn filled() -> (Readers, Heap, HeapWriter) {
 #[test]
 fn versions_are_seen_by_their_readers() {
     let readers = Readers::new();
-    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
     let id = heap.allocate_id(&mut w).unwrap();
     heap.put(&mut w, id, 16, 1, b"one");
     heap.put(&mut w, id, 16, 2, b"two");
@@ -37,7 +37,7 @@ fn versions_are_seen_by_their_readers() {
 
 #[test]
 fn long_objects_take_runs() {
-    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
     let big = vec![7; 5 << 20];
     for n in 0..3 {
         let id = heap.allocate_id(&mut w).unwrap();
@@ -49,7 +49,7 @@ fn long_objects_take_runs() {
 #[test]
 fn cleaning_keeps_content_and_frees_segments() {
     let readers = Readers::new();
-    let (heap, mut w) = Heap::create(1 << 30, 1 << 18).unwrap();
+    let (heap, mut w) = Heap::create(1 << 30, 1 << 18, true).unwrap();
     let mut model = BTreeMap::new();
     for _ in 0..100_000u64 {
         let id = heap.allocate_id(&mut w).unwrap();
@@ -103,7 +103,7 @@ fn a_pinned_reader_keeps_what_it_sees() {
 #[test]
 fn room_is_refused_before_it_is_missing() {
     let readers = Readers::new();
-    let (heap, mut w) = Heap::create(1, 1).unwrap();
+    let (heap, mut w) = Heap::create(1, 1, true).unwrap();
     let mut written = 0;
     while heap.claim(&mut w, &readers, 1000).is_ok() {
         let id = heap.allocate_id(&mut w).unwrap();
@@ -116,7 +116,7 @@ fn room_is_refused_before_it_is_missing() {
 #[test]
 fn freed_runs_are_used_again() {
     let readers = Readers::new();
-    let (heap, mut w) = Heap::create(64 << 20, 1).unwrap();
+    let (heap, mut w) = Heap::create(64 << 20, 1, true).unwrap();
     let id = heap.allocate_id(&mut w).unwrap();
     for sequence in 1..200u64 {
         let big = vec![sequence as u8; 3 << 20];
@@ -136,7 +136,7 @@ fn draft(id: u32, older: Place, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_draft_is_the_next_version() {
-    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
     let id = heap.allocate_id(&mut w).unwrap();
     heap.put(&mut w, id, 0, 1, b"one");
     let (object, place) = heap.newest(id, 1).unwrap();
@@ -161,7 +161,7 @@ fn a_draft_is_the_next_version() {
 #[test]
 fn a_draft_from_an_address_that_was_written_again_is_refused() {
     let readers = Readers::new();
-    let (heap, mut w) = Heap::create(64 << 20, 1 << 16).unwrap();
+    let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
     let id = heap.allocate_id(&mut w).unwrap();
     heap.put(&mut w, id, 0, 1, &[1; 1000]);
     let (_, place) = heap.newest(id, 1).unwrap();

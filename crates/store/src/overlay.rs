@@ -1,0 +1,188 @@
+//! What a transaction makes of a shard before anybody else sees it: a small shard of its own, into which entries are
+//! copied when an update is about them, under their own ids, and on which updates are carried out by the code that
+//! carries them out for good. Whoever asks it gets the answers that the shard would give if the updates so far had happened.
+//!
+//! Of a value set with a million members a copy would cost more than the transaction. Of such a set only those values
+//! are there that updates name, and some others, so that it is not taken for empty. [`Overlay::is_partial`] tells.
+
+use crate::dn_cache::DnCache;
+use crate::refused::Refused;
+use crate::resolve::Unresolved;
+use crate::shape::SHAPES_MAX;
+use crate::shard::{ReadPoint, Settings, Shard, Writer};
+use crate::values::SetPosition;
+use model::{Csn, Description, EntryId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+/// Bytes of entries that one transaction may look at or make.
+pub const OVERLAY_BYTES_MAX: u64 = 256 << 20;
+
+/// Address space for them, with what is written and replaced again.
+const HEAP_BYTES: usize = 4 * OVERLAY_BYTES_MAX as usize;
+
+/// Values of one attribute that are copied whole.
+const SET_WHOLE_MAX: u32 = 1000;
+
+/// Values that a partial set has beyond those that updates name.
+const SET_SPARE: usize = 128;
+
+/// The overlay of one transaction.
+pub struct Overlay {
+    shard: Arc<Shard>,
+    /// What was copied, with its superior there: also what is gone from here since.
+    copied: BTreeMap<u32, Copied>,
+}
+
+/// An entry that was copied.
+struct Copied {
+    /// Its superior where it comes from.
+    parent: u32,
+    /// Its sets of which not all values were copied.
+    partial: Vec<Partial>,
+}
+
+/// A set of which some values were copied.
+pub(crate) struct Partial {
+    pub(crate) description: Description,
+    /// Root of its tree here: with another root it is another set, which is whole.
+    pub(crate) root: u32,
+    /// How far the values were copied that nobody asked for.
+    pub(crate) position: SetPosition,
+    /// Hashes of the values that were asked for.
+    pub(crate) asked: BTreeSet<u64>,
+}
+
+/// Values that an update names: of those it depends on whether they are there.
+pub type Named<'n> = &'n [(Description, &'n [u8])];
+
+impl Overlay {
+    /// An overlay of a shard, with nothing in it.
+    ///
+    /// # Errors
+    /// When address space cannot be reserved.
+    pub fn new(base: &Shard) -> io::Result<Overlay> {
+        // What it may hold is bounded here, and is the same whatever memory the directory may have.
+        let settings = Settings { indexes: Vec::new(), memory_bytes_max: 1 << 50, ..base.settings.clone() };
+        let shard = Shard::build_small(settings, Arc::clone(&base.schema), HEAP_BYTES, base.entries_max())?;
+        let shard = Arc::new(shard);
+        Ok(Overlay { shard, copied: BTreeMap::new() })
+    }
+
+    /// The shard in which updates are carried out. Each batch is to be published.
+    pub fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
+    /// The next change here is stamped as the next in `base` would be.
+    pub fn stamp_like(&self, last: Csn) {
+        self.shard.writer().restore_csn(last);
+    }
+
+    /// Copies what there is of the way from the naming context to `dn`, the entry itself included, as far as it is not
+    /// here yet and was not renamed or deleted here.
+    ///
+    /// # Errors
+    /// When the transaction looks at too much. A DN that leads nowhere is none: the update will tell.
+    pub fn bring(&mut self, base: ReadPoint<'_>, dn: &[u8], named: Named<'_>) -> Result<(), Refused> {
+        let Ok(path) = base.path(dn) else { return Ok(()) };
+        let mut parent = 0;
+        for key in path {
+            let here = { self.shard.writer().view().find(parent, &key) };
+            parent = match here {
+                Some(id) => id.0,
+                None => match base.find(parent, &key).filter(|id| !self.copied.contains_key(&id.0)) {
+                    Some(id) => self.copy(base, id)?,
+                    None => return Ok(()),
+                },
+            };
+        }
+        self.top_up(base, EntryId(parent), named)
+    }
+
+    fn copy(&mut self, base: ReadPoint<'_>, id: EntryId) -> Result<u32, Refused> {
+        let entry = base.entry(id).expect("it was just found");
+        let mut writer = self.shard.writer();
+        let partial = writer.copy_entry(base, &entry, SET_WHOLE_MAX, SET_SPARE)?;
+        let is_much = writer.state.heap.appended > OVERLAY_BYTES_MAX;
+        writer.publish();
+        self.copied.insert(id.0, Copied { parent: entry.parent().0, partial });
+        match is_much {
+            true => Err(Refused::StoreLimit("bytes of entries that a transaction may look at")),
+            false => Ok(id.0),
+        }
+    }
+
+    /// Copies the named values of an entry's partial sets.
+    fn top_up(&mut self, base: ReadPoint<'_>, id: EntryId, named: Named<'_>) -> Result<(), Refused> {
+        let Some(copied) = self.copied.get_mut(&id.0).filter(|copied| !copied.partial.is_empty()) else {
+            return Ok(());
+        };
+        let mut writer = self.shard.writer();
+        copied.partial.retain(|partial| writer.has_set(id, partial));
+        let Some(entry) = base.entry(id) else { return Ok(()) };
+        for partial in &mut copied.partial {
+            let wanted = partial.description;
+            let of_it = named.iter().filter(|(description, _)| *description == wanted);
+            writer.top_up(base, &entry, partial, of_it.map(|(_, value)| *value))?;
+        }
+        writer.publish();
+        Ok(())
+    }
+
+    /// Are some values of this entry not here?
+    pub fn is_partial(&self, id: EntryId) -> bool {
+        self.copied.get(&id.0).is_some_and(|copied| !copied.partial.is_empty())
+    }
+
+    /// How many subordinates an entry has that are not here: they are to be there still if it is deleted.
+    pub fn subordinates_elsewhere(&self, base: ReadPoint<'_>, id: EntryId) -> u32 {
+        if base.subordinates(id) == 0 {
+            return 0;
+        }
+        let below = self.copied.values().filter(|copied| copied.parent == id.0).count() as u32;
+        base.subordinates(id).saturating_sub(below)
+    }
+
+    /// The entry with this DN here, if there is one.
+    pub fn find(&self, dn: &[u8]) -> Option<EntryId> {
+        self.shard.writer().view().resolve(dn, &mut DnCache::default()).ok()
+    }
+
+    /// Bytes written here so far.
+    pub fn bytes(&self) -> u64 {
+        self.shard.writer().state.heap.appended
+    }
+}
+
+impl ReadPoint<'_> {
+    /// An id that no entry will get soon: for what is added in an overlay before it is known which it will have.
+    pub fn late_id(self, number: u32) -> u32 {
+        (self.shard.entries_max() as u32).saturating_sub(2 + number)
+    }
+
+    /// Keys of the way from the root of the naming context to the entry with this DN.
+    fn path(self, dn: &[u8]) -> Result<Vec<Vec<u8>>, Unresolved> {
+        let mut rdns = self.rdn_keys(dn)?;
+        let all: Vec<&[u8]> = rdns.iter().map(Vec::as_slice).collect();
+        let suffix = self.shard.suffixes.holding(&all).ok_or(Unresolved::NoSuchObject(None))?;
+        let (key, below) = (suffix.key.clone(), all.len() - suffix.rdns);
+        rdns.truncate(below);
+        rdns.push(key);
+        rdns.reverse();
+        Ok(rdns)
+    }
+}
+
+impl Writer<'_> {
+    /// Is there room for so many bytes of changes?
+    pub fn has_room(&mut self, bytes: usize) -> bool {
+        self.claim_change(bytes, false).is_ok()
+    }
+
+    /// Is there room for so many more combinations of attributes?
+    pub fn has_shapes(&self, count: usize) -> bool {
+        self.state.shapes.usage().0 + count <= SHAPES_MAX
+    }
+}
