@@ -1,6 +1,7 @@
 //! Carries out the commands of the log, in order: the only one who changes a directory that is logged.
 
 use crate::access::Rights;
+use crate::bundle::transaction::{self, Ending, Together};
 use crate::bundle::{self, Drafts};
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -51,12 +52,12 @@ impl Applier {
     }
 
     /// Carries a command out, makes it visible and appends the answers to its updates. The outcome depends on nothing but
-    /// the directory and the command.
+    /// the directory and the command. Of a transaction nothing is appended: who ended it is not in the command.
     ///
     /// # Errors
     /// See [`ApplyError`]: what was done of it counts for nothing.
     pub fn apply(&mut self, command: &Command<'_>, answers: &mut Vec<u8>) -> Result<(), ApplyError> {
-        self.apply_with(command, None, answers)
+        self.apply_with(command, None, None, answers)
     }
 
     /// As [`Applier::apply`], of the command that these updates are when it is given at a time: what was drafted of them
@@ -71,7 +72,8 @@ impl Applier {
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
         let mut drafts = std::mem::take(updates.drafts());
-        let applied = self.apply_with(&updates.command(wall_ms), Some(&mut drafts), answers);
+        let end = updates.end();
+        let applied = self.apply_with(&updates.command(wall_ms), Some(&mut drafts), end, answers);
         *updates.drafts() = drafts;
         applied
     }
@@ -80,6 +82,7 @@ impl Applier {
         &mut self,
         command: &Command<'_>,
         drafts: Option<&mut Drafts>,
+        end: Option<i32>,
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
         self.worker.tick(Now { wall_ms: command.wall_ms, monotonic_ns: 0 });
@@ -91,7 +94,13 @@ impl Applier {
         if !command.ids.is_empty() {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
         }
-        bundle::apply(&mut self.worker, &self.identity, command.messages, drafts, answers);
+        if command.is_transaction {
+            let (identity, messages, ids) = (&self.identity, command.messages, &command.ids[..]);
+            let ending = end.map(|id| Ending { id, out: answers });
+            transaction::apply(&mut self.worker, Together { identity, messages, ids }, drafts, ending);
+        } else {
+            bundle::apply(&mut self.worker, &self.identity, command.messages, drafts, answers);
+        }
         if !command.ids.is_empty() {
             shard.writer().end_given_ids();
         }

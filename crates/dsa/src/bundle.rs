@@ -5,9 +5,11 @@
 mod acting;
 mod controlled;
 mod group;
+pub(crate) mod transaction;
 mod update;
 
-use self::group::{Group, Hint, Pending};
+pub(crate) use self::group::Pending;
+use self::group::{Group, Hint};
 pub(crate) use self::update::Drafts;
 use crate::access::Rights;
 use crate::control::{self, Requested, proxied_authorization};
@@ -18,6 +20,7 @@ use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::monitor::{Counters, count};
 use crate::op;
 use crate::op::search::{Around, again};
+use crate::queue;
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
@@ -118,6 +121,9 @@ fn run_groups(
         (consumed, needed) = group::gather(input, consumed, &mut group);
         if group.is_empty() {
             break;
+        }
+        if session.queue.is_some() || group.iter().any(Pending::has_controls) {
+            queue::look(&mut session.queue, parts.dsa.config.queue_length_oid.as_deref(), &group);
         }
         let done = execute(session, parts, &mut group, out);
         if done < group.len() {
@@ -264,6 +270,7 @@ impl Looking<'_, '_> {
     fn forget_bind(&self, session: &mut Session, op_tag: Option<u8>) {
         if op_tag == Some(tag::BIND) {
             session.underway.clear();
+            session.transactions.clear();
             session.identity = self.dsa.anonymous();
         }
     }
@@ -305,6 +312,8 @@ impl Looking<'_, '_> {
             Request::Bind(bind) => {
                 // RFC 4511 section 4.2.1: what is under way is abandoned.
                 session.underway.clear();
+                // RFC 5805 section 2.5: so are its transactions, silently.
+                session.transactions.clear();
                 op::bind::run(&mut reading, &mut session.identity, id, bind, out);
             }
             Request::Extended(extended) => {

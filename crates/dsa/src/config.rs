@@ -2,6 +2,7 @@
 
 use crate::access::Anonymous;
 pub use crate::password::Scheme;
+use crate::settings::Start;
 use store::Settings;
 
 /// Limits of the server's own on searches; a client can only ask for less.
@@ -30,6 +31,10 @@ pub struct Config {
     pub anonymous: Anonymous,
     /// Limits on searches.
     pub limits: SearchLimits,
+    /// A further OID under which the queue length control is known, uncritical.
+    pub queue_length_oid: Option<Vec<u8>>,
+    /// The settings that can be changed while the server runs.
+    pub settings: Start,
     /// vendorVersion of the root DSE.
     pub version: String,
     /// Unix time in milliseconds at which the server started: when the schema became what it is.

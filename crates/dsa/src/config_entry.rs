@@ -1,7 +1,9 @@
 //! `cn=config`: the settings that can be read and changed while the server runs, for the root DN alone.
 
+use crate::config::Config;
 use crate::engine::Dsa;
 use crate::monitor_entries::{Gauge, Measure};
+use crate::settings::ONLINE;
 use crate::system::put_all;
 use model::{Description, Entry};
 use schema::Schema;
@@ -15,18 +17,24 @@ pub(crate) const INDEX: &str = "olcDbIndex";
 pub(crate) const VERIFY: &str = "pandoIndexVerify";
 
 /// Puts what does not change into the entry.
-pub(crate) fn fill(entry: &mut Entry, schema: &Schema) {
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
-    put_all(entry, schema, "description", ["What can be changed while the server runs"]);
+    put_all(entry, schema, "description", ["Settings; some can be changed while the server runs"]);
+    for fixed in &config.settings.fixed {
+        put_all(entry, schema, &fixed.attribute, &fixed.values);
+    }
 }
 
 /// What does change.
 pub(crate) fn gauge(schema: &Schema) -> Option<Gauge> {
     let description = |name: &str| schema.find_type(name.as_bytes()).map(Description::plain);
-    let measures = vec![
+    let mut measures = vec![
         (description(INDEX)?, Measure::Texts(indexes)),
         (description(VERIFY)?, Measure::Texts(compared)),
     ];
+    for key in ONLINE {
+        measures.push((description(key.attribute)?, Measure::Setting(key)));
+    }
     Some(Gauge { dn: DN.to_owned(), measures })
 }
 

@@ -11,6 +11,7 @@ use model::limits::ASSERTION_ITEMS_MAX;
 use model::{Filter, ResultCode};
 use proto::control::{self, Control, Controls, manage_dsa_it, paged_results};
 use proto::error::{Error, Kind};
+use proto::ext::password_modify;
 use proto::message::{Message, Request};
 use proto::result::encode_result;
 use proto::tag;
@@ -35,16 +36,22 @@ pub(crate) struct Rare<'a> {
     pub(crate) post_read: Option<ReadEntry<'a>>,
     /// Who the request shall be carried out as (RFC 4370).
     pub(crate) proxied: Option<&'a [u8]>,
+    /// The transaction that the update belongs to (RFC 5805).
+    pub(crate) transaction: Option<&'a [u8]>,
+    /// The update belongs to none.
+    pub(crate) non_transaction: bool,
 }
 
 /// OIDs of the controls that some operation knows: what the root DSE says.
-pub(crate) const CONTROLS: [&[u8]; 6] = [
+pub(crate) const CONTROLS: [&[u8]; 8] = [
     manage_dsa_it::OID,
     paged_results::OID,
     control::assertion::OID,
     control::read_entry::PRE_OID,
     control::read_entry::POST_OID,
     control::proxied_authorization::OID,
+    control::transaction_specification::OID,
+    control::queue_length::OID,
 ];
 
 /// Why controls stand against an operation.
@@ -58,6 +65,8 @@ pub(crate) enum ControlError<'a> {
     Twice(&'a [u8]),
     /// A control that must be critical and is not.
     NotCritical(&'a [u8]),
+    /// A control that stands where it has no place.
+    NotHere(&'a [u8]),
     /// A control that asks for more than a bound allows.
     Limit(&'a [u8]),
     /// A critical control that would bring a longer entry than an answer may have.
@@ -83,6 +92,11 @@ pub(crate) fn requested<'a>(
                 let paged = paged_results::PagedResults::decode(value_of(&control)?);
                 requested.paged = Some(paged.map_err(|_| ControlError::Malformed(control.oid))?);
             }
+            control::queue_length::OID => {
+                // The session has looked at it (crate::queue): it means nothing to the operation.
+                let length = control::queue_length::decode(value_of(&control)?);
+                length.map_err(|_| ControlError::Malformed(control.oid))?;
+            }
             _ if requested.take_rare(request, &control)? => {}
             oid if control.critical => return Err(ControlError::UnavailableCritical(oid)),
             _ => {}
@@ -101,8 +115,12 @@ impl<'a> Requested<'a> {
     fn take_rare(&mut self, request: &Request<'_>, control: &Control<'a>) -> Result<bool, ControlError<'a>> {
         use Request::{Add, Compare, Delete, Modify, ModifyDn, Search};
         let oid = control.oid;
-        if oid == control::proxied_authorization::OID {
-            return self.take_proxied(request, control);
+        match oid {
+            control::proxied_authorization::OID => return self.take_proxied(request, control),
+            control::transaction_specification::OID | control::non_transaction::OID => {
+                return self.take_membership(request, control);
+            }
+            _ => {}
         }
         let place = match (oid, request) {
             (
@@ -148,6 +166,34 @@ impl<'a> Requested<'a> {
         }
     }
 
+    /// RFC 5805 section 2.2: of an update that may belong to a transaction; always critical.
+    fn take_membership(
+        &mut self,
+        request: &Request<'_>,
+        control: &Control<'a>,
+    ) -> Result<bool, ControlError<'a>> {
+        use Request::{Add, Delete, Extended, Modify, ModifyDn};
+        let oid = control.oid;
+        match request {
+            Add(_) | Delete(_) | Modify(_) | ModifyDn(_) => {}
+            Extended(extended) if extended.oid == password_modify::OID => {}
+            _ => return Ok(false),
+        }
+        if !control.critical {
+            return Err(ControlError::NotCritical(oid));
+        }
+        let rare = self.rare.get_or_insert_default();
+        match control.value {
+            Some(identifier) if oid == control::transaction_specification::OID => {
+                once(oid, rare.transaction.replace(identifier))
+            }
+            None if oid == control::non_transaction::OID => {
+                once(oid, std::mem::replace(&mut rare.non_transaction, true).then_some(()))
+            }
+            _ => Err(ControlError::Malformed(oid)),
+        }
+    }
+
     /// Who the request shall be carried out as, if not the client.
     #[inline]
     pub(crate) fn proxied(&self) -> Option<&'a [u8]> {
@@ -155,7 +201,7 @@ impl<'a> Requested<'a> {
     }
 }
 
-impl Rare<'_> {
+impl<'a> Rare<'a> {
     /// A critical control that an update of the server's own entries does not know.
     pub(crate) fn critical(&self) -> Option<&'static [u8]> {
         let read = |read: &Option<ReadEntry<'_>>| read.as_ref().is_some_and(|read| read.critical);
@@ -167,6 +213,12 @@ impl Rare<'_> {
             rare if read(&rare.post_read) => Some(control::read_entry::POST_OID),
             _ => None,
         }
+    }
+
+    /// What is left of the controls of an update that was judged before: it does not fail for them any more.
+    pub(crate) fn of_judged(&self) -> Rare<'_> {
+        let judged = |read: &Option<ReadEntry<'a>>| read.map(|read| ReadEntry { critical: false, ..read });
+        Rare { pre_read: judged(&self.pre_read), post_read: judged(&self.post_read), ..Rare::default() }
     }
 
     /// Entries that the answer shall bring.
@@ -204,6 +256,9 @@ pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut V
         }
         ControlError::NotCritical(oid) => {
             (ResultCode::ProtocolError, format!("control {} must be critical", name(oid)))
+        }
+        ControlError::NotHere(oid) => {
+            (ResultCode::ProtocolError, format!("control {} has no place here", name(oid)))
         }
         ControlError::TooLong(oid) => (
             ResultCode::UnavailableCriticalExtension,

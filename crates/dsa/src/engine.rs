@@ -6,7 +6,9 @@ use crate::identity::Identity;
 use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
+use crate::settings::{Chosen, Keeper};
 use crate::system::System;
+use crate::transaction::{self, Intents, OpenCount};
 use env::entropy::{Entropy, SystemEntropy};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,12 +23,18 @@ pub struct Dsa {
     pub(crate) system: System,
     pub(crate) monitor: Monitor,
     pub(crate) indexing: Indexing,
+    /// Settings that can be changed while it runs, as they were chosen.
+    pub(crate) chosen: Chosen,
+    /// What transactions may do, as it is in force.
+    pub(crate) transactions: transaction::Settings,
     /// Normal form of the root DN.
     pub(crate) root_key: Option<Vec<u8>>,
     /// Normal forms of the DNs that may act as others.
     proxy_keys: Vec<Vec<u8>>,
     /// For salts and for passwords that the server makes.
     entropy: Mutex<Box<dyn Entropy + Send>>,
+    pub(crate) open_transactions: Arc<OpenCount>,
+    pub(crate) intents: Arc<Intents>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }
@@ -54,7 +62,11 @@ impl Dsa {
         };
         let root_key = config.root_dn.as_ref().map(|dn| key("root DN", dn)).transpose()?;
         let proxy_keys = config.proxies.iter().map(|dn| key("proxy DN", dn)).collect::<io::Result<_>>()?;
-        let system = System::create(&config, &schema)?;
+        let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+        let chosen = Chosen::new(&config.settings).map_err(invalid)?;
+        let transactions =
+            transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
+        let system = System::create(&config, &chosen.now(), &schema)?;
         let rules = Rules::new(&schema);
         Ok(Arc::new(Dsa {
             shard,
@@ -62,10 +74,14 @@ impl Dsa {
             system,
             monitor: Monitor::default(),
             indexing: Indexing::default(),
+            chosen,
+            transactions,
             root_key,
             proxy_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
             config,
+            open_transactions: Arc::default(),
+            intents: Arc::default(),
             journal: OnceLock::new(),
         }))
     }
@@ -91,6 +107,19 @@ impl Dsa {
     /// Counters that every thread keeps for itself.
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
+    }
+
+    /// Writes settings that are changed from now on down, so that they outlive the process.
+    ///
+    /// # Panics
+    /// If they are written down already.
+    pub fn keep_settings_with(&self, keeper: Box<dyn Keeper>) {
+        self.chosen.keep_with(keeper);
+    }
+
+    /// What transactions may do, as it is in force.
+    pub fn transactions(&self) -> &transaction::Settings {
+        &self.transactions
     }
 
     /// The indexes that are to come and go.

@@ -14,8 +14,8 @@ use std::task::{Context, Poll, Waker};
 pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 
 /// Bytes of the buffer that a session keeps for its next updates, and of that for their drafts: longer ones are not kept.
-const BUFFER_BYTES_KEPT: usize = 128 << 10;
-const DRAFTS_BYTES_KEPT: usize = 2 * BUFFER_BYTES_KEPT;
+pub(crate) const BUFFER_BYTES_KEPT: usize = 128 << 10;
+pub(crate) const DRAFTS_BYTES_KEPT: usize = 2 * BUFFER_BYTES_KEPT;
 
 /// Where a session's updates go. What it took is applied in the order in which it was taken.
 pub trait Journal: Send + Sync {
@@ -64,6 +64,8 @@ pub struct Updates {
     ids: Vec<u32>,
     identity: Identity,
     reply: Arc<Reply>,
+    /// Message id of the request that ends the transaction which they are; it alone is answered.
+    end: Option<i32>,
     answered: bool,
 }
 
@@ -138,7 +140,26 @@ impl Updates {
         reply: Arc<Reply>,
     ) -> Updates {
         debug_assert_eq!(self::adds(&messages), adds, "they are counted");
-        Updates { messages, adds, drafts, ids: Vec::new(), identity, reply, answered: false }
+        Updates { messages, adds, drafts, ids: Vec::new(), identity, reply, end: None, answered: false }
+    }
+
+    /// The updates of a transaction, which happen all or not at all; the request with this id ends it.
+    pub(crate) fn of_transaction(
+        messages: Vec<u8>,
+        adds: usize,
+        drafts: Drafts,
+        identity: Identity,
+        reply: Arc<Reply>,
+        end: i32,
+    ) -> Updates {
+        let mut updates = Updates::new(messages, adds, drafts, identity, reply);
+        updates.end = Some(end);
+        updates
+    }
+
+    /// Message id of the request that ends the transaction which they are, if they are one.
+    pub(crate) fn end(&self) -> Option<i32> {
+        self.end
     }
 
     /// The drafts, to be put back with the other buffers.
@@ -154,7 +175,8 @@ impl Updates {
     /// The command that they are in the log, given at a time.
     pub fn command(&self, wall_ms: u64) -> Command<'_> {
         let ids = Cow::Borrowed(&self.ids[..]);
-        Command { wall_ms, actor: &self.identity.dn, ids, messages: &self.messages }
+        let is_transaction = self.end.is_some();
+        Command { wall_ms, actor: &self.identity.dn, ids, messages: &self.messages, is_transaction }
     }
 
     /// Ids for the entries that they add: to be filled with [`Updates::adds`] of them before the command is made.
@@ -201,6 +223,10 @@ impl Updates {
     fn refuse_all(&mut self, code: ResultCode, text: &str) {
         self.answered = true;
         let mut answers = Vec::new();
+        if let Some(end) = self.end {
+            encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
+            return self.give(answers);
+        }
         for message in messages(&self.messages) {
             if let Some(outline) = Outline::of(message)
                 && let Some(response) = tag::response_to(outline.op_tag)
@@ -230,7 +256,8 @@ pub const OUTCOME_UNKNOWN: &str = "the log failed while this was being written: 
 /// u64 time | u32 length of the actor's DN | u32 number of ids | the DN | u32 each id | LDAPMessages
 /// ```
 ///
-/// Numbers are little-endian, the time is in milliseconds since 1970. There are as many ids as adds.
+/// Numbers are little-endian, the time is in milliseconds since 1970. There are as many ids as adds. If the messages are a
+/// transaction, the uppermost bit of the length of the DN is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command<'a> {
     /// When it was given, in milliseconds since 1970.
@@ -241,9 +268,12 @@ pub struct Command<'a> {
     pub ids: Cow<'a, [u32]>,
     /// Whole LDAPMessages.
     pub messages: &'a [u8],
+    /// Do they happen all or not at all?
+    pub is_transaction: bool,
 }
 
 const FIXED: usize = 16;
+const TRANSACTION: u32 = 1 << 31;
 
 impl<'a> Command<'a> {
     /// Reads a record.
@@ -256,7 +286,8 @@ impl<'a> Command<'a> {
             bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or("a command is shorter than its fixed part")
         };
         let wall_ms = u64::from(number(0)?) | u64::from(number(4)?) << 32;
-        let (name, ids) = (number(8)? as usize, number(12)? as usize);
+        let (name, ids) = (number(8)?, number(12)? as usize);
+        let (is_transaction, name) = (name & TRANSACTION != 0, (name & !TRANSACTION) as usize);
         let rest = &record[FIXED..];
         let (actor, rest) = rest.split_at_checked(name).ok_or("a command ends within its actor's name")?;
         let (ids, messages) = rest.split_at_checked(ids * 4).ok_or("a command ends within its ids")?;
@@ -268,13 +299,14 @@ impl<'a> Command<'a> {
         if ids.len() != adds(messages) {
             return Err("a command has not as many ids as adds".to_owned());
         }
-        Ok(Command { wall_ms, actor, ids, messages })
+        Ok(Command { wall_ms, actor, ids, messages, is_transaction })
     }
 
     /// Appends the record.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.wall_ms.to_le_bytes());
-        out.extend_from_slice(&(self.actor.len() as u32).to_le_bytes());
+        let kind = if self.is_transaction { TRANSACTION } else { 0 };
+        out.extend_from_slice(&(self.actor.len() as u32 | kind).to_le_bytes());
         out.extend_from_slice(&(self.ids.len() as u32).to_le_bytes());
         out.extend_from_slice(self.actor);
         self.ids.iter().for_each(|id| out.extend_from_slice(&id.to_le_bytes()));

@@ -18,13 +18,16 @@ mod monitor_entries;
 mod op;
 mod outcome;
 mod password;
+mod queue;
 mod recent;
 mod referral;
 mod root_dse;
 mod selection;
 mod session;
+pub mod settings;
 mod subschema;
 mod system;
+pub mod transaction;
 mod worker;
 
 pub use access::Anonymous;

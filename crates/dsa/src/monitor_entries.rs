@@ -5,6 +5,7 @@ use crate::config_entry;
 use crate::engine::Dsa;
 use crate::journal::Figures;
 use crate::monitor::{Counters, OPERATIONS};
+use crate::settings::Key;
 use crate::system::put;
 use env::clock::Now;
 use model::csn::write_generalized_time;
@@ -33,6 +34,8 @@ pub(crate) enum Measure {
     Text(fn(&Dsa) -> String),
     /// A text for each of several things, all different.
     Texts(fn(&Dsa) -> Vec<String>),
+    /// The values of a setting.
+    Setting(&'static Key),
 }
 
 impl Measure {
@@ -40,6 +43,7 @@ impl Measure {
     pub(crate) fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
         let value = match self {
             Measure::Texts(texts) => return texts(dsa),
+            Measure::Setting(key) => return key.show(&dsa.chosen.now()),
             Measure::Initiated(kind) => initiated(dsa, kind).to_string(),
             Measure::Completed(kind) => completed(dsa, kind).to_string(),
             Measure::Number(number) => number(dsa, now).to_string(),

@@ -81,7 +81,9 @@ pub(crate) fn refer_update(
     requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) -> bool {
-    !requested.manage_dsa_it && writing.dsa.shard.has_referrals() && refer_met(writing, message, out)
+    !requested.manage_dsa_it
+        && writing.writer.view().shard().has_referrals()
+        && refer_met(writing, message, out)
 }
 
 #[cold]

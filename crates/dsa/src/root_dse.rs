@@ -5,8 +5,10 @@ use crate::config_entry;
 use crate::control::CONTROLS;
 use crate::monitor_entries;
 use crate::op::extended::EXTENSIONS;
+use crate::settings::Choices;
 use crate::system::{put, put_all};
 use model::Entry;
+use proto::feature;
 use schema::Schema;
 use store::derived::SUBSCHEMA_DN;
 
@@ -23,13 +25,27 @@ const FEATURES: [&str; 6] = [
     "1.3.6.1.4.1.4203.1.5.5", // language ranges, RFC 3866
 ];
 
+/// The attribute that lists them.
+pub(crate) const SUPPORTED_FEATURES: &str = "supportedFeatures";
+
+/// Those that are there under these settings.
+pub(crate) fn features(choices: &Choices) -> Vec<&'static str> {
+    let transactions = &choices.transactions;
+    let switched = [
+        (transactions.implicit_begin, feature::IMPLICIT_BEGIN),
+        (transactions.implicit_membership, feature::IMPLICIT_MEMBERSHIP),
+    ];
+    let on = switched.into_iter().filter(|(is_on, _)| *is_on).map(|(_, oid)| oid);
+    FEATURES.into_iter().chain(on).collect()
+}
+
 /// Is this the DN of the root DSE?
 pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
     dn.iter().all(|&b| b == b' ')
 }
 
 /// Puts the attributes of the root DSE into an entry.
-pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices) {
     let contexts = &config.store.suffixes;
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
@@ -40,9 +56,10 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
     put(entry, schema, "monitorContext", monitor_entries::DN);
     put(entry, schema, "configContext", config_entry::DN);
     put(entry, schema, "supportedLDAPVersion", "3");
-    put_all(entry, schema, "supportedControl", CONTROLS);
+    let controls = CONTROLS.into_iter().chain(config.queue_length_oid.as_deref());
+    put_all(entry, schema, "supportedControl", controls);
     put_all(entry, schema, "supportedExtension", EXTENSIONS);
-    put_all(entry, schema, "supportedFeatures", FEATURES);
+    put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");
     put(entry, schema, "vendorVersion", &config.version);
 }

@@ -2,10 +2,12 @@
 
 use crate::bundle::{self, Drafts};
 use crate::identity::Identity;
-use crate::journal::Reply;
+use crate::journal::{BUFFER_BYTES_KEPT, DRAFTS_BYTES_KEPT, Reply};
 use crate::monitor::count;
 use crate::op::password_modify::Change;
 use crate::op::search::Underway;
+use crate::queue::Queue;
+use crate::transaction::Transactions;
 use crate::worker::Worker;
 use model::ResultCode;
 use model::limits::SESSION_OUT_BYTES_MAX;
@@ -74,6 +76,11 @@ pub struct Session {
     pub(crate) waits: bool,
     /// Where their answers come, once there were any.
     pub(crate) reply: Option<Arc<Reply>>,
+    pub(crate) transactions: Transactions,
+    /// Buffers of a transaction that is over.
+    spare: Option<(Vec<u8>, Drafts)>,
+    /// How many answers the client waits for, if it said so.
+    pub(crate) queue: Option<Box<Queue>>,
 }
 
 impl Session {
@@ -93,6 +100,27 @@ impl Session {
             drafts: Drafts::default(),
             waits: false,
             reply: None,
+            transactions: Transactions::default(),
+            spare: None,
+            queue: None,
+        }
+    }
+
+    /// Empty buffers for the messages of a transaction and their drafts.
+    pub(crate) fn buffers(&mut self) -> (Vec<u8>, Drafts) {
+        match (self.spare.take(), &self.reply) {
+            (Some(buffers), _) => buffers,
+            (None, Some(reply)) => reply.buffers(),
+            (None, None) => Default::default(),
+        }
+    }
+
+    /// Keeps buffers to be used again.
+    pub(crate) fn keep_buffers(&mut self, mut messages: Vec<u8>, mut drafts: Drafts) {
+        if messages.capacity() <= BUFFER_BYTES_KEPT && drafts.capacity() <= DRAFTS_BYTES_KEPT {
+            messages.clear();
+            drafts.clear();
+            self.spare = Some((messages, drafts));
         }
     }
 
@@ -101,7 +129,7 @@ impl Session {
         let before = out.len();
         let (consumed, needed) = bundle::run(self, worker, input, out);
         count(&worker.counters.bytes_in, consumed as u64);
-        count(&worker.counters.bytes_out, (out.len() - before) as u64);
+        self.written(worker, &out[before..]);
         self.count_underway(worker);
         Feed { consumed, state: self.state(), needed }
     }
@@ -124,7 +152,7 @@ impl Session {
                 }
             }
         }
-        count(&worker.counters.bytes_out, (out.len() - before) as u64);
+        self.written(worker, &out[before..]);
         self.count_underway(worker);
         self.state()
     }
@@ -144,9 +172,27 @@ impl Session {
                 let modified = out.split_off(before);
                 change.answer(&modified, out);
             }
-            count(&worker.counters.bytes_out, (out.len() - before) as u64);
+            self.written(worker, &out[before..]);
         }
         Poll::Ready(self.state())
+    }
+
+    /// Has it a transaction open that the server may give up on its own account?
+    pub fn expects_notices(&self) -> bool {
+        !self.transactions.is_empty()
+    }
+
+    /// Appends notices of transactions that the server gives up; to be called of an idle session with a transaction, when
+    /// the waker is woken and every second or so.
+    pub fn poll_notices(&mut self, worker: &Worker, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        if self.waits || self.is_in_message() {
+            return;
+        }
+        let before = out.len();
+        // Woken from now on, it misses nothing that happens after it has looked.
+        self.transactions.wake_with(cx.waker());
+        bundle::transaction::abort_some(self, &worker.dsa, worker.now.monotonic_ns, out);
+        self.written(worker, &out[before..]);
     }
 
     /// Appends a Notice of Disconnection: the server ends the session on its own account.
@@ -163,6 +209,29 @@ impl Session {
         self.underway.clear();
         self.count_underway(worker);
         count(&worker.counters.connections_closed, 1);
+    }
+
+    /// Counts what it wrote.
+    #[inline]
+    fn written(&mut self, worker: &Worker, written: &[u8]) {
+        count(&worker.counters.bytes_out, written.len() as u64);
+        if let Some(queue) = &mut self.queue {
+            queue.count(written, self.waits);
+        }
+    }
+
+    /// May what it wrote be kept back, because its client waits for more answers than there are yet? No longer than it
+    /// waits for updates or input is at hand: then [`Self::end_run`] is to be called, and what was kept sent.
+    #[inline]
+    pub fn holds(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.holds() && !self.closing && self.underway.is_empty())
+    }
+
+    /// What was kept back is sent, for nothing came any more.
+    pub fn end_run(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            queue.end_run();
+        }
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use crate::config_entry;
 use crate::engine::Dsa;
 use crate::monitor_entries::{self, Gauge};
 use crate::root_dse::{self, is_root_dse};
+use crate::settings::Choices;
 use crate::{outcome, subschema};
 use env::clock::Now;
 use model::limits::DN_RDNS_MAX;
@@ -38,7 +39,7 @@ impl System {
     ///
     /// # Errors
     /// When memory cannot be reserved or the schema does not fit into the shard.
-    pub(crate) fn create(config: &Config, schema: &Arc<Schema>) -> io::Result<System> {
+    pub(crate) fn create(config: &Config, choices: &Choices, schema: &Arc<Schema>) -> io::Result<System> {
         let settings = Settings {
             suffixes: [root_dse::INTERNAL_DN, SUBSCHEMA_DN, monitor_entries::DN, config_entry::DN]
                 .map(str::to_owned)
@@ -53,7 +54,7 @@ impl System {
         let shard = Shard::create(settings, Arc::clone(schema))?;
         let mut writer = shard.writer();
         let mut entry = Entry::new();
-        root_dse::fill(&mut entry, schema, config);
+        root_dse::fill(&mut entry, schema, config, choices);
         add(&mut writer, config, root_dse::INTERNAL_DN, &mut entry)?;
         subschema::fill(&mut entry, schema);
         add(&mut writer, config, SUBSCHEMA_DN, &mut entry)?;
@@ -63,7 +64,7 @@ impl System {
             add(&mut writer, config, &item.dn(), &mut entry)?;
             gauges.extend(item.gauge(schema));
         }
-        config_entry::fill(&mut entry, schema);
+        config_entry::fill(&mut entry, schema, config);
         add(&mut writer, config, config_entry::DN, &mut entry)?;
         gauges.extend(config_entry::gauge(schema));
         writer.publish();
@@ -118,6 +119,23 @@ impl System {
         schema.normalise_dn(dn, &mut key).is_ok()
             && schema.normalise_dn(other.as_bytes(), &mut wanted).is_ok()
             && key == wanted
+    }
+
+    /// Lists the features in the root DSE that are there under the settings of now.
+    pub(crate) fn show_features(&self, dsa: &Dsa, now: Now) {
+        let schema = self.shard.schema();
+        let Some(features) = schema.find_type(root_dse::SUPPORTED_FEATURES.as_bytes()) else { return };
+        // In this order, as the monitor does: who comes last shows what was chosen last.
+        let mut writer = self.shard.writer();
+        let features_on = root_dse::features(&dsa.chosen.now());
+        let values: Vec<String> = features_on.into_iter().map(str::to_owned).collect();
+        let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };
+        let changes = [replace(Description::plain(features), &values)];
+        let dn = root_dse::INTERNAL_DN.as_bytes();
+        let outcome =
+            writer.modify(Modify { dn, changes: &changes, keep_operational: true, known: None }, stamp);
+        debug_assert!(outcome.is_ok(), "the root DSE: {:?}", outcome.err());
+        writer.publish();
     }
 
     /// Brings the monitor up to date, if that was not done just now. While one thread does, others see what was.

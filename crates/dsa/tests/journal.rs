@@ -1,14 +1,15 @@
 //! A directory whose updates go through a journal answers as one where they are carried out at once, but for the
-//! entryUUIDs, which follow from ids; and its commands, carried out again on an empty directory, give the same answers and the same directory, entryUUIDs and
-//! all, whatever readers did meanwhile.
+//! entryUUIDs, which follow from ids; and its commands, carried out again on an empty directory, give the same answers
+//! and the same directory, entryUUIDs and all, whatever readers did meanwhile.
 
 mod common;
 
+use common::journal::{Logged, journaled};
 use common::{
-    Answer, Client, Given, PASSWORD, ROOT_DN, START, What, assertion, attributes_of, bind, changes_of,
+    Answer, Client, Given, PASSWORD, ROOT_DN, What, assertion, attributes_of, bind, changes_of, codes,
     config, control, search_for, selection, wanted,
 };
-use dsa::journal::{Command, Figures, Journal, Updates};
+use dsa::journal::Command;
 use dsa::{Applier, ApplyError, Dsa};
 use env::entropy::SeededEntropy;
 use model::{Filter, ResultCode, Scope};
@@ -19,52 +20,8 @@ use proto::ext::password_modify::{self, PasswordModify};
 use proto::list::Attributes;
 use proto::op::modify::Changes;
 use proto::op::{Add, Extended, Modify, ModifyDn, ModifyKind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use store::{LongReadPoint, Reader};
-
-/// Takes what comes and keeps it until it is asked for.
-#[derive(Default)]
-struct Desk(Mutex<Vec<Updates>>);
-
-impl Journal for Desk {
-    fn submit(&self, updates: Updates) {
-        self.0.lock().expect("nobody panicked").push(updates);
-    }
-
-    fn figures(&self) -> Figures {
-        Figures::default()
-    }
-}
-
-/// A command as it went to the log, and its answers.
-type Logged = (Vec<u8>, Vec<u8>);
-
-/// Carries out what came in, as the server does.
-fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<Logged>) {
-    let coming = std::mem::take(&mut *desk.0.lock().expect("nobody panicked"));
-    for mut updates in coming {
-        let adds = updates.adds();
-        dsa.shard().writer().reserve_ids(adds, updates.ids()).expect("there are enough");
-        let (mut record, mut answers) = (Vec::new(), updates.answers_buffer());
-        updates.command(START.wall_ms).encode(&mut record);
-        applier.apply_updates(&mut updates, START.wall_ms, &mut answers).expect("it can be carried out");
-        log.push((record, answers.clone()));
-        updates.answer(answers);
-    }
-}
-
-/// A client of a directory with a journal, and what went through it.
-fn journaled() -> (Client, Arc<Mutex<Vec<Logged>>>) {
-    let mut client = Client::empty(config());
-    let (desk, log) = (Arc::new(Desk::default()), Arc::<Mutex<Vec<Logged>>>::default());
-    client.dsa.journal_to(Arc::clone(&desk) as Arc<dyn Journal>);
-    let mut applier = Applier::new(&client.dsa).expect("there are few readers");
-    let (dsa, logged) = (Arc::clone(&client.dsa), Arc::clone(&log));
-    client.commit = Some(Box::new(move || {
-        commit(&dsa, &mut applier, &desk, &mut logged.lock().expect("nobody panicked"));
-    }));
-    (client, log)
-}
 
 #[derive(Clone, Debug)]
 enum Ask {
@@ -298,7 +255,8 @@ fn running_out_of_memory_is_no_outcome() {
         let messages = client.encode(&Request::Add(Add { dn: dn.as_bytes(), attributes }), &[]).1;
         let mut ids = Vec::new();
         dsa.shard().writer().reserve_ids(1, &mut ids).expect("there are enough");
-        let command = Command { wall_ms: 1, actor: b"", ids: ids.into(), messages: &messages };
+        let (ids, messages) = (ids.into(), &messages[..]);
+        let command = Command { wall_ms: 1, actor: b"", ids, messages, is_transaction: false };
         applier.apply(&command, &mut Vec::new())
     };
     assert_eq!(apply(&mut client, "dc=example", root), Ok(()));
@@ -317,8 +275,13 @@ fn a_command_is_stored_as_ever() {
     let list = attributes_of(&[("cn", &["x"])]);
     let attributes = Attributes::parse(&list).expect("just encoded");
     Request::Add(Add { dn: b"cn=x", attributes }).encode(&mut messages, 1, &[]);
-    let command =
-        Command { wall_ms: 0x0102_0304_0506, actor: b"cn=r", ids: vec![7].into(), messages: &messages };
+    let command = Command {
+        wall_ms: 0x0102_0304_0506,
+        actor: b"cn=r",
+        ids: vec![7].into(),
+        messages: &messages,
+        is_transaction: false,
+    };
     let mut record = Vec::new();
     command.encode(&mut record);
     let fixed = [6, 5, 4, 3, 2, 1, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0];
@@ -344,14 +307,6 @@ fn a_search_behind_many_updates_sees_them() {
     }
 }
 
-fn codes(answers: Vec<Answer>) -> Vec<ResultCode> {
-    let code = |answer: Answer| match answer.what {
-        What::End(end) => end.code,
-        other => panic!("{other:?}"),
-    };
-    answers.into_iter().map(code).collect()
-}
-
 /// An update whose assertion is false when it comes is not logged; one whose assertion becomes false on the way is logged
 /// and refused again by a replay.
 #[test]
@@ -359,18 +314,18 @@ fn a_failed_assertion_leaves_no_record() {
     let (mut client, log) = journaled();
     set_up(&mut client);
     let add = encode(&mut client, &Ask::Add { name: "n".to_owned(), text: "x".to_owned() });
-    assert_eq!(codes(client.raw(&add).0), [ResultCode::Success]);
+    assert_eq!(codes(&client.raw(&add).0), [ResultCode::Success]);
     let records = || log.lock().unwrap().len();
     let before = records();
     let wrong = guarded(&mut client, "n", "b", "c");
-    assert_eq!(codes(client.raw(&wrong).0), [ResultCode::AssertionFailed]);
+    assert_eq!(codes(&client.raw(&wrong).0), [ResultCode::AssertionFailed]);
     assert_eq!(records(), before, "nothing was done");
     // Each follows from the one before, so it waits for that.
     let right = ["", "a", "aa", "b"].windows(2).flat_map(|pair| guarded(&mut client, "n", pair[0], pair[1]));
     let right: Vec<u8> = right.collect();
     let wrong_at_last = [&right[..], &guarded(&mut client, "n", "a", "c")].concat();
     let expected = [&[ResultCode::Success; 3][..], &[ResultCode::AssertionFailed]].concat();
-    assert_eq!(codes(client.raw(&wrong_at_last).0), expected);
+    assert_eq!(codes(&client.raw(&wrong_at_last).0), expected);
     assert_eq!(records(), before + 3, "the one that failed was answered without the log");
     // Two sessions that assert the same at the same time: one wins, both are in the log.
     let mut other = Client::of(&client.dsa);
@@ -378,10 +333,10 @@ fn a_failed_assertion_leaves_no_record() {
     let (first, second) = (guarded(&mut client, "n", "b", "one"), guarded(&mut other, "n", "b", "two"));
     let mut out = Vec::new();
     assert_eq!(other.session.feed(&mut other.worker, &second, &mut out).state, dsa::State::Waiting);
-    assert_eq!(codes(client.raw(&first).0), [ResultCode::AssertionFailed]);
+    assert_eq!(codes(&client.raw(&first).0), [ResultCode::AssertionFailed]);
     let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
     assert!(other.session.poll_updates(&mut other.worker, cx, &mut out).is_ready());
-    assert_eq!(codes(common::answers(&out)), [ResultCode::Success]);
+    assert_eq!(codes(&common::answers(&out)), [ResultCode::Success]);
     assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
 }
 
@@ -391,12 +346,12 @@ fn passwords_are_not_in_the_log() {
     let (mut client, log) = journaled();
     set_up(&mut client);
     let add = encode(&mut client, &Ask::Add { name: "n".to_owned(), text: "x".to_owned() });
-    assert_eq!(codes(client.raw(&add).0), [ResultCode::Success]);
+    assert_eq!(codes(&client.raw(&add).0), [ResultCode::Success]);
     let mut ask = |old: Option<&str>, new: Option<&str>| {
         let (old, new) = (old.map(str::to_owned), new.map(str::to_owned));
         let ask = Ask::Password { name: "n".to_owned(), proxied: false, old, new };
         let request = encode(&mut client, &ask);
-        codes(client.raw(&request).0)[0]
+        codes(&client.raw(&request).0)[0]
     };
     let records = || log.lock().unwrap().len();
     assert_eq!(ask(None, Some("word0815")), ResultCode::Success);
@@ -425,16 +380,16 @@ fn an_old_password_is_right_once() {
         encode(client, &Ask::Password { name: "n".to_owned(), proxied: true, old, new })
     };
     let first = password(&mut client, None, "old");
-    assert_eq!(codes(client.raw(&first).0), [ResultCode::Success]);
+    assert_eq!(codes(&client.raw(&first).0), [ResultCode::Success]);
     let mut other = Client::of(&client.dsa);
     other.bind_root();
     let (one, two) = (password(&mut client, Some("old"), "one"), password(&mut other, Some("old"), "two"));
     let mut out = Vec::new();
     assert_eq!(other.session.feed(&mut other.worker, &two, &mut out).state, dsa::State::Waiting);
-    assert_eq!(codes(client.raw(&one).0), [ResultCode::InvalidCredentials]);
+    assert_eq!(codes(&client.raw(&one).0), [ResultCode::InvalidCredentials]);
     let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
     assert!(other.session.poll_updates(&mut other.worker, cx, &mut out).is_ready());
-    assert_eq!(codes(common::answers(&out)), [ResultCode::Success]);
+    assert_eq!(codes(&common::answers(&out)), [ResultCode::Success]);
     assert_eq!(client.bind(&dn("n"), "two").code, ResultCode::Success);
     assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
 }
@@ -451,7 +406,7 @@ fn answers_with_entries_are_few_at_a_time() {
     client.raw(&requests);
     let before = log.lock().unwrap().len();
     let guarded: Vec<u8> = (0..100).flat_map(|n| guarded(&mut client, &format!("m{n}"), "", "a")).collect();
-    assert_eq!(codes(client.raw(&guarded).0), [ResultCode::Success; 100]);
+    assert_eq!(codes(&client.raw(&guarded).0), [ResultCode::Success; 100]);
     let pieces = log.lock().unwrap().len() - before;
     assert_eq!(pieces, (2 * 100usize).div_ceil(model::limits::READ_ENTRIES_MAX));
     assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));

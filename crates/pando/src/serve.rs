@@ -112,14 +112,51 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES")]
     memory_max: Option<String>,
 
-    /// An LDIF file to load before the first client is served; not into a data directory that was used before
-    #[arg(long, value_name = "FILE.ldif")]
-    import: Option<String>,
+    /// A file or FIFO of LDIF or of BER adds to load before the first client is served; not into a data directory that was
+    /// used before. May be repeated: all of them are read at the same time
+    #[arg(long, value_name = "FILE")]
+    import: Vec<String>,
 
     /// IO threads [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
+
+    /// A further OID under which clients may send the queue length control, without criticality; its own is always known
+    #[arg(long, value_name = "OID")]
+    queue_length_oid: Option<String>,
+
+    /// Let a client choose the identifier of a transaction; the first update that names it begins it [default: off]
+    #[arg(long, value_name = "on|off", help_heading = TRANSACTIONS)]
+    txn_implicit_begin: Option<String>,
+
+    /// Let an update without a control belong to the transaction that its session has open [default: off]
+    #[arg(long, value_name = "on|off", help_heading = TRANSACTIONS)]
+    txn_implicit_membership: Option<String>,
+
+    /// Updates that a transaction may have [default: 10000]
+    #[arg(long, value_name = "N", help_heading = TRANSACTIONS)]
+    txn_updates_max: Option<String>,
+
+    /// Bytes of updates that a transaction may have, 16MiB at most [default: 4MiB]
+    #[arg(long, value_name = "BYTES", help_heading = TRANSACTIONS)]
+    txn_bytes_max: Option<String>,
+
+    /// Milliseconds that a transaction may be open; then it is aborted, and its client told [default: 60000]
+    #[arg(long, value_name = "MS", help_heading = TRANSACTIONS)]
+    txn_age_max: Option<String>,
+
+    /// Transactions that the server has open at once; 0: none is begun [default: 1000]
+    #[arg(long, value_name = "N", help_heading = TRANSACTIONS)]
+    txn_open_max: Option<String>,
+
+    /// Precedence, 0 to 9, of the transactions of the clients called DN or below it; the highest that fits counts; may be
+    /// repeated [default: 0 for all]
+    #[arg(long, value_name = "N:DN", help_heading = TRANSACTIONS)]
+    txn_precedence: Vec<String>,
 }
+
+/// Where the help has the flags of transactions.
+const TRANSACTIONS: &str = "Transactions (each can be changed in cn=config while the server runs)";
 
 const AFTER: &str = "\
 EXAMPLES:
@@ -154,7 +191,7 @@ impl Args {
     /// The flags that were given, by the name of their key.
     fn given(&self) -> Vec<(&'static str, Vec<String>)> {
         let one = |value: &Option<String>| value.iter().cloned().collect();
-        let all: [(&str, Vec<String>); 21] = [
+        let all: [(&str, Vec<String>); 29] = [
             ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
             ("data", one(&self.data)),
             ("sync", one(&self.sync)),
@@ -174,8 +211,16 @@ impl Args {
             ("operational-attributes", one(&self.operational_attributes)),
             ("index", self.index.clone()),
             ("memory-max", one(&self.memory_max)),
-            ("import", one(&self.import)),
+            ("import", self.import.clone()),
             ("threads", one(&self.threads)),
+            ("queue-length-oid", one(&self.queue_length_oid)),
+            ("txn-implicit-begin", one(&self.txn_implicit_begin)),
+            ("txn-implicit-membership", one(&self.txn_implicit_membership)),
+            ("txn-updates-max", one(&self.txn_updates_max)),
+            ("txn-bytes-max", one(&self.txn_bytes_max)),
+            ("txn-age-max", one(&self.txn_age_max)),
+            ("txn-open-max", one(&self.txn_open_max)),
+            ("txn-precedence", self.txn_precedence.clone()),
         ];
         all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
     }
@@ -296,8 +341,8 @@ pub(crate) fn cannot_serve(error: std::io::Error) -> End {
 
 /// Loads the configured file.
 pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<(), End> {
-    let mut bar = Bar::new();
-    match import::load(config, dsa.shard(), clock, |progress, total| bar.show(progress, total)) {
+    let mut bar = Bar::new("importing", "imported", &[]);
+    match import::load(config, dsa.shard(), clock, &mut |told, total| bar.show(told, total)) {
         Ok(Some(summary)) => bar.finish(summary),
         Ok(None) => bar.clear(),
         Err(faults) => {

@@ -25,7 +25,7 @@ pub(crate) fn serve(
 ) -> Result<(), End> {
     let data = Data::open(Arc::new(RealDisk), dir).map_err(refused)?;
     let mut recovered = recover(config, &data, schema, clock)?;
-    if config.import.is_some() {
+    if !config.import.is_empty() {
         import(config, &mut recovered, clock)?;
     }
     let Recovered { committer, mut snapshots, .. } = recovered;
@@ -35,6 +35,8 @@ pub(crate) fn serve(
     }
     let ready = |address| println!("ready ldap://{address}");
     let indexes = data.indexes().map_err(refused)?;
+    let settings = data.settings().map_err(refused)?.warning_of(&config.flags);
+    committer.dsa().keep_settings_with(Box::new(settings));
     let served = server::serve_logged(
         committer,
         snapshots,
@@ -58,6 +60,7 @@ pub(crate) fn recover(
     let agent = directory::agent(config, clock, &founding);
     let mut agent = agent.map_err(|error| End::failed("the directory cannot be made", error))?;
     let indexes = data.indexes().map_err(refused)?;
+    agent.settings.changed = data.settings().map_err(refused)?.found().clone();
     for index in indexes.add_to(&mut agent.store.indexes, &schema) {
         tracing::warn!(
             index,

@@ -44,6 +44,23 @@ impl Worker for dsa::Worker {
         session.poll_updates(self, cx, out).map(State::from)
     }
 
+    fn expects_notices(&self, session: &Session) -> bool {
+        session.expects_notices()
+    }
+
+    fn poll_notices(&mut self, session: &mut Session, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        session.poll_notices(self, cx, out);
+    }
+
+    #[inline]
+    fn holds(&mut self, session: &Session) -> bool {
+        session.holds()
+    }
+
+    fn end_run(&mut self, session: &mut Session) {
+        session.end_run();
+    }
+
     fn shutdown(&mut self, session: &mut Session, out: &mut Vec<u8>) {
         session.shutdown(out);
     }

@@ -1,6 +1,7 @@
 //! One connection: a read, the session, a write. An idle one holds neither a read nor an out buffer.
 
 use crate::engine::{Feed, State, Worker};
+use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use env::clock::Clock;
 use env::net::Stream;
@@ -57,6 +58,8 @@ pub(crate) struct Connection<W: Worker, S: Stream> {
     /// Answers that the socket did not take yet, from `sent` on.
     backlog: Vec<u8>,
     sent: usize,
+    /// The answers of `backlog` wait for more to go with them.
+    hold: Option<Box<Hold>>,
     /// The client sends no more.
     ended: bool,
     /// The server reads no more, because it is about to close.
@@ -78,6 +81,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             held_back: false,
             backlog: Vec::new(),
             sent: 0,
+            hold: None,
             ended: false,
             deaf: false,
         }
@@ -100,10 +104,13 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
         loop {
-            if self.poll_flush(cx).is_err() {
+            if self.hold.is_some() && self.must_let_go() {
+                self.hold = None;
+            }
+            if self.hold.is_none() && self.poll_flush(cx).is_err() {
                 return Poll::Ready(Turn::Abort);
             }
-            if self.must_flush() {
+            if self.hold.is_none() && self.must_flush() {
                 self.member.waiting.set(Waiting::Write);
                 return if self.member.overdue.get() { Poll::Ready(Turn::Abort) } else { Poll::Pending };
             }
@@ -114,21 +121,24 @@ impl<W: Worker, S: Stream> Connection<W, S> {
                 if self.poll_updates(cx).is_pending() {
                     return Poll::Pending;
                 }
-                if self.send(cx).is_err() {
+                if !self.keep_back() && self.send(cx).is_err() {
                     return Poll::Ready(Turn::Abort);
                 }
                 continue;
             }
             let Ok(input) = self.receive(cx) else { return Poll::Ready(Turn::Abort) };
             self.ended |= input == Input::End;
-            if !matches!(input, Input::Some(_)) && !self.go_on() {
-                return Poll::Pending;
+            if !matches!(input, Input::Some(_)) && !self.go_on() && !self.take_notices(cx) {
+                ready!(self.poll_hold(cx));
+                continue;
             }
-            if self.put_off() {
-                return Poll::Ready(Turn::Yield);
-            }
-            if self.send(cx).is_err() {
-                return Poll::Ready(Turn::Abort);
+            if !self.keep_back() {
+                if self.put_off() {
+                    return Poll::Ready(Turn::Yield);
+                }
+                if self.send(cx).is_err() {
+                    return Poll::Ready(Turn::Abort);
+                }
             }
             if self.state == State::Busy || input == Input::Some(true) {
                 return Poll::Ready(Turn::Yield);
@@ -142,6 +152,42 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let scratch = &mut *shared.scratch.borrow_mut();
         scratch.reset_out();
         self.state = ready!(scratch.worker.poll_updates(&mut self.session, cx, &mut scratch.out));
+        Poll::Ready(())
+    }
+
+    /// Keeps what was written for the answers to come, if the session allows it.
+    #[inline]
+    fn keep_back(&mut self) -> bool {
+        let scratch = &mut *self.shared.scratch.borrow_mut();
+        if !scratch.worker.holds(&self.session) {
+            if self.hold.take().is_some() && self.sent == 0 {
+                // All that was waited for is there: it goes as one, and as what a whole bundle is answered with.
+                self.backlog.append(&mut scratch.out);
+                scratch.out = std::mem::take(&mut self.backlog);
+            }
+            return false;
+        }
+        if !scratch.out.is_empty() {
+            self.backlog.extend_from_slice(&scratch.out);
+            self.hold.get_or_insert_default();
+        }
+        true
+    }
+
+    /// Whether what is kept back has waited enough, whatever the session says.
+    fn must_let_go(&self) -> bool {
+        matches!(self.state, State::Busy | State::Close)
+            || self.backlog.len() - self.sent >= HOLD_BYTES_MAX
+            || self.ended
+            || self.leaving()
+    }
+
+    /// Waits for input as long as what is kept back may wait; then lets go of it.
+    fn poll_hold(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(hold) = &mut self.hold else { return Poll::Pending };
+        ready!(hold.poll(cx));
+        self.hold = None;
+        self.shared.scratch.borrow_mut().worker.end_run(&mut self.session);
         Poll::Ready(())
     }
 
@@ -167,7 +213,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             if self.held_back && self.state != State::Close {
                 self.feed_held(scratch);
             }
-        } else if self.held_back && self.sent == self.backlog.len() {
+        } else if self.held_back && (self.sent == self.backlog.len() || self.hold.is_some()) {
             scratch.worker.tick(shared.clock.now());
             self.feed_held(scratch);
         } else if self.leaving() {
@@ -181,6 +227,20 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             return false;
         }
         true
+    }
+
+    /// Takes what the server has to say to an idle session. `false` if there is nothing.
+    fn take_notices(&mut self, cx: &mut Context<'_>) -> bool {
+        let shared = self.shared.clone();
+        let scratch = &mut *shared.scratch.borrow_mut();
+        let expects = scratch.worker.expects_notices(&self.session);
+        self.member.watched.set(expects);
+        if !expects || self.state != State::Idle || self.sent != self.backlog.len() {
+            return false;
+        }
+        scratch.worker.tick(shared.clock.now());
+        scratch.worker.poll_notices(&mut self.session, cx, &mut scratch.out);
+        !scratch.out.is_empty()
     }
 
     /// Reads once, behind what is held, and gives the session what is complete.
@@ -205,6 +265,9 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             return Ok(Input::End);
         }
         self.member.since.set(shared.sweeps.get());
+        if let Some(hold) = &mut self.hold {
+            hold.begin_anew();
+        }
         let filled = start + read == READ_BYTES;
         if start == held {
             scratch.read[..held].copy_from_slice(&self.held);

@@ -4,6 +4,7 @@
 //! DIR/founding     what never changes: format, keys of the hashes and entryUUIDs, site, operational attributes
 //! DIR/rules        what decides the outcome of updates and may change between runs: suffixes, schema
 //! DIR/indexes      indexes that were made while it was served, or by `pando index`
+//! DIR/settings     settings that were changed while it was served
 //! DIR/snapshot/    the last snapshot
 //! DIR/log/         the write-ahead log
 //! DIR/lock         held by the one process that uses the directory
@@ -19,6 +20,7 @@ mod indexes;
 mod recover;
 mod rules;
 mod sealed;
+mod settings;
 pub mod snapshot;
 
 pub use examine::{Contents, Examined, View};
@@ -26,6 +28,7 @@ pub use founding::Founding;
 pub use indexes::{IndexFile, Nowhere};
 pub use recover::{Recovered, Stage, Wanted};
 pub use rules::Rules;
+pub use settings::SettingsFile;
 
 use env::disk::{Disk, Lock};
 use env::planted::{self, Fault};

@@ -5,6 +5,7 @@ use crate::config::{Anonymous, Config, Fault, PasswordScheme, Problem};
 use crate::data::Founding;
 use dsa::Dsa;
 use dsa::config::{Scheme, SearchLimits};
+use dsa::settings::{Changes, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
 use schema::{BUILTIN_NAMES, Builder, Schema};
@@ -70,7 +71,9 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
     }
     let names = config.suffixes.iter().map(|dn| ("suffix", dn));
     let names = names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn)));
-    for (key, dn) in names.chain(config.proxies.iter().map(|dn| ("proxy-dn", dn))) {
+    let names = names.chain(config.proxies.iter().map(|dn| ("proxy-dn", dn)));
+    let precedences = config.settings.transactions.precedence.iter();
+    for (key, dn) in names.chain(precedences.map(|given| ("txn-precedence", &given.dn))) {
         if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
             problems.push(Problem::at(key, format!("`{dn}`: {invalid}")));
         }
@@ -111,6 +114,13 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
             Anonymous::Read => dsa::Anonymous::Read,
         },
         limits: SearchLimits { size_max: config.size_limit, time_max_s: config.time_limit_s },
+        queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
+        settings: Start {
+            configured: config.settings.clone(),
+            changed: Changes::new(),
+            flags: config.flags.clone(),
+            fixed: crate::config::fixed(config),
+        },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: clock.wall_ms(),
     })

@@ -68,6 +68,29 @@ pub trait Worker: 'static {
         unreachable!("these sessions never wait")
     }
 
+    /// May there be something to say to an idle session on the server's own account, now or later?
+    fn expects_notices(&self, session: &Self::Session) -> bool {
+        let _ = session;
+        false
+    }
+
+    /// Appends that, to an idle session. To be called again when the waker is woken, and when time has passed.
+    fn poll_notices(&mut self, session: &mut Self::Session, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        let _ = (session, cx, out);
+    }
+
+    /// May what a session wrote be kept back for more answers? Asked after everything that appends to `out`.
+    #[inline]
+    fn holds(&mut self, session: &Self::Session) -> bool {
+        let _ = session;
+        false
+    }
+
+    /// What was kept back is sent, because nothing came any more.
+    fn end_run(&mut self, session: &mut Self::Session) {
+        let _ = session;
+    }
+
     /// Appends a Notice of Disconnection (RFC 4511 section 4.4.1): the server ends the session on its own account.
     fn shutdown(&mut self, session: &mut Self::Session, out: &mut Vec<u8>);
 

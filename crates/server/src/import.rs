@@ -1,4 +1,5 @@
-//! LDIF files into a directory that nobody reads yet: before the first client is served, or without a server.
+//! Files and streams of entries into a directory that nobody reads yet: before the first client is served, or without a
+//! server; or into a server that runs.
 
 mod keep;
 mod rejects;
@@ -6,29 +7,59 @@ mod rejects;
 pub use keep::{KeepError, keep, keep_and_close};
 
 use crate::config::{Config, Fault};
-use bulk::remote::{self, Server};
-use bulk::{Import, ImportError, Input, OnReject, Operational, Progress, Summary, Tell};
+use bulk::remote::{self, Server, Ways};
+use bulk::{Import, ImportError, Input, OnReject, Operational, Summary, Tell, Told};
 use env::clock::Clock;
+use env::stream::Stream;
 use env::task;
 use rejects::Rejects;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use store::Shard;
 
 /// What to load, and how.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Job {
-    /// LDIF files; `-` is standard input. An entry may come before its superior, in another file too.
+    /// Files and FIFOs of LDIF or of BER adds; `-` is standard input. An entry may come before its superior, in another
+    /// one too.
     pub files: Vec<PathBuf>,
+    /// So many of them are read at the same time.
+    pub streams: usize,
     /// What becomes of operational attributes.
     pub operational: Operational,
-    /// Where records go that cannot be stored; without it they make the import fail.
-    pub rejects: Option<PathBuf>,
+    /// What becomes of records that cannot be stored.
+    pub on_fault: OnFault,
+    /// Do faults tell the byte at which a record begins?
+    pub tells_bytes: bool,
 }
 
-/// Loads the configured LDIF file, if there is one. Operational attributes are kept as they stand. `on_progress` is
-/// told how far it is, and how many bytes there are; 0 if that cannot be told, of a pipe.
+impl Default for Job {
+    fn default() -> Job {
+        let (operational, on_fault) = (Operational::Keep, OnFault::default());
+        Job { files: Vec::new(), streams: 1, operational, on_fault, tells_bytes: false }
+    }
+}
+
+/// What becomes of records that cannot be stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OnFault {
+    /// They make the import fail.
+    #[default]
+    Stop,
+    /// The first of them are logged; all of them are left out.
+    Skip,
+    /// They go to this file.
+    Reject(PathBuf),
+}
+
+/// Is told how far an import is, and how many bytes there are; 0 if that cannot be told, of a pipe.
+pub type OnProgress<'p> = &'p mut dyn FnMut(Told<'_>, u64);
+
+/// Loads the configured files, if there are any, all of them at the same time. Operational attributes are kept as they
+/// stand.
 ///
 /// # Errors
 /// As [`load_files`].
@@ -36,14 +67,17 @@ pub fn load(
     config: &Config,
     shard: &Shard,
     clock: &impl Clock,
-    mut on_progress: impl FnMut(Progress, u64),
+    on_progress: OnProgress<'_>,
 ) -> Result<Option<Summary>, Vec<Fault>> {
-    let Some(path) = &config.import else { return Ok(None) };
-    let job = Job { files: vec![path.clone()], ..Job::default() };
-    load_files(&job, shard, clock, &mut on_progress).map(Some)
+    if config.import.is_empty() {
+        return Ok(None);
+    }
+    let files = config.import.clone();
+    let job = Job { streams: files.len(), files, ..Job::default() };
+    load_files(&job, shard, clock, on_progress).map(Some)
 }
 
-/// Loads LDIF files.
+/// Loads files.
 ///
 /// # Errors
 /// The faults of the files, up to a bound, and behind them how far it came.
@@ -51,15 +85,15 @@ pub fn load_files(
     job: &Job,
     shard: &Shard,
     clock: &impl Clock,
-    on_progress: &mut dyn FnMut(Progress, u64),
+    on_progress: OnProgress<'_>,
 ) -> Result<Summary, Vec<Fault>> {
-    let import =
-        Import { shard, stamp_ms: clock.wall_ms(), operational: job.operational, threads: task::cores() };
+    let (stamp_ms, operational) = (clock.wall_ms(), job.operational);
+    let import = Import { shard, stamp_ms, operational, threads: task::cores(), streams: job.streams };
     let given_up = "not imported; given up after";
-    read_files(job, on_progress, given_up, &mut |inputs, tell| bulk::ldif(import, inputs, tell))
+    read_files(job, on_progress, given_up, &mut |inputs, tell| bulk::import(import, inputs, tell))
 }
 
-/// Adds LDIF files to a server that runs, over so many connections.
+/// Adds files to a server that runs, over so many connections.
 ///
 /// # Errors
 /// As [`load_files`], but that what was added stays; and what the server or the network says.
@@ -67,42 +101,41 @@ pub fn add_files(
     job: &Job,
     server: &Server,
     connections: usize,
-    on_progress: &mut dyn FnMut(Progress, u64),
+    on_progress: OnProgress<'_>,
 ) -> Result<Summary, Vec<Fault>> {
+    let ways = Ways { connections, streams: job.streams };
     let given_up = "given up; added, and kept, were";
-    read_files(job, on_progress, given_up, &mut |inputs, tell| remote::add(server, connections, inputs, tell))
+    read_files(job, on_progress, given_up, &mut |inputs, tell| remote::add(server, ways, inputs, tell))
 }
 
-/// What takes entries from LDIF.
+/// What takes entries from files.
 type Take<'t> = &'t mut dyn FnMut(&mut [Input<'_>], Tell<'_>) -> Result<Summary, ImportError>;
 
 /// Opens the files of a job and has them taken.
 fn read_files(
     job: &Job,
-    on_progress: &mut dyn FnMut(Progress, u64),
+    on_progress: OnProgress<'_>,
     given_up: &str,
     take: Take<'_>,
 ) -> Result<Summary, Vec<Fault>> {
-    let mut sources = job.files.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let open = |path: &PathBuf| Source::open(path, &is_over);
+    let mut sources = job.files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let bytes = sources.iter().map(Source::bytes).sum::<Option<u64>>().unwrap_or(0);
-    let mut rejects = match &job.rejects {
-        Some(path) => {
-            Some(Rejects::create(path, &job.files).map_err(|error| vec![fault(path, 0, error.to_string())])?)
-        }
-        None => None,
-    };
+    let mut rejects = rejects_of(job)?;
     let mut inputs: Vec<Input<'_>> = sources.iter_mut().map(Source::input).collect();
     let mut write = rejects.as_mut().map(|rejects| {
-        |fault: &bulk::Fault, record: &[u8]| rejects.write(&job.files[fault.input], fault, record)
+        |fault: &bulk::Fault, record: &[u8]| rejects.write(&job.files[fault.input], &told(job, fault), record)
     });
     let tell = Tell {
-        on_progress: &mut |progress| on_progress(progress, bytes),
+        on_progress: &mut |told| on_progress(told, bytes),
         on_reject: write.as_mut().map(|write| write as OnReject<'_>),
+        is_over: &is_over,
     };
     let taken = take(&mut inputs, tell).map_err(|error| faults(job, &error, given_up));
     // Also of an import that was given up: what is in there is known to be wrong.
-    let finished = match (rejects, &job.rejects) {
-        (Some(rejects), Some(path)) => {
+    let finished = match (rejects, &job.on_fault) {
+        (Some(rejects), OnFault::Reject(path)) => {
             rejects.finish().map_err(|error| vec![fault(path, 0, error.to_string())])
         }
         _ => Ok(()),
@@ -110,8 +143,30 @@ fn read_files(
     taken.and_then(|summary| finished.map(|()| summary))
 }
 
+/// Where rejects go, if they do not make the import fail.
+fn rejects_of(job: &Job) -> Result<Option<Rejects>, Vec<Fault>> {
+    match &job.on_fault {
+        OnFault::Stop => Ok(None),
+        OnFault::Skip => Ok(Some(Rejects::told())),
+        OnFault::Reject(path) => {
+            let made = Rejects::create(path, &job.files);
+            made.map(Some).map_err(|error| vec![fault(path, 0, error.to_string())])
+        }
+    }
+}
+
+/// What is wrong with a record, with its byte where that is wanted or there is no line.
+fn told(job: &Job, fault: &bulk::Fault) -> bulk::Fault {
+    let is_of_record = fault.dn.is_some() || fault.offset > 0;
+    if !job.tells_bytes && (fault.line != 0 || !is_of_record) {
+        return fault.clone();
+    }
+    let text = bulk::Fault { line: 0, ..fault.clone() };
+    bulk::Fault { dn: None, reason: format!("byte {}: {text}", fault.offset), ..fault.clone() }
+}
+
 fn faults(job: &Job, error: &ImportError, given_up: &str) -> Vec<Fault> {
-    let message = |f: &bulk::Fault| bulk::Fault { line: 0, ..f.clone() }.to_string();
+    let message = |f: &bulk::Fault| bulk::Fault { line: 0, ..told(job, f) }.to_string();
     let mut faults: Vec<Fault> =
         error.faults.iter().map(|f| fault(&job.files[f.input], f.line, message(f))).collect();
     let given_up = format!("{given_up} {} entries", error.done.entries);
@@ -128,19 +183,20 @@ fn fault(path: &Path, line: u64, message: String) -> Fault {
 /// An open input.
 enum Source {
     File(File, u64),
-    Pipe(File),
-    Standard(io::Stdin),
+    Stream(Stream),
 }
 
 impl Source {
-    fn open(path: &Path) -> Result<Source, Vec<Fault>> {
-        if path == Path::new("-") {
-            return Ok(Source::Standard(io::stdin()));
-        }
+    fn open(path: &Path, is_over: &Arc<AtomicBool>) -> Result<Source, Vec<Fault>> {
         let open = || {
-            let file = File::open(path)?;
-            let about = file.metadata()?;
-            Ok(if about.is_file() { Source::File(file, about.len()) } else { Source::Pipe(file) })
+            if path == Path::new("-") {
+                return Stream::standard_input(Arc::clone(is_over)).map(Source::Stream);
+            }
+            let about = std::fs::metadata(path)?;
+            match about.is_file() {
+                true => Ok(Source::File(File::open(path)?, about.len())),
+                false => Stream::open(path, Arc::clone(is_over)).map(Source::Stream),
+            }
         };
         open().map_err(|error: io::Error| vec![fault(path, 0, format!("cannot be read: {error}"))])
     }
@@ -149,15 +205,14 @@ impl Source {
     fn bytes(&self) -> Option<u64> {
         match self {
             Source::File(_, bytes) => Some(*bytes),
-            _ => None,
+            Source::Stream(_) => None,
         }
     }
 
     fn input(&mut self) -> Input<'_> {
         match self {
             Source::File(file, _) => Input::Seekable(file),
-            Source::Pipe(file) => Input::Stream(file),
-            Source::Standard(stdin) => Input::Stream(stdin),
+            Source::Stream(stream) => Input::Stream(stream),
         }
     }
 }

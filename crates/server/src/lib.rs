@@ -7,6 +7,7 @@ mod connection;
 pub mod data;
 pub mod directory;
 pub mod engine;
+mod hold;
 pub mod import;
 pub mod indexer;
 mod listener;

@@ -142,6 +142,8 @@ pub(crate) struct Member {
     pub(crate) waiting: Cell<Waiting>,
     /// Set by the sweep: it waited too long.
     pub(crate) overdue: Cell<bool>,
+    /// Set by the connection: every sweep wakes it, for its session may have something to say.
+    pub(crate) watched: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -188,6 +190,7 @@ impl<W: Worker> Shared<W> {
             since: Cell::new(self.sweeps.get()),
             waiting: Cell::new(Waiting::Read),
             overdue: Cell::new(false),
+            watched: Cell::new(false),
             waker: RefCell::new(None),
         });
         members.push(member.clone());
@@ -220,6 +223,8 @@ impl<W: Worker> Shared<W> {
             // One sweep more, because the first second may have been a short one.
             if allowed != 0 && now - member.since.get() > allowed {
                 member.overdue.set(true);
+                member.wake();
+            } else if member.watched.get() {
                 member.wake();
             }
         }

@@ -63,7 +63,18 @@ pub(super) fn run(
 
 /// Who a request is carried out as.
 fn identity(session: &Session, parts: &mut Parts<'_>, requested: &Requested<'_>) -> Option<Identity> {
-    let Some(authorization_id) = requested.proxied() else { return Some(session.identity.clone()) };
+    match requested.proxied() {
+        None => Some(session.identity.clone()),
+        Some(authorization_id) => authorize(session, parts, authorization_id),
+    }
+}
+
+/// Who a client that asks for it acts as, if it may.
+pub(super) fn authorize(
+    session: &Session,
+    parts: &mut Parts<'_>,
+    authorization_id: &[u8],
+) -> Option<Identity> {
     let pin = parts.reader.pin();
     let evaluator = &mut parts.scratch.evaluator;
     evaluator.cache.refresh(pin.read_point());

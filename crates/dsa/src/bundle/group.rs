@@ -8,10 +8,10 @@ use crate::recent::{Again, Asserted, Recent};
 use crate::worker::Scratch;
 use model::EntryId;
 use model::short::Word;
-use proto::ber::Reader;
 use proto::control::{Controls, proxied_authorization};
-use proto::ext::password_modify;
+use proto::ext::{end_transaction, password_modify, start_transaction};
 use proto::message::{Frame, Message, frame};
+use proto::op::Extended;
 use proto::outline::Outline;
 use proto::{DecodeError, tag};
 use smallvec::SmallVec;
@@ -26,8 +26,6 @@ const GROUP_UPDATES: usize = 128;
 /// Requests whose records are asked for together, the next ones while these run. A core finishes no prefetch whose page it
 /// has yet to look up, but looks up several at once when they follow each other closely.
 const STRIDE: usize = 8;
-/// Tag of the requestName of an extended request.
-const EXTENSION_NAME: u8 = tag::context(0);
 /// Beginning of a search's rest when its scope is that of one entry.
 const SCOPE_BASE: &[u8] = &[tag::ENUMERATED, 1, 0];
 
@@ -53,11 +51,6 @@ fn ends_in(dn: &[u8], rdn: &[u8]) -> bool {
     dn.len().checked_sub(rdn.len()).is_some_and(|at| dn[at..].eq_ignore_ascii_case(rdn))
 }
 
-/// Is this the begin of an extended request with this OID?
-fn names_extension(request: &[u8], oid: &[u8]) -> bool {
-    Reader::new(request).optional(EXTENSION_NAME) == Ok(Some(oid))
-}
-
 /// Where a request will look, as far as that was worked out.
 #[derive(Clone)]
 pub(crate) enum Hint {
@@ -72,7 +65,7 @@ pub(super) type Group<'a> = SmallVec<[Pending<'a>; GROUP_UPDATES]>;
 
 impl<'a> Pending<'a> {
     /// The whole message.
-    pub(super) fn frame(&self) -> &'a [u8] {
+    pub(crate) fn frame(&self) -> &'a [u8] {
         self.frame
     }
 
@@ -82,19 +75,40 @@ impl<'a> Pending<'a> {
         Message::decode(self.frame)
     }
 
+    /// Tag of its operation, if it is a regular message.
+    pub(crate) fn op_tag(&self) -> Option<u8> {
+        self.outline.as_ref().map(|outline| outline.op_tag)
+    }
+
+    /// Is it an extended request with this OID?
+    pub(crate) fn names_extension(&self, oid: &[u8]) -> bool {
+        self.extension() == Some(oid)
+    }
+
     /// Does it change the directory?
     #[inline]
     pub(super) fn is_update(&self) -> bool {
         let op_tag = self.outline.as_ref().map(|outline| outline.op_tag);
-        matches!(op_tag, Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN)) || self.is_password()
+        matches!(op_tag, Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN)) || self.is_extension()
+    }
+
+    /// Is it an extended operation that changes the directory, or has a say in what does?
+    #[inline]
+    pub(super) fn is_extension(&self) -> bool {
+        const OIDS: [&[u8]; 3] = [password_modify::OID, start_transaction::OID, end_transaction::OID];
+        self.extension().is_some_and(|oid| OIDS.contains(&oid))
     }
 
     /// Does it change a password?
-    #[inline]
     pub(super) fn is_password(&self) -> bool {
-        self.outline.as_ref().is_some_and(|outline| {
-            outline.op_tag == tag::EXTENDED && names_extension(outline.rest, password_modify::OID)
-        })
+        self.extension() == Some(password_modify::OID)
+    }
+
+    /// Which extended operation it is, if it is one.
+    #[inline]
+    fn extension(&self) -> Option<&'a [u8]> {
+        let outline = self.outline.as_ref().filter(|outline| outline.op_tag == tag::EXTENDED)?;
+        Extended::oid_of(outline.rest)
     }
 
     /// Is it to be carried out as somebody else, or an update of another shape than others?
@@ -106,7 +120,7 @@ impl<'a> Pending<'a> {
 
     /// Does anything follow its operation?
     #[inline]
-    pub(super) fn has_controls(&self) -> bool {
+    pub(crate) fn has_controls(&self) -> bool {
         self.outline.as_ref().is_some_and(|outline| outline.has_more)
     }
 

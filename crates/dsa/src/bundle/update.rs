@@ -4,6 +4,7 @@
 use super::acting;
 use super::controlled::{fails_now, together, until_read};
 use super::group::{self, Group, Hint, Pending};
+use super::transaction;
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
 use crate::access::Rights;
 use crate::control::{self, ControlError, assertion};
@@ -16,12 +17,13 @@ use crate::op;
 use crate::outcome;
 use crate::referral::refer_update;
 use crate::session::Session;
+use crate::transaction::Drafted;
 use crate::worker::Scratch;
 use model::ResultCode;
 use proto::message::Message;
 use proto::tag;
 use std::sync::Arc;
-use store::{Known, Ready, Stamp};
+use store::{DnCache, Known, ReadPoint, Ready, Replacement, Stamp};
 
 /// Updates that are ready to be installed, with what they are made of.
 #[derive(Debug, Default)]
@@ -35,6 +37,58 @@ impl Drafts {
     pub(crate) fn clear(&mut self) {
         self.ready.clear();
         self.bytes.clear();
+    }
+
+    /// Bytes of the drafts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn ready(&self) -> &[Option<Ready>] {
+        &self.ready
+    }
+
+    /// The updates, and the bytes that theirs are made of.
+    pub(crate) fn parts(&mut self) -> (&[Option<Ready>], &mut [u8]) {
+        (&self.ready, &mut self.bytes)
+    }
+
+    /// Drafts a modify of a transaction, which is its update number `at`: on top of the draft of an earlier one if there is one of
+    /// the same entry. It is not one of the updates yet.
+    #[inline]
+    pub(crate) fn draft_member(
+        &mut self,
+        read_point: ReadPoint<'_>,
+        known: &Known<'_>,
+        replacements: &[Replacement<'_>],
+        cache: &mut DnCache,
+        (drafted, at): (&mut Drafted, usize),
+    ) -> Option<Ready> {
+        let ready = read_point
+            .ready(known, replacements, cache, &mut self.bytes)
+            .or_else(|| read_point.ready_as_seen(known, replacements, cache, &mut self.bytes))?;
+        let id = ready.id().0;
+        let ready = match drafted.get(&id) {
+            None => ready,
+            Some(before) => {
+                self.bytes.truncate(ready.range().start);
+                let before = self.ready[*before as usize].as_mut()?;
+                read_point.ready_after(before, replacements, &mut self.bytes)?
+            }
+        };
+        drafted.insert(id, at as u32);
+        Some(ready)
+    }
+
+    /// Appends the draft of an update, if there is one.
+    #[inline]
+    pub(crate) fn push(&mut self, ready: Option<Ready>) {
+        self.ready.push(ready);
+    }
+
+    /// Puts another draft in the place of one.
+    pub(crate) fn replace(&mut self, at: usize, ready: Ready) {
+        self.ready[at] = Some(ready);
     }
 
     /// Bytes of memory that it keeps.
@@ -51,7 +105,10 @@ pub(super) fn run(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
-    let updates = match updates.iter().position(Pending::is_special) {
+    let updates = match updates.iter().position(|update| is_special(session, parts, update)) {
+        Some(0) if transaction::concerns(session, parts, &updates[0]) => {
+            return transaction::run(session, parts, updates, out);
+        }
         Some(0) => return acting::run(session, parts, &updates[0], out),
         Some(first) => &updates[..first],
         None => updates,
@@ -64,6 +121,13 @@ pub(super) fn run(
         session.acting = None;
     }
     run_as(session, None, parts, updates, out)
+}
+
+/// Must an update be looked at more closely: is it to be carried out as somebody else, of another shape than others, or
+/// one of a transaction?
+#[inline]
+fn is_special(session: &Session, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
+    update.is_special() || transaction::concerns(session, parts, update)
 }
 
 /// As [`run`], of updates that are carried out as the session's own identity, or as another one.
@@ -84,6 +148,16 @@ pub(super) fn run_as(
         Some(first) => &updates[..first],
         None => updates,
     };
+    let updates = match parts.dsa.intents.is_empty() || !parts.dsa.transactions.ranks() {
+        true => updates,
+        false => match transaction::clear_way(parts.dsa, acting.unwrap_or(&session.identity), updates) {
+            0 => {
+                transaction::refuse_for_now(session, parts, &updates[0], out);
+                return 1;
+            }
+            clear => &updates[..clear],
+        },
+    };
     if parts.dsa.journal.get().is_some() {
         return collect(session, rights, parts, updates, out);
     }
@@ -94,7 +168,7 @@ pub(super) fn run_as(
 
 /// Does an update change the configuration, and no entry of the directory that happens to be called so?
 #[cold]
-fn is_config(dsa: &Dsa, update: &Pending<'_>) -> bool {
+pub(super) fn is_config(dsa: &Dsa, update: &Pending<'_>) -> bool {
     let dn = update.outline.as_ref().map_or(&[][..], |outline| outline.dn);
     !dsa.shard.holds(dn) && dsa.system.is_below_config(dn)
 }
@@ -107,7 +181,7 @@ fn configure(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'_>,
             count_operation(parts.counters, &message.request);
             match control::requested(&message.request, message.controls) {
                 Ok(requested) => match requested.rare.as_ref().and_then(|rare| rare.critical()) {
-                    None => op::configure::run(parts.dsa, &message, out),
+                    None => op::configure::run(parts.dsa, &message, parts.now, out),
                     Some(oid) => control::refuse(&message, ControlError::UnavailableCritical(oid), out),
                 },
                 Err(error) => control::refuse(&message, error, out),
@@ -215,7 +289,7 @@ pub(super) fn hand_over(session: &mut Session, journal: Option<&Arc<dyn Journal>
 }
 
 /// Drafts what can be drafted at a read point; appends to `drafts`.
-fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) {
+pub(super) fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) {
     let end = drafts.ready.len() + updates.len();
     prepare_some(parts, updates, drafts);
     drafts.ready.resize(end, None);
@@ -355,6 +429,6 @@ fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, message_len:
     }
     match &requested.rare {
         None => _ = dispatch::update(writing, message, None, out),
-        Some(rare) => control::update::run(writing, message, message_len, rare, out),
+        Some(rare) => _ = control::update::run(writing, message, message_len, rare, out),
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn target<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// Carries out an update of `message_len` bytes with the controls that it has.
+/// Carries out an update of `message_len` bytes with the controls that it has. Returns the entry's id if it was done.
 #[cold]
 pub(crate) fn run(
     writing: &mut Writing<'_, '_>,
@@ -29,25 +29,27 @@ pub(crate) fn run(
     message_len: usize,
     rare: &Rare<'_>,
     out: &mut Vec<u8>,
-) {
-    let Some(response_tag) = tag::response_to(message.request.tag()) else { return };
+) -> Option<EntryId> {
+    let response_tag = tag::response_to(message.request.tag())?;
     if !writing.may_write(out, message.id, response_tag) {
-        return;
+        return None;
     }
     let found = target(&message.request).and_then(|dn| writing.writer.nearest(dn));
     let entry = found.filter(|(_, is_there)| *is_there).map(|(id, _)| id);
     if let (Some(id), Some((filter, _))) = (entry, &rare.assertion)
         && !writing.looking_at(id, |look| look.passes(filter))
     {
-        return assertion::refuse(out, message.id, response_tag);
+        assertion::refuse(out, message.id, response_tag);
+        return None;
     }
     let mut reads = Reads::default();
     if let Err(oid) = reads.begin(writing, entry, rare, message_len) {
-        return super::refuse(message, ControlError::TooLong(oid), out);
+        super::refuse(message, ControlError::TooLong(oid), out);
+        return None;
     }
     let begin = out.len();
     let filter = rare.assertion.as_ref().map(|(filter, _)| filter);
-    let Some(id) = dispatch::update(writing, message, filter, out) else { return };
+    let id = dispatch::update(writing, message, filter, out)?;
     reads.end(writing, id);
     let controls = reads.controls();
     if !controls.is_empty() {
@@ -55,6 +57,7 @@ pub(crate) fn run(
         let result = LdapResult::new(ResultCode::Success);
         encode_response(out, message.id, response_tag, &result, |_| {}, &controls);
     }
+    Some(id)
 }
 
 /// The entries that an answer brings.

@@ -1,10 +1,13 @@
 //! Modify of `cn=config`: the settings that can be changed while the server runs. They are in no log; what must outlive
 //! the process is written down by whoever carries it out.
 
+mod setting;
+
 use crate::config_entry;
 use crate::engine::Dsa;
 use crate::indexing::{Asked, NotTaken, parse};
 use crate::outcome;
+use env::clock::Now;
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::op::modify::{Modify, ModifyKind};
@@ -16,10 +19,10 @@ type Refusal = (ResultCode, String);
 
 /// Answers an update of `cn=config`, of one who may do everything.
 #[cold]
-pub(crate) fn run(dsa: &Dsa, message: &Message<'_>, out: &mut Vec<u8>) {
+pub(crate) fn run(dsa: &Dsa, message: &Message<'_>, now: Now, out: &mut Vec<u8>) {
     let Some(response) = tag::response_to(message.request.tag()) else { return };
     let done = match &message.request {
-        Request::Modify(modify) => change(dsa, modify),
+        Request::Modify(modify) => change(dsa, modify, now),
         _ => Err(unwilling(
             "entries of the configuration can be modified, and neither come, go nor be renamed",
         )),
@@ -35,10 +38,27 @@ fn unwilling(text: &str) -> Refusal {
     (ResultCode::UnwillingToPerform, text.to_owned())
 }
 
-fn change(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
+fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     if !dsa.system.is_config(modify.dn) {
         return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
     }
+    let described = || modify.changes.iter().map(|change| change.modification.description);
+    if let Some(fixed) = described().find_map(|description| setting::fixed(dsa, description)) {
+        return Err(unwilling(&format!(
+            "{} holds as long as the server runs: set `{}` in the configuration file or as a flag, and start again",
+            fixed.attribute, fixed.key
+        )));
+    }
+    let schema = dsa.shard.schema();
+    let settings = described().filter(|description| setting::find(schema, description).is_some()).count();
+    match settings {
+        0 => change_indexes(dsa, modify),
+        _ if settings == described().count() => setting::change(dsa, modify, now),
+        _ => Err(unwilling("one request changes settings or indexes, not both")),
+    }
+}
+
+fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
     let asked = asked(dsa.shard.schema(), modify)?;
     if asked.is_empty() {
         return Ok(());
@@ -64,12 +84,7 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
         };
         let is_verify = is(config_entry::VERIFY);
         if !is_verify && !is(config_entry::INDEX) {
-            let text = format!(
-                "{} cannot be changed while the server runs, only {} and {}",
-                outcome::quoted(description),
-                config_entry::INDEX,
-                config_entry::VERIFY
-            );
+            let text = format!("{} is none of the settings", outcome::quoted(description));
             return Err((ResultCode::UnwillingToPerform, text));
         }
         let values = change.modification.values.iter().map(|value| parse(schema, value));

@@ -4,12 +4,13 @@ use crate::identity::Identity;
 use crate::outcome;
 use model::ResultCode;
 use proto::LdapResult;
-use proto::ext::{password_modify, who_am_i};
+use proto::ext::{end_transaction, password_modify, start_transaction, who_am_i};
 use proto::op::extended::{Extended, ExtendedResponse};
 use proto::tag::EXTENDED_RESPONSE;
 
 /// OIDs of the extended operations that are known: what the root DSE says.
-pub(crate) const EXTENSIONS: [&[u8]; 2] = [who_am_i::OID, password_modify::OID];
+pub(crate) const EXTENSIONS: [&[u8]; 4] =
+    [who_am_i::OID, password_modify::OID, start_transaction::OID, end_transaction::OID];
 
 /// Answers an extended request that changes nothing.
 pub(crate) fn run(identity: &Identity, id: i32, request: &Extended<'_>, out: &mut Vec<u8>) {

@@ -2,7 +2,7 @@
 
 use crate::dispatch::Writing;
 use crate::outcome;
-use model::EntryId;
+use model::{EntryId, dn};
 use proto::op::modify_dn::ModifyDn;
 use proto::tag::MODIFY_DN_RESPONSE;
 use store::{Refused, Shard};
@@ -40,6 +40,15 @@ pub(crate) fn run(
             );
             None
         }
+    }
+}
+
+/// The DN that an entry shall have.
+pub(crate) fn new_dn(request: &ModifyDn<'_>) -> Vec<u8> {
+    let superior = request.new_superior.or(dn::split_first(request.dn).1).unwrap_or_default();
+    match superior.is_empty() {
+        true => request.new_rdn.to_vec(),
+        false => [request.new_rdn, b",", superior].concat(),
     }
 }
 

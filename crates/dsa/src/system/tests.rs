@@ -52,6 +52,8 @@ pub(crate) fn config() -> Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        queue_length_oid: None,
+        settings: Default::default(),
         version: "1.2.3".to_owned(),
         started_ms: STARTED_MS,
     }
@@ -208,7 +210,9 @@ fn the_root_dse_says_what_is_so() {
     assert_eq!(root("supportedLDAPVersion"), ["3"]);
     assert_eq!(root("vendorVersion"), ["1.2.3"]);
     assert!(root("supportedControl").contains(&"1.2.840.113556.1.4.319".to_owned()));
-    assert_eq!(root("supportedExtension"), ["1.3.6.1.4.1.4203.1.11.3", "1.3.6.1.4.1.4203.1.11.1"]);
+    let extensions =
+        ["1.3.6.1.4.1.4203.1.11.3", "1.3.6.1.4.1.4203.1.11.1", "1.3.6.1.1.21.1", "1.3.6.1.1.21.3"];
+    assert_eq!(root("supportedExtension"), extensions);
     assert!(root("supportedSASLMechanisms").is_empty());
 }
 

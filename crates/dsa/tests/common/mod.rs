@@ -1,6 +1,10 @@
 //! An agent over `dc=example` and a client that talks to it in bytes, as through a socket that never waits.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its part")]
 
+mod controlled;
+pub mod journal;
+
+pub use controlled::{assertion, control, wanted};
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
 use env::clock::Now;
@@ -12,6 +16,8 @@ use proto::message::{Frame, frame};
 use proto::op::modify::{Changes, change_list};
 use proto::op::{Add, Authentication, Bind, Compare, Extended, Modify, ModifyDn, ModifyKind, Search};
 use proto::{Reply, Request, Response, filter_string};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 use store::{IndexSettings, Settings};
@@ -108,6 +114,21 @@ pub fn answers(mut bytes: &[u8]) -> Vec<Answer> {
     all
 }
 
+/// The codes of operations that brought nothing but their ends.
+pub fn codes(answers: &[Answer]) -> Vec<ResultCode> {
+    let code = |answer: &Answer| match &answer.what {
+        What::End(end) => end.code,
+        other => panic!("{other:?}"),
+    };
+    answers.iter().map(code).collect()
+}
+
+/// Is an OID among the values of this attribute of the root DSE?
+pub fn is_published(attribute: &str, oid: &[u8]) -> bool {
+    let root = Client::new().read("", &[attribute]);
+    root.values(attribute).expect("there are values").iter().any(|listed| listed.as_bytes() == oid)
+}
+
 fn answer(reply: &Reply<'_>) -> Answer {
     let what = match reply.response {
         Response::SearchEntry(entry) => {
@@ -182,6 +203,8 @@ pub fn config() -> Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        queue_length_oid: None,
+        settings: Default::default(),
         version: "1.2.3".to_owned(),
         started_ms: START.wall_ms,
     }
@@ -194,7 +217,7 @@ pub struct Client {
     pub session: Session,
     pub now: Now,
     /// Carries out what sessions handed over to the journal, if there is one.
-    pub commit: Option<Box<dyn FnMut()>>,
+    pub commit: Option<Rc<RefCell<dyn FnMut()>>>,
     next_id: i32,
 }
 
@@ -221,6 +244,13 @@ impl Client {
 
     pub fn with(config: Config) -> Client {
         let mut client = Client::empty(config);
+        client.plant();
+        client
+    }
+
+    /// Binds as the root DN and adds the small tree.
+    pub fn plant(&mut self) {
+        let client = self;
         client.bind_root();
         let top: Given<'_> =
             &[("objectClass", &["dcObject", "organization"]), ("o", &["Example"]), ("dc", &["example"])];
@@ -244,11 +274,15 @@ impl Client {
             ("mail", &["g@h"]),
         ];
         client.must_add("uid=grace,ou=people,dc=example", grace);
-        client
     }
 
     pub fn bind_root(&mut self) {
         assert_eq!(self.bind(ROOT_DN, PASSWORD).code, ResultCode::Success);
+    }
+
+    /// Message id of the last request.
+    pub fn last_id(&self) -> i32 {
+        self.next_id
     }
 
     pub fn id(&mut self) -> i32 {
@@ -276,7 +310,7 @@ impl Client {
                 state = self.session.step(&mut self.worker, &mut out);
                 all.append(&mut out);
             } else if state == State::Waiting {
-                self.commit.as_mut().expect("only with a journal a session waits")();
+                (self.commit.as_ref().expect("only with a journal a session waits").borrow_mut())();
                 let cx = &mut Context::from_waker(Waker::noop());
                 let polled = self.session.poll_updates(&mut self.worker, cx, &mut out);
                 assert!(polled.is_ready(), "what was handed over was answered");
@@ -451,91 +485,6 @@ pub fn found(id: i32, all: Vec<Answer>) -> Found {
         PagedResults::decode(value).expect("the value decodes").cookie.to_vec()
     });
     Found { entries, references, end, cookie, controls }
-}
-
-impl Found {
-    /// The entry that a response control brings: its DN and attributes. `None` without that control.
-    pub fn brought(&self, oid: &[u8]) -> Option<(String, Vec<Attribute>)> {
-        let control = self.controls.iter().find(|(known, _)| known.as_bytes() == oid)?;
-        let value = control.1.as_deref().expect("the control has a value");
-        let entry = proto::control::read_entry::decode_entry(value).expect("it is a SearchResultEntry");
-        let values = |values: Octets<'_>| values.iter().map(<[u8]>::to_vec).collect();
-        Some((
-            text(entry.dn),
-            entry.attributes.iter().map(|a| (text(a.description), values(a.values))).collect(),
-        ))
-    }
-
-    /// As text, the values of an attribute of the entry that a response control brings, sorted.
-    pub fn brought_values(&self, oid: &[u8], attribute: &str) -> Option<Vec<String>> {
-        let (_, attributes) = self.brought(oid)?;
-        let (_, values) = attributes.into_iter().find(|(name, _)| name == attribute)?;
-        let mut values: Vec<String> = values.iter().map(|value| text(value)).collect();
-        values.sort();
-        Some(values)
-    }
-}
-
-/// The value of an assertion control.
-pub fn assertion(filter: &str) -> Vec<u8> {
-    let filter = filter_string::parse(filter.as_bytes()).expect("a filter");
-    proto::control::assertion::encode(&filter.filter())
-}
-
-/// The value of a pre-read or post-read control.
-pub fn wanted(attributes: &[&str]) -> Vec<u8> {
-    let raw = selection(attributes);
-    proto::control::read_entry::encode_selection(Octets::parse(&raw).expect("just encoded"))
-}
-
-/// A control with a value.
-pub fn control<'a>(oid: &'a [u8], value: &'a [u8], critical: bool) -> Control<'a> {
-    Control { oid, critical, value: Some(value) }
-}
-
-/// Updates as tests write them down, each sent with controls.
-impl Client {
-    pub fn add_with(&mut self, dn: &str, attributes: Given<'_>, controls: &[Control<'_>]) -> Found {
-        let list = attributes_of(attributes);
-        let attributes = Attributes::parse(&list).expect("just encoded");
-        self.ask(&Request::Add(Add { dn: dn.as_bytes(), attributes }), controls)
-    }
-
-    pub fn read_with(&mut self, dn: &str, controls: &[Control<'_>]) -> Found {
-        self.search_with(dn, Scope::Base, "(objectClass=*)", &["*"], |_| {}, controls)
-    }
-
-    pub fn delete_with(&mut self, dn: &str, controls: &[Control<'_>]) -> Found {
-        self.ask(&Request::Delete(dn.as_bytes()), controls)
-    }
-
-    pub fn modify_with(
-        &mut self,
-        dn: &str,
-        changes: &[(ModifyKind, &str, &[&str])],
-        controls: &[Control<'_>],
-    ) -> Found {
-        let list = changes_of(changes);
-        let changes = Changes::parse(&list).expect("just encoded");
-        self.ask(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), controls)
-    }
-
-    pub fn rename_with(&mut self, dn: &str, new_rdn: &str, controls: &[Control<'_>]) -> Found {
-        let (dn, new_rdn) = (dn.as_bytes(), new_rdn.as_bytes());
-        let request = ModifyDn { dn, new_rdn, delete_old_rdn: true, new_superior: None };
-        self.ask(&Request::ModifyDn(request), controls)
-    }
-
-    pub fn compare_with(
-        &mut self,
-        dn: &str,
-        attribute: &str,
-        value: &str,
-        controls: &[Control<'_>],
-    ) -> Found {
-        let assertion = model::filter::Assertion { attribute: attribute.as_bytes(), value: value.as_bytes() };
-        self.ask(&Request::Compare(Compare { dn: dn.as_bytes(), assertion }), controls)
-    }
 }
 
 /// An element of BER: tag, length, contents.

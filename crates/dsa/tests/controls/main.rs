@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod queue_length;
 mod rfc3062_password_modify;
 mod rfc4370_proxied_authorization;
 mod rfc4527_read_entry;

@@ -25,7 +25,8 @@ fn s4_12_what_the_root_dse_lists() {
     client.bind(ADA, "lace");
     let listed =
         client.read("", &["supportedExtension"]).values("supportedExtension").expect("there are some");
-    for oid in listed {
+    // The end of a transaction says which one.
+    for oid in listed.iter().filter(|oid| oid.as_bytes() != ext::end_transaction::OID) {
         assert_eq!(
             client.end(&Request::Extended(Extended { oid: oid.as_bytes(), value: None })).code,
             Success,

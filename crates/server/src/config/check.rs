@@ -69,10 +69,10 @@ impl Config {
                 problem("schema", format!("`{schema}`: {reason}"));
             }
         }
-        if let Some(import) = &self.import
-            && let Err(reason) = readable(import)
-        {
-            problem("import", format!("`{}`: {reason}", import.display()));
+        for import in &self.import {
+            if let Err(reason) = readable(import) {
+                problem("import", format!("`{}`: {reason}", import.display()));
+            }
         }
         if self.memory_bytes_max() < MEMORY_BYTES_MIN {
             problem("memory-max", format!("at least {} MiB are needed", MEMORY_BYTES_MIN >> 20));

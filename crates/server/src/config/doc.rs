@@ -5,11 +5,18 @@ use std::fmt::Write as _;
 
 /// The table of keys of docs/configuration.md.
 pub fn markdown() -> String {
-    let mut out = String::from("| key | value | default | meaning |\n|---|---|---|---|\n");
+    let mut out =
+        String::from("| key | value | default | meaning | in `cn=config` |\n|---|---|---|---|---|\n");
     for key in KEYS {
         let form = key.form.replace('|', "\\|");
         let many = if key.many { ", or an array of them" } else { "" };
-        let _ = writeln!(out, "| `{}` | `{form}`{many} | {} | {} |", key.name, key.default, key.text);
+        let online = if key.is_online() { ", changeable" } else { "" };
+        let (name, attribute) = (key.name, key.attribute());
+        let _ = writeln!(
+            out,
+            "| `{name}` | `{form}`{many} | {} | {} | `{attribute}`{online} |",
+            key.default, key.text
+        );
     }
     out
 }

@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(config.root_password_file, Some(folder.path().join("etc/secret")));
         assert_eq!(config.schema[0], "dvtds");
         assert_eq!(Path::new(&config.schema[1]), folder.path().join("own.ldif"));
-        assert_eq!(config.import, Some("/data.ldif".into()));
+        assert_eq!(config.import, [std::path::PathBuf::from("/data.ldif")]);
         assert_eq!(read("flags", text).config.root_password_file, Some("etc/secret".into()));
     }
 }

@@ -1,8 +1,11 @@
 //! The table of keys: one place for name, form, default, meaning and how it is set. The documentation and the file
 //! reader come from it; the flags of `pando serve` are held to it by a test.
 
-use super::value::{Listen, bytes, mode, switch};
+use super::value::{Listen, mode, mode_text};
 use super::{Config, Index};
+use dsa::settings::value::{bytes, number, on_off, switch};
+use dsa::settings::{self, Fixed};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Values that are bad, by their place, and why.
@@ -10,6 +13,8 @@ pub(super) type Bad = Vec<(usize, String)>;
 
 /// Sets a key from its values. Of a key with many, those that are good are kept although others are bad.
 type Set = fn(&mut Config, &[String]) -> Result<(), Bad>;
+/// The values of a key.
+type Show = fn(&Config) -> Vec<String>;
 
 /// One configuration key.
 pub struct Key {
@@ -24,6 +29,8 @@ pub struct Key {
     /// What it does.
     pub text: &'static str,
     set: Set,
+    /// Nothing for one whose values may change while the server runs: those are the agent's to tell.
+    show: Show,
 }
 
 impl Key {
@@ -34,6 +41,27 @@ impl Key {
         }
         (self.set)(config, values)
     }
+
+    /// The attribute of `cn=config` that shows it.
+    pub fn attribute(&self) -> String {
+        if self.name == "index" {
+            return "olcDbIndex".to_owned();
+        }
+        let word = |word: &str| word[..1].to_uppercase() + &word[1..];
+        "pando".to_owned() + &self.name.split(['-', '.']).map(word).collect::<String>()
+    }
+
+    /// Can it be changed while the server runs?
+    pub fn is_online(&self) -> bool {
+        self.name == "index" || settings::find(self.name).is_some()
+    }
+}
+
+/// The keys that hold as long as the process, as they are in force. Of secrets only where they lie.
+pub(crate) fn fixed(config: &Config) -> Vec<Fixed> {
+    let fixed = KEYS.iter().filter(|key| !key.is_online());
+    let show = |key: &Key| Fixed { key: key.name, attribute: key.attribute(), values: (key.show)(config) };
+    fixed.map(show).collect()
 }
 
 /// Every key, in the order of the documentation.
@@ -45,6 +73,7 @@ pub const KEYS: &[Key] = &[
         default: "off",
         text: "Keep the directory in memory only: what was written is gone when the server ends.",
         set: |c, v| put(&mut c.memory, one(v, switch).map(Some)),
+        show: |c| vec![on_off(c.data.is_none())],
     },
     Key {
         name: "data",
@@ -54,6 +83,7 @@ pub const KEYS: &[Key] = &[
         text: "A directory on disk that makes what is written last. It is made if it is not there; one process uses it at \
                a time. Served from memory all the same.",
         set: |c, v| put(&mut c.data, one(v, path).map(Some)),
+        show: |c| paths(&c.data),
     },
     Key {
         name: "sync",
@@ -64,6 +94,7 @@ pub const KEYS: &[Key] = &[
                writes it down within so many milliseconds (interval=MS) or when it likes (none). The latter two outlive \
                the process but not a power failure.",
         set: |c, v| put(&mut c.sync, one(v, mode)),
+        show: |c| vec![mode_text(c.sync)],
     },
     Key {
         name: "on-log-failure",
@@ -73,6 +104,7 @@ pub const KEYS: &[Key] = &[
         text: "What to do when the disk fails to keep the log: end, with a code that is not 0, or go on answering searches \
                and refuse all writes.",
         set: |c, v| put(&mut c.on_log_failure, one(v, parse)),
+        show: |c| vec![c.on_log_failure.to_string()],
     },
     Key {
         name: "snapshot-after",
@@ -83,6 +115,7 @@ pub const KEYS: &[Key] = &[
                written with rests, in 30 s or three quarters of as much log again at most. The less, the shorter a \
                start after a crash, and the more is written.",
         set: |c, v| put(&mut c.snapshot_after, one(v, bytes).map(Some)),
+        show: |c| texts(c.snapshot_after),
     },
     Key {
         name: "snapshot-interval",
@@ -92,6 +125,7 @@ pub const KEYS: &[Key] = &[
         text: "Seconds after which `data` gets a snapshot if something was written since the last; 0: only `snapshot-after` \
                and a clean end make one.",
         set: |c, v| put(&mut c.snapshot_interval_s, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.snapshot_interval_s.to_string()],
     },
     Key {
         name: "archive",
@@ -102,6 +136,7 @@ pub const KEYS: &[Key] = &[
                to any point in time with it. While it cannot be written, log files are kept and take room. Nothing in \
                it is ever removed.",
         set: |c, v| put(&mut c.archive, one(v, path).map(Some)),
+        show: |c| paths(&c.archive),
     },
     Key {
         name: "suffix",
@@ -110,6 +145,7 @@ pub const KEYS: &[Key] = &[
         default: "none: at least one is needed",
         text: "A naming context to hold. The entry itself comes by import or add.",
         set: |c, v| each(&mut c.suffixes, v, dn),
+        show: |c| c.suffixes.clone(),
     },
     Key {
         name: "listen",
@@ -118,6 +154,7 @@ pub const KEYS: &[Key] = &[
         default: "ldap://127.0.0.1:389",
         text: "An address to serve. Port 0 lets the system pick one; the ready line tells which.",
         set: |c, v| each(&mut c.listen, v, parse::<Listen>),
+        show: |c| texts(&c.listen),
     },
     Key {
         name: "root-dn",
@@ -126,6 +163,7 @@ pub const KEYS: &[Key] = &[
         default: "none",
         text: "A name that is allowed everything. It needs no entry; its password is in `root-password-file`.",
         set: |c, v| put(&mut c.root_dn, one(v, dn).map(Some)),
+        show: |c| texts(&c.root_dn),
     },
     Key {
         name: "root-password-file",
@@ -134,6 +172,7 @@ pub const KEYS: &[Key] = &[
         default: "none",
         text: "A file whose first line is the password of `root-dn`.",
         set: |c, v| put(&mut c.root_password_file, one(v, path).map(Some)),
+        show: |c| paths(&c.root_password_file),
     },
     Key {
         name: "proxy-dn",
@@ -143,6 +182,7 @@ pub const KEYS: &[Key] = &[
         text: "A name that may act as others with the proxied authorization control, as `root-dn` always may; but never as \
                `root-dn`.",
         set: |c, v| each(&mut c.proxies, v, dn),
+        show: |c| c.proxies.clone(),
     },
     Key {
         name: "password-scheme",
@@ -152,6 +192,7 @@ pub const KEYS: &[Key] = &[
         text: "How passwords are stored that are set with the password modify operation: as a salted hash or as they are. \
                What an add, a modify or an import brings is stored as it is written.",
         set: |c, v| put(&mut c.password_scheme, one(v, parse)),
+        show: |c| vec![c.password_scheme.to_string()],
     },
     Key {
         name: "anonymous",
@@ -160,6 +201,7 @@ pub const KEYS: &[Key] = &[
         default: "none",
         text: "What clients may see that have not bound: the root DSE and the subschema only, or what users may read.",
         set: |c, v| put(&mut c.anonymous, one(v, parse)),
+        show: |c| vec![c.anonymous.to_string()],
     },
     Key {
         name: "schema",
@@ -169,6 +211,7 @@ pub const KEYS: &[Key] = &[
         text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order. The name of a \
                built-in schema without a path, such as `dvtds`, is taken from the binary.",
         set: |c, v| each(&mut c.schema, v, non_empty),
+        show: |c| c.schema.clone(),
     },
     Key {
         name: "schema-check",
@@ -177,6 +220,7 @@ pub const KEYS: &[Key] = &[
         default: "on",
         text: "Whether every write is held to the schema.",
         set: |c, v| put(&mut c.schema_check, one(v, switch)),
+        show: |c| vec![on_off(c.schema_check)],
     },
     Key {
         name: "operational-attributes",
@@ -187,6 +231,7 @@ pub const KEYS: &[Key] = &[
                when the directory is created. When off, structuralObjectClass, subschemaSubentry and hasSubordinates \
                are still answered when asked for by name.",
         set: |c, v| put(&mut c.operational_attributes, one(v, switch)),
+        show: |c| vec![on_off(c.operational_attributes)],
     },
     Key {
         name: "index",
@@ -195,6 +240,7 @@ pub const KEYS: &[Key] = &[
         default: "none",
         text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` makes more, also while it serves.",
         set: |c, v| each(&mut c.indexes, v, parse::<Index>),
+        show: |_| Vec::new(),
     },
     Key {
         name: "memory-max",
@@ -204,14 +250,16 @@ pub const KEYS: &[Key] = &[
         text: "Bytes that the directory may occupy; units KiB, MiB, GiB and TiB. Beyond it adds, and changes that make an \
                entry larger, are refused with adminLimitExceeded; other changes and deletes go on.",
         set: |c, v| put(&mut c.memory_bytes_max, one(v, bytes).map(Some)),
+        show: |c| vec![c.memory_bytes_max().to_string()],
     },
     Key {
         name: "import",
-        form: "FILE.ldif",
-        many: false,
+        form: "FILE",
+        many: true,
         default: "none",
-        text: "An LDIF file to load before the first client is served.",
-        set: |c, v| put(&mut c.import, one(v, path).map(Some)),
+        text: "Files or FIFOs of LDIF or of BER adds to load before the first client is served, all at the same time.",
+        set: |c, v| each(&mut c.import, v, path),
+        show: |c| paths(&c.import),
     },
     Key {
         name: "threads",
@@ -220,6 +268,82 @@ pub const KEYS: &[Key] = &[
         default: "one for each core",
         text: "IO threads. A connection stays on the one that it is given.",
         set: |c, v| put(&mut c.options.threads, one(v, |t| number(t, 1, 1024))),
+        show: |c| vec![c.options.threads.to_string()],
+    },
+    Key {
+        name: "queue-length-oid",
+        form: "OID",
+        many: false,
+        default: "none",
+        text: "A further OID under which clients may send the queue length control, without criticality; its own is always \
+               known.",
+        set: |c, v| put(&mut c.queue_length_oid, one(v, oid).map(Some)),
+        show: |c| texts(&c.queue_length_oid),
+    },
+    Key {
+        name: "txn-implicit-begin",
+        form: "on|off",
+        many: false,
+        default: "off",
+        text: "Whether a client may choose the identifier of a transaction: the first update that names it begins the \
+               transaction.",
+        set: |c, v| online(c, "txn-implicit-begin", v),
+        show: |_| Vec::new(),
+    },
+    Key {
+        name: "txn-implicit-membership",
+        form: "on|off",
+        many: false,
+        default: "off",
+        text: "Whether an update without a control belongs to the transaction that its session has open.",
+        set: |c, v| online(c, "txn-implicit-membership", v),
+        show: |_| Vec::new(),
+    },
+    Key {
+        name: "txn-updates-max",
+        form: "N",
+        many: false,
+        default: "10000",
+        text: "Updates that a transaction may have.",
+        set: |c, v| online(c, "txn-updates-max", v),
+        show: |_| Vec::new(),
+    },
+    Key {
+        name: "txn-bytes-max",
+        form: "BYTES",
+        many: false,
+        default: "4MiB",
+        text: "Bytes of updates that a transaction may have, 16 MiB at most; units KiB and MiB.",
+        set: |c, v| online(c, "txn-bytes-max", v),
+        show: |_| Vec::new(),
+    },
+    Key {
+        name: "txn-age-max",
+        form: "MS",
+        many: false,
+        default: "60000",
+        text: "Milliseconds that a transaction may be open. It is aborted then, and its client told.",
+        set: |c, v| online(c, "txn-age-max", v),
+        show: |_| Vec::new(),
+    },
+    Key {
+        name: "txn-open-max",
+        form: "N",
+        many: false,
+        default: "1000",
+        text: "Transactions that the server has open at once. 0: none is begun.",
+        set: |c, v| online(c, "txn-open-max", v),
+        show: |_| Vec::new(),
+    },
+    Key {
+        name: "txn-precedence",
+        form: "N:DN",
+        many: true,
+        default: "none: all have 0",
+        text: "Precedence, 0 to 9, of the transactions of the clients whose names are a DN or lie below it; the highest \
+               that fits counts. One that goes before another takes from it what both want to change.",
+        set: |c, v| online(c, "txn-precedence", v),
+        show: |_| Vec::new(),
     },
     Key {
         name: "limits.size",
@@ -228,6 +352,7 @@ pub const KEYS: &[Key] = &[
         default: "0: no limit",
         text: "Entries that one search may return, for everybody but the root DN.",
         set: |c, v| put(&mut c.size_limit, one(v, |t| number(t, 0, i32::MAX as u64))),
+        show: |c| vec![c.size_limit.to_string()],
     },
     Key {
         name: "limits.time",
@@ -236,6 +361,7 @@ pub const KEYS: &[Key] = &[
         default: "0: no limit",
         text: "Seconds that one search may take, for everybody but the root DN.",
         set: |c, v| put(&mut c.time_limit_s, one(v, |t| number(t, 0, i32::MAX as u64))),
+        show: |c| vec![c.time_limit_s.to_string()],
     },
     Key {
         name: "limits.idle-timeout",
@@ -244,6 +370,7 @@ pub const KEYS: &[Key] = &[
         default: "0: for ever",
         text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection.",
         set: |c, v| put(&mut c.options.idle_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.options.idle_timeout_s.to_string()],
     },
     Key {
         name: "limits.write-timeout",
@@ -252,6 +379,7 @@ pub const KEYS: &[Key] = &[
         default: "60",
         text: "Seconds that a client may leave its answers untaken before it is cut off; 0: for ever.",
         set: |c, v| put(&mut c.options.write_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.options.write_timeout_s.to_string()],
     },
     Key {
         name: "limits.shutdown-timeout",
@@ -260,6 +388,7 @@ pub const KEYS: &[Key] = &[
         default: "10",
         text: "Seconds that connections have to finish what is in flight when the server ends.",
         set: |c, v| put(&mut c.options.shutdown_timeout_s, one(v, |t| number(t, 0, 3600))),
+        show: |c| vec![c.options.shutdown_timeout_s.to_string()],
     },
 ];
 
@@ -301,6 +430,20 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// Sets a key that can also be changed while the server runs.
+fn online(config: &mut Config, name: &str, values: &[String]) -> Result<(), Bad> {
+    settings::find(name).expect("the table has it").set(&mut config.settings, values)
+}
+
+fn texts<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
+    values.into_iter().map(|value| value.to_string()).collect()
+}
+
+fn paths<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<String> {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    paths.into_iter().map(|path| absolute(path).display().to_string()).collect()
+}
+
 fn put<T>(place: &mut T, value: Result<T, Bad>) -> Result<(), Bad> {
     *place = value?;
     Ok(())
@@ -338,18 +481,19 @@ fn dn(text: &str) -> Result<String, String> {
     }
 }
 
+fn oid(text: &str) -> Result<String, String> {
+    match model::oid::is_numeric(text.as_bytes()) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is not an OID, such as 1.2.3.4")),
+    }
+}
+
 fn non_empty(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("a file name is expected".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn path(text: &str) -> Result<std::path::PathBuf, String> {
     non_empty(text).map(Into::into)
-}
-
-fn number<T: TryFrom<u64>>(text: &str, min: u64, max: u64) -> Result<T, String> {
-    let number = text.parse::<u64>().ok().filter(|n| (min..=max).contains(n));
-    let number = number.and_then(|n| T::try_from(n).ok());
-    number.ok_or_else(|| format!("`{text}` is not a number from {min} to {max}"))
 }
 
 #[cfg(test)]
@@ -361,6 +505,43 @@ mod tests {
         for (at, key) in KEYS.iter().enumerate() {
             assert!(KEYS[..at].iter().all(|other| other.name != key.name), "{} is there twice", key.name);
             assert!(key.text.ends_with('.'), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn every_key_has_an_attribute_that_the_schema_knows() {
+        let schema = schema::Builder::new().standard().build().unwrap();
+        for key in KEYS {
+            assert!(schema.find_type(key.attribute().as_bytes()).is_some(), "{}", key.attribute());
+            let online = settings::find(key.name);
+            assert!(online.is_none_or(|online| online.attribute == key.attribute()), "{}", key.name);
+        }
+        assert_eq!(settings::ONLINE.iter().filter(|online| find(online.name).is_none()).count(), 0);
+    }
+
+    #[test]
+    fn what_is_shown_can_be_set_again() {
+        let mut config = Config::default();
+        for (name, value) in [
+            ("data", "/d"),
+            ("sync", "interval=5"),
+            ("on-log-failure", "read-only"),
+            ("suffix", "dc=com"),
+            ("listen", "ldap://[::1]:3389"),
+            ("password-scheme", "clear"),
+            ("anonymous", "read"),
+            ("memory-max", "1GiB"),
+            ("limits.size", "7"),
+        ] {
+            config.set(name, &[value.to_owned()]).unwrap();
+        }
+        for key in KEYS.iter().filter(|key| !matches!(key.name, "memory" | "operational-attributes")) {
+            let values = (key.show)(&config);
+            if !values.is_empty() {
+                let mut again = config.clone();
+                key.set(&mut again, &values).unwrap();
+                assert_eq!(again, config, "{}", key.name);
+            }
         }
     }
 

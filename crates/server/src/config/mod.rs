@@ -9,10 +9,12 @@ mod value;
 pub use check::Problem;
 pub use doc::{markdown, template};
 pub use file::{Fault, read, read_file};
+pub(crate) use keys::fixed;
 pub use keys::{KEYS, Key};
 pub use value::{Anonymous, Index, Listen, OnLogFailure, PasswordScheme};
 
 use crate::Options;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The data directory where none is named: in the working folder.
@@ -62,12 +64,18 @@ pub struct Config {
     pub indexes: Vec<Index>,
     /// Bytes that the directory may occupy; `None`: 80 % of the machine's memory.
     pub memory_bytes_max: Option<u64>,
-    /// LDIF file loaded before the first client is served.
-    pub import: Option<PathBuf>,
+    /// Files and FIFOs loaded before the first client is served.
+    pub import: Vec<PathBuf>,
     /// Entries that one search may return; 0: any number.
     pub size_limit: u32,
     /// Seconds that one search may take; 0: any time.
     pub time_limit_s: u32,
+    /// A further OID of the queue length control.
+    pub queue_length_oid: Option<String>,
+    /// What can be changed while the server runs.
+    pub settings: dsa::settings::Choices,
+    /// Keys that flags gave.
+    pub flags: BTreeSet<&'static str>,
     /// Threads and patience.
     pub options: Options,
 }
@@ -94,9 +102,12 @@ impl Default for Config {
             operational_attributes: true,
             indexes: Vec::new(),
             memory_bytes_max: None,
-            import: None,
+            import: Vec::new(),
             size_limit: 0,
             time_limit_s: 0,
+            queue_length_oid: None,
+            settings: dsa::settings::Choices::default(),
+            flags: BTreeSet::new(),
             options: Options::default(),
         }
     }
@@ -109,6 +120,7 @@ impl Config {
     /// What is wrong with each value that is bad.
     pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), Vec<String>> {
         let key = keys::find(name).ok_or_else(|| vec![keys::unknown(name)])?;
+        self.flags.insert(key.name);
         key.set(self, values).map_err(|bad| bad.into_iter().map(|(_, reason)| reason).collect())
     }
 
@@ -123,10 +135,8 @@ impl Config {
 
     /// Takes relative names of files as relative to `folder`.
     fn locate_files(&mut self, folder: &Path) {
-        for path in [&mut self.data, &mut self.archive, &mut self.root_password_file, &mut self.import]
-            .into_iter()
-            .flatten()
-        {
+        let one = [&mut self.data, &mut self.archive, &mut self.root_password_file].into_iter().flatten();
+        for path in one.chain(&mut self.import) {
             *path = folder.join(&*path);
         }
         let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());

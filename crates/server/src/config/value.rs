@@ -12,6 +12,15 @@ pub enum Anonymous {
     Read,
 }
 
+impl fmt::Display for Anonymous {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Anonymous::None => "none",
+            Anonymous::Read => "read",
+        })
+    }
+}
+
 impl FromStr for Anonymous {
     type Err = String;
 
@@ -31,6 +40,15 @@ pub enum PasswordScheme {
     Ssha,
     /// As they are.
     Clear,
+}
+
+impl fmt::Display for PasswordScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PasswordScheme::Ssha => "ssha",
+            PasswordScheme::Clear => "clear",
+        })
+    }
 }
 
 impl FromStr for PasswordScheme {
@@ -54,6 +72,15 @@ pub enum OnLogFailure {
     ReadOnly,
 }
 
+impl fmt::Display for OnLogFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OnLogFailure::Exit => "exit",
+            OnLogFailure::ReadOnly => "read-only",
+        })
+    }
+}
+
 impl FromStr for OnLogFailure {
     type Err = String;
 
@@ -74,6 +101,15 @@ pub(super) fn mode(text: &str) -> Result<wal::Mode, String> {
         (_, Some(Ok(ms @ 1..=60_000))) => Ok(wal::Mode::Interval { ms }),
         (_, Some(_)) => Err(format!("`{text}`: an interval is 1 to 60000 milliseconds")),
         _ => Err(format!("`{text}` is none of `always`, `interval=MS` and `none`")),
+    }
+}
+
+/// As it is written.
+pub(super) fn mode_text(mode: wal::Mode) -> String {
+    match mode {
+        wal::Mode::Always => "always".to_owned(),
+        wal::Mode::Interval { ms } => format!("interval={ms}"),
+        wal::Mode::None => "none".to_owned(),
     }
 }
 
@@ -164,30 +200,6 @@ impl FromStr for Index {
     }
 }
 
-/// `on`, `off` and what people write instead.
-pub(super) fn switch(text: &str) -> Result<bool, String> {
-    match text {
-        "on" | "true" | "yes" => Ok(true),
-        "off" | "false" | "no" => Ok(false),
-        _ => Err(format!("`{text}` is neither `on` nor `off`")),
-    }
-}
-
-/// A number of bytes: `1073741824`, `512MiB`, `8GiB`, `2G`. Units are powers of 1024.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let shift = match text[digits..].trim() {
-        "" | "B" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        "T" | "TiB" => 40,
-        unit => return Err(format!("`{unit}` is not a unit of bytes: KiB, MiB, GiB or TiB")),
-    };
-    let number: u64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a number of bytes"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is more than can be counted"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,13 +228,5 @@ mod tests {
         assert!("uid".parse::<Index>().unwrap().equality);
         assert!("uid:eq,fuzzy".parse::<Index>().unwrap_err().contains("fuzzy"));
         assert!("u id:eq".parse::<Index>().is_err());
-    }
-
-    #[test]
-    fn byte_counts() {
-        assert_eq!(bytes("8GiB"), Ok(8 << 30));
-        assert_eq!(bytes("512 MiB"), Ok(512 << 20));
-        assert_eq!(bytes("17"), Ok(17));
-        assert!(bytes("GiB").is_err() && bytes("8 apples").is_err() && bytes("99999999999TiB").is_err());
     }
 }

@@ -26,6 +26,9 @@ pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
         let ids: Vec<String> = command.ids.iter().map(u32::to_string).collect();
         let _ = write!(out, ", ids {}", ids.join(" "));
     }
+    if command.is_transaction {
+        out.extend_from_slice(b", a transaction");
+    }
     out.push(b'\n');
     let mut rest = command.messages;
     while let Ok(Frame::Complete { len }) = frame(rest) {
@@ -109,14 +112,15 @@ mod tests {
         ] {
             request.encode(&mut messages, 1, &[]);
         }
-        let command = Command { wall_ms: 0, actor: b"cn=r", ids: vec![7].into(), messages: &messages };
+        let (ids, is_transaction) = (vec![7].into(), true);
+        let command = Command { wall_ms: 0, actor: b"cn=r", ids, messages: &messages, is_transaction };
         let (mut payload, mut out) = (Vec::new(), Vec::new());
         command.encode(&mut payload);
         let place = Place { file: 2, offset: 4096 };
         let record = Record { index: Index(5), kind: Kind::Commands, payload: &payload, place };
         write(record, &mut out).expect("it is regular");
         let expected = "\
-# record 5 at file 2 offset 4096, 19700101000000Z, by \"cn=r\", ids 7
+# record 5 at file 2 offset 4096, 19700101000000Z, by \"cn=r\", ids 7, a transaction
 dn: cn=a
 changetype: add
 cn: x

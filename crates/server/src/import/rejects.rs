@@ -5,12 +5,23 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The file that they go to.
-pub(super) struct Rejects {
-    out: BufWriter<File>,
+/// Records that are told of where there is no file.
+const TOLD_MAX: usize = 20;
+
+/// Where they go.
+pub(super) enum Rejects {
+    /// A file.
+    File(BufWriter<File>),
+    /// Nowhere: the first of them are told of.
+    Told(usize),
 }
 
 impl Rejects {
+    /// Has the first ones told of in the server's log, and keeps none.
+    pub(super) fn told() -> Rejects {
+        Rejects::Told(0)
+    }
+
     /// Begins the file, readable by its owner only; what was there is gone. None of the inputs may be it.
     pub(super) fn create(path: &Path, inputs: &[PathBuf]) -> io::Result<Rejects> {
         let same = |input: &&PathBuf| match (fs::canonicalize(input), fs::canonicalize(path)) {
@@ -23,22 +34,35 @@ impl Rejects {
             ));
         }
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        Ok(Rejects { out: BufWriter::with_capacity(1 << 16, file) })
+        Ok(Rejects::File(BufWriter::with_capacity(1 << 16, file)))
     }
 
     /// Adds a record below a comment that tells what is wrong with it.
     pub(super) fn write(&mut self, input: &Path, fault: &bulk::Fault, record: &[u8]) -> io::Result<()> {
-        let text = format!("{}:{fault}", input.display());
+        let behind = if fault.line == 0 { " " } else { "" };
+        let text = format!("{}:{behind}{fault}", input.display());
         // One line, whatever stands in a DN.
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        writeln!(self.out, "# {text}")?;
-        self.out.write_all(without_head(record).trim_ascii_end())?;
-        self.out.write_all(b"\n\n")
+        match self {
+            Rejects::File(out) => {
+                writeln!(out, "# {text}")?;
+                out.write_all(without_head(record).trim_ascii_end())?;
+                out.write_all(b"\n\n")
+            }
+            Rejects::Told(count) => {
+                *count += 1;
+                if *count <= TOLD_MAX {
+                    tracing::warn!("left out: {text}");
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Ends the file; durable when it returns.
     pub(super) fn finish(self) -> io::Result<()> {
-        let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let Rejects::File(out) = self else { return Ok(()) };
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         match file.sync_all() {
             // A pipe or a terminal.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),

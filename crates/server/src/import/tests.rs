@@ -26,7 +26,7 @@ fn run(text: &str) -> Result<(Summary, u64), Vec<String>> {
     let mut config = Config::default();
     config.set("import", &[file.to_str().unwrap().to_owned()]).unwrap();
     let mut total = 0;
-    match load(&config, &shard(), &SystemClock::start(), |_, bytes| total = bytes) {
+    match load(&config, &shard(), &SystemClock::start(), &mut |_, bytes| total = bytes) {
         Ok(summary) => Ok((summary.expect("an import was asked for"), total)),
         Err(faults) => {
             let folder = format!("{}/", dir.path().display());
@@ -58,6 +58,6 @@ fn faults_name_file_and_line_and_how_far_it_came() {
 fn a_file_that_is_not_there_is_a_fault() {
     let mut config = Config::default();
     config.set("import", &["/nowhere/f.ldif".to_owned()]).unwrap();
-    let faults = load(&config, &shard(), &SystemClock::start(), |_, _| {}).unwrap_err();
+    let faults = load(&config, &shard(), &SystemClock::start(), &mut |_, _| {}).unwrap_err();
     assert!(faults[0].to_string().starts_with("/nowhere/f.ldif: cannot be read: "));
 }

@@ -2,7 +2,9 @@
 
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
 use crate::data::sealed::{seal, unseal};
-use crate::data::{DataError, Founding, Rules, founding, indexes, missing, read_text, rules, write_text};
+use crate::data::{
+    DataError, Founding, Rules, founding, indexes, missing, read_text, rules, settings, write_text,
+};
 use env::disk::{Disk, Lock};
 use model::timestamp;
 use std::io;
@@ -191,8 +193,8 @@ fn remove_files(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     disk.list(dir)?.iter().try_for_each(|name| disk.remove(&dir.join(name)))
 }
 
-/// The texts of the files that tell how a data directory is to be read, checked; and of that of its indexes, if it has
-/// one.
+/// The texts of the files that tell how a data directory is to be read, checked; and of those of its indexes
+/// and its settings, if it has them.
 pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, String)>, DataError> {
     let read = |name: &'static str, text: &str| -> Result<(&'static str, String), DataError> {
         let found = read_text(disk, dir, name)?;
@@ -206,6 +208,10 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, St
     if let Some(text) = read_text(disk, dir, indexes::NAME)? {
         indexes::parse(&text).map_err(|what| DataError::Facts(dir.join(indexes::NAME), what))?;
         facts.push((indexes::NAME, text));
+    }
+    if let Some(text) = read_text(disk, dir, settings::NAME)? {
+        settings::parse(&text).map_err(|what| DataError::Facts(dir.join(settings::NAME), what))?;
+        facts.push((settings::NAME, text));
     }
     Ok(facts)
 }

@@ -1,0 +1,307 @@
+//! The end of a transaction: its updates are carried out in the writer's role, all of them or none. What comes out depends on
+//! nothing but the directory and the updates.
+//!
+//! If every update is a draft that still holds, or can be drafted anew, all of them are installed. Otherwise they are judged
+//! in an overlay first, and carried out for good if every one of them goes well there.
+
+use super::super::group::{self, Group, Hint};
+use super::super::update::Drafts;
+use super::super::{Parts, answer_malformed};
+use crate::control;
+use crate::dispatch::{self, Writing};
+use crate::engine::Dsa;
+use crate::identity::Identity;
+use crate::journal;
+use crate::op::end_transaction;
+use crate::op::modify::Replacing;
+use crate::outcome;
+use crate::transaction::{Doom, Drafted, Evaluation};
+use crate::worker::{Scratch, Worker};
+use env::clock::Now;
+use env::planted::{self, Fault, Moment};
+use model::ResultCode;
+use proto::message::{Message, Request};
+use proto::{Outline, tag};
+use store::overlay::Overlay;
+use store::{Known, Stamp, Writer};
+
+/// Where the answer to the end goes.
+pub(crate) struct Ending<'o> {
+    /// Message id of the request.
+    pub(crate) id: i32,
+    pub(crate) out: &'o mut Vec<u8>,
+}
+
+/// Updates that happen together, and who asks for them.
+#[derive(Clone, Copy)]
+pub(crate) struct Together<'t> {
+    pub(crate) identity: &'t Identity,
+    /// Whole messages.
+    pub(crate) messages: &'t [u8],
+    /// For the entries that they add, if the shard shall not choose them.
+    pub(crate) ids: &'t [u32],
+}
+
+/// Carries out a transaction that was logged.
+pub(crate) fn apply(
+    worker: &mut Worker,
+    together: Together<'_>,
+    drafts: Option<&mut Drafts>,
+    ending: Option<Ending<'_>>,
+) {
+    planted::tell(Moment::TransactionBegins);
+    let mut together = together;
+    if planted::is_at_replay(Fault::HalfReplayed) {
+        let half = journal::messages(together.messages).count().div_ceil(2);
+        let first = journal::messages(together.messages).take(half).map(<[u8]>::len).sum();
+        together.messages = &together.messages[..first];
+    }
+    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None };
+    run(&mut parts, together, drafts, ending);
+}
+
+/// Commits updates. Without drafts they are made.
+pub(super) fn run(
+    parts: &mut Parts<'_>,
+    together: Together<'_>,
+    drafts: Option<&mut Drafts>,
+    ending: Option<Ending<'_>>,
+) {
+    let mut made = Drafts::default();
+    let drafts = match drafts {
+        Some(drafts) => drafts,
+        None => {
+            draft_all(parts, together, &mut made);
+            &mut made
+        }
+    };
+    let mut answers = Vec::new();
+    let outcome = match install_all(parts, together, drafts) {
+        true => Ok(()),
+        false => carry_out(parts, together, &mut answers),
+    };
+    let Some(Ending { id, out }) = ending else { return };
+    match outcome {
+        Ok(()) => end_transaction::succeed(id, &answers, out),
+        Err(doom) => end_transaction::fail(id, &doom, out),
+    }
+}
+
+/// Drafts the updates, up to the first that cannot be drafted: in its place there is none.
+fn draft_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) {
+    if draft_some(parts, together, drafts).is_none() {
+        drafts.push(None);
+    }
+}
+
+fn draft_some(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) -> Option<()> {
+    let (mut group, mut at, mut drafted) = (Group::new(), 0, Drafted::default());
+    while at < together.messages.len() {
+        group.clear();
+        (at, _) = group::gather(together.messages, at, &mut group);
+        if group.is_empty() {
+            return None;
+        }
+        parts.look_ahead(together.identity.rights, &mut group);
+        let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
+        let Scratch { evaluator, keys, .. } = &mut **scratch;
+        let pin = reader.pin();
+        let read_point = pin.read_point();
+        let mut replacing = Replacing::new(read_point.shard().schema());
+        for (at, update) in group.iter().enumerate() {
+            group::bring_near(read_point, &group, at);
+            let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
+            let replacements = replacing.of(outline)?;
+            let known = Known { target: *target, keys, sequence: *sequence };
+            let place = (&mut drafted, drafts.ready().len());
+            let ready = drafts.draft_member(read_point, &known, replacements, &mut evaluator.cache, place)?;
+            drafts.push(Some(ready));
+        }
+    }
+    Some(())
+}
+
+/// Installs all drafts; those that another client's update or the cleaner made stale are made anew. `false`, and nothing done, if
+/// that cannot be.
+fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) -> bool {
+    let shard = &parts.dsa.shard;
+    if shard.has_referrals() || drafts.ready().iter().any(Option::is_none) {
+        return false;
+    }
+    drafts.ready().iter().flatten().for_each(|ready| shard.prefetch_ready(ready));
+    let mut writer = shard.writer();
+    // Making room may move entries, so that comes first.
+    let made = drafts.bytes();
+    if writer.reserve(drafts.parts().1).is_err() {
+        return false;
+    }
+    if !hold_all(&writer, drafts) {
+        let is_anew = draft_anew(parts, &writer, together, drafts);
+        if !is_anew || writer.reserve(&drafts.parts().1[made..]).is_err() || !hold_all(&writer, drafts) {
+            return false;
+        }
+    }
+    let (ready, bytes) = drafts.parts();
+    let actor = writer.name(&together.identity.dn);
+    for ready in ready.iter().flatten() {
+        let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
+        if !ready.is_followed() {
+            let is_installed = writer.install(ready, bytes, stamp);
+            assert!(is_installed, "nothing came in between, and there is room");
+        }
+        writer.update_done();
+    }
+    writer.publish();
+    true
+}
+
+/// Can all drafts be installed?
+fn hold_all(writer: &Writer<'_>, drafts: &Drafts) -> bool {
+    drafts.ready().iter().all(|ready| ready.as_ref().is_some_and(|ready| writer.can_install(ready)))
+}
+
+/// Makes those drafts anew that cannot be installed any more. `false` if one of the updates is more than a draft.
+#[cold]
+fn draft_anew(
+    parts: &mut Parts<'_>,
+    writer: &Writer<'_>,
+    together: Together<'_>,
+    drafts: &mut Drafts,
+) -> bool {
+    let view = writer.view();
+    let cache = &mut parts.scratch.updating.cache;
+    cache.forget();
+    let (mut keys, mut drafted) = (Vec::new(), Drafted::default());
+    let mut again = |at: usize, message: &[u8]| {
+        if drafts.ready()[at].as_ref().is_some_and(|ready| writer.can_install(ready)) {
+            return Some(());
+        }
+        keys.clear();
+        let outline = Outline::of(message)?;
+        let target = view.target(outline.dn, cache, &mut keys).ok()?;
+        let known = Known { target, keys: &keys, sequence: view.sequence() };
+        let mut replacing = Replacing::new(view.shard().schema());
+        let ready = drafts.draft_member(view, &known, replacing.of(&outline)?, cache, (&mut drafted, at))?;
+        drafts.replace(at, ready);
+        Some(())
+    };
+    journal::messages(together.messages).enumerate().all(|(at, message)| again(at, message).is_some())
+}
+
+/// Judges all updates, then carries all of them out. Appends their answers.
+///
+/// # Errors
+/// The first that does not go well: nothing was done.
+fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8>) -> Result<(), Doom> {
+    let dsa = parts.dsa;
+    let mut writer = dsa.shard.writer();
+    let bytes = match planted::is(Fault::CommitNotJudged) {
+        false => judge_all(parts, &writer, together)?,
+        true => 0,
+    };
+    let updates = journal::messages(together.messages).count();
+    if !writer.has_room(bytes + updates * super::UPDATE_BYTES as usize) {
+        return Err(out_of_memory(parts, together.messages));
+    }
+    if !writer.has_shapes(updates) {
+        let text = "the directory has as many distinct combinations of attributes as it may have";
+        return Err(doom(together.messages, text));
+    }
+    let actor = writer.name(&together.identity.dn);
+    for frame in journal::messages(together.messages) {
+        let message = Message::decode(frame).expect("it was judged");
+        let requested = control::requested(&message.request, message.controls).expect("it was judged");
+        let mut writing = Writing {
+            dsa,
+            writer: &mut writer,
+            scratch: parts.scratch,
+            now: parts.now,
+            identity: together.identity,
+            actor,
+            spare: None,
+            known: None,
+        };
+        let done = match requested.rare {
+            None => dispatch::update(&mut writing, &message, None, answers),
+            Some(rare) => {
+                let rare = rare.of_judged();
+                control::update::run(&mut writing, &message, frame.len(), &rare, answers)
+            }
+        };
+        if done.is_none() && parts.scratch.lacked_memory {
+            return Err(out_of_memory(parts, frame));
+        }
+        // Half of a transaction must never be seen.
+        let is_planted = planted::is(Fault::CommitNotJudged);
+        assert!(done.is_some() || is_planted, "what goes well in the overlay goes well for good");
+        writer.update_done();
+    }
+    writer.publish();
+    Ok(())
+}
+
+/// For tests: others see an update of a transaction.
+pub(super) fn leak(dsa: &Dsa, scratch: &mut Scratch, now: Now, identity: &Identity, message: &Message<'_>) {
+    let mut writer = dsa.shard.writer();
+    let actor = writer.name(&identity.dn);
+    let (spare, known) = (None, None);
+    let mut writing = Writing { dsa, writer: &mut writer, scratch, now, identity, actor, spare, known };
+    dispatch::update(&mut writing, message, None, &mut Vec::new());
+    writer.publish();
+}
+
+/// Carries the updates out in an overlay. Returns the bytes that they took there.
+fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>) -> Result<usize, Doom> {
+    let base = writer.view();
+    let Ok(mut overlay) = Overlay::new(&parts.dsa.shard) else {
+        return Err(out_of_memory(parts, together.messages));
+    };
+    overlay.stamp_like(writer.last_csn());
+    let (mut answers, mut adds) = (Vec::new(), 0);
+    for frame in journal::messages(together.messages) {
+        answers.clear();
+        let message = match Message::decode(frame) {
+            Ok(message) => message,
+            Err(error) => {
+                answer_malformed(&error, &mut answers);
+                return Err(Doom { culprit: 0, answer: answers });
+            }
+        };
+        let culprit = message.id;
+        let requested = match control::requested(&message.request, message.controls) {
+            Ok(requested) => requested,
+            Err(error) => {
+                control::refuse(&message, error, &mut answers);
+                return Err(Doom { culprit, answer: answers });
+            }
+        };
+        let new_id = together.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
+        adds += usize::from(matches!(message.request, Request::Add(_)));
+        let (dsa, scratch, now) = (parts.dsa, &mut *parts.scratch, parts.now);
+        let identity = together.identity;
+        let mut evaluation = Evaluation { dsa, overlay: &mut overlay, base, scratch, now, identity };
+        if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
+            return Err(Doom { culprit, answer: answers });
+        }
+    }
+    Ok(overlay.bytes() as usize)
+}
+
+/// There is no memory to carry out an update, the first of these messages. In a directory that is logged nothing must go on
+/// then.
+#[cold]
+fn out_of_memory(parts: &mut Parts<'_>, messages: &[u8]) -> Doom {
+    parts.scratch.lacked_memory = true;
+    doom(messages, "no memory is left for the transaction")
+}
+
+/// The first of these messages cannot be carried out for want of something.
+fn doom(messages: &[u8], text: &str) -> Doom {
+    let outline = Outline::of(messages);
+    let (culprit, op_tag) = outline.map_or((0, 0), |outline| (outline.id, outline.op_tag));
+    let response = tag::response_to(op_tag).unwrap_or(tag::EXTENDED_RESPONSE);
+    let mut answer = Vec::new();
+    outcome::say(&mut answer, culprit, response, ResultCode::AdminLimitExceeded, text);
+    Doom { culprit, answer }
+}

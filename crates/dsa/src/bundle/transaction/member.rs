@@ -1,0 +1,327 @@
+//! An update of a transaction as it comes in.
+
+use super::super::group::{self, Hint, Pending};
+use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed, update};
+use crate::control::{self, ControlError, Requested};
+use crate::dispatch::Reading;
+use crate::engine::Dsa;
+use crate::journal;
+use crate::monitor::count;
+use crate::op::modify::Replacing;
+use crate::op::password_modify;
+use crate::outcome;
+use crate::session::Session;
+use crate::transaction::{Evaluation, Transaction};
+use crate::worker::Scratch;
+use env::clock::Now;
+use env::planted::{self, Fault};
+use model::ResultCode;
+use model::limits::READ_ENTRIES_MAX;
+use proto::Outline;
+use proto::control::{Controls, proxied_authorization, transaction_specification};
+use proto::message::{Message, Request};
+use proto::outline::put_without_controls;
+use proto::tag;
+use store::overlay::Overlay;
+use store::{DnCache, Known, ReadPoint};
+
+/// Judges updates of one transaction and answers them.
+pub(super) fn run(
+    session: &mut Session,
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) {
+    let mut done = 0;
+    while done < updates.len() && !session.closing {
+        done += draft_some(transaction, parts, &updates[done..], out);
+        if let Some(update) = updates.get(done) {
+            judge(session, transaction, parts, update, out);
+            done += 1;
+        }
+    }
+}
+
+/// Accepts updates as long as each can be drafted. Returns how many.
+fn draft_some(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) -> usize {
+    let Parts { dsa, reader, scratch, counters, hinted_at: Some(sequence), .. } = parts else { return 0 };
+    if !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
+        return 0;
+    }
+    let Scratch { evaluator, keys, .. } = &mut **scratch;
+    let pin = reader.pin();
+    let read_point = pin.read_point();
+    if read_point.shard().has_referrals() {
+        return 0;
+    }
+    evaluator.cache.refresh(read_point);
+    let mut drafting = Drafting {
+        dsa,
+        transaction,
+        read_point,
+        cache: &mut evaluator.cache,
+        keys,
+        sequence: *sequence,
+        replacing: Replacing::new(read_point.shard().schema()),
+        limits: (dsa.transactions.updates_max(), dsa.transactions.bytes_max()),
+    };
+    let mut accepted = 0;
+    for (at, update) in updates.iter().enumerate() {
+        group::bring_near(read_point, updates, at);
+        let Some(id) = drafting.accept(update) else { break };
+        outcome::succeed(out, id, tag::MODIFY_RESPONSE);
+        accepted += 1;
+    }
+    count(&counters.operations[MODIFIES], accepted as u64);
+    accepted
+}
+
+/// What it takes to draft updates of a transaction at a read point.
+struct Drafting<'d, 'u> {
+    dsa: &'d Dsa,
+    transaction: &'d mut Transaction,
+    read_point: ReadPoint<'d>,
+    cache: &'d mut DnCache,
+    keys: &'d [u8],
+    /// Commit sequence at which the group's hints hold.
+    sequence: u64,
+    replacing: Replacing<'u>,
+    /// Updates and bytes of a transaction.
+    limits: (u64, u64),
+}
+
+impl<'u> Drafting<'_, 'u> {
+    /// Accepts an update if it can be drafted. Returns the id of its message.
+    #[inline]
+    fn accept(&mut self, update: &'u Pending<'u>) -> Option<i32> {
+        let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
+        if update.has_controls() && !names_only(update) {
+            return None;
+        }
+        let (updates_max, bytes_max) = self.limits;
+        let Transaction { messages, updates, .. } = &*self.transaction;
+        if *updates >= updates_max || (messages.len() + update.frame().len()) as u64 > bytes_max {
+            return None;
+        }
+        if self.dsa.transactions.ranks() {
+            self.transaction.hold(self.dsa, outline.dn).ok()?;
+        }
+        let Transaction { messages, updates, drafts, drafted, .. } = &mut *self.transaction;
+        let replacements = self.replacing.of(&Outline { has_more: false, ..*outline })?;
+        let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
+        let at = *updates as usize;
+        let ready = drafts.draft_member(self.read_point, &known, replacements, self.cache, (drafted, at))?;
+        drafts.push(Some(ready));
+        put_without_controls(update.frame(), messages).expect("it has an outline");
+        *updates += 1;
+        Some(outline.id)
+    }
+}
+
+/// Has an update one control, a regular one that says which transaction it belongs to?
+#[inline]
+fn names_only(update: &Pending<'_>) -> bool {
+    let mut controls = Controls::of(update.frame()).iter();
+    let first = controls.next();
+    controls.next().is_none()
+        && first.is_some_and(|control| {
+            control.oid == transaction_specification::OID && control.critical && control.value.is_some()
+        })
+}
+
+/// Judges one update, whatever it is.
+#[cold]
+fn judge(
+    session: &mut Session,
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    update: &Pending<'_>,
+    out: &mut Vec<u8>,
+) {
+    let begin = out.len();
+    let message = match update.decode() {
+        Ok(message) => message,
+        Err(error) => {
+            let culprit = update.outline.as_ref().map_or(0, |outline| outline.id);
+            match answer_malformed(&error, out) {
+                true => transaction.doom(culprit, &out[begin..]),
+                false => refuse_malformed(session, &error, out),
+            }
+            return;
+        }
+    };
+    count_operation(parts.counters, &message.request);
+    if !is_accepted(transaction, parts, &message, update, out) {
+        transaction.doom(message.id, &out[begin..]);
+    }
+}
+
+/// Judges an update and answers it.
+fn is_accepted(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    message: &Message<'_>,
+    update: &Pending<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let requested = match control::requested(&message.request, message.controls) {
+        // RFC 5805 section 2.2: who acts is said at the begin.
+        Ok(requested) if requested.proxied().is_some() => {
+            Err(ControlError::NotHere(proxied_authorization::OID))
+        }
+        requested => requested,
+    };
+    let requested = match requested {
+        Ok(requested) => requested,
+        Err(error) => {
+            control::refuse(message, error, out);
+            return false;
+        }
+    };
+    if let Some((code, text)) = refusal(transaction, parts, update) {
+        outcome::say(out, message.id, response_tag(message), code, text);
+        return false;
+    }
+    match &message.request {
+        Request::Extended(request) => change_password(transaction, parts, message, request.value, out),
+        _ => evaluate(transaction, parts, message, update.frame(), &requested, out),
+    }
+}
+
+/// Why an update cannot be one of this transaction, whatever it does.
+fn refusal(
+    transaction: &mut Transaction,
+    parts: &Parts<'_>,
+    update: &Pending<'_>,
+) -> Option<(ResultCode, &'static str)> {
+    let settings = &parts.dsa.transactions;
+    let bytes = (transaction.messages.len() + update.frame().len()) as u64;
+    if transaction.updates >= settings.updates_max() {
+        return Some((ResultCode::AdminLimitExceeded, "the transaction has as many updates as it may have"));
+    }
+    if bytes > settings.bytes_max() {
+        return Some((ResultCode::AdminLimitExceeded, "the transaction has as many bytes as it may have"));
+    }
+    if update.is_about_config() && update::is_config(parts.dsa, update) {
+        return Some((ResultCode::UnwillingToPerform, "the configuration takes no part in transactions"));
+    }
+    if parts.dsa.transactions.ranks()
+        && super::names(update).iter().any(|dn| transaction.hold(parts.dsa, dn).is_err())
+    {
+        return Some((ResultCode::Busy, super::IN_THE_WAY));
+    }
+    None
+}
+
+/// Carries an update out in the transaction's overlay and accepts it if that goes well.
+fn evaluate(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    message: &Message<'_>,
+    frame: &[u8],
+    requested: &Requested<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let reads = requested.rare.as_deref().map_or(0, control::Rare::reads);
+    if transaction.reads + reads > READ_ENTRIES_MAX {
+        let text = "the updates of the transaction read as many entries as they may";
+        outcome::say(out, message.id, response_tag(message), ResultCode::AdminLimitExceeded, text);
+        return false;
+    }
+    let Parts { dsa, reader, scratch, now, .. } = parts;
+    let pin = reader.pin();
+    let base = pin.read_point();
+    let Transaction { messages, identity, overlay, adds, .. } = &mut *transaction;
+    let overlay = match overlay {
+        Some(overlay) => overlay,
+        None => match overlay_of(messages, identity, (dsa, base, scratch, *now)) {
+            Some(made) => overlay.insert(made),
+            None => {
+                let text = "there is no memory for this update in a transaction; try it alone, or later";
+                outcome::say(out, message.id, response_tag(message), ResultCode::Busy, text);
+                return false;
+            }
+        },
+    };
+    let mut evaluation = Evaluation { dsa, overlay, base, scratch, now: *now, identity };
+    let begin = out.len();
+    if !evaluation.run(message, frame.len(), requested, base.late_id(*adds as u32), out) {
+        return false;
+    }
+    if planted::is(Fault::OverlayLeaked) {
+        super::commit::leak(dsa, scratch, *now, identity, message);
+    }
+    let rare = requested.rare.as_deref();
+    transaction.reads += reads;
+    if reads > 0 {
+        // What is read is told at the end (RFC 5805 section 2.3).
+        out.truncate(begin);
+        outcome::succeed(out, message.id, response_tag(message));
+    }
+    let keeps = reads > 0 || requested.manage_dsa_it || rare.is_some_and(|rare| rare.assertion.is_some());
+    transaction.accept(frame, keeps, matches!(message.request, Request::Add(_)));
+    true
+}
+
+fn response_tag(message: &Message<'_>) -> u8 {
+    tag::response_to(message.request.tag()).expect("updates have answers")
+}
+
+/// A new overlay, with everything in it that was only drafted so far. `None` when there is no address space.
+fn overlay_of(
+    messages: &[u8],
+    identity: &crate::Identity,
+    (dsa, base, scratch, now): (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
+) -> Option<Box<Overlay>> {
+    let mut overlay = Box::new(Overlay::new(&dsa.shard).ok()?);
+    let mut answers = Vec::new();
+    for frame in journal::messages(messages) {
+        let message = Message::decode(frame).ok()?;
+        let overlay = &mut *overlay;
+        let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, identity };
+        // What another client has changed since is found out at the end.
+        evaluation.run(&message, frame.len(), &Requested::default(), 0, &mut answers);
+        answers.clear();
+    }
+    Some(overlay)
+}
+
+/// Accepts the change of a password as the modify that it comes to.
+fn change_password(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    message: &Message<'_>,
+    value: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let prepared = {
+        let Parts { dsa, reader, scratch, now, .. } = parts;
+        let pin = reader.pin();
+        let read_point = pin.read_point();
+        scratch.evaluator.cache.refresh(read_point);
+        let mut reading = Reading { dsa, read_point, scratch, now: *now };
+        password_modify::prepare(&mut reading, &transaction.identity, message.id, value)
+    };
+    let change = match prepared {
+        Ok(change) => change,
+        Err((code, text)) => {
+            outcome::say(out, message.id, tag::EXTENDED_RESPONSE, code, text);
+            return false;
+        }
+    };
+    let modify = Message::decode(&change.message).expect("it was just encoded");
+    // Whoever may change nothing else may change its own password.
+    let rights = std::mem::replace(&mut transaction.identity.rights, change.actor.rights);
+    let mut modified = Vec::new();
+    let requested = Requested::default();
+    let accepted = evaluate(transaction, parts, &modify, &change.message, &requested, &mut modified);
+    transaction.identity.rights = rights;
+    change.answer(&modified, out);
+    accepted
+}

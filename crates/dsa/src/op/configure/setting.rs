@@ -1,0 +1,106 @@
+//! Settings in `cn=config`: each is an attribute. Without values it is what is configured again.
+
+use super::Refusal;
+use crate::engine::Dsa;
+use crate::outcome;
+use crate::settings::{Fixed, Key, NotChanged, ONLINE};
+use env::clock::Now;
+use model::ResultCode;
+use proto::op::modify::{Change, Modify, ModifyKind};
+use schema::Schema;
+
+/// The setting that an attribute is.
+pub(super) fn find(schema: &Schema, description: &[u8]) -> Option<&'static Key> {
+    let wanted = schema.find_type(description)?;
+    ONLINE.iter().find(|key| schema.find_type(key.attribute.as_bytes()) == Some(wanted))
+}
+
+/// The setting that an attribute is, if it cannot be changed.
+pub(super) fn fixed<'d>(dsa: &'d Dsa, description: &[u8]) -> Option<&'d Fixed> {
+    let schema = dsa.shard.schema();
+    let wanted = schema.find_type(description)?;
+    let all = dsa.config.settings.fixed.iter();
+    all.into_iter().find(|fixed| schema.find_type(fixed.attribute.as_bytes()) == Some(wanted))
+}
+
+/// Changes settings, all that a request names or none.
+pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
+    let schema = dsa.shard.schema();
+    let of = |change: &Change<'_>| find(schema, change.modification.description);
+    let mut keys: Vec<&'static Key> = Vec::new();
+    for key in modify.changes.iter().filter_map(|change| of(&change)) {
+        if !keys.iter().any(|other| other.name == key.name) {
+            keys.push(key);
+        }
+    }
+    let mut refused = None;
+    let changed = dsa.chosen.change(
+        &keys,
+        |at, values| {
+            let of_key = |change: &Change<'_>| of(change).is_some_and(|key| key.name == keys[at].name);
+            for change in modify.changes.iter().filter(of_key) {
+                if let Err(refusal) = apply(keys[at], &change, values) {
+                    refused = Some(refusal);
+                    return Err(NotChanged::Bad(String::new()));
+                }
+            }
+            Ok(())
+        },
+        |choices| dsa.transactions.put(&choices.transactions, schema),
+        schema,
+    );
+    dsa.system.show_features(dsa, now);
+    changed.map_err(|error| refused.unwrap_or_else(|| refusal(error)))
+}
+
+/// Changes the values of one setting as a modify changes those of an attribute (RFC 4511 section 4.6).
+fn apply(key: &Key, change: &Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
+    let attribute = key.attribute;
+    let mut given = Vec::new();
+    for value in change.modification.values.iter() {
+        let text = std::str::from_utf8(value).map(str::to_owned);
+        given.push(text.map_err(|_| {
+            let text = format!("{attribute}: a value is not UTF-8");
+            (ResultCode::InvalidAttributeSyntax, text)
+        })?);
+    }
+    match change.kind {
+        ModifyKind::Replace => *values = given,
+        ModifyKind::Delete if given.is_empty() => values.clear(),
+        ModifyKind::Delete => {
+            for value in given {
+                let at = values.iter().position(|other| *other == value).ok_or_else(|| {
+                    let text = format!("{attribute}: it has no value {}", outcome::quoted(value.as_bytes()));
+                    (ResultCode::NoSuchAttribute, text)
+                })?;
+                values.remove(at);
+            }
+        }
+        ModifyKind::Add => {
+            for value in given {
+                if values.contains(&value) {
+                    let text = format!("{attribute}: it has the value {}", outcome::quoted(value.as_bytes()));
+                    return Err((ResultCode::AttributeOrValueExists, text));
+                }
+                values.push(value);
+            }
+        }
+        ModifyKind::Increment => {
+            let text = format!("{attribute}: settings are replaced, not incremented");
+            return Err((ResultCode::UnwillingToPerform, text));
+        }
+    }
+    match key.many || values.len() <= 1 {
+        true => Ok(()),
+        false => Err((ResultCode::ConstraintViolation, format!("{attribute} has one value: replace it"))),
+    }
+}
+
+fn refusal(error: NotChanged) -> Refusal {
+    match error {
+        NotChanged::Bad(text) => (ResultCode::ConstraintViolation, text),
+        NotChanged::NotKept(text) => {
+            (ResultCode::Other, format!("nothing is changed, for it cannot be written down: {text}"))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! End Transaction (RFC 5805 section 2.3).
+
+use crate::outcome;
+use crate::session::Session;
+use crate::transaction::{Doom, Holding, Transaction};
+use model::ResultCode;
+use proto::control::Controls;
+use proto::ext::end_transaction::{EndTransaction, UpdatesControls, encode_culprit};
+use proto::message::{Message, Reply, Response};
+use proto::op::extended::{Extended, ExtendedResponse};
+use proto::tag::EXTENDED_RESPONSE;
+use proto::{LdapResult, Outline};
+
+/// Takes the transaction out that is to be committed. Every other end is answered: a rollback, and what cannot be committed.
+pub(crate) fn run(
+    session: &mut Session,
+    message: &Message<'_>,
+    request: &Extended<'_>,
+    out: &mut Vec<u8>,
+) -> Option<Transaction> {
+    let decoded = request.value.ok_or("the end of a transaction has a request value");
+    let decoded = decoded.and_then(|value| EndTransaction::decode(value).map_err(|error| error.reason));
+    let end = match decoded {
+        Ok(end) => end,
+        Err(reason) => {
+            outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::ProtocolError, reason);
+            return None;
+        }
+    };
+    let Some(transaction) = session.transactions.take(end.identifier) else {
+        let (code, text) = unknown(session, end.identifier);
+        session.transactions.forget_aborted(end.identifier);
+        outcome::say(out, message.id, EXTENDED_RESPONSE, code, text);
+        return None;
+    };
+    if end.commit && transaction.doom.is_none() && transaction.updates > 0 {
+        if transaction.holding.as_ref().is_none_or(Holding::end) {
+            return Some(transaction);
+        }
+        // It was given up this moment: its end is its notice.
+        let text = "one who goes before updates an entry that the transaction is about";
+        outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::Busy, text);
+        return None;
+    }
+    match transaction.doom.as_ref().filter(|_| end.commit) {
+        Some(doom) => fail(message.id, doom, out),
+        None => outcome::succeed(out, message.id, EXTENDED_RESPONSE),
+    }
+    session.keep_buffers(transaction.messages, transaction.drafts);
+    None
+}
+
+/// Why an identifier names no open transaction.
+pub(crate) fn unknown(session: &Session, identifier: &[u8]) -> (ResultCode, &'static str) {
+    let text = match session.transactions.was_aborted(identifier) {
+        true => "the server has aborted this transaction",
+        false => "the session has no open transaction with this identifier",
+    };
+    // As OpenDJ answers; the RFC only says that it is no success.
+    (ResultCode::Canceled, text)
+}
+
+/// Answers that all updates were done, with the controls that theirs, whole messages, bring.
+pub(crate) fn succeed(id: i32, answers: &[u8], out: &mut Vec<u8>) {
+    let mut updates = UpdatesControls::default();
+    for answer in crate::journal::messages(answers) {
+        if let Some(outline) = Outline::of(answer).filter(|outline| outline.has_more) {
+            updates.push(outline.id, Controls::of(answer));
+        }
+    }
+    let value = updates.finish();
+    let result = LdapResult::new(ResultCode::Success);
+    ExtendedResponse { result, oid: None, value: value.as_deref() }.encode(out, id, &[]);
+}
+
+/// Answers that none was done, and which one stood against it.
+pub(crate) fn fail(id: i32, doom: &Doom, out: &mut Vec<u8>) {
+    let reply = Reply::decode(&doom.answer).expect("the agent's own answer");
+    let result = match reply.response {
+        Response::Done(_, result) => result,
+        Response::Extended(response) => response.result,
+        _ => unreachable!("updates have plain answers"),
+    };
+    let culprit = (doom.culprit != 0).then(|| encode_culprit(doom.culprit));
+    ExtendedResponse { result, oid: None, value: culprit.as_deref() }.encode(out, id, &[]);
+}

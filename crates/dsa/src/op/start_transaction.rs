@@ -1,0 +1,87 @@
+//! Start Transaction (RFC 5805 section 2.1).
+
+use crate::access::Rights;
+use crate::control::proxied_authorization;
+use crate::engine::Dsa;
+use crate::identity::Identity;
+use crate::outcome;
+use crate::session::Session;
+use crate::transaction::{IDENTIFIER_BYTES_MAX, Open, SESSION_TRANSACTIONS_MAX, Transaction};
+use env::clock::Now;
+use model::ResultCode;
+use proto::LdapResult;
+use proto::message::Message;
+use proto::op::extended::{Extended, ExtendedResponse};
+use proto::tag::EXTENDED_RESPONSE;
+
+type Refusal = (ResultCode, &'static str);
+
+/// Answers a begin, of a transaction whose updates will be carried out as `identity`: `None` if the client may not be that.
+pub(crate) fn run(
+    session: &mut Session,
+    dsa: &Dsa,
+    now: Now,
+    message: &Message<'_>,
+    request: &Extended<'_>,
+    identity: Option<Identity>,
+    out: &mut Vec<u8>,
+) {
+    let Some(identity) = identity else {
+        return proxied_authorization::refuse(out, message.id, EXTENDED_RESPONSE);
+    };
+    if request.value.is_some() {
+        let text = "the start of a transaction has no request value";
+        return outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::ProtocolError, text);
+    }
+    let identifier = session.transactions.new_identifier();
+    match begin(session, dsa, now, identifier.clone(), identity) {
+        Err((code, text)) => outcome::say(out, message.id, EXTENDED_RESPONSE, code, text),
+        Ok(()) => {
+            let result = LdapResult::new(ResultCode::Success);
+            ExtendedResponse { result, oid: None, value: Some(&identifier) }.encode(out, message.id, &[]);
+        }
+    }
+}
+
+/// Begins a transaction under the identifier that the client chose for it.
+///
+/// # Errors
+/// Code and text if that cannot be.
+pub(crate) fn begin_named(
+    session: &mut Session,
+    dsa: &Dsa,
+    now: Now,
+    identifier: &[u8],
+) -> Result<(), Refusal> {
+    if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
+        return Err((ResultCode::ProtocolError, "a transaction identifier has 1 to 64 bytes"));
+    }
+    if !session.transactions.is_empty() {
+        let text = "another transaction of this session is open; end it, or begin this one by a start";
+        return Err((ResultCode::Busy, text));
+    }
+    let identity = session.identity.clone();
+    begin(session, dsa, now, identifier.to_vec(), identity)
+}
+
+fn begin(
+    session: &mut Session,
+    dsa: &Dsa,
+    now: Now,
+    identifier: Vec<u8>,
+    identity: Identity,
+) -> Result<(), Refusal> {
+    if identity.dn.is_empty() && identity.rights < Rights::Root {
+        return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));
+    }
+    if session.transactions.len() >= SESSION_TRANSACTIONS_MAX {
+        return Err((ResultCode::Busy, "the session has as many transactions open as it may have"));
+    }
+    let Some(open) = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max()) else {
+        return Err((ResultCode::Busy, "the server has as many transactions open as it may have"));
+    };
+    let buffers = session.buffers();
+    let transaction = Transaction::new(identifier, identity, now.monotonic_ns, buffers, open);
+    session.transactions.push(transaction);
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Settings that can be changed while the server runs: which there are, what was chosen, where it is written down.
+//!
+//! Why it is so: `docs/decisions/0027-cn-config.md`.
+
+mod keys;
+pub mod value;
+
+pub use keys::{Key, ONLINE, find};
+
+use crate::transaction;
+use schema::Schema;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// All of them, as chosen. `Default` is what holds when nothing was said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Of transactions.
+    pub transactions: transaction::Choices,
+}
+
+/// What was changed while the server ran: the values of each key that was, in the text of the configuration file.
+pub type Changes = BTreeMap<&'static str, Vec<String>>;
+
+/// What a start has to go by.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// What file and flags say.
+    pub configured: Choices,
+    /// What was changed while an earlier process served; goes before the configuration file.
+    pub changed: Changes,
+    /// Keys that flags give. They go before what was changed.
+    pub flags: BTreeSet<&'static str>,
+    /// What holds as long as the process, to be shown.
+    pub fixed: Vec<Fixed>,
+}
+
+/// A setting that can be looked at and not changed.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// Name in the configuration file.
+    pub key: &'static str,
+    /// The attribute of `cn=config`.
+    pub attribute: String,
+    /// Its values; none for a default that is not a value.
+    pub values: Vec<String>,
+}
+
+/// Writes changed settings down, so that they outlive the process.
+pub trait Keeper: Send + Sync {
+    /// Writes down all that was ever changed; durable when it returns.
+    ///
+    /// # Errors
+    /// When it cannot be written. Then nothing is changed.
+    fn keep(&self, changed: &Changes) -> io::Result<()>;
+}
+
+/// Why a setting is not changed. Nothing is then.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotChanged {
+    /// The value is not what the key takes, and why.
+    Bad(String),
+    /// It cannot be written down.
+    NotKept(String),
+}
+
+/// What was chosen, and where it is written down.
+pub(crate) struct Chosen {
+    state: Mutex<State>,
+    keeper: OnceLock<Box<dyn Keeper>>,
+}
+
+struct State {
+    configured: Choices,
+    changed: Changes,
+    now: Choices,
+}
+
+impl Chosen {
+    /// What a start comes to.
+    ///
+    /// # Errors
+    /// A change that cannot be made again.
+    pub(crate) fn new(start: &Start) -> Result<Chosen, String> {
+        let Start { configured, changed, flags, .. } = start.clone();
+        let outdone = |key: &&str| !flags.contains(key);
+        let now = applied(&configured, changed.iter().filter(|(key, _)| outdone(key)))?;
+        Ok(Chosen { state: Mutex::new(State { configured, changed, now }), keeper: OnceLock::new() })
+    }
+
+    /// Writes what changes down from now on.
+    ///
+    /// # Panics
+    /// If it is written down already.
+    pub(crate) fn keep_with(&self, keeper: Box<dyn Keeper>) {
+        assert!(self.keeper.set(keeper).is_ok(), "changed settings are written down in one place");
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is replaced whole, so one who panicked left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What holds now.
+    pub(crate) fn now(&self) -> Choices {
+        self.lock().now.clone()
+    }
+
+    /// Changes settings, all or none: `change` is given the values of a key and has new ones; none: back to what is
+    /// configured. What is then chosen is put in force by `enforce`, before others may change anything.
+    pub(crate) fn change(
+        &self,
+        keys: &[&'static Key],
+        mut change: impl FnMut(usize, &mut Vec<String>) -> Result<(), NotChanged>,
+        enforce: impl FnOnce(&Choices) -> Result<(), String>,
+        schema: &Schema,
+    ) -> Result<(), NotChanged> {
+        let mut state = self.lock();
+        let (mut now, mut changed) = (state.now.clone(), state.changed.clone());
+        for (at, key) in keys.iter().enumerate() {
+            let mut values = key.show(&now);
+            change(at, &mut values)?;
+            let is_changed = !values.is_empty();
+            if !is_changed {
+                values = key.show(&state.configured);
+            }
+            key.set(&mut now, &values).map_err(|bad| NotChanged::Bad(first(bad)))?;
+            match is_changed {
+                true => _ = changed.insert(key.name, key.show(&now)),
+                false => _ = changed.remove(key.name),
+            }
+        }
+        transaction::Settings::new(&now.transactions, schema).map_err(NotChanged::Bad)?;
+        if let Some(keeper) = self.keeper.get().filter(|_| changed != state.changed) {
+            keeper.keep(&changed).map_err(|error| NotChanged::NotKept(error.to_string()))?;
+        }
+        enforce(&now).map_err(NotChanged::Bad)?;
+        (state.now, state.changed) = (now, changed);
+        Ok(())
+    }
+}
+
+/// Checks changes that were written down.
+///
+/// # Errors
+/// The first that cannot be made, and why.
+pub fn check(changed: &Changes) -> Result<(), String> {
+    applied(&Choices::default(), changed).map(drop)
+}
+
+fn applied<'c>(
+    configured: &Choices,
+    changed: impl IntoIterator<Item = (&'c &'static str, &'c Vec<String>)>,
+) -> Result<Choices, String> {
+    let mut choices = configured.clone();
+    for (name, values) in changed {
+        let key = find(name).ok_or_else(|| format!("`{name}` cannot be changed while the server runs"))?;
+        key.set(&mut choices, values).map_err(|bad| format!("`{name}`: {}", first(bad)))?;
+    }
+    Ok(choices)
+}
+
+fn first(bad: Vec<(usize, String)>) -> String {
+    bad.into_iter().next().map(|(_, reason)| reason).unwrap_or_default()
+}

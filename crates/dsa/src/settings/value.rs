@@ -1,0 +1,87 @@
+//! Values of settings, from text and back: the same in the configuration file, in flags and in `cn=config`.
+
+/// `on`, `off` and what people write instead.
+///
+/// # Errors
+/// In words, what it should have been.
+pub fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" | "yes" | "TRUE" => Ok(true),
+        "off" | "false" | "no" | "FALSE" => Ok(false),
+        _ => Err(format!("`{text}` is neither `on` nor `off`")),
+    }
+}
+
+/// `on` or `off`.
+pub fn on_off(is_on: bool) -> String {
+    if is_on { "on" } else { "off" }.to_owned()
+}
+
+/// A number of bytes: `1073741824`, `512MiB`, `8GiB`, `2G`. Units are powers of 1024.
+///
+/// # Errors
+/// In words, what is wrong.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let shift = match text[digits..].trim() {
+        "" | "B" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        "T" | "TiB" => 40,
+        unit => return Err(format!("`{unit}` is not a unit of bytes: KiB, MiB, GiB or TiB")),
+    };
+    let number: u64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a number of bytes"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is more than can be counted"))
+}
+
+/// A number from `min` to `max`.
+///
+/// # Errors
+/// In words, the bounds.
+pub fn number<T: TryFrom<u64>>(text: &str, min: u64, max: u64) -> Result<T, String> {
+    within(text.parse().ok(), min, max)
+        .and_then(|n| T::try_from(n).ok())
+        .ok_or_else(|| format!("`{text}` is not a number from {min} to {max}"))
+}
+
+/// A number of bytes from `min` to `max`.
+///
+/// # Errors
+/// In words, what is wrong.
+pub fn bytes_within(text: &str, min: u64, max: u64) -> Result<u64, String> {
+    let number = within(Some(bytes(text)?), min, max);
+    number.ok_or_else(|| format!("`{text}` is not a number of bytes from {min} to {max}"))
+}
+
+fn within(number: Option<u64>, min: u64, max: u64) -> Option<u64> {
+    number.filter(|n| (min..=max).contains(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_counts() {
+        assert_eq!(bytes("8GiB"), Ok(8 << 30));
+        assert_eq!(bytes("512 MiB"), Ok(512 << 20));
+        assert_eq!(bytes("17"), Ok(17));
+        assert!(bytes("GiB").is_err() && bytes("8 apples").is_err() && bytes("99999999999TiB").is_err());
+        assert_eq!(bytes_within("1KiB", 1, 1024), Ok(1024));
+        assert!(bytes_within("2KiB", 1, 1024).unwrap_err().contains("1 to 1024"));
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        assert_eq!(number::<u8>("255", 0, 255), Ok(255));
+        assert!(number::<u8>("256", 0, 1000).is_err() && number::<u64>("0", 1, 2).is_err());
+        assert!(number::<u64>("-1", 0, 2).unwrap_err().contains("from 0 to 2"));
+    }
+
+    #[test]
+    fn switches_take_the_words_of_ldap_too() {
+        assert_eq!((switch("on"), switch("FALSE")), (Ok(true), Ok(false)));
+        assert!(switch("maybe").is_err());
+    }
+}

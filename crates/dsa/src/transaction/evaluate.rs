@@ -1,0 +1,184 @@
+//! What an update would do, in the overlay of its transaction: the code that carries updates out runs on copies of the
+//! entries that it is about.
+
+use crate::control::{Requested, update};
+use crate::dispatch::{self, Writing};
+use crate::engine::Dsa;
+use crate::identity::Identity;
+use crate::op::modify_dn;
+use crate::outcome;
+use crate::referral::refer_update;
+use crate::worker::Scratch;
+use env::clock::Now;
+use model::{Description, Filter, ResultCode};
+use proto::message::{Message, Request};
+use proto::op::ModifyKind;
+use proto::tag;
+use schema::Schema;
+use store::overlay::Overlay;
+use store::{ReadPoint, Refused};
+
+/// Code and text of a refusal.
+type Refusal = (ResultCode, String);
+
+/// An overlay in which updates are evaluated, and what it takes.
+pub(crate) struct Evaluation<'e> {
+    pub(crate) dsa: &'e Dsa,
+    pub(crate) overlay: &'e mut Overlay,
+    /// What the overlay lies on.
+    pub(crate) base: ReadPoint<'e>,
+    pub(crate) scratch: &'e mut Scratch,
+    pub(crate) now: Now,
+    pub(crate) identity: &'e Identity,
+}
+
+impl Evaluation<'_> {
+    /// Carries an update of `len` bytes out in the overlay; a new entry gets `new_id`. Appends the answer; `true` if the update was
+    /// done.
+    pub(crate) fn run(
+        &mut self,
+        message: &Message<'_>,
+        len: usize,
+        requested: &Requested<'_>,
+        new_id: u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(response) = tag::response_to(message.request.tag()) else { return false };
+        // Running out of memory here changes nothing anywhere else.
+        let lacked_memory = self.scratch.lacked_memory;
+        let brought = self.bring(&message.request);
+        let brought = brought.map_err(|refused| (refused.result_code(), refused.to_string()));
+        let done = match brought.and_then(|()| self.refuse_beforehand(message, requested)) {
+            Err((code, text)) => {
+                outcome::say(out, message.id, response, code, &text);
+                false
+            }
+            Ok(()) => self.carry_out(message, len, requested, new_id, out),
+        };
+        self.scratch.lacked_memory = lacked_memory;
+        done
+    }
+
+    /// Copies what the update will look at.
+    fn bring(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let base = self.base;
+        match request {
+            Request::Modify(modify) => {
+                let named = named(self.dsa.shard.schema(), modify);
+                self.overlay.bring(base, modify.dn, &named)
+            }
+            Request::Add(add) => self.overlay.bring(base, add.dn, &[]),
+            Request::Delete(dn) => self.overlay.bring(base, dn, &[]),
+            Request::ModifyDn(modify_dn) => {
+                self.overlay.bring(base, modify_dn.dn, &[])?;
+                self.overlay.bring(base, &modify_dn::new_dn(modify_dn), &[])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What cannot be seen in the overlay, or not be told from it.
+    fn refuse_beforehand(&self, message: &Message<'_>, requested: &Requested<'_>) -> Result<(), Refusal> {
+        if let Request::Delete(dn) = &message.request
+            && let Some(id) = self.overlay.find(dn)
+        {
+            let children = self.overlay.subordinates_elsewhere(self.base, id);
+            if children > 0 {
+                let refused = Refused::NotAllowedOnNonLeaf { children };
+                return Err((refused.result_code(), refused.to_string()));
+            }
+        }
+        let Some(rare) = &requested.rare else { return Ok(()) };
+        let unwilling = |text: &str| Err((ResultCode::UnwillingToPerform, text.to_owned()));
+        let schema = self.dsa.shard.schema();
+        if rare.assertion.as_ref().is_some_and(|(filter, _)| asks_for_subordinates(schema, filter)) {
+            return unwilling("in a transaction nothing can be asserted of an entry's subordinates");
+        }
+        let must_be_whole = rare.assertion.is_some() || rare.critical().is_some();
+        let target = update::target(&message.request).filter(|_| must_be_whole);
+        match target.and_then(|dn| self.overlay.find(dn)).is_some_and(|id| self.overlay.is_partial(id)) {
+            true => unwilling("an attribute has too many values for such a control in a transaction"),
+            false => Ok(()),
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        message: &Message<'_>,
+        len: usize,
+        requested: &Requested<'_>,
+        new_id: u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let shard = std::sync::Arc::clone(self.overlay.shard());
+        let mut writer = shard.writer();
+        let is_add = matches!(message.request, Request::Add(_));
+        if is_add && writer.give_ids(&[new_id]).is_err() {
+            let text = "there is no room for another entry";
+            outcome::say(out, message.id, tag::ADD_RESPONSE, ResultCode::AdminLimitExceeded, text);
+            return false;
+        }
+        // Templates are remembered by numbers of shapes, which are others here.
+        let templates = requested.rare.as_ref().map(|_| std::mem::take(&mut self.scratch.templates));
+        let actor = writer.name(&self.identity.dn);
+        let mut writing = Writing {
+            dsa: self.dsa,
+            writer: &mut writer,
+            scratch: self.scratch,
+            now: self.now,
+            identity: self.identity,
+            actor,
+            spare: None,
+            known: None,
+        };
+        let begin = out.len();
+        let done = match refer_update(&mut writing, message, requested, out) {
+            true => {
+                out.truncate(begin);
+                refuse_referral(message, out);
+                None
+            }
+            false => match &requested.rare {
+                None => dispatch::update(&mut writing, message, None, out),
+                Some(rare) => update::run(&mut writing, message, len, rare, out),
+            },
+        };
+        if let Some(templates) = templates {
+            self.scratch.templates = templates;
+        }
+        if is_add {
+            writer.end_given_ids();
+        }
+        writer.publish();
+        done.is_some()
+    }
+}
+
+/// A transaction happens in one server (RFC 5805 section 4 leaves more to others).
+fn refuse_referral(message: &Message<'_>, out: &mut Vec<u8>) {
+    let text = "another server holds that, and a transaction cannot reach there";
+    let response = tag::response_to(message.request.tag()).expect("updates have answers");
+    outcome::say(out, message.id, response, ResultCode::AffectsMultipleDsas, text);
+}
+
+/// The values that a modify adds or takes away, one by one.
+fn named<'a>(schema: &Schema, modify: &proto::op::Modify<'a>) -> Vec<(Description, &'a [u8])> {
+    let mut named = Vec::new();
+    for change in modify.changes.iter() {
+        if matches!(change.kind, ModifyKind::Add | ModifyKind::Delete)
+            && let Ok(description) = schema.intern_description(change.modification.description)
+        {
+            named.extend(change.modification.values.iter().map(|value| (description, value)));
+        }
+    }
+    named
+}
+
+/// Does a filter ask whether an entry has subordinates, or how many?
+fn asks_for_subordinates(schema: &Schema, filter: &Filter<'_>) -> bool {
+    let known = ["hasSubordinates", "numSubordinates"].map(|name| schema.find_type(name.as_bytes()));
+    filter.mentions(&|name| {
+        let (name, _) = model::attribute::split_options(name);
+        schema.find_type(name).is_some_and(|attribute| known.contains(&Some(attribute)))
+    })
+}

@@ -1,0 +1,159 @@
+//! Which open transaction is about which entries, where clients have different precedence: an update of one who goes before
+//! gives the transactions of others up that are about the same entry, and one who goes after is told to try again. Nobody
+//! waits for anybody. Among equals nothing is held: who ends first is first.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+const OPEN: u8 = 0;
+const PREEMPTED: u8 = 1;
+const ENDING: u8 = 2;
+
+/// What others know of an open transaction.
+#[derive(Debug)]
+struct Link {
+    precedence: u8,
+    state: AtomicU8,
+    /// Wakes the session that it belongs to.
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Link {
+    /// Gives the transaction up, unless its end has been asked for already.
+    fn preempt(&self) {
+        let given_up = self.state.compare_exchange(OPEN, PREEMPTED, Ordering::AcqRel, Ordering::Acquire);
+        if given_up.is_ok()
+            && let Some(waker) = lock(&self.waker).take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+/// The entries that open transactions are about, by the normal forms of their names.
+#[derive(Debug, Default)]
+pub(crate) struct Intents {
+    /// How many names there are: what everybody looks at.
+    names: AtomicUsize,
+    held: Mutex<BTreeMap<Vec<u8>, Vec<Arc<Link>>>>,
+}
+
+/// What one transaction holds; given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Holding {
+    intents: Arc<Intents>,
+    link: Arc<Link>,
+    names: Vec<Vec<u8>>,
+}
+
+/// Another transaction is about the entry, of one who goes before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GoesBefore;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every statement leaves the whole in order.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Intents {
+    /// Is any transaction known to be about any entry?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.load(Ordering::Acquire) == 0
+    }
+
+    /// Clears the way for an update of an entry by one with this precedence, who has no transaction.
+    pub(crate) fn clear(&self, name: &[u8], precedence: u8) -> Result<(), GoesBefore> {
+        clear(lock(&self.held).get(name).map_or(&[], Vec::as_slice), precedence, None)
+    }
+}
+
+fn clear(holders: &[Arc<Link>], precedence: u8, own: Option<&Arc<Link>>) -> Result<(), GoesBefore> {
+    let mut others = holders.iter().filter(|holder| own.is_none_or(|own| !Arc::ptr_eq(own, holder)));
+    let open = |holder: &&Arc<Link>| holder.state.load(Ordering::Acquire) == OPEN;
+    if others.clone().filter(open).any(|holder| holder.precedence > precedence) {
+        return Err(GoesBefore);
+    }
+    others.by_ref().filter(|holder| holder.precedence < precedence).for_each(|holder| holder.preempt());
+    Ok(())
+}
+
+impl Holding {
+    /// Of a transaction that begins.
+    pub(crate) fn new(intents: &Arc<Intents>, precedence: u8) -> Holding {
+        let link = Link { precedence, state: AtomicU8::new(OPEN), waker: Mutex::default() };
+        Holding { intents: Arc::clone(intents), link: Arc::new(link), names: Vec::new() }
+    }
+
+    /// The transaction is about an entry from now on.
+    pub(crate) fn take(&mut self, name: Vec<u8>) -> Result<(), GoesBefore> {
+        let mut held = lock(&self.intents.held);
+        let holders = held.entry(name.clone()).or_default();
+        let cleared = clear(holders, self.link.precedence, Some(&self.link));
+        if cleared.is_ok() && !holders.iter().any(|holder| Arc::ptr_eq(holder, &self.link)) {
+            holders.push(Arc::clone(&self.link));
+            self.names.push(name);
+            self.intents.names.fetch_add(1, Ordering::Release);
+        } else if holders.is_empty() {
+            held.remove(&name);
+        }
+        cleared
+    }
+
+    /// Was it given up for another's sake?
+    pub(crate) fn is_preempted(&self) -> bool {
+        self.link.state.load(Ordering::Acquire) == PREEMPTED
+    }
+
+    /// Its end is asked for: from now on it is not given up any more. `false` if it was.
+    pub(crate) fn end(&self) -> bool {
+        self.link.state.compare_exchange(OPEN, ENDING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Whom to wake when it is given up.
+    pub(crate) fn wake_with(&self, waker: &Waker) {
+        *lock(&self.link.waker) = Some(waker.clone());
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let mut held = lock(&self.intents.held);
+        for name in &self.names {
+            if let Some(holders) = held.get_mut(name) {
+                holders.retain(|holder| !Arc::ptr_eq(holder, &self.link));
+                if holders.is_empty() {
+                    held.remove(name);
+                }
+            }
+        }
+        self.intents.names.fetch_sub(self.names.len(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_who_goes_before_takes_the_way() {
+        let intents = Arc::<Intents>::default();
+        let (mut low, mut other, mut high) =
+            (Holding::new(&intents, 0), Holding::new(&intents, 0), Holding::new(&intents, 5));
+        assert_eq!(low.take(b"a".to_vec()), Ok(()));
+        assert_eq!(other.take(b"a".to_vec()), Ok(()), "equals do not hinder each other");
+        assert_eq!((low.take(b"a".to_vec()), low.names.len()), (Ok(()), 1));
+        assert_eq!(high.take(b"b".to_vec()), Ok(()));
+        assert_eq!(low.take(b"b".to_vec()), Err(GoesBefore));
+        assert_eq!((intents.clear(b"b", 4), intents.clear(b"b", 5)), (Err(GoesBefore), Ok(())));
+        assert!(other.end() && !other.end());
+        assert_eq!(high.take(b"a".to_vec()), Ok(()));
+        assert!(low.is_preempted() && !low.end());
+        assert!(!other.is_preempted(), "it ends already");
+        assert!(!high.is_preempted() && !intents.is_empty());
+        drop((low, other, high));
+        assert!(intents.is_empty() && lock(&intents.held).is_empty());
+    }
+}

@@ -1,0 +1,286 @@
+//! The transactions that a session has open.
+
+use super::{GoesBefore, Holding};
+use crate::bundle::Drafts;
+use crate::engine::Dsa;
+use crate::identity::Identity;
+use model::limits::TRANSACTIONS_MEMORY_MAX;
+use proto::outline::put_without_controls;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
+use store::overlay::Overlay;
+
+/// Transactions that one session may have open.
+pub(crate) const SESSION_TRANSACTIONS_MAX: usize = 16;
+/// Bytes of an identifier that a client chose.
+pub(crate) const IDENTIFIER_BYTES_MAX: usize = 64;
+/// Identifiers of transactions that the server aborted: the newest are remembered until their end is asked for, so that
+/// updates that were on their way do not begin another transaction of the same name.
+const ABORTED_MAX: usize = 64;
+
+/// How many transactions are open in the server, and the memory that they have.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCount {
+    open: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A place among the open transactions; it is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Open {
+    count: Arc<OpenCount>,
+    bytes: u64,
+}
+
+impl Open {
+    /// One more; `None` if there are `max`.
+    pub(crate) fn one_of(count: &Arc<OpenCount>, max: u64) -> Option<Open> {
+        let add = |open: u64| (open < max).then_some(open + 1);
+        let added = count.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        added.is_ok().then(|| Open { count: Arc::clone(count), bytes: 0 })
+    }
+
+    /// It has so many bytes of memory now. `false` if all transactions together have too many.
+    fn grows_to(&mut self, bytes: u64) -> bool {
+        let more = bytes.wrapping_sub(std::mem::replace(&mut self.bytes, bytes));
+        self.count.bytes.fetch_add(more, Ordering::Relaxed).wrapping_add(more) <= TRANSACTIONS_MEMORY_MAX
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.count.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.count.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// By id of an entry, which update of a transaction drafted it last.
+pub(crate) type Drafted = BTreeMap<u32, u32>;
+
+/// Why a transaction cannot be committed any more.
+#[derive(Debug)]
+pub(crate) struct Doom {
+    /// Message id of the update that was refused.
+    pub(crate) culprit: i32,
+    /// The answer that it got, a whole message.
+    pub(crate) answer: Vec<u8>,
+}
+
+/// An open transaction.
+pub(crate) struct Transaction {
+    pub(crate) identifier: Vec<u8>,
+    /// Who its updates are carried out as.
+    pub(crate) identity: Identity,
+    /// When it began, of the monotonic clock.
+    pub(crate) began_ns: u64,
+    /// The updates that were accepted, whole messages.
+    pub(crate) messages: Vec<u8>,
+    pub(crate) updates: u64,
+    /// Of them, those that add entries.
+    pub(crate) adds: usize,
+    /// Entries that the answer to the end brings.
+    pub(crate) reads: usize,
+    /// One for each update.
+    pub(crate) drafts: Drafts,
+    /// The entries that are as yet only drafted.
+    pub(crate) drafted: Drafted,
+    /// What the updates have made of the directory, if not all of them could be drafted.
+    pub(crate) overlay: Option<Box<Overlay>>,
+    pub(crate) doom: Option<Doom>,
+    /// What it holds where clients have different precedence.
+    pub(crate) holding: Option<Holding>,
+    /// Its place among the server's open transactions.
+    open: Open,
+}
+
+impl Transaction {
+    /// One that begins.
+    pub(crate) fn new(
+        identifier: Vec<u8>,
+        identity: Identity,
+        began_ns: u64,
+        (messages, drafts): (Vec<u8>, Drafts),
+        open: Open,
+    ) -> Transaction {
+        Transaction {
+            identifier,
+            identity,
+            began_ns,
+            messages,
+            updates: 0,
+            adds: 0,
+            reads: 0,
+            drafts,
+            drafted: Drafted::default(),
+            overlay: None,
+            doom: None,
+            holding: None,
+            open,
+        }
+    }
+
+    /// Says to others that an update is about this entry, if clients have different precedence.
+    pub(crate) fn hold(&mut self, dsa: &Dsa, dn: &[u8]) -> Result<(), GoesBefore> {
+        if !dsa.transactions.ranks() {
+            return Ok(());
+        }
+        let schema = dsa.shard.schema();
+        let mut name = Vec::new();
+        // Of what is no name the update itself will tell.
+        if schema.normalise_dn(dn, &mut name).is_err() {
+            return Ok(());
+        }
+        let precedence = || dsa.transactions.precedence(schema, &self.identity.dn);
+        self.holding.get_or_insert_with(|| Holding::new(&dsa.intents, precedence())).take(name)
+    }
+
+    /// Was it given up for the sake of one who goes before?
+    pub(crate) fn is_preempted(&self) -> bool {
+        self.holding.as_ref().is_some_and(Holding::is_preempted)
+    }
+
+    /// Accepts an update that is in the overlay, with its controls if it `keeps` them.
+    pub(crate) fn accept(&mut self, frame: &[u8], keeps: bool, is_add: bool) {
+        if keeps || put_without_controls(frame, &mut self.messages).is_none() {
+            self.messages.extend_from_slice(frame);
+        }
+        self.drafts.push(None);
+        self.updates += 1;
+        self.adds += usize::from(is_add);
+    }
+
+    /// Counts the memory that it has. `false` if the transactions of the server have too much.
+    pub(crate) fn is_affordable(&mut self) -> bool {
+        let bytes = self.bytes();
+        self.open.grows_to(bytes)
+    }
+
+    /// Bytes of its updates, drafts and overlay.
+    pub(crate) fn bytes(&self) -> u64 {
+        let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.bytes());
+        (self.messages.len() + self.drafts.bytes()) as u64 + overlay
+    }
+
+    /// Remembers the first update that was refused: the others do not happen without it.
+    pub(crate) fn doom(&mut self, culprit: i32, answer: &[u8]) {
+        self.doom.get_or_insert_with(|| Doom { culprit, answer: answer.to_vec() });
+    }
+}
+
+/// The transactions of a session, in the order of their begins.
+#[derive(Default)]
+pub(crate) struct Transactions {
+    open: Vec<Transaction>,
+    aborted: VecDeque<Vec<u8>>,
+    /// Of those aborted, the one that updates would belong to that name none, until the client ends it or begins another.
+    implied_aborted: Option<Vec<u8>>,
+    /// Number of the last identifier that the server chose.
+    last: u64,
+}
+
+impl Transactions {
+    /// Is none open?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The open transaction with this identifier.
+    #[inline]
+    pub(crate) fn find(&mut self, identifier: &[u8]) -> Option<&mut Transaction> {
+        self.open.iter_mut().find(|transaction| transaction.identifier == identifier)
+    }
+
+    /// May updates that name none belong to one, or to one that was aborted?
+    #[inline]
+    pub(crate) fn implies(&self) -> bool {
+        !self.open.is_empty() || self.implied_aborted.is_some()
+    }
+
+    /// Identifier of the one that updates belong to that name none: the last that began. `None` if that one was aborted.
+    pub(crate) fn implied(&self) -> Option<Vec<u8>> {
+        let last = self.open.last().filter(|_| self.implied_aborted.is_none());
+        last.map(|transaction| transaction.identifier.clone())
+    }
+
+    /// One more is open.
+    pub(crate) fn push(&mut self, transaction: Transaction) {
+        self.implied_aborted = None;
+        self.open.push(transaction);
+    }
+
+    /// Gives the open transaction with this identifier away for a while, and its place.
+    pub(crate) fn lend(&mut self, identifier: &[u8]) -> Option<(usize, Transaction)> {
+        let at = self.open.iter().position(|transaction| transaction.identifier == identifier)?;
+        Some((at, self.open.remove(at)))
+    }
+
+    /// Takes back what [`Transactions::lend`] gave, to its place.
+    pub(crate) fn take_back(&mut self, (at, transaction): (usize, Transaction)) {
+        self.open.insert(at, transaction);
+    }
+
+    /// Takes one out, to be ended.
+    pub(crate) fn take(&mut self, identifier: &[u8]) -> Option<Transaction> {
+        self.lend(identifier).map(|(_, transaction)| transaction)
+    }
+
+    /// An identifier that no transaction of this session has.
+    pub(crate) fn new_identifier(&mut self) -> Vec<u8> {
+        loop {
+            self.last += 1;
+            let identifier = self.last.to_string().into_bytes();
+            if self.find(&identifier).is_none() && !self.aborted.contains(&identifier) {
+                return identifier;
+            }
+        }
+    }
+
+    /// All of them are given up, and nothing said about it: the session begins anew.
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+        self.aborted.clear();
+        self.implied_aborted = None;
+    }
+
+    /// Gives up those for which `is_over` holds. Returns their identifiers.
+    pub(crate) fn abort_those(&mut self, mut is_over: impl FnMut(&Transaction) -> bool) -> Vec<Vec<u8>> {
+        let (mut gone, implied) = (Vec::new(), self.implied());
+        self.open.retain(|transaction| {
+            let is_over = is_over(transaction);
+            if is_over {
+                gone.push(transaction.identifier.clone());
+            }
+            !is_over
+        });
+        if let Some(implied) = implied.filter(|implied| gone.contains(implied)) {
+            self.implied_aborted = Some(implied);
+        }
+        self.aborted.extend(gone.iter().cloned());
+        let surplus = self.aborted.len().saturating_sub(ABORTED_MAX);
+        self.aborted.drain(..surplus);
+        gone
+    }
+
+    /// Whom to wake when one of them is given up.
+    pub(crate) fn wake_with(&self, waker: &Waker) {
+        self.open.iter().filter_map(|open| open.holding.as_ref()).for_each(|held| held.wake_with(waker));
+    }
+
+    /// Was a transaction with this identifier given up by the server?
+    pub(crate) fn was_aborted(&self, identifier: &[u8]) -> bool {
+        self.aborted.iter().any(|aborted| aborted == identifier)
+    }
+
+    /// The client knows now that it was given up.
+    pub(crate) fn forget_aborted(&mut self, identifier: &[u8]) {
+        self.aborted.retain(|aborted| aborted != identifier);
+        self.implied_aborted.take_if(|aborted| aborted == identifier);
+    }
+}

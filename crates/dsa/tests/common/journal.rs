@@ -1,0 +1,52 @@
+//! A log that a test holds in its hands: what goes to it is carried out when the test says so.
+
+use super::*;
+use dsa::Applier;
+use dsa::journal::{Figures, Journal, Updates};
+use std::sync::Mutex;
+
+/// Takes what comes and keeps it until it is asked for.
+#[derive(Default)]
+pub struct Desk(Mutex<Vec<Updates>>);
+
+impl Journal for Desk {
+    fn submit(&self, updates: Updates) {
+        self.0.lock().expect("nobody panicked").push(updates);
+    }
+
+    fn figures(&self) -> Figures {
+        Figures { memory_bytes_max: 256 << 20, ..Figures::default() }
+    }
+}
+
+/// A command as it went to the log, and its answers.
+pub type Logged = (Vec<u8>, Vec<u8>);
+/// All that went to a log.
+pub type Log = Arc<Mutex<Vec<Logged>>>;
+
+/// Carries out what came in, as the server does.
+pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<Logged>) {
+    let coming = std::mem::take(&mut *desk.0.lock().expect("nobody panicked"));
+    for mut updates in coming {
+        let adds = updates.adds();
+        dsa.shard().writer().reserve_ids(adds, updates.ids()).expect("there are enough");
+        let (mut record, mut answers) = (Vec::new(), updates.answers_buffer());
+        updates.command(START.wall_ms).encode(&mut record);
+        applier.apply_updates(&mut updates, START.wall_ms, &mut answers).expect("it can be carried out");
+        log.push((record, answers.clone()));
+        updates.answer(answers);
+    }
+}
+
+/// A client of an empty directory with a log, and what goes through it.
+pub fn journaled() -> (Client, Log) {
+    let mut client = Client::empty(config());
+    let (desk, log) = (Arc::new(Desk::default()), Log::default());
+    client.dsa.journal_to(Arc::clone(&desk) as Arc<dyn Journal>);
+    let mut applier = Applier::new(&client.dsa).expect("there are few readers");
+    let (dsa, logged) = (Arc::clone(&client.dsa), Arc::clone(&log));
+    client.commit = Some(Rc::new(RefCell::new(move || {
+        commit(&dsa, &mut applier, &desk, &mut logged.lock().expect("nobody panicked"));
+    })));
+    (client, log)
+}

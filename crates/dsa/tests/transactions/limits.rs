@@ -1,0 +1,157 @@
+//! What transactions are kept to.
+
+use crate::common::*;
+use crate::desk::*;
+use dsa::transaction::Choices;
+use model::ResultCode::*;
+use proto::control::transaction_specification;
+use proto::ext::aborted_transaction;
+use proto::op::ModifyKind::{self, Replace};
+
+const KING: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "sn", &["King"])];
+
+fn limit(client: &Client, chosen: Choices) {
+    client.dsa.transactions().put(&chosen, client.dsa.shard().schema()).expect("they are in order");
+}
+
+#[test]
+fn updates_and_bytes() {
+    each(|mut client| {
+        for chosen in [
+            Choices { updates_max: 2, ..Choices::default() },
+            Choices { bytes_max: 150, ..Choices::default() },
+        ] {
+            limit(&client, chosen);
+            let txn = client.start();
+            assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
+            assert_eq!(client.modify_in(&txn, "uid=grace,ou=people,dc=example", &KING).code, Success);
+            assert_eq!(
+                client.modify_in(&txn, "ou=people,dc=example", &[(Replace, "description", &["x"])]).code,
+                AdminLimitExceeded
+            );
+            assert_eq!(client.commit(&txn).code, AdminLimitExceeded, "all or nothing");
+            assert_eq!(client.value(ADA, "sn"), Some(vec!["Lovelace".to_owned()]));
+        }
+    });
+}
+
+#[test]
+fn open_at_once() {
+    let mut client = client(false);
+    limit(&client, Choices { open_max: 2, ..Choices::default() });
+    let mut other = client.another();
+    let first = client.start();
+    let _second = other.start();
+    assert_eq!(client.extended(proto::ext::start_transaction::OID, None).code, Busy);
+    assert_eq!(client.settle(&first, false).code, Success);
+    client.start();
+    // A session that ends gives its place back.
+    let Client { session, mut worker, .. } = other;
+    session.close(&mut worker);
+    client.start();
+    limit(&client, Choices { open_max: 100, ..Choices::default() });
+    let opened =
+        (0..20).take_while(|_| client.extended(proto::ext::start_transaction::OID, None).code == Success);
+    assert_eq!(opened.count(), 14, "a session has 16 at most");
+}
+
+/// Too old, it is aborted by a notice, and what names it later is no new transaction.
+#[test]
+fn age() {
+    each(|mut client| {
+        limit(&client, Choices { age_max_ms: 1000, implicit_begin: true, ..Choices::default() });
+        assert_eq!(client.modify_in(b"old", ADA, &KING).code, Success);
+        client.now.monotonic_ns += 2_000_000_000;
+        client.worker.tick(client.now);
+        let named = [transaction_specification::control(b"old")];
+        let bytes = client.modify_bytes(ADA, &KING, &named);
+        let (answers, _) = client.raw(&bytes);
+        assert_eq!(codes(&answers), [TimeLimitExceeded, Canceled]);
+        let What::End(notice) = &answers[0].what else { panic!("{answers:?}") };
+        assert_eq!(answers[0].id, 0);
+        assert_eq!(notice.oid.as_deref().map(str::as_bytes), Some(aborted_transaction::OID));
+        assert_eq!(notice.value.as_deref(), Some(&b"old"[..]));
+        assert_eq!(client.modify_in(b"old", ADA, &KING).code, Canceled);
+        assert_eq!(client.commit(b"old").code, Canceled);
+        assert_eq!(client.value(ADA, "sn"), Some(vec!["Lovelace".to_owned()]));
+        assert_eq!(
+            client.modify_in(b"old", ADA, &KING).code,
+            Success,
+            "its end was answered: the name is free"
+        );
+    });
+}
+
+fn add<'a>(members: &'a [&'a str]) -> [(ModifyKind, &'a str, &'a [&'a str]); 1] {
+    [(ModifyKind::Add, "member", members)]
+}
+
+fn delete<'a>(members: &'a [&'a str]) -> [(ModifyKind, &'a str, &'a [&'a str]); 1] {
+    [(ModifyKind::Delete, "member", members)]
+}
+
+/// Of a set with many values only those are looked at that updates name.
+#[test]
+fn members_of_a_big_group() {
+    each(|mut client| {
+        let members: Vec<String> = (0..5000).map(|n| format!("uid={n},ou=people,dc=example")).collect();
+        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        let group = "cn=all,ou=groups,dc=example";
+        client.must_add(group, &[("objectClass", &["groupOfNames"]), ("member", &members)]);
+        let txn = client.start();
+        assert_eq!(client.modify_in(&txn, group, &add(&["uid=new,ou=people,dc=example"])).code, Success);
+        assert_eq!(client.modify_in(&txn, group, &delete(&["UID=4999,ou=people,dc=example"])).code, Success);
+        assert_eq!(client.modify_in(&txn, group, &delete(&["uid=new,ou=people,dc=example"])).code, Success);
+        assert_eq!(client.modify_in(&txn, group, &add(&["uid=4999,ou=people,dc=example"])).code, Success);
+        assert_eq!(client.modify_in(&txn, group, &delete(&members[..4990])).code, Success);
+        assert_eq!(client.commit(&txn).code, Success);
+        assert_eq!(client.value(group, "member").map(|left| left.len()), Some(10));
+        for (changes, code) in [
+            (add(&["uid=4999,ou=people,dc=example"]), AttributeOrValueExists),
+            (delete(&["uid=nobody,dc=example"]), NoSuchAttribute),
+        ] {
+            let txn = client.start();
+            assert_eq!(client.modify_in(&txn, group, &changes).code, code);
+            client.settle(&txn, false);
+        }
+    });
+}
+
+/// A set that was replaced by another is not mixed with what it was.
+#[test]
+fn a_big_group_that_is_replaced() {
+    each(|mut client| {
+        let members: Vec<String> = (0..5000).map(|n| format!("uid={n},ou=people,dc=example")).collect();
+        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        let others: Vec<String> = (0..100).map(|n| format!("uid=o{n},ou=people,dc=example")).collect();
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let group = "cn=all,ou=groups,dc=example";
+        client.must_add(group, &[("objectClass", &["groupOfNames"]), ("member", &members)]);
+        let txn = client.start();
+        assert_eq!(client.modify_in(&txn, group, &[(Replace, "member", &others)]).code, Success);
+        assert_eq!(client.modify_in(&txn, group, &delete(&members[7..8])).code, NoSuchAttribute);
+        client.settle(&txn, false);
+        let txn = client.start();
+        assert_eq!(client.modify_in(&txn, group, &[(Replace, "member", &others)]).code, Success);
+        assert_eq!(client.modify_in(&txn, group, &add(&members[7..8])).code, Success);
+        assert_eq!(client.modify_in(&txn, group, &delete(&others[..1])).code, Success);
+        assert_eq!(client.commit(&txn).code, Success);
+        assert_eq!(client.value(group, "member").map(|left| left.len()), Some(100));
+    });
+}
+
+/// What the answer to the end brings is bounded, as that of plain updates that are logged together.
+#[test]
+fn reads_of_one_transaction() {
+    each(|mut client| {
+        let (txn, wanted) = (client.start(), wanted(&["sn"]));
+        let controls = [
+            transaction_specification::control(&txn),
+            control(proto::control::read_entry::PRE_OID, &wanted, false),
+            control(proto::control::read_entry::POST_OID, &wanted, false),
+        ];
+        let accepted = (0..100).take_while(|_| client.modify_with(ADA, &KING, &controls).end.code == Success);
+        assert_eq!(2 * accepted.count(), model::limits::READ_ENTRIES_MAX);
+        assert_eq!(client.commit(&txn).code, AdminLimitExceeded);
+    });
+}

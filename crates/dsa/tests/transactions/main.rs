@@ -1,0 +1,11 @@
+//! Transactions, rule by rule: RFC 5805, the extensions of it, and that what a transaction does is what its updates do.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod desk;
+mod equivalence;
+mod extensions;
+mod limits;
+mod precedence;
+mod rfc5805;

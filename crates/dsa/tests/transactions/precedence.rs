@@ -1,0 +1,119 @@
+//! Whose transaction goes before whose: rows D79 and D80 of the features.
+
+use crate::common::*;
+use crate::desk::*;
+use dsa::transaction::Choices;
+use model::ResultCode::*;
+use proto::ext::aborted_transaction;
+use proto::op::ModifyKind::{self, Replace};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
+
+const KING: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "sn", &["King"])];
+const QUEEN: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "sn", &["Queen"])];
+
+#[derive(Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A client of this precedence: its own DN is that of the root, who has it.
+fn rank(client: &Client, number: u8) {
+    let precedence = vec![format!("{number}:{ROOT_DN}").parse().expect("it is one")];
+    let chosen = Choices { precedence, ..Choices::default() };
+    client.dsa.transactions().put(&chosen, client.dsa.shard().schema()).expect("they are in order");
+}
+
+fn notice(out: &[u8]) -> (i32, Outcome) {
+    let [answer] = &answers(out)[..] else { panic!("one notice: {out:?}") };
+    let What::End(end) = &answer.what else { panic!("{answer:?}") };
+    (answer.id, end.clone())
+}
+
+/// A transaction's precedence is that of its client when it touched its first entry.
+#[test]
+fn d80_one_who_goes_before_preempts_and_the_loser_gets_the_notice() {
+    each(|mut client| {
+        let mut high = client.another();
+        rank(&client, 1);
+        let txn = client.start();
+        assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
+        let bell = Arc::<Bell>::default();
+        let waker = Waker::from(Arc::clone(&bell));
+        let mut out = Vec::new();
+        client.session.poll_notices(&client.worker, &mut Context::from_waker(&waker), &mut out);
+        assert!(out.is_empty() && client.session.expects_notices());
+        rank(&client, 7);
+        assert_eq!(high.modify(ADA, &QUEEN).code, Success, "it waits for nobody");
+        assert!(bell.0.load(Ordering::Relaxed), "the session is woken");
+        client.session.poll_notices(&client.worker, &mut Context::from_waker(&waker), &mut out);
+        let (id, end) = notice(&out);
+        assert_eq!((id, end.code, end.value), (0, Busy, Some(txn.clone())));
+        assert_eq!(end.oid.as_deref().map(str::as_bytes), Some(aborted_transaction::OID));
+        assert_eq!(client.commit(&txn).code, Canceled);
+        assert_eq!(client.value(ADA, "sn"), Some(vec!["Queen".to_owned()]));
+    });
+}
+
+#[test]
+fn d79_one_who_goes_after_is_told_to_try_again() {
+    each(|mut client| {
+        let mut low = client.another();
+        rank(&client, 7);
+        let txn = client.start();
+        assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
+        rank(&client, 1);
+        assert_eq!(low.modify(ADA, &QUEEN).code, Busy);
+        assert_eq!(
+            low.rename("uid=grace,ou=people,dc=example", "uid=ada", true, None).code,
+            Busy,
+            "also as a new name"
+        );
+        assert_eq!(low.modify("uid=grace,ou=people,dc=example", &QUEEN).code, Success);
+        let other = low.start();
+        assert_eq!(low.modify_in(&other, ADA, &QUEEN).code, Busy);
+        assert_eq!(low.commit(&other).code, Busy);
+        assert_eq!(client.commit(&txn).code, Success);
+        assert_eq!(client.value(ADA, "sn"), Some(vec!["King".to_owned()]));
+        assert_eq!(low.modify(ADA, &QUEEN).code, Success, "nothing is held any more");
+    });
+}
+
+#[test]
+fn d80_a_transaction_preempts_one() {
+    each(|mut client| {
+        let mut high = client.another();
+        rank(&client, 1);
+        let txn = client.start();
+        assert_eq!(client.delete_in(&txn, ADA).code, Success);
+        rank(&client, 7);
+        let other = high.start();
+        assert_eq!(high.modify_in(&other, ADA, &QUEEN).code, Success);
+        // The notice comes before whatever is asked next.
+        let bytes = client.settle_bytes(&txn, true);
+        let (answers, _) = client.raw(&bytes);
+        assert_eq!((answers[0].id, codes(&answers)), (0, vec![Busy, Canceled]));
+        assert_eq!(high.commit(&other).code, Success);
+        assert_eq!(client.value(ADA, "sn"), Some(vec!["Queen".to_owned()]));
+    });
+}
+
+/// Among equals nothing is held: the first who ends is the first.
+#[test]
+fn equals_do_not_hinder_each_other() {
+    each(|mut client| {
+        let mut other = client.another();
+        rank(&client, 3);
+        let (first, second) = (client.start(), other.start());
+        assert_eq!(client.modify_in(&first, ADA, &KING).code, Success);
+        assert_eq!(other.modify_in(&second, ADA, &QUEEN).code, Success);
+        assert_eq!(other.commit(&second).code, Success);
+        assert_eq!(client.commit(&first).code, Success);
+        assert_eq!(client.value(ADA, "sn"), Some(vec!["King".to_owned()]));
+    });
+}
