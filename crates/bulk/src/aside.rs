@@ -1,11 +1,14 @@
 //! Entries that must wait for their superior: only where they are is kept, and neighbours are kept as one.
 
-use crate::source::PIECE_BYTES;
+use crate::source::{Form, PIECE_BYTES};
 
 /// Spans set aside at once.
 const SPANS_MAX: usize = 4 << 20;
 /// Bytes held of inputs that cannot be read again.
 const HELD_BYTES_MAX: usize = 256 << 20;
+
+/// Held bytes from which on what waits is tried again before the inputs end.
+pub(crate) const RETRY_BYTES: usize = 16 << 20;
 
 /// Some records that follow each other in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) struct Spans {
     pub(crate) hold: bool,
     /// How many records.
     pub(crate) records: u64,
+    /// What they look like.
+    pub(crate) form: Form,
 }
 
 /// There are more than the bounds allow.
@@ -37,6 +42,11 @@ pub(crate) struct TooMany;
 impl Spans {
     pub(crate) fn new(hold: bool) -> Spans {
         Spans { hold, ..Spans::default() }
+    }
+
+    /// The bytes of a span, if they are held.
+    pub(crate) fn bytes_of(&self, span: &Span) -> &[u8] {
+        &self.held[span.held_at as usize..][..span.len as usize]
     }
 
     /// Sets one record aside: its bytes, where they begin in the input, and on which line.

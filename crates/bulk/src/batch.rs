@@ -1,11 +1,21 @@
-//! From a piece of LDIF to entries that are ready to be added: what many threads do at once.
+//! From a piece of records to entries that are ready to be added: what many threads do at once.
+//!
+//! Entries of a stream are much alike. Of those that are like one that was just made ready only the values are looked at
+//! ([`store::Rows`]); any other is checked from the ground up.
 
 use crate::fields::Fields;
+use crate::record::{Place, Record, Records};
 use crate::report::Fault;
 use crate::source::Piece;
-use proto::ldif::{Body, Parser, Record};
+use proto::ldif::Value;
 use std::ops::Range;
-use store::{Prepared, Shard};
+use std::sync::Arc;
+use store::{Pattern, Prepared, Rows, Shard, Unlike};
+
+/// Patterns that a thread remembers.
+const PATTERNS_MAX: usize = 4;
+/// After so many entries that are like none of them, one in as many is learned from.
+const UNLIKE_MAX: u32 = 64;
 
 /// A piece and what became of it. Its memory is used again.
 #[derive(Default)]
@@ -13,10 +23,33 @@ pub(crate) struct Batch {
     pub(crate) piece: Piece,
     items: Vec<Item>,
     used: usize,
+    rows: Rows,
+    /// Where the records of the rows are.
+    places: Vec<Place>,
+    steps: Vec<Step>,
     /// What is wrong with records of the piece, in order of line, and which of its bytes each is.
     pub(crate) faults: Vec<(Fault, Range<usize>)>,
     /// Nothing can follow: the input ended with a failure.
     pub(crate) is_fatal: bool,
+}
+
+/// Entries of a batch that follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Some that are alike.
+    Rows(Range<usize>),
+    /// Any one.
+    Item(usize),
+}
+
+/// What a thread makes entries ready with.
+pub(crate) struct Maker<'s> {
+    shard: &'s Shard,
+    fields: Fields<'s>,
+    /// The one that was of use last comes first.
+    patterns: Vec<Arc<Pattern>>,
+    /// Entries since the last one that was like a pattern.
+    unlike: u32,
 }
 
 /// One entry, ready to be added.
@@ -24,25 +57,34 @@ pub(crate) struct Batch {
 pub(crate) struct Item {
     pub(crate) prepared: Prepared,
     /// Its record in the piece.
-    pub(crate) record: Range<usize>,
-    /// Line on which the record begins, comments before it included.
-    pub(crate) begin_line: u64,
-    /// Line of its DN.
-    pub(crate) line: u64,
+    pub(crate) place: Place,
 }
 
 /// Buffers beyond this are given back when an entry is done with.
 const ITEM_BYTES_KEPT: usize = 64 << 10;
 
 impl Batch {
-    /// The entries in order.
+    /// The entries that are like no other, in order.
     pub(crate) fn items(&self) -> &[Item] {
         &self.items[..self.used]
+    }
+
+    /// The entries that are alike, and where their records are.
+    pub(crate) fn rows(&self) -> (&Rows, &[Place]) {
+        (&self.rows, &self.places)
+    }
+
+    /// In which order they are to be added.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
     /// Empties it, but for the piece.
     pub(crate) fn clear(&mut self) {
         self.used = 0;
+        self.rows.clear();
+        self.places.clear();
+        self.steps.clear();
         self.faults.clear();
         self.is_fatal = false;
         if self.piece.bytes.capacity() > 4 * crate::source::PIECE_BYTES {
@@ -51,65 +93,117 @@ impl Batch {
         }
     }
 
-    /// Reads the piece and makes its entries ready, up to `faults_max` that are not; true, to say that it came to an end.
-    pub(crate) fn prepare(&mut self, shard: &Shard, fields: &mut Fields<'_>, faults_max: usize) -> bool {
-        let bytes = std::mem::take(&mut self.piece.bytes);
-        let mut parser = match self.piece.offset {
-            0 => Parser::new(),
-            _ => Parser::in_the_middle(self.piece.line),
-        };
-        let mut at = 0;
-        while self.faults.len() < faults_max {
-            let begin_line = parser.line();
-            match parser.next_record(&bytes[at..], true) {
-                Ok(Some((record, consumed))) => {
-                    let range = at..at + consumed;
-                    if let Err(fault) = self.push(shard, fields, &record, begin_line, range.clone()) {
-                        self.faults.push((fault, range));
-                    }
-                    at += consumed;
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    let skipped = parser.skip_record(&bytes[at..], true).unwrap_or(bytes.len() - at);
-                    self.faults.push((Fault::at(error.line, error.reason.to_owned()), at..at + skipped));
-                    at += skipped;
-                }
-            }
-        }
-        self.piece.bytes = bytes;
-        true
+    /// Says that nothing can follow.
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        self.faults.push((fault, 0..0));
+        self.is_fatal = true;
     }
 
-    fn push(
-        &mut self,
-        shard: &Shard,
-        fields: &mut Fields<'_>,
-        record: &Record<'_>,
-        begin_line: u64,
-        range: Range<usize>,
-    ) -> Result<(), Fault> {
-        let (Body::Content(lines) | Body::Add(lines)) = record.body else {
-            return Err(Fault::of(
-                record.line,
-                record.dn,
-                "a change; only entries can be imported".to_owned(),
-            ));
-        };
+    /// Reads the piece and makes its entries ready, up to `faults_max` that are not.
+    pub(crate) fn prepare(&mut self, maker: &mut Maker<'_>, faults_max: usize) {
+        let piece = std::mem::take(&mut self.piece);
+        let mut records = Records::of(&piece);
+        while self.faults.len() < faults_max
+            && let Some(record) = records.next()
+        {
+            match record {
+                Ok(record) if maker.row(&mut self.rows, &record).is_ok() => self.push_row(record.place),
+                Ok(record) => {
+                    if let Err(fault) = self.push_item(maker, &record) {
+                        self.faults.push((fault, record.place.range));
+                    }
+                }
+                Err(fault) => self.faults.push(fault),
+            }
+        }
+        self.piece = piece;
+    }
+
+    #[inline]
+    fn push_row(&mut self, place: Place) {
+        self.places.push(place);
+        let end = self.rows.len();
+        match self.steps.last_mut() {
+            Some(Step::Rows(rows)) => rows.end = end,
+            _ => self.steps.push(Step::Rows(end - 1..end)),
+        }
+    }
+
+    fn push_item(&mut self, maker: &mut Maker<'_>, record: &Record<'_>) -> Result<(), Fault> {
         if self.used == self.items.len() {
             self.items.push(Item::default());
         }
         let item = &mut self.items[self.used];
-        if item.record.len() > ITEM_BYTES_KEPT {
+        maker.item(item, record)?;
+        maker.learn(item, record);
+        self.steps.push(Step::Item(self.used));
+        self.used += 1;
+        Ok(())
+    }
+}
+
+impl<'s> Maker<'s> {
+    /// One that has met no entry yet.
+    pub(crate) fn new(shard: &'s Shard, fields: Fields<'s>) -> Maker<'s> {
+        Maker { shard, fields, patterns: Vec::new(), unlike: 0 }
+    }
+
+    /// Makes an entry ready that is like one met before.
+    #[inline]
+    fn row(&mut self, rows: &mut Rows, record: &Record<'_>) -> Result<(), Unlike> {
+        for at in 0..self.patterns.len() {
+            let mut row = match self.shard.begin_row(rows, &self.patterns[at], record.dn) {
+                Ok(row) => row,
+                Err(Unlike) => continue,
+            };
+            let pushed = record.content.try_each(|_, line| match line.value {
+                Value::Bytes(value) => row.push(line.description, value),
+                Value::Url(_) => Err(Unlike),
+            });
+            if pushed.and_then(|()| row.finish()).is_ok() {
+                self.patterns.swap(0, at);
+                self.unlike = 0;
+                return Ok(());
+            }
+        }
+        Err(Unlike)
+    }
+
+    /// Makes any entry ready.
+    pub(crate) fn item(&mut self, item: &mut Item, record: &Record<'_>) -> Result<(), Fault> {
+        if item.place.range.len() > ITEM_BYTES_KEPT {
             item.prepared = Prepared::default();
         }
         item.prepared.clear();
         item.prepared.dn.extend_from_slice(record.dn);
-        fields.fill(&mut item.prepared.entry, lines).map_err(|fault| fault.with_dn(record.dn))?;
-        let prepared = shard.prepare(&mut item.prepared, true);
-        prepared.map_err(|refused| Fault::of(record.line, record.dn, refused.to_string()))?;
-        (item.record, item.begin_line, item.line) = (range, begin_line, record.line);
-        self.used += 1;
+        let filled = self.fields.fill(&mut item.prepared.entry, record.content);
+        filled.map_err(|fault| fault.with_dn(record.dn))?;
+        let prepared = self.shard.prepare(&mut item.prepared, true);
+        prepared.map_err(|refused| Fault::of(record.place.line, record.dn, refused.to_string()))?;
+        item.place = record.place.clone();
         Ok(())
+    }
+
+    /// Remembers what an entry is like, for those that follow.
+    fn learn(&mut self, item: &Item, record: &Record<'_>) {
+        self.unlike = self.unlike.wrapping_add(1);
+        let is_due = self.unlike < UNLIKE_MAX || self.unlike.is_multiple_of(UNLIKE_MAX);
+        if !is_due || record.place.range.len() > ITEM_BYTES_KEPT {
+            return;
+        }
+        let mut values = Vec::new();
+        let listed = record.content.try_each(|_, line| match line.value {
+            Value::Bytes(value) => {
+                values.push((line.description, value));
+                Ok(())
+            }
+            Value::Url(_) => Err(Unlike),
+        });
+        let learned =
+            listed.ok().and_then(|()| Pattern::learn(self.shard, item.prepared.clone(), values.into_iter()));
+        if let Some(pattern) = learned {
+            self.patterns.truncate(PATTERNS_MAX - 1);
+            self.patterns.insert(0, Arc::new(pattern));
+        }
     }
 }

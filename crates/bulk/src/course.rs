@@ -1,62 +1,91 @@
 //! The passes of an import over its inputs, wherever its entries go: all of them from the top, then what came before its
 //! superior, as often as that gets any of it in.
+//!
+//! What waits of inputs that cannot be read again is tried before that too, once it takes much memory.
 
-use crate::aside::{Spans, TooMany};
-use crate::report::{FAULTS_MAX, Fault, ImportError, OnReject, Progress, Summary};
-use crate::source::{Again, Input, Source, Whole};
+use crate::aside::{RETRY_BYTES, Spans, TooMany};
+use crate::record::{Content, Place, Records};
+use crate::report::{FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, Summary, Tell, Told};
+use crate::source::{Again, Form, Input, Piece, Source, Whole};
+use proto::ldif::{Value, write_attribute, write_dn};
+use std::convert::Infallible;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Who has entries made of records.
 pub(crate) trait Importer<'t> {
     /// Where the import stands.
     fn course(&mut self) -> &mut Course<'t>;
 
-    /// Takes all that a source has. What became of it is known when it returns.
-    fn pass(&mut self, source: impl Source, on_progress: &mut dyn FnMut(Progress));
+    /// Takes all that the sources have, which are inputs with these numbers. What became of it is known when it returns.
+    fn pass(&mut self, sources: Vec<(usize, impl Source)>);
 }
 
 /// Where an import stands.
 pub(crate) struct Course<'t> {
-    /// How far it is.
-    pub(crate) progress: Progress,
-    /// Number of the input that is read.
-    input: usize,
+    progress: Progress,
+    /// The same, of each input.
+    inputs: Vec<Progress>,
     faults: Vec<Fault>,
     /// So many end it.
     faults_max: usize,
-    is_over: bool,
+    is_over: &'t AtomicBool,
+    on_progress: OnProgress<'t>,
     on_reject: Option<OnReject<'t>>,
     rejected: u64,
     /// What waits for superiors, of each input.
     aside: Vec<Spans>,
     /// How many waited after the first pass.
     set_aside: u64,
+    /// What waits is tried again when so many bytes of it are held, and when more entries than this are stored.
+    retry: (usize, u64),
     is_final: bool,
 }
 
 impl<'t> Course<'t> {
-    /// At the beginning. Without `on_reject` so many faults end the import.
-    pub(crate) fn new(
-        inputs: &[Input<'_>],
-        on_reject: Option<OnReject<'t>>,
-        faults_max: usize,
-    ) -> Course<'t> {
+    /// At the beginning. Without somebody who takes rejects so many faults end the import.
+    pub(crate) fn new(inputs: &[Input<'_>], tell: Tell<'t>, faults_max: usize) -> Course<'t> {
+        let Tell { on_progress, on_reject, is_over } = tell;
         Course {
             progress: Progress::default(),
-            input: 0,
+            inputs: vec![Progress::default(); inputs.len()],
             faults: Vec::new(),
             faults_max,
-            is_over: false,
+            is_over,
+            on_progress,
             on_reject,
             rejected: 0,
             aside: inputs.iter().map(spans).collect(),
             set_aside: 0,
+            retry: (RETRY_BYTES, 0),
             is_final: false,
         }
     }
 
+    /// Counts entries that got in.
+    #[inline]
+    pub(crate) fn count_entries(&mut self, input: usize, entries: usize) {
+        self.progress.entries += entries as u64;
+        self.inputs[input].entries += entries as u64;
+    }
+
+    /// Counts a piece that is done with, and tells of it.
+    pub(crate) fn count_piece(&mut self, piece: &Piece) {
+        // In later passes its bytes were counted before.
+        if self.set_aside == 0 {
+            self.progress.bytes += piece.bytes.len() as u64;
+            self.inputs[piece.input].bytes += piece.bytes.len() as u64;
+        }
+        (self.on_progress)(Told { total: self.progress, inputs: &self.inputs });
+    }
+
     /// Is there nothing more to be done?
     pub(crate) fn is_over(&self) -> bool {
-        self.is_over
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn end_it(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 
     /// Is nothing wrong so far, but what was handed out?
@@ -74,37 +103,60 @@ impl<'t> Course<'t> {
         self.on_reject.is_some()
     }
 
-    /// Has a record wait for its superior: its bytes, where they begin in the input, and on which line.
-    pub(crate) fn set_aside(
-        &mut self,
-        record: &[u8],
-        offset: u64,
-        line: u64,
-        fault: impl FnOnce(String) -> Fault,
-    ) {
-        if let Err(TooMany) = self.aside[self.input].push(record, offset, line) {
-            self.give_up(fault("too many entries come before their superiors; sort the input".to_owned()));
+    /// Has a record of a piece wait for its superior.
+    pub(crate) fn set_aside(&mut self, piece: &Piece, place: &Place, fault: impl FnOnce(String) -> Fault) {
+        let (bytes, offset) = (&piece.bytes[place.range.clone()], piece.offset + place.range.start as u64);
+        let aside = &mut self.aside[piece.input];
+        aside.form = piece.form;
+        if let Err(TooMany) = aside.push(bytes, offset, place.begin_line) {
+            let reason = "too many entries come before their superiors; sort the input".to_owned();
+            self.give_up(piece.input, Fault { offset, ..fault(reason) });
         }
     }
 
+    /// What waits of inputs that cannot be read again, if that has become so much that it is worth to be tried again: the
+    /// superiors may be there by now. Each time it takes twice as much as was left over the last time.
+    pub(crate) fn take_held(&mut self) -> Vec<(usize, Spans)> {
+        let held: usize = self.aside.iter().map(|spans| spans.held.len()).sum();
+        if self.set_aside > 0 || held < self.retry.0 || self.progress.entries == self.retry.1 {
+            return Vec::new();
+        }
+        let streams = self.aside.iter_mut().enumerate().filter(|(_, spans)| spans.hold && spans.records > 0);
+        streams.map(|(input, spans)| (input, std::mem::replace(spans, Spans::new(true)))).collect()
+    }
+
+    /// That was tried again.
+    pub(crate) fn tried_held(&mut self) {
+        let held: usize = self.aside.iter().map(|spans| spans.held.len()).sum();
+        self.retry = (RETRY_BYTES.max(2 * held), self.progress.entries);
+    }
+
     /// Hands out a record of which no entry can be made, or takes note of it.
-    pub(crate) fn refuse(&mut self, mut fault: Fault, record: &[u8]) {
-        fault.input = self.input;
+    pub(crate) fn refuse(&mut self, piece: &Piece, range: Range<usize>, fault: Fault) {
+        let fault = Fault { input: piece.input, offset: piece.offset + range.start as u64, ..fault };
         let Some(on_reject) = &mut self.on_reject else {
             self.faults.push(fault);
-            self.is_over |= self.faults.len() >= self.faults_max;
+            if self.faults.len() >= self.faults_max {
+                self.end_it();
+            }
             return;
         };
         self.rejected += 1;
-        if let Err(error) = on_reject(&fault, record) {
-            self.give_up(Fault::at(0, format!("what was rejected cannot be written: {error}")));
+        let record = &piece.bytes[range];
+        let told = match piece.form {
+            Form::Ldif => on_reject(&fault, record),
+            Form::Ber => on_reject(&fault, &as_ldif(record)),
+        };
+        if let Err(error) = told {
+            let reason = format!("what was rejected cannot be written: {error}");
+            self.give_up(piece.input, Fault::at(0, reason));
         }
     }
 
     /// Takes note of a fault that nothing can be done after.
-    pub(crate) fn give_up(&mut self, fault: Fault) {
-        self.faults.push(Fault { input: self.input, ..fault });
-        self.is_over = true;
+    pub(crate) fn give_up(&mut self, input: usize, fault: Fault) {
+        self.faults.push(Fault { input, ..fault });
+        self.end_it();
     }
 
     /// Takes note of a fault as it is: one of the whole.
@@ -121,7 +173,7 @@ impl<'t> Course<'t> {
         if faults.is_empty() {
             return Ok(Summary { entries: done.entries, bytes: done.bytes, set_aside, rejected });
         }
-        faults.sort_by_key(|fault| (fault.input, fault.line));
+        faults.sort_by_key(|fault| (fault.input, fault.offset, fault.line));
         faults.truncate(FAULTS_MAX);
         Err(ImportError { faults, done })
     }
@@ -136,32 +188,48 @@ fn spans(input: &Input<'_>) -> Spans {
 }
 
 /// All passes. Bytes count in the first.
-pub(crate) fn run<'t>(
-    importer: &mut impl Importer<'t>,
-    inputs: &mut [Input<'_>],
-    on_progress: &mut dyn FnMut(Progress),
-) {
-    for (number, input) in inputs.iter_mut().enumerate() {
-        importer.course().input = number;
-        if !importer.course().is_over {
-            importer.pass(Whole::new(input), on_progress);
-        }
+pub(crate) fn run<'t>(importer: &mut impl Importer<'t>, inputs: &mut [Input<'_>]) {
+    if !importer.course().is_over() {
+        importer.pass(inputs.iter_mut().map(Whole::new).enumerate().collect());
     }
-    let bytes = importer.course().progress.bytes;
     importer.course().set_aside = importer.course().waiting();
-    let mut again = |progress| on_progress(Progress { bytes, ..progress });
     while importer.course().is_sound() && importer.course().waiting() > 0 {
-        let before = importer.course().progress.entries;
-        for (number, input) in inputs.iter_mut().enumerate() {
-            let course = importer.course();
-            course.input = number;
-            let waiting = std::mem::replace(&mut course.aside[number], spans(input));
-            if !course.is_over && waiting.records > 0 {
-                importer.pass(Again::new(input, waiting), &mut again);
-            }
-        }
+        let course = importer.course();
+        let before = course.progress.entries;
+        let fresh = inputs.iter().map(spans).collect();
+        let aside = std::mem::replace(&mut course.aside, fresh);
+        let again = inputs.iter_mut().zip(aside).map(|(input, spans)| Again::new(input, spans));
+        importer.pass(again.enumerate().collect());
         let course = importer.course();
         course.is_final = course.progress.entries == before;
     }
-    importer.course().progress.bytes = bytes;
+    importer.course().end_it();
 }
+
+/// A BER add as a record of LDIF; what is none as a comment.
+fn as_ldif(bytes: &[u8]) -> Vec<u8> {
+    let piece = Piece { bytes: bytes.to_vec(), form: Form::Ber, ..Piece::default() };
+    let mut out = Vec::new();
+    match Records::of(&piece).next() {
+        Some(Ok(record)) => {
+            write_dn(&mut out, record.dn);
+            let done: Result<(), Infallible> = record.content.try_each(|_, line| {
+                if let Value::Bytes(value) = line.value {
+                    write_attribute(&mut out, line.description, value);
+                }
+                Ok(())
+            });
+            debug_assert!(done.is_ok() && matches!(record.content, Content::Ber(_)));
+        }
+        _ => {
+            let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
+            out.extend_from_slice(b"# not LDIF, its bytes begin with:");
+            shown.iter().for_each(|byte| out.extend_from_slice(format!(" {byte:02x}").as_bytes()));
+            out.push(b'\n');
+        }
+    }
+    out
+}
+
+/// Bytes of something that is no add which are shown.
+const SHOWN_BYTES: usize = 64;

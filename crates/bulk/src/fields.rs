@@ -1,10 +1,11 @@
-//! The lines of a record as attributes of an entry.
+//! The values of a record as attributes of an entry.
 
 use crate::operational::{Foreign, Operational, foreign, uuid_of, without_state};
+use crate::record::Content;
 use crate::report::Fault;
 use model::limits::VALUE_BYTES_MAX;
 use model::{Description, Entry};
-use proto::ldif::{Line, Lines, Value};
+use proto::ldif::{Line, Value};
 use schema::Schema;
 use std::collections::BTreeMap;
 
@@ -19,6 +20,19 @@ enum Fate {
     Drop,
     /// Another server's name for entryUUID.
     Uuid,
+}
+
+/// Why an entry cannot be filled in one go.
+enum Halt {
+    Fault(Fault),
+    /// An attribute goes on behind another one.
+    Scattered,
+}
+
+impl From<Fault> for Halt {
+    fn from(fault: Fault) -> Halt {
+        Halt::Fault(fault)
+    }
 }
 
 /// Turns lines into attributes.
@@ -37,9 +51,16 @@ impl<'s> Fields<'s> {
 
     /// Fills an empty entry. The values of an attribute become neighbours, attributes stay in the order in which
     /// they are first named.
-    pub(crate) fn fill(&mut self, entry: &mut Entry, lines: Lines<'_>) -> Result<(), Fault> {
+    pub(crate) fn fill(&mut self, entry: &mut Entry, content: Content<'_>) -> Result<(), Fault> {
         self.uuid = None;
-        self.fill_listed(entry, lines)?;
+        match self.fill_listed(entry, content) {
+            Ok(()) => {}
+            Err(Halt::Fault(fault)) => return Err(fault),
+            Err(Halt::Scattered) => {
+                *entry = std::mem::take(entry).into_cleared();
+                self.fill_scattered(entry, content)?;
+            }
+        }
         if let Some(uuid) = self.uuid.take() {
             let description = Description::plain(self.schema.well_known().entry_uuid);
             if entry.position(description).is_none() {
@@ -50,48 +71,42 @@ impl<'s> Fields<'s> {
         Ok(())
     }
 
-    fn fill_listed(&mut self, entry: &mut Entry, lines: Lines<'_>) -> Result<(), Fault> {
+    fn fill_listed(&mut self, entry: &mut Entry, content: Content<'_>) -> Result<(), Halt> {
         let (mut last, mut fate): (&[u8], Fate) = (b"", Fate::Drop);
-        for (at, line) in lines.iter().enumerate() {
+        content.try_each(|at, line| {
             let value = value_of(&line)?;
             let begins = line.description != last;
             if begins {
                 (last, fate) = (line.description, self.fate(at, &line)?);
             }
-            let Fate::Keep(description) = fate else {
-                self.note(fate, &line, value)?;
-                continue;
-            };
+            let Fate::Keep(description) = fate else { return Ok(self.note(fate, &line, value)?) };
             if begins && entry.position(description).is_some() {
-                *entry = std::mem::take(entry).into_cleared();
-                return self.fill_scattered(entry, lines);
+                return Err(Halt::Scattered);
             }
             if begins {
                 entry.push_attribute(description);
             }
             entry.push_value(value);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Of a record whose attributes come apart: gathers the values of each before it fills the entry.
     #[cold]
-    fn fill_scattered(&mut self, entry: &mut Entry, lines: Lines<'_>) -> Result<(), Fault> {
+    fn fill_scattered(&mut self, entry: &mut Entry, content: Content<'_>) -> Result<(), Fault> {
         let mut places = BTreeMap::new();
         let mut attributes: Vec<(Description, Vec<&[u8]>)> = Vec::new();
-        for (at, line) in lines.iter().enumerate() {
+        content.try_each(|at, line| {
             let value = value_of(&line)?;
             let fate = self.fate(at, &line)?;
-            let Fate::Keep(description) = fate else {
-                self.note(fate, &line, value)?;
-                continue;
-            };
+            let Fate::Keep(description) = fate else { return self.note(fate, &line, value) };
             let place = *places.entry(description).or_insert(attributes.len());
             if place == attributes.len() {
                 attributes.push((description, Vec::new()));
             }
             attributes[place].1.push(value);
-        }
+            Ok(())
+        })?;
         for (description, values) in attributes {
             entry.push_attribute(description);
             values.into_iter().for_each(|value| entry.push_value(value));

@@ -1,28 +1,24 @@
 //! An import: threads that read and check, and the one that stores.
 //!
 //! ```text
-//! input --(one at a time)--> piece --(many threads)--> batch --(in order of the input)--> shard
+//! inputs --(some at a time)--> piece --(many threads)--> batch --(in order of each input)--> shard
 //! ```
 //! Entries that come before their superior are set aside and tried again after the rest, as often as that gets any
 //! of them in.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Item, Maker, Step};
 use crate::course::{self, Course, Importer};
 use crate::fields::Fields;
 use crate::operational::Operational;
-use crate::report::{FAULTS_MAX, Fault, ImportError, Progress, Summary, Tell};
-use crate::source::{Input, Source, SourceError};
-use env::task;
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use crate::record::{Place, Record, Records};
+use crate::report::{FAULTS_MAX, Fault, ImportError, Summary, Tell};
+use crate::source::{Input, Piece, Source};
+use crate::streams::{self, Plan};
+use std::ops::Range;
 use store::{Refused, Shard, Stamp, Writer};
 
 /// Entries made visible at once.
 const PUBLISH_ENTRIES: usize = 1024;
-/// Threads that read and check, at most.
-const THREADS_MAX: usize = 64;
 /// Entries ahead of the one being added whose memory is asked for.
 const PREFETCH: usize = 6;
 
@@ -35,11 +31,14 @@ pub struct Import<'a> {
     pub stamp_ms: u64,
     /// What becomes of operational attributes; in a directory without them they are stripped.
     pub operational: Operational,
-    /// Threads that read and check, beside the one that stores: 1 to 64.
+    /// Threads that read and check, beside the one that stores: 1 to 64, and one for each stream at least.
     pub threads: usize,
+    /// Inputs that are read at a time: 1 to 64. With one of them entries are stored in the order of the inputs.
+    pub streams: usize,
 }
 
-/// Loads LDIF: content records and `changetype: add`. An entry may come before its superior, in another input too.
+/// Loads entries: LDIF with content records and `changetype: add`, or BER adds ([`proto::add_stream`]). An entry may come
+/// before its superior, in another input too.
 ///
 /// Memory is bounded by a few pieces of 256 KiB per thread, or the longest record, and what waits for superiors.
 ///
@@ -48,53 +47,34 @@ pub struct Import<'a> {
 ///
 /// # Panics
 /// If the shard has an active reader.
-pub fn ldif(import: Import<'_>, inputs: &mut [Input<'_>], tell: Tell<'_>) -> Result<Summary, ImportError> {
-    let Tell { on_progress, on_reject } = tell;
-    let mut storing = Storing { import, course: Course::new(inputs, on_reject, FAULTS_MAX) };
-    course::run(&mut storing, inputs, on_progress);
+pub fn import(import: Import<'_>, inputs: &mut [Input<'_>], tell: Tell<'_>) -> Result<Summary, ImportError> {
+    let course = Course::new(inputs, tell, FAULTS_MAX);
+    let mut storing = Storing { import, course, maker: import.maker(), item: Item::default() };
+    course::run(&mut storing, inputs);
     if storing.course.is_sound() {
         storing.finish();
     }
     storing.course.end()
 }
 
-/// What the threads take their work from, one at a time. The empty batch is taken first, then the piece: whoever
-/// has a piece can finish it, so that the oldest one is always on its way.
-struct Taking<S> {
-    source: S,
-    empty: Receiver<Batch>,
-    full: Sender<Batch>,
-}
-
-/// The next piece, and where to send it; `None` at the end.
-fn take<S: Source>(shared: &Mutex<Option<Taking<S>>>) -> Option<(Batch, Sender<Batch>)> {
-    let mut slot = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    let taking = slot.as_mut()?;
-    let Ok(mut batch) = taking.empty.recv() else {
-        *slot = None;
-        return None;
-    };
-    batch.clear();
-    let fault = match taking.source.next(&mut batch.piece) {
-        Ok(true) => return Some((batch, taking.full.clone())),
-        // Gone with its sender: the storing side ends when the last thread has sent what it has.
-        Ok(false) => {
-            *slot = None;
-            return None;
-        }
-        Err(SourceError::TooLong { line }) => Fault::at(line, "the record is too long".to_owned()),
-        Err(SourceError::Io(error)) => Fault::at(0, format!("cannot be read: {error}")),
-    };
-    batch.faults.push((fault, 0..0));
-    batch.is_fatal = true;
-    let full = slot.take()?.full;
-    Some((batch, full))
-}
-
 /// The storing side.
 struct Storing<'a, 't> {
     import: Import<'a>,
     course: Course<'t>,
+    /// For entries that were ready but could not be added as such.
+    maker: Maker<'a>,
+    item: Item,
+}
+
+impl<'a> Import<'a> {
+    /// What a thread makes entries ready with.
+    fn maker(&self) -> Maker<'a> {
+        let operational = match self.shard.settings().operational_attributes {
+            true => self.operational,
+            false => Operational::Strip,
+        };
+        Maker::new(self.shard, Fields::new(self.shard.schema(), operational))
+    }
 }
 
 impl<'t> Importer<'t> for Storing<'_, 't> {
@@ -102,118 +82,158 @@ impl<'t> Importer<'t> for Storing<'_, 't> {
         &mut self.course
     }
 
-    /// Takes pieces from a source, has them made ready on threads, and stores them in order.
-    fn pass(&mut self, source: impl Source, on_progress: &mut dyn FnMut(Progress)) {
-        let Import { shard, operational, threads, .. } = self.import;
-        let operational = match shard.settings().operational_attributes {
-            true => operational,
-            false => Operational::Strip,
-        };
-        let threads = threads.clamp(1, THREADS_MAX);
+    fn pass(&mut self, sources: Vec<(usize, impl Source)>) {
+        let import = self.import;
         // The faults of a piece are bounded: an import ends at as many, or by the records of the piece.
         let faults_max = if self.course.takes_rejects() { usize::MAX } else { FAULTS_MAX };
-        let batches = 2 * threads + 2;
-        let (recycled, empty) = sync_channel(batches);
-        (0..batches).for_each(|_| drop(recycled.send(Batch::default())));
-        let (full, ready) = channel();
-        let shared = Mutex::new(Some(Taking { source, empty, full }));
-        task::run_with_workers(
-            threads,
-            |_| {
-                let mut fields = Fields::new(shard.schema(), operational);
-                while let Some((mut batch, full)) = take(&shared) {
-                    // A panic must not leave the storing side waiting for this batch.
-                    let work =
-                        AssertUnwindSafe(|| batch.is_fatal || batch.prepare(shard, &mut fields, faults_max));
-                    if catch_unwind(work).is_err() {
-                        let reason = "a bug: a check after this line panicked".to_owned();
-                        batch.faults.push((Fault::at(batch.piece.line, reason), 0..0));
-                        batch.is_fatal = true;
-                    }
-                    if full.send(batch).is_err() {
-                        return;
-                    }
-                }
-            },
-            // Moved in: when it ends, so do the channels, and with them the threads.
-            move || self.store_all(ready, recycled, on_progress),
+        streams::run(
+            sources,
+            Plan { streams: import.streams, threads: import.threads },
+            || import.maker(),
+            |maker, batch| batch.prepare(maker, faults_max),
+            |batch| self.store_piece(batch),
         );
     }
 }
 
 impl Storing<'_, '_> {
-    fn store_all(
-        &mut self,
-        ready: Receiver<Batch>,
-        recycled: SyncSender<Batch>,
-        on_progress: &mut dyn FnMut(Progress),
-    ) {
-        let (mut early, mut next) = (BTreeMap::new(), 0);
-        for batch in ready {
-            if batch.is_fatal {
-                // It has no place among the pieces, and what is still under way does not matter any more.
-                return batch.faults.into_iter().for_each(|(fault, _)| self.course.give_up(fault));
-            }
-            early.insert(batch.piece.number, batch);
-            while let Some(mut batch) = early.remove(&next) {
-                next += 1;
-                for (fault, record) in std::mem::take(&mut batch.faults) {
-                    self.course.refuse(fault, &batch.piece.bytes[record]);
-                }
-                self.store(&batch);
-                if self.course.is_over() {
-                    return;
-                }
-                self.course.progress.bytes += batch.piece.bytes.len() as u64;
-                on_progress(self.course.progress);
-                // The threads that have ended need no empty batch.
-                let _ = recycled.send(batch);
-            }
+    /// Stores what is in a piece; gives the batch back unless the import is over.
+    fn store_piece(&mut self, mut batch: Batch) -> Option<Batch> {
+        let faults = std::mem::take(&mut batch.faults);
+        if batch.is_fatal {
+            faults.into_iter().for_each(|(fault, _)| self.course.give_up(batch.piece.input, fault));
+            return None;
         }
+        for (fault, range) in faults {
+            self.course.refuse(&batch.piece, range, fault);
+        }
+        self.store(&batch);
+        self.try_held();
+        if self.course.is_over() {
+            return None;
+        }
+        self.course.count_piece(&batch.piece);
+        Some(batch)
     }
 
+    /// Tries again what waits in memory, once it is much.
+    fn try_held(&mut self) {
+        let held = self.course.take_held();
+        if held.is_empty() {
+            return;
+        }
+        for (input, spans) in held {
+            for span in &spans.list {
+                let bytes = spans.bytes_of(span).to_vec();
+                let (line, offset) = (span.line, span.offset);
+                let piece = Piece { input, form: spans.form, bytes, line, offset, number: 0 };
+                self.add_all_again(&piece);
+            }
+        }
+        self.course.tried_held();
+    }
+
+    fn add_all_again(&mut self, piece: &Piece) {
+        let mut writer = self.import.shard.writer();
+        writer.load();
+        let mut records = Records::of(piece);
+        while let Some(record) = records.next()
+            && !self.course.is_over()
+        {
+            match record {
+                Ok(Record { place, .. }) => self.add_again(&mut writer, piece, &place),
+                Err((fault, range)) => self.course.refuse(piece, range, fault),
+            }
+        }
+        writer.publish();
+    }
+
+    /// Adds the entries of a batch, so many at a time.
     fn store(&mut self, batch: &Batch) {
-        for (at, items) in batch.items().chunks(PUBLISH_ENTRIES).enumerate() {
+        let mut steps = batch.steps().iter().cloned();
+        let mut next = steps.next();
+        while next.is_some() && !self.course.is_over() {
             let mut writer = self.import.shard.writer();
             writer.load();
-            for within in 0..items.len() {
+            let mut room = PUBLISH_ENTRIES;
+            while room > 0
+                && let Some(step) = next.take()
+            {
+                next = match step {
+                    Step::Rows(rows) => {
+                        let end = rows.end.min(rows.start + room);
+                        self.add_rows(&mut writer, batch, rows.start..end);
+                        room -= end - rows.start;
+                        if end < rows.end { Some(Step::Rows(end..rows.end)) } else { steps.next() }
+                    }
+                    Step::Item(at) => {
+                        if let Some(later) = batch.items().get(at + PREFETCH) {
+                            writer.prefetch_prepared(&later.prepared);
+                        }
+                        self.add(&mut writer, &batch.piece, &batch.items()[at]);
+                        room -= 1;
+                        steps.next()
+                    }
+                };
                 if self.course.is_over() {
                     break;
                 }
-                if let Some(later) = items.get(within + PREFETCH) {
-                    writer.prefetch_prepared(&later.prepared);
-                }
-                self.add(&mut writer, batch, at * PUBLISH_ENTRIES + within);
             }
             writer.publish();
         }
     }
 
-    fn add(&mut self, writer: &mut Writer<'_>, batch: &Batch, at: usize) {
-        let item = &batch.items()[at];
-        let stamp = Stamp { csn: writer.stamp(self.import.stamp_ms), actor: 0 };
-        let fault = |reason| Fault::of(item.line, &item.prepared.dn, reason);
-        let reason = match writer.add_prepared(&item.prepared, stamp) {
-            Ok(_) => {
-                self.course.progress.entries += 1;
-                return;
+    /// Adds entries that are alike; one that cannot be added as such is looked at once more.
+    fn add_rows(&mut self, writer: &mut Writer<'_>, batch: &Batch, range: Range<usize>) {
+        let ((rows, places), mut at) = (batch.rows(), range.start);
+        while at < range.end && !self.course.is_over() {
+            let added = writer.add_rows(rows, at..range.end, self.import.stamp_ms);
+            self.course.count_entries(batch.piece.input, added);
+            at += added;
+            if at < range.end {
+                self.add_again(writer, &batch.piece, &places[at]);
+                at += 1;
             }
+        }
+    }
+
+    /// Makes an entry ready from the ground up and adds it.
+    fn add_again(&mut self, writer: &mut Writer<'_>, piece: &Piece, place: &Place) {
+        let mut item = std::mem::take(&mut self.item);
+        let made = match Records::one(piece, place).next() {
+            Some(Ok(record)) => self.maker.item(&mut item, &record),
+            Some(Err((fault, _))) => Err(fault),
+            None => Err(Fault::at(place.line, "a bug: the record is not there any more".to_owned())),
+        };
+        match made {
+            Ok(()) => {
+                item.place = place.clone();
+                self.add(writer, piece, &item);
+            }
+            Err(fault) => self.course.refuse(piece, place.range.clone(), fault),
+        }
+        self.item = item;
+    }
+
+    fn add(&mut self, writer: &mut Writer<'_>, piece: &Piece, item: &Item) {
+        let stamp = Stamp { csn: writer.stamp(self.import.stamp_ms), actor: 0 };
+        let fault = |reason| Fault::of(item.place.line, &item.prepared.dn, reason);
+        let reason = match writer.add_prepared(&item.prepared, stamp) {
+            Ok(_) => return self.course.count_entries(piece.input, 1),
             Err(Refused::NoSuchSuperior { .. }) if !self.course.is_final() => {
-                let bytes = &batch.piece.bytes[item.record.clone()];
-                let offset = batch.piece.offset + item.record.start as u64;
-                self.course.set_aside(bytes, offset, item.begin_line, fault);
-                return;
+                return self.course.set_aside(piece, &item.place, fault);
             }
             Err(Refused::NoSuchSuperior { .. }) => {
                 let superior = String::from_utf8_lossy(item.prepared.superior().unwrap_or_default());
                 format!("its superior {superior} is neither in the directory nor in the input")
             }
             Err(full @ (Refused::MemoryLimit { .. } | Refused::StoreLimit(_))) => {
-                return self.course.give_up(fault(full.to_string()));
+                let offset = piece.offset + item.place.range.start as u64;
+                return self.course.give_up(piece.input, Fault { offset, ..fault(full.to_string()) });
             }
             Err(refused) => refused.to_string(),
         };
-        self.course.refuse(fault(reason), &batch.piece.bytes[item.record.clone()]);
+        self.course.refuse(piece, item.place.range.clone(), fault(reason));
     }
 
     /// Builds what is best built at once.

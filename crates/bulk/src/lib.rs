@@ -1,4 +1,4 @@
-//! Millions of entries without the front door: LDIF import and export.
+//! Millions of entries without the front door: import of LDIF and BER adds, export of LDIF.
 
 mod aside;
 mod batch;
@@ -7,12 +7,14 @@ mod export;
 mod fields;
 mod import;
 mod operational;
+mod record;
 pub mod remote;
 mod report;
 mod source;
+mod streams;
 
 pub use export::{Export, ExportError, Exported, export, filter};
-pub use import::{Import, ldif};
+pub use import::{Import, import};
 pub use operational::Operational;
-pub use report::{FAULTS_MAX, Fault, ImportError, OnReject, Progress, Summary, Tell};
+pub use report::{FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, Summary, Tell, Told};
 pub use source::{Input, ReadSeek};

@@ -5,8 +5,9 @@ mod index;
 mod link;
 mod read;
 
-pub use add::add;
+pub use add::{Ways, add};
 pub use index::{IndexLine, Indexes};
+pub use link::Link;
 pub use read::read;
 
 use std::fmt;

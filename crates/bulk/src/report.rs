@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::AtomicBool;
 
 /// Faults after which an import gives up.
 pub const FAULTS_MAX: usize = 20;
@@ -11,8 +12,17 @@ pub const FAULTS_MAX: usize = 20;
 pub struct Progress {
     /// Entries stored.
     pub entries: u64,
-    /// Bytes of LDIF read, each counted once.
+    /// Bytes read, each counted once.
     pub bytes: u64,
+}
+
+/// How far an import is: all of it, and each input.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'p> {
+    /// All of it.
+    pub total: Progress,
+    /// Each input, in their order.
+    pub inputs: &'p [Progress],
 }
 
 /// What an import did.
@@ -20,7 +30,7 @@ pub struct Progress {
 pub struct Summary {
     /// Entries stored.
     pub entries: u64,
-    /// Bytes of LDIF they were.
+    /// Bytes read.
     pub bytes: u64,
     /// Entries that came before their superior.
     pub set_aside: u64,
@@ -33,8 +43,10 @@ pub struct Summary {
 pub struct Fault {
     /// Number of the input, from 0.
     pub input: usize,
-    /// Line of the input, from 1; 0 if it is about no line.
+    /// Line of the input, from 1; 0 if it is about no line, or the input is BER.
     pub line: u64,
+    /// Byte of the input, from 0, at which the record begins that it is about.
+    pub offset: u64,
     /// DN of the entry, if it is about one; long ones are cut.
     pub dn: Option<String>,
     /// What is wrong.
@@ -43,7 +55,7 @@ pub struct Fault {
 
 impl Fault {
     pub(crate) fn at(line: u64, reason: String) -> Fault {
-        Fault { input: 0, line, dn: None, reason }
+        Fault { input: 0, line, offset: 0, dn: None, reason }
     }
 
     pub(crate) fn of(line: u64, dn: &[u8], reason: String) -> Fault {
@@ -67,15 +79,20 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Takes a record that cannot be stored: what is wrong, and its text.
+/// Takes a record that cannot be stored: what is wrong, and its text as LDIF.
 pub type OnReject<'r> = &'r mut dyn FnMut(&Fault, &[u8]) -> io::Result<()>;
+
+/// Is told how far an import is.
+pub type OnProgress<'p> = &'p mut dyn FnMut(Told<'_>);
 
 /// What is told while an import goes on.
 pub struct Tell<'t> {
     /// Told after every piece.
-    pub on_progress: &'t mut dyn FnMut(Progress),
+    pub on_progress: OnProgress<'t>,
     /// Takes the records that cannot be stored; without it they make the import fail.
     pub on_reject: Option<OnReject<'t>>,
+    /// Set when nothing more is going to be read: an input that waits for bytes need not wait on.
+    pub is_over: &'t AtomicBool,
 }
 
 /// An import that did not go through. What was stored stays stored.

@@ -1,8 +1,11 @@
-//! Where LDIF comes from: cut into pieces of whole records that can be read one beside the other.
+//! Where entries come from, LDIF or BER adds: cut into pieces of whole records that can be read one beside the other.
 
 use crate::aside::Spans;
+use crate::report::Fault;
 use memchr::{memchr_iter, memrchr_iter};
+use proto::add_stream;
 use proto::ldif::RECORD_BYTES_MAX;
+use proto::message::Frame;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes of a piece, unless a single record is longer.
@@ -13,7 +16,7 @@ pub trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// An LDIF file or stream.
+/// A file or stream of LDIF, or of BER adds; its first byte tells.
 pub enum Input<'a> {
     /// A regular file or a buffer: entries that must wait for their superior are read again.
     Seekable(&'a mut dyn ReadSeek),
@@ -21,16 +24,28 @@ pub enum Input<'a> {
     Stream(&'a mut (dyn Read + Send)),
 }
 
+/// What records look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    #[default]
+    Ldif,
+    /// See [`proto::add_stream`].
+    Ber,
+}
+
 /// Some whole records.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
+    /// Number of the input, from 0: known to who reads several.
+    pub(crate) input: usize,
+    pub(crate) form: Form,
     /// Their text; nothing follows the last one that belongs to it.
     pub(crate) bytes: Vec<u8>,
-    /// Line of the input that begins it, from 1.
+    /// Line of the input that begins it, from 1; 0 in BER.
     pub(crate) line: u64,
     /// Where it begins in the input.
     pub(crate) offset: u64,
-    /// Place among the pieces of its pass, from 0.
+    /// Place among the pieces of its input in this pass, from 0: likewise.
     pub(crate) number: u64,
 }
 
@@ -39,8 +54,28 @@ pub(crate) struct Piece {
 pub(crate) enum SourceError {
     /// A record without an end: where it begins.
     TooLong { line: u64 },
+    /// BER that cannot be followed any further: where, and why.
+    Garbage { offset: u64, reason: &'static str },
+    /// The input ends inside an add: where that begins.
+    Truncated { offset: u64 },
     /// Reading failed.
     Io(io::Error),
+}
+
+impl SourceError {
+    /// It ends an import, whatever becomes of other faults: how much is lost is not known.
+    pub(crate) fn into_fault(self) -> Fault {
+        match self {
+            SourceError::TooLong { line } => Fault::at(line, "the record is too long".to_owned()),
+            SourceError::Garbage { offset, reason } => {
+                Fault { offset, ..Fault::at(0, format!("{reason}; nothing can be read from here on")) }
+            }
+            SourceError::Truncated { offset } => {
+                Fault { offset, ..Fault::at(0, "the input ends inside this add".to_owned()) }
+            }
+            SourceError::Io(error) => Fault::at(0, format!("cannot be read: {error}")),
+        }
+    }
 }
 
 /// Pieces, one after the other.
@@ -52,10 +87,11 @@ pub(crate) trait Source: Send {
 /// The whole input from the top.
 pub(crate) struct Whole<'r> {
     input: &'r mut dyn ReadDyn,
+    /// Told by the first byte.
+    form: Option<Form>,
     carried: Vec<u8>,
     line: u64,
     offset: u64,
-    number: u64,
     is_last: bool,
 }
 
@@ -77,15 +113,34 @@ impl ReadDyn for Input<'_> {
 
 impl<'r> Whole<'r> {
     pub(crate) fn new<'i: 'r>(input: &'r mut Input<'i>) -> Whole<'r> {
-        Whole { input, carried: Vec::new(), line: 1, offset: 0, number: 0, is_last: false }
+        Whole { input, form: None, carried: Vec::new(), line: 1, offset: 0, is_last: false }
     }
 
-    /// Reads until the bytes have the end of a record; where it is.
+    /// Reads until there are so many bytes, or no more.
+    fn read_to(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> Result<(), SourceError> {
+        let missing = wanted.saturating_sub(bytes.len());
+        if missing > 0 && !self.is_last {
+            self.is_last = self.input.append(bytes, missing).map_err(SourceError::Io)? < missing;
+        }
+        Ok(())
+    }
+
+    /// Reads until the bytes have the end of a record; where the last one is.
     fn fill(&mut self, bytes: &mut Vec<u8>) -> Result<usize, SourceError> {
+        self.read_to(bytes, PIECE_BYTES)?;
+        let form = *self.form.get_or_insert(match bytes.first() {
+            Some(first) if add_stream::begins(*first) => Form::Ber,
+            _ => Form::Ldif,
+        });
+        match form {
+            Form::Ldif => self.fill_ldif(bytes),
+            Form::Ber => self.fill_ber(bytes),
+        }
+    }
+
+    fn fill_ldif(&mut self, bytes: &mut Vec<u8>) -> Result<usize, SourceError> {
         let mut wanted = PIECE_BYTES;
         loop {
-            let missing = wanted.saturating_sub(bytes.len());
-            self.is_last |= self.input.append(bytes, missing).map_err(SourceError::Io)? < missing;
             if self.is_last {
                 return Ok(bytes.len());
             }
@@ -94,13 +149,31 @@ impl<'r> Whole<'r> {
                 None if wanted > RECORD_BYTES_MAX => return Err(SourceError::TooLong { line: self.line }),
                 None => wanted *= 2,
             }
+            self.read_to(bytes, wanted)?;
+        }
+    }
+
+    fn fill_ber(&mut self, bytes: &mut Vec<u8>) -> Result<usize, SourceError> {
+        let mut end = 0;
+        loop {
+            match add_stream::frame(&bytes[end..]) {
+                Ok(Frame::Complete { len }) => end += len,
+                // What is wrong behind whole adds is told when it is its turn.
+                _ if end > 0 => return Ok(end),
+                Ok(Frame::Incomplete { .. }) if self.is_last && bytes.is_empty() => return Ok(0),
+                Ok(Frame::Incomplete { .. }) if self.is_last => {
+                    return Err(SourceError::Truncated { offset: self.offset });
+                }
+                Ok(Frame::Incomplete { needed }) => self.read_to(bytes, needed)?,
+                Err(reason) => return Err(SourceError::Garbage { offset: self.offset, reason }),
+            }
         }
     }
 }
 
 impl Source for Whole<'_> {
     fn next(&mut self, piece: &mut Piece) -> Result<bool, SourceError> {
-        if self.is_last {
+        if self.is_last && self.carried.is_empty() {
             return Ok(false);
         }
         piece.bytes.clear();
@@ -109,10 +182,13 @@ impl Source for Whole<'_> {
         self.carried.clear();
         self.carried.extend_from_slice(&piece.bytes[end..]);
         piece.bytes.truncate(end);
-        (piece.line, piece.offset, piece.number) = (self.line, self.offset, self.number);
-        self.line += memchr_iter(b'\n', &piece.bytes).count() as u64;
+        piece.form = self.form.unwrap_or_default();
+        (piece.line, piece.offset) = (self.line, self.offset);
+        match piece.form {
+            Form::Ldif => self.line += memchr_iter(b'\n', &piece.bytes).count() as u64,
+            Form::Ber => piece.line = 0,
+        }
         self.offset += end as u64;
-        self.number += 1;
         Ok(true)
     }
 }
@@ -130,32 +206,30 @@ fn last_boundary(bytes: &[u8]) -> Option<usize> {
 pub(crate) struct Again<'r, 'i> {
     input: &'r mut Input<'i>,
     spans: Spans,
-    number: usize,
+    next: usize,
 }
 
 impl<'r, 'i> Again<'r, 'i> {
     pub(crate) fn new(input: &'r mut Input<'i>, spans: Spans) -> Again<'r, 'i> {
-        Again { input, spans, number: 0 }
+        Again { input, spans, next: 0 }
     }
 }
 
 impl Source for Again<'_, '_> {
     fn next(&mut self, piece: &mut Piece) -> Result<bool, SourceError> {
-        let Some(span) = self.spans.list.get(self.number) else { return Ok(false) };
+        let Some(span) = self.spans.list.get(self.next) else { return Ok(false) };
         piece.bytes.clear();
         match self.input {
-            Input::Stream(_) => {
-                let held = &self.spans.held[span.held_at as usize..];
-                piece.bytes.extend_from_slice(&held[..span.len as usize]);
-            }
+            Input::Stream(_) => piece.bytes.extend_from_slice(self.spans.bytes_of(span)),
             Input::Seekable(input) => {
                 input.seek(SeekFrom::Start(span.offset)).map_err(SourceError::Io)?;
                 piece.bytes.resize(span.len as usize, 0);
                 input.read_exact(&mut piece.bytes).map_err(SourceError::Io)?;
             }
         }
-        (piece.line, piece.offset, piece.number) = (span.line, span.offset, self.number as u64);
-        self.number += 1;
+        piece.form = self.spans.form;
+        (piece.line, piece.offset) = (span.line, span.offset);
+        self.next += 1;
         Ok(true)
     }
 }

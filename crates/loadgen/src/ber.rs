@@ -23,6 +23,8 @@ pub mod tag {
     pub const MODIFY_RESPONSE: u8 = 0x67;
     pub const ADD_REQUEST: u8 = 0x68;
     pub const EXTENDED_RESPONSE: u8 = 0x78;
+    /// `[0]` constructed: the controls of a message.
+    pub const CONTROLS: u8 = 0xa0;
     /// `[0]` primitive: the password of a simple bind.
     pub const SIMPLE: u8 = 0x80;
     /// `[3]` constructed: equalityMatch of a filter.

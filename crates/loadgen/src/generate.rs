@@ -4,7 +4,7 @@ use crate::ber::{AddWriter, MessageTooLong};
 use crate::entry::Entry;
 use crate::group::Groups;
 use crate::ldif;
-use crate::order::Order;
+use crate::order::{Order, Part};
 use crate::template::{Place, Template};
 use std::fmt;
 use std::io::{self, Write};
@@ -32,6 +32,9 @@ pub struct Job<'a> {
     pub order: Order,
     /// The form of the output.
     pub format: Format,
+    /// Which part of the entries below the branches, with all that is below them. The first part has the branches and the
+    /// groups too.
+    pub part: Part,
     /// Whether the branches themselves (suffix and the like) are written.
     pub branches: bool,
     /// Number of groups; their parent `ou=Groups` comes with them.
@@ -124,13 +127,13 @@ pub fn run(
     let mut entry = Entry::default();
     let mut serials = vec![0; job.template.templates()];
     for (index, branch) in job.template.branches().iter().enumerate() {
-        if job.branches {
+        if job.branches && job.part.number == 0 {
             job.template.branch_entry(index, job.seed, &mut entry);
             writer.write(&entry)?;
         }
-        writer.below(&branch.dn, &branch.subordinates, &mut serials)?;
+        writer.below(&branch.dn, &branch.subordinates, job.part, &mut serials)?;
     }
-    if let Some(groups) = groups {
+    if let Some(groups) = groups.filter(|_| job.part.number == 0) {
         writer.groups(&groups)?;
     }
     writer.flush()?;
@@ -162,11 +165,12 @@ struct Writer<'a, 'b, W> {
 }
 
 impl<W: Write> Writer<'_, '_, W> {
-    /// Makes everything below one entry. The depth is bounded by the template's check.
+    /// Makes a part of everything below one entry. The depth is bounded by the template's check.
     fn below(
         &mut self,
         parent: &[u8],
         subordinates: &[(usize, u64)],
+        part: Part,
         serials: &mut [u64],
     ) -> Result<(), GenerateError> {
         let job = self.job;
@@ -175,18 +179,29 @@ impl<W: Write> Writer<'_, '_, W> {
             let first = serials[template];
             serials[template] += count;
             let inner = job.template.subordinates(template);
-            for number in job.order.numbers(count, job.seed) {
+            let own = part.of(count);
+            self.leave_out(inner, own.start, serials);
+            for number in job.order.part(part, count, job.seed) {
                 let place = Place { template, number, serial: first + number, parent };
                 job.template.entry(place, job.seed, &mut entry);
                 self.write(&entry)?;
                 if !inner.is_empty() {
                     let dn = std::mem::take(&mut entry.dn);
-                    self.below(&dn, inner, serials)?;
+                    self.below(&dn, inner, Part::WHOLE, serials)?;
                     entry.dn = dn;
                 }
             }
+            self.leave_out(inner, count - own.end, serials);
         }
         Ok(())
+    }
+
+    /// Counts what other parts make below so many entries.
+    fn leave_out(&self, subordinates: &[(usize, u64)], entries: u64, serials: &mut [u64]) {
+        for &(template, count) in subordinates {
+            serials[template] += count * entries;
+            self.leave_out(self.job.template.subordinates(template), count * entries, serials);
+        }
     }
 
     fn write(&mut self, entry: &Entry) -> Result<(), GenerateError> {

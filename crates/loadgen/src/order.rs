@@ -2,6 +2,7 @@
 //! a data set of any size streams in constant memory.
 
 use crate::random::mix;
+use std::ops::Range;
 
 /// In which order a data set is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +19,40 @@ pub enum Order {
 impl Order {
     /// The numbers below `count` in this order.
     pub fn numbers(self, count: u64, seed: u64) -> Numbers {
+        self.part(Part::WHOLE, count, seed)
+    }
+
+    /// A part of the numbers below `count`, in this order: of those that lie side by side, or, in random order, of all.
+    pub fn part(self, part: Part, count: u64, seed: u64) -> Numbers {
+        let Range { start, end } = part.of(count);
         match self {
-            Order::Sorted => Numbers::Sorted { next: 0, count },
-            Order::Random => Numbers::Random { next: 0, permutation: Permutation::new(count, seed) },
+            Order::Sorted => Numbers::Sorted { next: start, end },
+            Order::Random => Numbers::Random { next: start, end, permutation: Permutation::new(count, seed) },
             Order::Subdivided => {
-                let bits = 64 - count.leading_zeros();
-                Numbers::Subdivided { level: 0, at: 0, bits, count }
+                let count = end - start;
+                Numbers::Subdivided { start, level: 0, at: 0, bits: 64 - count.leading_zeros(), count }
             }
         }
+    }
+}
+
+/// One of several parts of about the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0.
+    pub number: u64,
+    /// How many there are, 1 to 2^16.
+    pub parts: u64,
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Part = Part { number: 0, parts: 1 };
+
+    /// Which of `count` places it has.
+    pub fn of(self, count: u64) -> Range<u64> {
+        let at = |number: u64| (u128::from(count) * u128::from(number) / u128::from(self.parts)) as u64;
+        at(self.number)..at(self.number + 1)
     }
 }
 
@@ -33,9 +60,9 @@ impl Order {
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the state of an iterator")]
 pub enum Numbers {
-    Sorted { next: u64, count: u64 },
-    Random { next: u64, permutation: Permutation },
-    Subdivided { level: u32, at: u64, bits: u32, count: u64 },
+    Sorted { next: u64, end: u64 },
+    Random { next: u64, end: u64, permutation: Permutation },
+    Subdivided { start: u64, level: u32, at: u64, bits: u32, count: u64 },
 }
 
 impl Iterator for Numbers {
@@ -43,17 +70,17 @@ impl Iterator for Numbers {
 
     fn next(&mut self) -> Option<u64> {
         match self {
-            Numbers::Sorted { next, count } => {
+            Numbers::Sorted { next, end } => {
                 let n = *next;
                 *next += 1;
-                (n < *count).then_some(n)
+                (n < *end).then_some(n)
             }
-            Numbers::Random { next, permutation } => {
+            Numbers::Random { next, end, permutation } => {
                 let n = *next;
                 *next += 1;
-                (n < permutation.count).then(|| permutation.apply(n))
+                (n < *end).then(|| permutation.apply(n))
             }
-            Numbers::Subdivided { level, at, bits, count } => {
+            Numbers::Subdivided { start, level, at, bits, count } => {
                 // Level l of a perfect tree over 2^bits - 1 numbers: the odd multiples of 2^(bits-1-l), less one.
                 while *level < *bits {
                     let step = 1u64 << (*bits - 1 - *level);
@@ -64,7 +91,7 @@ impl Iterator for Numbers {
                         *at = 0;
                     }
                     if n < *count {
-                        return Some(n);
+                        return Some(*start + n);
                     }
                 }
                 None
@@ -124,6 +151,21 @@ mod tests {
                 let mut numbers: Vec<u64> = order.numbers(count, 42).collect();
                 numbers.sort_unstable();
                 assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{order:?} of {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_make_up_the_whole() {
+        for count in [0, 1, 3, 10, 1000, 1025] {
+            for parts in [1, 2, 4, 7] {
+                for order in [Order::Sorted, Order::Random, Order::Subdivided] {
+                    let part = |number| order.part(Part { number, parts }, count, 42);
+                    let mut numbers: Vec<u64> = (0..parts).flat_map(part).collect();
+                    assert!((0..parts).all(|number| part(number).count() as u64 <= count.div_ceil(parts)));
+                    numbers.sort_unstable();
+                    assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{order:?} of {count} in {parts}");
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What the generator writes is what the general codec reads, and both forms say the same.
 
 use loadgen::generate::{self, Format, Job};
-use loadgen::order::Order;
+use loadgen::order::{Order, Part};
 use loadgen::template::{BuiltIn, Options, Template};
 use proto::ldif::{Body, Stream, Value};
 use proto::{Frame, Message, Request};
@@ -23,6 +23,7 @@ fn made(template: &Template, format: Format, groups: (u64, u64)) -> Vec<u8> {
         seed: 3,
         order: Order::Random,
         format,
+        part: Part::WHOLE,
         branches: true,
         groups: groups.0,
         members: groups.1,

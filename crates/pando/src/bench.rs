@@ -3,8 +3,9 @@
 mod null;
 mod workload;
 
+use clap::ValueEnum;
 use clap::{Args as ClapArgs, Subcommand};
-use loadgen::bench::Workload;
+use loadgen::bench::{Style, Workload};
 use std::process::ExitCode;
 
 /// Measure a server: send operations as fast as it answers, check every answer, report rate and latency.
@@ -47,10 +48,44 @@ enum Command {
         #[command(flatten)]
         args: workload::Args,
     },
+    /// Modifies in transactions (RFC 5805), as many in each as --queue says; only modifies are counted
+    ///
+    /// A connection looks at all answers to the updates of a transaction before it commits, unless --at-once. The styles `named` and
+    /// `implied` need the server's settings txn-implicit-begin, and txn-implicit-membership for the latter.
+    Transaction {
+        /// How much of the protocol is said
+        #[arg(long, value_enum, default_value_t = StyleName::Strict)]
+        style: StyleName,
+        /// Send the end together with the updates
+        #[arg(long)]
+        at_once: bool,
+        #[command(flatten)]
+        args: workload::Args,
+    },
     /// Simple binds as the entries, all with the password --user-password; one under way on each connection
     Bind(workload::Args),
     /// Be the smallest possible LDAP responder: the limit of this kernel and machine
     Null(null::Args),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StyleName {
+    /// As RFC 5805 has it: a start, and a control with every update
+    Strict,
+    /// The first update begins the transaction, under a name that the client chose
+    Named,
+    /// The same, and the other updates do not name it
+    Implied,
+}
+
+impl From<StyleName> for Style {
+    fn from(name: StyleName) -> Style {
+        match name {
+            StyleName::Strict => Style::Strict,
+            StyleName::Named => Style::Named,
+            StyleName::Implied => Style::Implied,
+        }
+    }
 }
 
 /// Runs the subcommand: 0; 1 when there were errors or it could not run.
@@ -60,6 +95,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
         Command::SearchEq(args) => workload::run(Workload::SearchEquality, &args),
         Command::Modify(args) => workload::run(Workload::Modify, &args),
         Command::Mixed { modify_share, args } => workload::run(Workload::Mixed { modify_share }, &args),
+        Command::Transaction { style, at_once, args } => {
+            workload::run(Workload::Transaction { style: style.into(), at_once }, &args)
+        }
         Command::Bind(args) => workload::run(Workload::Bind, &args),
         Command::Null(args) => null::run(&args),
     }

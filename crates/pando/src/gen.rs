@@ -1,18 +1,25 @@
 //! `pando gen`: makes a directory's data.
 
 use clap::{Args as ClapArgs, ValueEnum};
+use env::task;
 use loadgen::generate::{self, Format, Job, Made};
-use loadgen::order::Order;
+use loadgen::order::{Order, Part};
 use loadgen::template::{BuiltIn, Options, Template};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 /// Make the data of a directory from a template, as LDIF or as a stream of AddRequests.
 ///
 /// The output depends on the arguments only: the same seed gives the same bytes on every machine. Memory use is
 /// constant, whatever the count, so billions of entries can be piped into a server or through a FIFO.
+///
+/// With --streams N there are N outputs, written at the same time by a thread each: --output has `%d` where the number of
+/// the stream goes, from 0. Each has a share of the entries below the branches, in the order that is asked for: entries that
+/// lie side by side, or, in random order, any. The first has the branches and the groups too. Together they are the
+/// entries that one stream has.
 ///
 /// TEMPLATES
 ///
@@ -33,7 +40,10 @@ use std::process::ExitCode;
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "EXAMPLES\n  \
     pando gen --template slamd --count 100000 --groups 10 --members 10000 -o demo.ldif\n  \
-    pando gen --template dvtds --count 1000000 --order subdivided --format ber -o - | ...")]
+    pando gen --template dvtds --count 1000000 --order subdivided --format ber -o - | ...\n  \
+    mkfifo f-0 f-1 f-2 f-3\n  \
+    pando load --schema dvtds --data dvtds.pando --suffix dc=com f-? &\n  \
+    pando gen --template dvtds --count 4000000 --order subdivided --format ber --streams 4 -o f-%d")]
 pub(crate) struct Args {
     /// What the entries look like: dvtds, mvault, slamd, or the path of a template file
     #[arg(long, value_name = "NAME|FILE")]
@@ -66,9 +76,12 @@ pub(crate) struct Args {
     /// Fold LDIF lines at this column; 0: never
     #[arg(long, value_name = "COLUMNS", default_value_t = 0)]
     wrap: usize,
-    /// Where to: a file, a FIFO, or - for standard output
+    /// Where to: a file, a FIFO, or - for standard output; with %d for the number of the stream
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     output: PathBuf,
+    /// Write so many outputs at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    streams: u16,
     /// Do not say at the end how much was made
     #[arg(short, long)]
     quiet: bool,
@@ -126,12 +139,15 @@ fn make(args: &Args) -> Result<Made, String> {
             FormatName::Ldif => Format::Ldif { wrap: args.wrap },
             FormatName::Ber => Format::Ber,
         },
+        part: Part::WHOLE,
         branches: !args.no_branches,
         groups: args.groups,
         members: args.members,
         suffix: &suffix,
     };
-    let path = args.output.display();
+    if args.streams > 1 {
+        return make_streams(args, &job);
+    }
     if args.output == Path::new("-") {
         // Standard output of the library flushes at each line; the bytes here are binary and come in large pieces.
         let mut out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
@@ -139,8 +155,34 @@ fn make(args: &Args) -> Result<Made, String> {
         out.flush().map_err(|error| error.to_string())?;
         return Ok(made);
     }
-    let mut out = File::create(&args.output).map_err(|error| format!("{path}: {error}"))?;
-    generate::run(&job, &mut out, &mut |_| ()).map_err(|error| format!("{path}: {error}"))
+    make_file(&job, &args.output)
+}
+
+fn make_file(job: &Job<'_>, path: &Path) -> Result<Made, String> {
+    let mut out = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    generate::run(job, &mut out, &mut |_| ()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Makes all streams at the same time.
+fn make_streams(args: &Args, job: &Job<'_>) -> Result<Made, String> {
+    let text = args.output.to_str().filter(|text| text.contains("%d"));
+    let text = text.ok_or("with --streams, --output has %d where the number of the stream goes")?;
+    let sum = Mutex::new(Ok(Made::default()));
+    let stream = |number: usize| {
+        let part = Part { number: number as u64, parts: u64::from(args.streams) };
+        let path = text.replace("%d", &number.to_string());
+        let made = make_file(&Job { part, ..job.clone() }, Path::new(&path));
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        *sum = match (std::mem::replace(&mut *sum, Ok(Made::default())), made) {
+            (Ok(sum), Ok(made)) => {
+                Ok(Made { entries: sum.entries + made.entries, bytes: sum.bytes + made.bytes })
+            }
+            (Err(first), _) => Err(first),
+            (_, Err(error)) => Err(error),
+        };
+    };
+    task::run_with_workers(usize::from(args.streams), stream, || ());
+    sum.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn template(args: &Args) -> Result<Template, String> {

@@ -7,9 +7,11 @@ mod check_config;
 mod dump;
 mod export;
 mod failed;
+mod fill;
 mod r#gen;
 mod import;
 mod index;
+mod load;
 mod progress;
 mod remote;
 mod restore;
@@ -29,8 +31,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
 /// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
-/// look into a data directory, `pando import` fills one from LDIF, `pando export` writes one as such; `pando index` makes
-/// and drops indexes, also while it is served; `pando backup` copies one, and `pando restore` makes one of copies.
+/// look into a data directory, `pando import` fills one from LDIF, `pando load` from several streams at the same time,
+/// `pando export` writes one as LDIF; `pando index` makes and drops indexes, also while it is served; `pando backup` copies one, and `pando restore` makes one of copies.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -49,11 +51,12 @@ A FIRST DIRECTORY:
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     CheckConfig(check_config::Args),
     Check(check::Args),
     Dump(dump::Args),
     Import(import::Args),
+    Load(load::Args),
     Export(export::Args),
     Index(index::Args),
     Backup(backup::Args),
@@ -64,11 +67,12 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(*args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Check(args) => check::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Import(args) => import::run(args),
+        Command::Load(args) => load::run(args),
         Command::Export(args) => export::run(args),
         Command::Index(args) => index::run(args),
         Command::Backup(args) => backup::run(args),

@@ -1,10 +1,11 @@
 //! The progress of an import, an export or a recovery: a bar on a terminal, a line now and then elsewhere.
 
 use bulk::remote::IndexLine;
-use bulk::{Exported, Progress, Summary};
+use bulk::{Exported, Progress, Summary, Told};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use server::data::Stage;
 use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Time between two lines where there is no terminal.
@@ -15,25 +16,35 @@ pub(crate) struct Bar {
     bar: ProgressBar,
     /// No terminal: when the next line is due.
     line_due: Option<Duration>,
+    /// What is going on, and what will have been done.
+    words: [&'static str; 2],
+    /// Inputs that are told of one by one, and how far each is.
+    streams: Vec<(String, Progress)>,
 }
 
 impl Bar {
-    /// Nothing is shown until something has happened.
-    pub(crate) fn new() -> Bar {
-        let style = ProgressStyle::with_template("importing {wide_bar} {percent:>3} %  {msg}  {eta} left");
-        let bar = ProgressBar::new(0).with_style(style.expect("the template is well-formed"));
-        Bar { bar, line_due: (!stderr().is_terminal()).then_some(LINE_EVERY) }
+    /// Nothing is shown until something has happened. With `streams` it is told of each of them too.
+    pub(crate) fn new(now: &'static str, done: &'static str, streams: &[PathBuf]) -> Bar {
+        let template = format!("{now} {{wide_bar}} {{percent:>3}} %  {{msg}}  {{eta}} left");
+        let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
+        let streams = streams.iter().map(|path| (path.display().to_string(), Progress::default()));
+        Bar {
+            bar: ProgressBar::new(0).with_style(style),
+            line_due: (!stderr().is_terminal()).then_some(LINE_EVERY),
+            words: [now, done],
+            streams: streams.collect(),
+        }
     }
 
     /// Shows how far it is of `bytes_total`; 0 if that is not known.
-    pub(crate) fn show(&mut self, progress: Progress, bytes_total: u64) {
-        let elapsed = self.bar.elapsed();
-        let text = rates(progress.entries, progress.bytes, elapsed);
+    pub(crate) fn show(&mut self, told: Told<'_>, bytes_total: u64) {
+        let (elapsed, progress) = (self.bar.elapsed(), told.total);
+        self.streams.iter_mut().zip(told.inputs).for_each(|((_, stream), now)| *stream = *now);
         match &mut self.line_due {
             None => {
                 self.bar.set_length(bytes_total.max(progress.bytes));
                 self.bar.set_position(progress.bytes);
-                self.bar.set_message(text);
+                self.bar.set_message(rates(progress.entries, progress.bytes, elapsed));
             }
             Some(due) if elapsed >= *due => {
                 *due = elapsed + LINE_EVERY;
@@ -48,9 +59,18 @@ impl Bar {
                     }
                     _ => format!("{:.1} MB so far", progress.bytes as f64 / 1e6),
                 };
-                eprintln!("importing: {} entries, {text}, {left}", HumanCount(progress.entries));
+                let text = rates(progress.entries, progress.bytes, elapsed);
+                eprintln!("{}: {} entries, {text}, {left}", self.words[0], HumanCount(progress.entries));
+                self.tell_streams(elapsed);
             }
             Some(_) => {}
+        }
+    }
+
+    fn tell_streams(&self, elapsed: Duration) {
+        for (name, Progress { entries, bytes }) in &self.streams {
+            let rates = rates(*entries, *bytes, elapsed);
+            eprintln!("  {name}: {} entries, {:.1} MB, {rates}", HumanCount(*entries), *bytes as f64 / 1e6);
         }
     }
 
@@ -59,13 +79,14 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 
-    /// Takes the bar away and says in one line what was done.
+    /// Takes the bar away and says what was done.
     pub(crate) fn finish(self, summary: Summary) {
         let elapsed = self.bar.elapsed();
-        self.clear();
+        self.bar.finish_and_clear();
         let rates = rates(summary.entries, summary.bytes, elapsed);
         let (entries, seconds) = (HumanCount(summary.entries), elapsed.as_secs_f64());
-        eprintln!("imported {entries} entries in {seconds:.1} s: {rates}");
+        eprintln!("{} {entries} entries in {seconds:.1} s: {rates}", self.words[1]);
+        self.tell_streams(elapsed);
     }
 }
 

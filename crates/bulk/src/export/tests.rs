@@ -1,6 +1,7 @@
 use super::*;
-use crate::{Import, Input, Tell, ldif};
+use crate::{Import, Input, Tell};
 use std::io::Cursor;
+use std::sync::atomic::AtomicBool;
 use store::{ModifyDn, Settings, Stamp};
 
 fn shard(operational_attributes: bool) -> Arc<Shard> {
@@ -20,10 +21,15 @@ fn shard(operational_attributes: bool) -> Arc<Shard> {
 
 fn loaded(text: &str) -> Arc<Shard> {
     let shard = shard(true);
-    let import =
-        Import { shard: &shard, stamp_ms: 1_800_000_000_000, operational: Operational::Keep, threads: 2 };
-    let tell = Tell { on_progress: &mut |_| {}, on_reject: None };
-    ldif(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell).expect("it is valid");
+    let import = Import {
+        shard: &shard,
+        stamp_ms: 1_800_000_000_000,
+        operational: Operational::Keep,
+        threads: 2,
+        streams: 1,
+    };
+    let tell = Tell { on_progress: &mut |_| {}, on_reject: None, is_over: &AtomicBool::new(false) };
+    crate::import(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell).expect("it is valid");
     shard
 }
 

@@ -1,7 +1,9 @@
 use super::*;
+use crate::report::Progress;
 use proptest::prelude::*;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use store::{DnCache, Settings, Values};
 
 const TIME_MS: u64 = 1_800_000_000_000;
@@ -22,7 +24,7 @@ fn shard_with(operational_attributes: bool) -> Arc<Shard> {
 }
 
 fn import(shard: &Shard) -> Import<'_> {
-    Import { shard, stamp_ms: TIME_MS, operational: Operational::Keep, threads: 2 }
+    Import { shard, stamp_ms: TIME_MS, operational: Operational::Keep, threads: 2, streams: 1 }
 }
 
 /// Loads one input; nothing is handed out.
@@ -31,7 +33,12 @@ fn load(
     input: Input<'_>,
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Summary, ImportError> {
-    ldif(import, &mut [input], Tell { on_progress, on_reject: None })
+    let tell = Tell {
+        on_progress: &mut |told| on_progress(told.total),
+        on_reject: None,
+        is_over: &AtomicBool::new(false),
+    };
+    super::import(import, &mut [input], tell)
 }
 
 fn run(text: &str) -> (Arc<Shard>, Result<Summary, ImportError>) {
@@ -239,8 +246,9 @@ fn rejecting(texts: &[&str]) -> (Arc<Shard>, Result<Summary, ImportError>, Vec<R
         rejected.push((format!("{}:{fault}", fault.input), String::from_utf8_lossy(text).into_owned()));
         Ok(())
     };
-    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject) };
-    let done = ldif(import(&shard), &mut inputs, tell);
+    let is_over = AtomicBool::new(false);
+    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
+    let done = super::import(import(&shard), &mut inputs, tell);
     (shard, done, rejected)
 }
 
@@ -279,8 +287,9 @@ fn rejects_that_cannot_be_written_end_the_import() {
     let shard = shard_with(true);
     let text = "dn: cn=x,dc=org\nobjectClass: person\ncn: x\nsn: x\n\n".repeat(3);
     let mut on_reject = |_: &Fault, _: &[u8]| Err(io::ErrorKind::StorageFull.into());
-    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject) };
-    let done = ldif(import(&shard), &mut [Input::Stream(&mut text.as_bytes())], tell);
+    let is_over = AtomicBool::new(false);
+    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
+    let done = super::import(import(&shard), &mut [Input::Stream(&mut text.as_bytes())], tell);
     assert!(done.unwrap_err().faults[0].reason.starts_with("what was rejected cannot be written: "));
 }
 
@@ -355,6 +364,187 @@ proptest! {
         prop_assert_eq!(done.entries as usize, people.len() + 3);
         for (name, (description, level, _)) in &people {
             prop_assert_eq!(texts(&shard, &format!("cn={name},{}", superiors[*level]), "description"), [description.as_str()]);
+        }
+    }
+}
+
+/// A record of LDIF as a BER add, whole or bare.
+fn ber(record: &str, is_bare: bool) -> Vec<u8> {
+    let mut lines = record.lines().filter_map(|line| line.split_once(": "));
+    let dn = lines.next().expect("the first line is the DN").1.as_bytes();
+    let mut attributes: Vec<(&[u8], Vec<&[u8]>)> = Vec::new();
+    for (name, value) in lines {
+        match attributes.last_mut().filter(|last| last.0 == name.as_bytes()) {
+            Some(last) => last.1.push(value.as_bytes()),
+            None => attributes.push((name.as_bytes(), vec![value.as_bytes()])),
+        }
+    }
+    let raw = proto::list::attribute_list(attributes);
+    let attributes = proto::Attributes::parse(&raw).expect("it was just made");
+    let (mut out, add) = (Vec::new(), proto::op::Add { dn, attributes });
+    match is_bare {
+        true => add.encode(&mut out),
+        false => proto::Request::Add(add).encode(&mut out, 1, &[]),
+    }
+    out
+}
+
+/// Loads byte streams at the same time, with what cannot be stored handed out.
+fn streaming(streams: &[&[u8]]) -> (Arc<Shard>, Result<Summary, ImportError>, Vec<Rejected>) {
+    let (shard, mut rejected) = (shard_with(true), Vec::new());
+    let mut streams: Vec<&[u8]> = streams.to_vec();
+    let import = Import { streams: streams.len(), ..import(&shard) };
+    let mut inputs: Vec<Input<'_>> = streams.iter_mut().map(|stream| Input::Stream(stream)).collect();
+    let mut on_reject = |fault: &Fault, text: &[u8]| {
+        let place = format!("{} at {}: {fault}", fault.input, fault.offset);
+        rejected.push((place, String::from_utf8_lossy(text).into_owned()));
+        Ok(())
+    };
+    let is_over = AtomicBool::new(false);
+    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
+    let done = super::import(import, &mut inputs, tell);
+    let findings = shard.writer().check(5);
+    assert!(findings.is_empty(), "{findings:?}");
+    (shard, done, rejected)
+}
+
+#[test]
+fn streams_of_both_forms_are_one_directory() {
+    let of = |numbers: std::ops::Range<u32>| numbers.map(|n| person(&format!("p{n}"), "ou=u,dc=com"));
+    let first: Vec<u8> = of(0..9000).enumerate().flat_map(|(at, record)| ber(&record, at % 3 == 0)).collect();
+    let second = of(9000..12_000).collect::<String>();
+    let third = [ber(&unit("u", "dc=com"), true), ber(TOP, false)].concat();
+    let (shard, done, rejected) = streaming(&[&first, second.as_bytes(), b"", &third]);
+    let done = done.expect("they are valid");
+    assert_eq!((done.entries, shard.entries()), (12_002, 12_002));
+    assert_eq!(done.bytes as usize, first.len() + second.len() + third.len());
+    assert!(rejected.is_empty());
+    assert_eq!(texts(&shard, "cn=p8999,ou=u,dc=com", "sn"), ["s"]);
+}
+
+#[test]
+fn much_that_waits_is_tried_again_before_the_end() {
+    let value = "x".repeat(1 << 20);
+    let big = |n: u32| {
+        ber(&person(&format!("p{n}"), "ou=u,dc=com").replace("sn: s", &format!("sn: {value}")), true)
+    };
+    let mut stream = Vec::new();
+    (0..20).for_each(|n| stream.extend(big(n)));
+    stream.extend(ber(TOP, true));
+    stream.extend(ber(&unit("u", "dc=com"), true));
+    (20..23).for_each(|n| stream.extend(big(n)));
+    let (_, done, rejected) = streaming(&[&stream]);
+    let done = done.expect("it fits");
+    // At the end of the stream nothing waited any more.
+    assert_eq!((done.entries, done.set_aside, rejected.len()), (25, 0, 0));
+}
+
+#[test]
+fn entries_that_are_nearly_alike_are_told_apart() {
+    let same =
+        |cn: &str, rest: &str| format!("dn: cn={cn},dc=com\nobjectClass: person\ncn: {cn}\nsn: s\n{rest}\n");
+    let odd = [
+        ("another order", "dn: cn=o1,dc=com\nobjectClass: person\nsn: t\ncn: o1\n\n"),
+        ("no name among the attributes", "dn: cn=o2,dc=com\nobjectClass: person\nsn: t\n\n"),
+        ("another name", "dn: cn=o3,dc=com\nobjectClass: person\ncn: other\nsn: t\n\n"),
+        ("two values", "dn: cn=o4,dc=com\nobjectClass: person\ncn: o4\nsn: t\nsn: u\n\n"),
+        ("one more", "dn: cn=o5,dc=com\nobjectClass: person\ncn: o5\nsn: t\ndescription: d\n\n"),
+        ("another class", "dn: cn=o6,dc=com\nobjectClass: top\nobjectClass: person\ncn: o6\nsn: t\n\n"),
+        ("an escape", "dn: cn=o\\2b7,dc=com\nobjectClass: person\ncn: o+7\nsn: t\n\n"),
+        (
+            "a long name",
+            "dn: cn=o8-89012345678901234567890,dc=com\nobjectClass: person\ncn: o8-89012345678901234567890\nsn: t\n\n",
+        ),
+        ("another superior", "dn: cn=o9,cn=p0,dc=com\nobjectClass: person\ncn: o9\nsn: t\n\n"),
+        ("not ASCII", "dn: cn=o10,dc=com\nobjectClass: person\ncn: o10\nsn: \u{e4}\n\n"),
+    ];
+    let mut records: Vec<String> = (0..20).map(|n| same(&format!("p{n}"), "")).collect();
+    records.extend(odd.iter().flat_map(|(what, record)| [record.to_string(), same(what, "")]));
+    // Alike, but not valid, or there already.
+    records.push(same("bad1", "").replace("sn: s", "sn: \n"));
+    records.push(same("P3", ""));
+    records.push(same("p3", "telephoneNumber: \u{e4}\n"));
+    let mut stream = ber(TOP, false);
+    records.iter().for_each(|record| stream.extend(ber(record, false)));
+    let (shard, done, rejected) = streaming(&[&stream]);
+    let done = done.expect("what is wrong is handed out");
+    assert_eq!((done.entries, done.rejected, rejected.len()), (1 + 20 + 2 * odd.len() as u64, 3, 3));
+    assert_eq!(texts(&shard, "cn=o4,dc=com", "sn"), ["t", "u"]);
+    assert_eq!(texts(&shard, "cn=o3,dc=com", "cn"), ["o3", "other"]);
+    assert_eq!(texts(&shard, "cn=o\\+7,dc=com", "cn"), ["o+7"]);
+    assert_eq!(texts(&shard, "cn=o9,cn=p0,dc=com", "sn"), ["t"]);
+    assert!(rejected[0].0.contains("cn=bad1") || rejected[1].0.contains("cn=bad1"), "{rejected:?}");
+    let again =
+        rejected.iter().find(|(place, _)| place.contains("cn=P3,dc=com: an entry with this DN exists"));
+    assert_eq!(again.expect("it is told").1, "dn: cn=P3,dc=com\nobjectClass: person\ncn: P3\nsn: s\n");
+}
+
+#[test]
+fn a_stream_without_an_end_or_a_beginning_is_told_of_with_its_byte() {
+    let good = [ber(TOP, false), ber(&person("a", "dc=com"), true)].concat();
+    let cut = [&good[..], &ber(&person("b", "dc=com"), false)[..20]].concat();
+    for (stream, reason) in [
+        (cut, "the input ends inside this add"),
+        (
+            [&good[..], b"?"].concat(),
+            "expected an LDAPMessage or an AddRequest; nothing can be read from here on",
+        ),
+    ] {
+        let (_, done, _) = streaming(&[&stream]);
+        let error = done.expect_err("how much is lost is not known");
+        assert_eq!((error.faults.len(), error.faults[0].offset), (1, good.len() as u64));
+        assert_eq!(error.faults[0].reason, reason);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// However entries are spread over streams of either form, the directory is the same.
+    #[test]
+    fn how_entries_come_does_not_matter(
+        people in proptest::collection::btree_map("[a-z]{1,5}", ("[!-~]{1,30}", 0..3usize, any::<bool>()), 1..60),
+        shuffled in any::<u64>(),
+        streams in 1..5usize,
+        forms in any::<u32>(),
+    ) {
+        let superiors = ["dc=com", "ou=u,dc=com", "ou=v,ou=u,dc=com"];
+        let mut records = vec![TOP.to_owned(), unit("u", "dc=com"), unit("v", "ou=u,dc=com")];
+        for (name, (value, level, is_described)) in &people {
+            let more = if *is_described { "description: d\n" } else { "" };
+            let record = person(name, superiors[*level]).replace("sn: s", &format!("sn: {value}"));
+            records.push(record.trim_end().to_owned() + "\n" + more + "\n");
+        }
+        let mut texts_of: Vec<Vec<u8>> = vec![Vec::new(); streams];
+        let mut state = shuffled | 1;
+        for at in (0..records.len()).rev() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            records.swap(at, (state >> 33) as usize % (at + 1));
+            let stream = (state >> 40) as usize % streams;
+            let record = &records[at];
+            match forms >> stream & 1 {
+                0 if !record.contains(": :") && !record.contains(": <") && !record.contains("sn: #") => {
+                    texts_of[stream].extend(ber(record, forms >> 8 & 1 == 0));
+                }
+                0 => texts_of[stream].extend(ber(record, true)),
+                _ if record.contains("sn: :") || record.contains("sn: <") => {
+                    let value = record.lines().find_map(|line| line.strip_prefix("sn: ")).expect("it has one");
+                    let mut line = Vec::new();
+                    proto::ldif::write_attribute(&mut line, b"sn", value.as_bytes());
+                    let line = String::from_utf8(line).expect("it is ASCII");
+                    texts_of[stream].extend(record.replace(&format!("sn: {value}\n"), &line).into_bytes());
+                }
+                _ => texts_of[stream].extend(record.as_bytes()),
+            }
+        }
+        let streams: Vec<&[u8]> = texts_of.iter().map(Vec::as_slice).collect();
+        let (shard, done, rejected) = streaming(&streams);
+        prop_assert!(rejected.is_empty(), "{:?}", rejected);
+        prop_assert_eq!(done.expect("they are valid").entries as usize, people.len() + 3);
+        for (name, (value, level, is_described)) in &people {
+            let dn = format!("cn={name},{}", superiors[*level]);
+            prop_assert_eq!(texts(&shard, &dn, "sn"), [value.as_str()]);
+            prop_assert_eq!(texts(&shard, &dn, "description").len(), usize::from(*is_described));
         }
     }
 }

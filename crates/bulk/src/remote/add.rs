@@ -2,19 +2,21 @@
 
 use super::link::{Link, refusal};
 use super::{RemoteError, Server};
+use crate::batch::Batch;
 use crate::course::{self, Course, Importer};
 use crate::operational::{Foreign, foreign, without_state};
-use crate::report::{Fault, ImportError, Progress, Summary, Tell};
-use crate::source::{Input, Piece, Source, SourceError};
+use crate::record::{Content, Place, Records};
+use crate::report::{Fault, ImportError, Summary, Tell};
+use crate::source::{Input, Piece, Source};
+use crate::streams::{self, Plan};
 use model::ResultCode;
 use model::dn::split_first;
 use model::limits::MESSAGE_BYTES_MAX;
-use proto::ldif::{Body, Lines, Parser, Value};
+use proto::ldif::Value;
 use proto::list::{Attributes, put_attribute};
 use proto::message::Request;
 use proto::op::Add;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Range;
 
 /// Adds under way on one connection.
 const UNDER_WAY_MAX: usize = 64;
@@ -24,8 +26,17 @@ const WAITING_BYTES_MAX: usize = 4 << 20;
 const BOOKKEEPING: [&[u8]; 6] =
     [b"entryUUID", b"entryCSN", b"createTimestamp", b"creatorsName", b"modifyTimestamp", b"modifiersName"];
 
-/// Adds LDIF to a server that runs: content records and `changetype: add`, over so many connections. Attributes that only
-/// servers set are left out, and what servers keep for themselves. An entry may come before its superior.
+/// How to add.
+#[derive(Clone, Copy, Debug)]
+pub struct Ways {
+    /// Connections: one at least.
+    pub connections: usize,
+    /// Inputs that are read at a time: 1 to 64.
+    pub streams: usize,
+}
+
+/// Adds entries to a server that runs: those of LDIF with content records and `changetype: add`, or BER adds. Attributes
+/// that only servers set are left out, and what servers keep for themselves. An entry may come before its superior.
 ///
 /// Memory is bounded by a piece of 256 KiB or the longest record, 64 records of each connection, and what waits for superiors.
 ///
@@ -37,29 +48,29 @@ const BOOKKEEPING: [&[u8]; 6] =
 /// If there are no connections.
 pub fn add(
     server: &Server,
-    connections: usize,
+    ways: Ways,
     inputs: &mut [Input<'_>],
     tell: Tell<'_>,
 ) -> Result<Summary, ImportError> {
-    assert!(connections > 0, "somebody has to add");
-    let Tell { on_progress, on_reject } = tell;
+    assert!(ways.connections > 0, "somebody has to add");
     let mut adding = Adding {
         links: Vec::new(),
         next: 0,
         under_way: BTreeSet::new(),
         // The first ends it: what was added stays, so the rest is better not sent.
-        course: Course::new(inputs, on_reject, 1),
+        course: Course::new(inputs, tell, 1),
+        streams: ways.streams,
     };
-    for _ in 0..connections {
+    for _ in 0..ways.connections {
         match Link::open(server) {
             Ok(link) => adding.links.push((link, VecDeque::new())),
             Err(error) => {
-                adding.course.give_up(Fault::at(0, error.to_string()));
+                adding.course.give_up(0, Fault::at(0, error.to_string()));
                 break;
             }
         }
     }
-    course::run(&mut adding, inputs, on_progress);
+    course::run(&mut adding, inputs);
     adding.course.end()
 }
 
@@ -69,12 +80,9 @@ struct UnderWay {
     /// See [`key`].
     key: Vec<u8>,
     dn: Vec<u8>,
-    record: Vec<u8>,
-    /// Where the record is in its input, and the line on which it begins.
-    offset: u64,
-    begin_line: u64,
-    /// Line of its DN.
-    line: u64,
+    /// Its record, as a piece of its own, and where it is in there.
+    piece: Piece,
+    place: Place,
 }
 
 /// An import under way.
@@ -86,6 +94,7 @@ struct Adding<'t> {
     /// Keys of all entries under way: subordinates of theirs have to wait.
     under_way: BTreeSet<Vec<u8>>,
     course: Course<'t>,
+    streams: usize,
 }
 
 impl<'t> Importer<'t> for Adding<'t> {
@@ -93,69 +102,47 @@ impl<'t> Importer<'t> for Adding<'t> {
         &mut self.course
     }
 
-    /// Adds what a source has, and waits for all answers.
-    fn pass(&mut self, mut source: impl Source, on_progress: &mut dyn FnMut(Progress)) {
-        let mut piece = Piece::default();
-        while !self.course.is_over() {
-            match source.next(&mut piece) {
-                Ok(true) => {
-                    self.piece(&piece);
-                    self.course.progress.bytes += piece.bytes.len() as u64;
-                    on_progress(self.course.progress);
-                }
-                Ok(false) => break,
-                Err(SourceError::TooLong { line }) => {
-                    self.course.give_up(Fault::at(line, "the record is too long".to_owned()));
-                }
-                Err(SourceError::Io(error)) => {
-                    self.course.give_up(Fault::at(0, format!("cannot be read: {error}")));
-                }
-            }
-        }
+    /// Adds what the sources have, and waits for all answers.
+    fn pass(&mut self, sources: Vec<(usize, impl Source)>) {
+        // What is to be done to a record is done when it is sent.
+        let plan = Plan { streams: self.streams, threads: 1 };
+        streams::run(sources, plan, || (), |(), _| (), |batch| self.add_piece(batch));
         self.settle_all();
     }
 }
 
 impl Adding<'_> {
-    fn piece(&mut self, piece: &Piece) {
-        let bytes = &piece.bytes;
-        let mut parser = match piece.offset {
-            0 => Parser::new(),
-            _ => Parser::in_the_middle(piece.line),
-        };
-        let mut at = 0;
-        while !self.course.is_over() {
-            let begin_line = parser.line();
-            match parser.next_record(&bytes[at..], true) {
-                Ok(Some((record, consumed))) => {
-                    let (range, attributes) = (at..at + consumed, attributes(&record.body, record.line));
-                    let (line, dn) = (record.line, record.dn);
-                    match attributes {
-                        Ok(attributes) => self.send(piece, range, (begin_line, line), dn, &attributes),
-                        Err(fault) => self.course.refuse(fault.with_dn(dn), &bytes[range]),
+    /// Adds what a piece has; gives the batch back unless the import is over.
+    fn add_piece(&mut self, mut batch: Batch) -> Option<Batch> {
+        if batch.is_fatal {
+            let faults = std::mem::take(&mut batch.faults);
+            faults.into_iter().for_each(|(fault, _)| self.course.give_up(batch.piece.input, fault));
+            return None;
+        }
+        let mut records = Records::of(&batch.piece);
+        while !self.course.is_over()
+            && let Some(record) = records.next()
+        {
+            match record {
+                Ok(record) => match gathered(record.content) {
+                    Ok(attributes) => self.send(&batch.piece, &record.place, record.dn, &attributes),
+                    Err(fault) => {
+                        let range = record.place.range.clone();
+                        self.course.refuse(&batch.piece, range, fault.with_dn(record.dn));
                     }
-                    at += consumed;
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    let skipped = parser.skip_record(&bytes[at..], true).unwrap_or(bytes.len() - at);
-                    let fault = Fault::at(error.line, error.reason.to_owned());
-                    self.course.refuse(fault, &bytes[at..at + skipped]);
-                    at += skipped;
-                }
+                },
+                Err((fault, range)) => self.course.refuse(&batch.piece, range, fault),
             }
         }
+        if self.course.is_over() {
+            return None;
+        }
+        self.course.count_piece(&batch.piece);
+        Some(batch)
     }
 
     /// Sends an add once its superior is not under way any more.
-    fn send(
-        &mut self,
-        piece: &Piece,
-        range: Range<usize>,
-        (begin_line, line): (u64, u64),
-        dn: &[u8],
-        attributes: &[u8],
-    ) {
+    fn send(&mut self, piece: &Piece, place: &Place, dn: &[u8], attributes: &[u8]) {
         let superior = split_first(dn).1.map(key).unwrap_or_default();
         while self.under_way.contains(&superior) && !self.course.is_over() {
             let holder = |(_, adds): &(Link, VecDeque<UnderWay>)| adds.iter().any(|add| add.key == superior);
@@ -170,7 +157,7 @@ impl Adding<'_> {
         }
         if attributes.len() + dn.len() + 64 > MESSAGE_BYTES_MAX {
             let reason = "it is longer than a message may be, 16 MiB".to_owned();
-            return self.course.refuse(Fault::of(line, dn, reason), &piece.bytes[range]);
+            return self.course.refuse(piece, place.range.clone(), Fault::of(place.line, dn, reason));
         }
         self.next = (self.next + 1) % self.links.len();
         let at = self.next;
@@ -180,8 +167,8 @@ impl Adding<'_> {
         let (link, adds) = &mut self.links[at];
         let id = link.push(|out, id| Request::Add(Add { dn, attributes: list }).encode(out, id, &[]));
         link.send();
-        let (offset, record) = (piece.offset + range.start as u64, piece.bytes[range].to_vec());
-        let under_way = UnderWay { id, key: key(dn), dn: dn.to_vec(), record, offset, begin_line, line };
+        let (piece, place) = alone(piece, place);
+        let under_way = UnderWay { id, key: key(dn), dn: dn.to_vec(), piece, place };
         self.under_way.insert(under_way.key.clone());
         adds.push_back(under_way);
     }
@@ -226,62 +213,61 @@ impl Adding<'_> {
         for add in &unknown {
             self.under_way.remove(&add.key);
         }
-        let line = unknown.front().map_or(0, |add| add.line);
+        let (line, input, offset) =
+            unknown.front().map_or((0, 0, 0), |add| (add.place.line, add.piece.input, add.piece.offset));
         let count = unknown.len();
-        self.course.give_up(Fault::at(
-            line,
-            format!("{error}; whether {count} entries from here on were added is not known"),
-        ));
+        let reason = format!("{error}; whether {count} entries from here on were added is not known");
+        self.course.give_up(input, Fault { offset, ..Fault::at(line, reason) });
     }
 
     fn answered(&mut self, add: UnderWay, code: Option<ResultCode>, why: Option<String>) {
-        let Some(why) = why else {
-            self.course.progress.entries += 1;
-            return;
-        };
-        let fault = Fault::of(add.line, &add.dn, why);
+        let Some(why) = why else { return self.course.count_entries(add.piece.input, 1) };
+        let fault = Fault::of(add.place.line, &add.dn, why);
         match code {
             Some(ResultCode::NoSuchObject) if !self.course.is_final() => {
-                let too_many = |reason| Fault { reason, ..fault };
-                self.course.set_aside(&add.record, add.offset, add.begin_line, too_many);
+                self.course.set_aside(&add.piece, &add.place, |reason| Fault { reason, ..fault });
             }
             // What is wrong is not the entry.
             Some(ResultCode::Busy | ResultCode::Unavailable | ResultCode::AdminLimitExceeded) => {
-                self.course.give_up(fault)
+                let offset = add.piece.offset;
+                self.course.give_up(add.piece.input, Fault { offset, ..fault })
             }
-            _ => self.course.refuse(fault, &add.record),
+            _ => self.course.refuse(&add.piece, add.place.range.clone(), fault),
         }
     }
 }
 
-/// The attributes of a record as an add has them, without what only servers set.
-fn attributes(body: &Body<'_>, line: u64) -> Result<Vec<u8>, Fault> {
-    let (Body::Content(lines) | Body::Add(lines)) = body else {
-        return Err(Fault::at(line, "a change; only entries can be imported".to_owned()));
-    };
-    gathered(*lines)
+/// A record as a piece of its own.
+fn alone(piece: &Piece, place: &Place) -> (Piece, Place) {
+    let bytes = piece.bytes[place.range.clone()].to_vec();
+    let place_alone = Place { range: 0..bytes.len(), ..place.clone() };
+    let Piece { input, form, number, .. } = *piece;
+    let offset = piece.offset + place.range.start as u64;
+    (Piece { bytes, input, form, line: place.begin_line, offset, number }, place_alone)
 }
 
-fn gathered(lines: Lines<'_>) -> Result<Vec<u8>, Fault> {
+/// The attributes of a record as an add has them, without what only servers set.
+fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
     let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let mut gathered: Vec<(Vec<u8>, Vec<&[u8]>)> = Vec::new();
-    for line in lines.iter() {
+    content.try_each(|_, line| {
         let Value::Bytes(value) = line.value else {
             let reason = "a value that lies elsewhere (`:<`) is not read; put it here in base64";
             return Err(Fault::at(line.line, reason.to_owned()));
         };
-        let Some(description) = without_state(line.description) else { continue };
+        let Some(description) = without_state(line.description) else { return Ok(()) };
         let name = description.split(|byte| *byte == b';').next().unwrap_or_default();
         let is_bookkeeping = BOOKKEEPING.iter().any(|other| other.eq_ignore_ascii_case(name));
         if is_bookkeeping || matches!(foreign(name), Some(Foreign::Derived | Foreign::Own | Foreign::Uuid)) {
-            continue;
+            return Ok(());
         }
         let place = *places.entry(description.to_ascii_lowercase()).or_insert(gathered.len());
         if place == gathered.len() {
             gathered.push((description, Vec::new()));
         }
         gathered[place].1.push(value);
-    }
+        Ok(())
+    })?;
     let mut out = Vec::new();
     for (description, values) in gathered {
         put_attribute(&mut out, &description, values);

@@ -3,6 +3,7 @@
 use super::{RemoteError, Server};
 use env::poll::{Connection, Events, Interest, Poller, Progress};
 use model::ResultCode;
+use proto::ext::notice_of_disconnection;
 use proto::message::{Reply, Request, Response};
 use proto::op::Bind;
 use proto::op::bind::Authentication;
@@ -18,7 +19,7 @@ const REPLY_BYTES_MAX: usize = 1 << 30;
 const SILENCE_S: u64 = 120;
 
 /// A connection that is bound.
-pub(super) struct Link {
+pub struct Link {
     connection: Connection,
     poller: Poller,
     events: Events,
@@ -33,7 +34,10 @@ pub(super) struct Link {
 
 impl Link {
     /// Connects and binds.
-    pub(super) fn open(server: &Server) -> Result<Link, RemoteError> {
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses the bind.
+    pub fn open(server: &Server) -> Result<Link, RemoteError> {
         let connection = Connection::connect(&server.host, server.port).map_err(|error| {
             io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
         })?;
@@ -64,19 +68,22 @@ impl Link {
     }
 
     /// Puts a request behind those that wait to be sent; `encode` appends it with the id. Returns the id.
-    pub(super) fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>, i32)) -> i32 {
+    pub fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>, i32)) -> i32 {
         self.last_id = self.last_id.checked_add(1).unwrap_or(1);
         encode(&mut self.out, self.last_id);
         self.last_id
     }
 
     /// Bytes that wait to be sent.
-    pub(super) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.out.len() - self.sent
     }
 
     /// Waits for the next reply and hands it to `take`; what waits is sent meanwhile.
-    pub(super) fn receive<T>(&mut self, take: impl FnOnce(&Reply<'_>) -> T) -> Result<T, RemoteError> {
+    ///
+    /// # Errors
+    /// When the connection has ended, or the server says that it will.
+    pub fn receive<T>(&mut self, take: impl FnOnce(&Reply<'_>) -> T) -> Result<T, RemoteError> {
         let len = loop {
             if let Some(len) = self.whole()? {
                 break len;
@@ -87,7 +94,9 @@ impl Link {
         let reply =
             Reply::decode(bytes).map_err(|_| RemoteError::Malformed("a reply that is not understood"))?;
         self.taken += len;
-        if let (0, Response::Extended(_)) = (reply.id, &reply.response) {
+        if let Response::Extended(notice) = &reply.response
+            && notice.oid == Some(notice_of_disconnection::OID)
+        {
             let why = reply.result().and_then(|result| refusal(&result)).unwrap_or_default();
             return Err(RemoteError::Closed(format!(": {why}")));
         }
@@ -95,7 +104,7 @@ impl Link {
     }
 
     /// Sends what the socket takes, without waiting.
-    pub(super) fn send(&mut self) {
+    pub fn send(&mut self) {
         while self.waiting() > 0 {
             match self.connection.write(&self.out[self.sent..]) {
                 Progress::Bytes(bytes) => self.sent += bytes,

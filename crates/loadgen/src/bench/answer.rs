@@ -58,6 +58,8 @@ pub(super) enum Answer {
     Entry(Span),
     /// A result for this operation.
     Done(Operation, u32),
+    /// The result of an extended operation: its content, and the code.
+    Extended(Span, u32),
     /// A reference, an intermediate response: to be passed over.
     Other,
 }
@@ -123,6 +125,10 @@ pub(super) fn parse(buffer: &[u8], message: Span) -> Option<(u32, Answer)> {
         tag::SEARCH_RESULT_DONE => Operation::Search,
         tag::MODIFY_RESPONSE => Operation::Modify,
         tag::BIND_RESPONSE => Operation::Bind,
+        tag::EXTENDED_RESPONSE => {
+            let code = tagged(buffer, operation.start, operation.end, tag::ENUMERATED)?;
+            return Some((number(buffer, id)?, Answer::Extended(operation, number(buffer, code)?)));
+        }
         _ => return Some((number(buffer, id)?, Answer::Other)),
     };
     let code = tagged(buffer, operation.start, operation.end, tag::ENUMERATED)?;

@@ -1,8 +1,10 @@
 //! One connection: its queue of requests under way and the check of their answers.
 
+use super::Workload;
 use super::answer::{Answer, Expected, Fault, parse};
 use super::report::{Faults, Recorder};
 use super::request::{ID_FIRST, IDS, Operation, Templates};
+use super::transaction::{Step, Transactions};
 use crate::random::Random;
 use crate::wire::{Frame, Out, frame};
 use env::poll::{Connection, Interest, Poller, Progress};
@@ -42,13 +44,20 @@ pub(super) struct Client {
     /// Requests that the socket had no room for.
     pending: Vec<u8>,
     pub(super) closed: bool,
+    transactions: Option<Transactions>,
 }
 
 impl Client {
-    pub(super) fn new(connection: Connection, token: u64, queue: usize) -> Client {
-        let mask = queue.next_power_of_two() as u32 - 1;
+    pub(super) fn new(connection: Connection, token: u64, queue: usize, workload: Workload) -> Client {
+        // The begin and the end of a transaction have a place of their own.
+        let places = queue + 1;
+        let mask = places.next_power_of_two() as u32 - 1;
         let free = (0..queue as u32).collect();
-        let slots = vec![FREE; queue];
+        let slots = vec![FREE; places];
+        let transactions = match workload {
+            Workload::Transaction { style, at_once } => Some(Transactions::new(style, at_once)),
+            _ => None,
+        };
         Client {
             connection,
             token,
@@ -61,6 +70,7 @@ impl Client {
             rest: Vec::new(),
             pending: Vec::new(),
             closed: false,
+            transactions,
         }
     }
 
@@ -79,6 +89,9 @@ impl Client {
             return 0;
         }
         out.clear();
+        if self.transactions.is_some() {
+            return self.send_transaction(templates, random, sent_ns, count, out, poller);
+        }
         let rounds = IDS / (self.mask + 1);
         for slot in self.free.drain(self.free.len() - count as usize..) {
             self.round = if self.round + 1 < rounds { self.round + 1 } else { 0 };
@@ -90,6 +103,44 @@ impl Client {
         self.under_way += count as usize;
         self.write(out.written(), poller);
         count
+    }
+
+    /// Sends what comes next of a transaction: with a limit for the last time perhaps fewer updates than others have.
+    fn send_transaction(
+        &mut self,
+        templates: &Templates,
+        random: &mut Random,
+        sent_ns: u64,
+        count: u64,
+        out: &mut Out,
+        poller: &Poller,
+    ) -> u64 {
+        let Some(mut transactions) = self.transactions.take() else { return 0 };
+        self.round = if self.round + 1 < IDS / (self.mask + 1) { self.round + 1 } else { 0 };
+        let (first, place) = (ID_FIRST + self.round * (self.mask + 1), self.slots.len() - 1);
+        let slot =
+            |key, id, operation| Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
+        let (mut updates, mut asks) = (0, transactions.step != Step::Updates);
+        if !asks {
+            for at in self.free.drain(self.free.len() - count as usize..) {
+                let id = first + at;
+                let key = templates.write_member(id, random, transactions.controls(updates == 0), out);
+                self.slots[at as usize] = slot(key, id, Operation::Modify);
+                updates += 1;
+            }
+            asks = transactions.on_updates_sent();
+        }
+        if asks {
+            let id = first + place as u32;
+            let request = transactions.request(id);
+            out.reserve(request.len());
+            out.slice(&request);
+            self.slots[place] = slot(0, id, Operation::Transaction);
+        }
+        self.under_way += updates as usize + usize::from(asks);
+        self.transactions = Some(transactions);
+        self.write(out.written(), poller);
+        updates
     }
 
     fn write(&mut self, bytes: &[u8], poller: &Poller) {
@@ -154,6 +205,18 @@ impl Client {
             };
             match answer {
                 Answer::Entry(entry) => check_entry(slot, buffer, entry, expected, &mut recorder.faults),
+                Answer::Extended(result, code) => {
+                    let transactions = self.transactions.as_mut();
+                    match transactions.filter(|_| slot.operation == Operation::Transaction) {
+                        Some(transactions) => {
+                            let answered = transactions.on_answer(buffer, result, code);
+                            answered.unwrap_or_else(|fault| recorder.faults.add(fault));
+                        }
+                        None => recorder.faults.add(Fault::WrongOperation),
+                    }
+                    slot.under_way = false;
+                    self.under_way -= 1;
+                }
                 Answer::Other => {}
                 Answer::Done(operation, code) => {
                     check_result(slot, operation, code, &mut recorder.faults);

@@ -8,11 +8,13 @@ mod answer;
 mod connection;
 mod report;
 mod request;
+mod transaction;
 mod worker;
 
 pub use answer::Fault;
 pub use report::{Faults, Outcome};
 pub use request::KeyFormat;
+pub use transaction::Style;
 
 use env::clock::SystemClock;
 use env::poll::on_threads;
@@ -37,6 +39,13 @@ pub enum Workload {
         /// Percent of modifies.
         modify_share: u8,
     },
+    /// Modifies in transactions: as many in each as the queue is long. Starts and ends are not counted.
+    Transaction {
+        /// How much of the protocol is said.
+        style: Style,
+        /// Is the end sent together with the updates? Else when all of them were answered.
+        at_once: bool,
+    },
     /// Simple binds as the entries, all with one password.
     Bind,
 }
@@ -49,6 +58,7 @@ impl Workload {
             Workload::SearchEquality => "search-eq",
             Workload::Modify => "modify",
             Workload::Mixed { .. } => "mixed",
+            Workload::Transaction { .. } => "transaction",
             Workload::Bind => "bind",
         }
     }
@@ -124,6 +134,8 @@ pub struct Settings {
     pub queue: usize,
     /// How they are kept under way.
     pub window: Window,
+    /// Whether the server is told how many that are, with the first bind of every connection.
+    pub queue_length_control: bool,
     /// What is measured.
     pub length: Length,
     /// What is sent before that and not measured.
@@ -165,6 +177,7 @@ impl Default for Settings {
             connections: 8,
             queue: 100,
             window: Window::Burst,
+            queue_length_control: false,
             length: Length::Time(Duration::from_secs(10)),
             warmup: Duration::from_secs(2),
             entries: 1_000_000,
@@ -240,6 +253,10 @@ fn check(settings: &Settings) -> Result<(), BenchError> {
         (
             bind && settings.queue != 1,
             "a session has one bind under way at a time (RFC 4511 section 4.2.1): --queue 1",
+        ),
+        (
+            matches!(settings.workload, Workload::Transaction { .. }) && settings.window == Window::Sliding,
+            "a transaction is a burst: --window burst",
         ),
         (settings.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0), "the rate must be above 0"),
         (settings.rate.is_some() && settings.window == Window::Sliding, "a rate needs --window burst"),

@@ -194,15 +194,22 @@ fn describe(settings: &Settings) -> serde_json::Value {
         Workload::Mixed { modify_share } => Some(modify_share),
         _ => None,
     };
+    let transaction = match settings.workload {
+        Workload::Transaction { style, at_once } => Some((style.name(), at_once)),
+        _ => None,
+    };
     serde_json::json!({
         "workload": settings.workload.name(),
         "modify_share": modify_share,
+        "style": transaction.map(|(style, _)| style),
+        "at_once": transaction.map(|(_, at_once)| at_once),
         "host": settings.host,
         "port": settings.port,
         "bind_dn": settings.credentials.as_ref().map(|(name, _)| name),
         "connections": settings.connections,
         "queue": settings.queue,
         "window": settings.window.name(),
+        "queue_length_control": settings.queue_length_control,
         "threads": settings.threads,
         "warmup_seconds": settings.warmup.as_secs_f64(),
         "entries": settings.entries,

@@ -47,6 +47,8 @@ pub(super) enum Operation {
     Search,
     Modify,
     Bind,
+    /// The begin or the end of a transaction.
+    Transaction,
 }
 
 /// The first message id. Ids have three bytes, so that all requests of a template have the same length.
@@ -56,12 +58,15 @@ pub(super) const IDS: u32 = 0x80_0000 - ID_FIRST;
 
 #[derive(Clone, Debug)]
 struct Template {
-    bytes: Vec<u8>,
+    /// The message less its header.
+    body: Vec<u8>,
     id_at: usize,
     key_at: usize,
     value_at: usize,
 }
 
+/// OID of the queue length control.
+const QUEUE_LENGTH: &[u8] = b"2.25.42716394719518537185369042681176305868";
 /// Random letters that values are cut from.
 const POOL_BYTES: usize = 64 << 10;
 /// Digits of the largest key.
@@ -92,11 +97,12 @@ impl Templates {
             pool: Vec::new(),
             entries: settings.entries,
         };
-        if settings.workload != Workload::Modify {
+        let only_modifies = matches!(settings.workload, Workload::Modify | Workload::Transaction { .. });
+        if !only_modifies {
             templates.plain =
                 all_digits.clone().map(|digits| Template::new(settings, digits, None)).collect();
         }
-        if matches!(settings.workload, Workload::Modify | Workload::Mixed { .. }) {
+        if only_modifies || matches!(settings.workload, Workload::Mixed { .. }) {
             for len in settings.value_bytes.0..=settings.value_bytes.1 {
                 templates
                     .modify
@@ -114,7 +120,7 @@ impl Templates {
         let key = random.below(self.entries);
         let digits = self.key.digits(key);
         let modify = match self.workload {
-            Workload::Modify => true,
+            Workload::Modify | Workload::Transaction { .. } => true,
             Workload::Mixed { modify_share } => random.below(100) < u64::from(modify_share),
             _ => false,
         };
@@ -123,14 +129,31 @@ impl Templates {
             let bind = self.workload == Workload::Bind;
             return (if bind { Operation::Bind } else { Operation::Search }, key);
         }
+        let (template, value) = self.modify(digits, random);
+        let written = template.write(id, key, digits, out);
+        written[template.value_at..template.value_at + value.len()].copy_from_slice(value);
+        (Operation::Modify, key)
+    }
+
+    /// Appends a random modify with these controls; returns its key.
+    #[inline(always)]
+    pub(super) fn write_member(&self, id: u32, random: &mut Random, controls: &[u8], out: &mut Out) -> u64 {
+        let key = random.below(self.entries);
+        let digits = self.key.digits(key);
+        let (template, value) = self.modify(digits, random);
+        let written = template.write_with(id, key, digits, controls, out);
+        written[template.value_at..template.value_at + value.len()].copy_from_slice(value);
+        key
+    }
+
+    /// A random value and the template of the modifies that have one so long.
+    #[inline(always)]
+    fn modify(&self, digits: usize, random: &mut Random) -> (&Template, &[u8]) {
         let (min, max) = self.value_bytes;
         let bits = random.bits();
         let len = min + (((bits & 0xffff) as usize * (max - min + 1)) >> 16);
         let from = (bits >> 16) as usize % (POOL_BYTES - len);
-        let template = &self.modify[(len - min) * (DIGITS_MAX + 1) + digits];
-        let written = template.write(id, key, digits, out);
-        written[template.value_at..template.value_at + len].copy_from_slice(&self.pool[from..from + len]);
-        (Operation::Modify, key)
+        (&self.modify[(len - min) * (DIGITS_MAX + 1) + digits], &self.pool[from..from + len])
     }
 }
 
@@ -143,15 +166,30 @@ impl Template {
             id_at: differs(build(settings, digits, value, ID_FIRST | 0x7e_0000, b'0', b'a')),
             key_at: differs(build(settings, digits, value, ID_FIRST, b'1', b'a')),
             value_at: differs(build(settings, digits, value, ID_FIRST, b'0', b'b')),
-            bytes,
+            body: bytes,
         }
     }
 
     #[inline(always)]
     fn write<'a>(&self, id: u32, key: u64, digits: usize, out: &'a mut Out) -> &'a mut [u8] {
-        out.reserve(self.bytes.len());
+        self.write_with(id, key, digits, &[], out)
+    }
+
+    /// The same, with controls behind the operation. Returns the message without them, less its header.
+    #[inline(always)]
+    fn write_with<'a>(
+        &self,
+        id: u32,
+        key: u64,
+        digits: usize,
+        controls: &[u8],
+        out: &'a mut Out,
+    ) -> &'a mut [u8] {
+        out.reserve(self.body.len() + controls.len() + 4);
+        out.header(tag::SEQUENCE, self.body.len() + controls.len());
         let start = out.position();
-        out.slice(&self.bytes);
+        out.slice(&self.body);
+        out.slice(controls);
         let written = out.since(start);
         let [_, a, b, c] = id.to_be_bytes();
         written[self.id_at..self.id_at + 3].copy_from_slice(&[a, b, c]);
@@ -164,7 +202,7 @@ impl Template {
     }
 }
 
-/// A message with zeros for digits and one letter for the value.
+/// A message less its header, with zeros for digits and one letter for the value.
 fn build(
     settings: &Settings,
     digits: usize,
@@ -178,24 +216,32 @@ fn build(
     let parent = if settings.base.is_empty() { String::new() } else { format!(",{}", settings.base) };
     let dn = [settings.rdn.as_bytes(), b"=", &key, parent.as_bytes()].concat();
     let mut out = Vec::new();
-    nested(tag::SEQUENCE, &mut out, |out| {
-        integer(tag::INTEGER, id, out);
-        match (settings.workload, value) {
-            (_, Some(len)) => modify(settings, &dn, &vec![letter; len], out),
-            (Workload::Bind, None) => bind_operation(&dn, settings.user_password.as_bytes(), out),
-            (Workload::SearchEquality, None) => search(settings, settings.base.as_bytes(), Some(&key), out),
-            (_, None) => search(settings, &dn, None, out),
-        }
-    });
+    integer(tag::INTEGER, id, &mut out);
+    match (settings.workload, value) {
+        (_, Some(len)) => modify(settings, &dn, &vec![letter; len], &mut out),
+        (Workload::Bind, None) => bind_operation(&dn, settings.user_password.as_bytes(), &mut out),
+        (Workload::SearchEquality, None) => search(settings, settings.base.as_bytes(), Some(&key), &mut out),
+        (_, None) => search(settings, &dn, None, &mut out),
+    }
     out
 }
 
-/// A whole BindRequest message (RFC 4511 section 4.2).
-pub(super) fn bind(id: u32, name: &[u8], password: &[u8]) -> Vec<u8> {
+/// A whole BindRequest message (RFC 4511 section 4.2), with the queue length control if there is a length.
+pub(super) fn bind(id: u32, name: &[u8], password: &[u8], queue_length: Option<u32>) -> Vec<u8> {
     let mut out = Vec::new();
     nested(tag::SEQUENCE, &mut out, |out| {
         integer(tag::INTEGER, id, out);
         bind_operation(name, password, out);
+        if let Some(length) = queue_length {
+            let mut value = Vec::new();
+            integer(tag::INTEGER, length, &mut value);
+            nested(tag::CONTROLS, out, |out| {
+                nested(tag::SEQUENCE, out, |out| {
+                    element(tag::OCTET_STRING, QUEUE_LENGTH, out);
+                    element(tag::OCTET_STRING, &value, out);
+                });
+            });
+        }
     });
     out
 }
@@ -302,6 +348,18 @@ mod tests {
             let dn = format!("uid=user.{key},dc=com");
             assert!(bytes.windows(dn.len()).any(|window| window == dn.as_bytes()));
         }
+    }
+
+    #[test]
+    fn a_bind_says_how_long_the_queue_is() {
+        use proto::control::queue_length;
+        for length in [2, 127, 128, 1000, 65536] {
+            let bytes = bind(1, b"cn=a", b"b", Some(length));
+            let message = proto::Message::decode(&bytes).unwrap();
+            let control = message.controls.find(queue_length::OID).unwrap();
+            assert_eq!((control.critical, queue_length::decode(control.value.unwrap())), (false, Ok(length)));
+        }
+        assert!(proto::Message::decode(&bind(1, b"", b"", None)).unwrap().controls.is_empty());
     }
 
     #[test]

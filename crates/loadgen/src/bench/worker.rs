@@ -104,11 +104,9 @@ impl<'a> Worker<'a> {
         let mut clients = Vec::new();
         for token in 0..share(settings.connections as u64, index, threads) {
             let mut connection = Connection::connect(&settings.host, settings.port)?;
-            if let Some((name, password)) = &settings.credentials {
-                log_in(&mut connection, name, password)?;
-            }
+            log_in(&mut connection, settings)?;
             poller.add(&connection, token, Interest::Read)?;
-            clients.push(Client::new(connection, token, settings.queue));
+            clients.push(Client::new(connection, token, settings.queue, settings.workload));
         }
         let budget = match settings.length {
             Length::Time(_) => u64::MAX,
@@ -314,12 +312,18 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The first bind of a connection.
-fn log_in(connection: &mut Connection, name: &str, password: &str) -> Result<(), BenchError> {
+/// The first bind of a connection, if one is wanted.
+fn log_in(connection: &mut Connection, settings: &Settings) -> Result<(), BenchError> {
+    let queue_length = settings.queue_length_control.then_some(settings.queue as u32);
+    let (name, password) = match &settings.credentials {
+        Some((name, password)) => (&name[..], &password[..]),
+        None if queue_length.is_some() => ("", ""),
+        None => return Ok(()),
+    };
     let poller = Poller::new()?;
     let mut events = Events::with_capacity(1);
     poller.add(connection, 0, Interest::Read)?;
-    let request = bind(1, name.as_bytes(), password.as_bytes());
+    let request = bind(1, name.as_bytes(), password.as_bytes(), queue_length);
     if connection.write(&request) != Progress::Bytes(request.len()) {
         return Err(BenchError::Bind(None));
     }

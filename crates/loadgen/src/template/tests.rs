@@ -1,6 +1,6 @@
 use super::*;
 use crate::generate::{self, Format, Job};
-use crate::order::Order;
+use crate::order::{Order, Part};
 
 fn options<'a>(defines: &'a [(&'a str, &'a str)]) -> Options<'a> {
     Options {
@@ -21,6 +21,7 @@ fn ldif(text: &str, defines: &[(&str, &str)], order: Order, groups: (u64, u64)) 
         seed: 7,
         order,
         format: Format::Ldif { wrap: 0 },
+        part: Part::WHOLE,
         branches: true,
         groups: groups.0,
         members: groups.1,

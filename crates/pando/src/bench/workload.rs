@@ -30,6 +30,10 @@ pub(super) struct Args {
     /// How the queue is kept filled
     #[arg(long, value_enum, default_value_t = WindowName::Burst)]
     window: WindowName,
+    /// Tell the server how many that are (queue length control, docs/queue-length.md), so that it sends all their answers
+    /// together. Other servers ignore it
+    #[arg(long)]
+    queue_length_control: bool,
     /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     seconds: f64,
@@ -129,6 +133,7 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
             WindowName::Burst => Window::Burst,
             WindowName::Sliding => Window::Sliding,
         },
+        queue_length_control: args.queue_length_control,
         length: match args.requests {
             Some(requests) => Length::Operations(requests),
             None => Length::Time(seconds(args.seconds, "seconds")?),

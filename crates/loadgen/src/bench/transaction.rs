@@ -1,0 +1,193 @@
+//! Modifies in transactions (RFC 5805): a connection's queue is one transaction after the other.
+
+use super::answer::Fault;
+use crate::ber::{element, integer, nested, tag};
+use crate::wire::{Span, tagged};
+
+/// OIDs of RFC 5805: start, end, and the control that names the transaction.
+const START: &[u8] = b"1.3.6.1.1.21.1";
+const END: &[u8] = b"1.3.6.1.1.21.3";
+const SPECIFICATION: &[u8] = b"1.3.6.1.1.21.2";
+
+/// How much of RFC 5805 is said, and how much is understood without being said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// All as the RFC has it: a start, whose answer is awaited, and a control with every update.
+    Strict,
+    /// The client chooses the identifier, and the first update begins the transaction: no start.
+    Named,
+    /// The same, and only the first update names the transaction.
+    Implied,
+}
+
+impl Style {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Style::Strict => "strict",
+            Style::Named => "named",
+            Style::Implied => "implied",
+        }
+    }
+}
+
+/// The identifier that clients choose: it need only be unique within the session.
+const IDENTIFIER: &[u8] = b"bench";
+
+/// What a connection sends next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Start,
+    Updates,
+    End,
+}
+
+/// A connection's transactions.
+pub(super) struct Transactions {
+    style: Style,
+    /// Is the end sent with the updates, before their answers are known?
+    at_once: bool,
+    identifier: Vec<u8>,
+    pub(super) step: Step,
+    /// The control that names the transaction, with the tag of controls around it.
+    controls: Vec<u8>,
+}
+
+impl Transactions {
+    pub(super) fn new(style: Style, at_once: bool) -> Transactions {
+        let mut transactions =
+            Transactions { style, at_once, identifier: Vec::new(), step: Step::Start, controls: Vec::new() };
+        if style != Style::Strict {
+            transactions.name(IDENTIFIER);
+        }
+        transactions
+    }
+
+    /// The transaction that is open has this identifier: its updates are next.
+    fn name(&mut self, identifier: &[u8]) {
+        self.identifier = identifier.to_vec();
+        self.controls.clear();
+        nested(0xa0, &mut self.controls, |out| {
+            nested(tag::SEQUENCE, out, |out| {
+                element(tag::OCTET_STRING, SPECIFICATION, out);
+                element(tag::BOOLEAN, &[0xff], out);
+                element(tag::OCTET_STRING, identifier, out);
+            });
+        });
+        self.step = Step::Updates;
+    }
+
+    /// The controls of an update, the first of its transaction or a later one.
+    #[inline]
+    pub(super) fn controls(&self, is_first: bool) -> &[u8] {
+        if is_first || self.style != Style::Implied { &self.controls } else { &[] }
+    }
+
+    /// After the updates: is the end sent with them?
+    pub(super) fn on_updates_sent(&mut self) -> bool {
+        self.step = Step::End;
+        self.at_once
+    }
+
+    /// The start or the end.
+    pub(super) fn request(&self, id: u32) -> Vec<u8> {
+        let mut value = Vec::new();
+        let oid = match self.step {
+            Step::Start => START,
+            _ => {
+                nested(tag::SEQUENCE, &mut value, |out| element(tag::OCTET_STRING, &self.identifier, out));
+                END
+            }
+        };
+        let mut out = Vec::new();
+        nested(tag::SEQUENCE, &mut out, |out| {
+            integer(tag::INTEGER, id, out);
+            nested(0x77, out, |out| {
+                element(0x80, oid, out);
+                if !value.is_empty() {
+                    element(0x81, &value, out);
+                }
+            });
+        });
+        out
+    }
+
+    /// The start or the end was answered.
+    ///
+    /// # Errors
+    /// When it was refused, or the start brought no identifier.
+    pub(super) fn on_answer(&mut self, buffer: &[u8], result: Span, code: u32) -> Result<(), Fault> {
+        let was_start = self.step == Step::Start;
+        match self.style {
+            Style::Strict => self.step = Step::Start,
+            _ => self.step = Step::Updates,
+        }
+        if code != 0 {
+            return Err(Fault::Code(code));
+        }
+        if was_start {
+            let identifier = identifier(buffer, result).ok_or(Fault::Malformed)?;
+            self.name(identifier);
+        }
+        Ok(())
+    }
+}
+
+/// The responseValue of an ExtendedResponse.
+fn identifier(buffer: &[u8], result: Span) -> Option<&[u8]> {
+    let code = tagged(buffer, result.start, result.end, tag::ENUMERATED)?;
+    let matched = tagged(buffer, code.end, result.end, tag::OCTET_STRING)?;
+    let text = tagged(buffer, matched.end, result.end, tag::OCTET_STRING)?;
+    Some(tagged(buffer, text.end, result.end, 0x8b)?.of(buffer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::PAD;
+    use proto::control::{Controls, transaction_specification};
+    use proto::ext::end_transaction::EndTransaction;
+    use proto::message::{Message, Request};
+
+    fn sent(transactions: &Transactions) -> (Vec<u8>, Option<Vec<u8>>) {
+        let bytes = transactions.request(0x01_0203);
+        let message = Message::decode(&bytes).expect("it is a request");
+        assert_eq!(message.id, 0x01_0203);
+        let Request::Extended(request) = message.request else { panic!("it is an extended one") };
+        (request.oid.to_vec(), request.value.map(<[u8]>::to_vec))
+    }
+
+    /// As the RFC has it: start, updates that name what the start brought, end.
+    #[test]
+    fn a_strict_transaction() {
+        let mut transactions = Transactions::new(Style::Strict, false);
+        assert_eq!(sent(&transactions), (proto::ext::start_transaction::OID.to_vec(), None));
+        let mut answer = b"\x78\x0a\x0a\x01\x00\x04\x00\x04\x00\x8b\x01x".to_vec();
+        answer.resize(answer.len() + PAD, 0);
+        let result = Span { start: 2, end: 12 };
+        assert_eq!(transactions.on_answer(&answer, result, 0), Ok(()));
+        assert_eq!(transactions.step, Step::Updates);
+        let mut message = Vec::new();
+        Request::Delete(b"cn=a").encode(&mut message, 1, &[transaction_specification::control(b"x")]);
+        assert!(
+            message.ends_with(transactions.controls(false)) && Controls::of(&message).iter().count() == 1
+        );
+        assert!(!transactions.on_updates_sent());
+        let (oid, value) = sent(&transactions);
+        assert_eq!(oid, proto::ext::end_transaction::OID);
+        let value = value.expect("it names the transaction");
+        let end = EndTransaction { commit: true, identifier: b"x" };
+        assert_eq!(EndTransaction::decode(&value), Ok(end));
+        assert_eq!(transactions.on_answer(&answer, result, 80), Err(Fault::Code(80)));
+        assert_eq!(transactions.step, Step::Start);
+    }
+
+    #[test]
+    fn what_need_not_be_said() {
+        let named = Transactions::new(Style::Named, true);
+        assert_eq!((named.step, named.controls(true)), (Step::Updates, named.controls(false)));
+        let mut implied = Transactions::new(Style::Implied, true);
+        assert!(!implied.controls(true).is_empty() && implied.controls(false).is_empty());
+        assert!(implied.on_updates_sent());
+    }
+}

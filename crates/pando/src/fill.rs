@@ -1,0 +1,266 @@
+//! What `pando import` and `pando load` have in common: where entries go, and how.
+
+use crate::progress::Bar;
+use crate::remote::Remote;
+use crate::serve::{End, log_to_stderr};
+use crate::serve_data::{recover, refused};
+use bulk::{Operational, Summary};
+use clap::{Args as ClapArgs, ValueEnum};
+use env::clock::{Clock, SystemClock};
+use env::disk::RealDisk;
+use schema::Schema;
+use server::config::{self, Config};
+use server::data::{Data, DataError, Made, Recovered};
+use server::directory;
+use server::import::{Job, OnFault, OnProgress, add_files, keep_and_close, load_files};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What is being done, in words.
+#[derive(Clone, Copy)]
+pub(crate) struct Doing {
+    /// The subcommand.
+    pub(crate) command: &'static str,
+    /// What it is doing.
+    pub(crate) now: &'static str,
+    /// What was done.
+    pub(crate) done: &'static str,
+    /// Is each stream told of by itself?
+    pub(crate) tells_streams: bool,
+}
+
+/// Where to, and how.
+#[derive(ClapArgs, Default)]
+pub(crate) struct Target {
+    /// The data directory [default: that of --config]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["config", "url"], conflicts_with = "url")]
+    data: Option<PathBuf>,
+
+    /// Take naming contexts, schema and the like from the settings of `pando serve`
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    config: Option<PathBuf>,
+
+    /// A naming context to hold; may be repeated [default: those that the directory has]
+    #[arg(long, value_name = "DN", conflicts_with = "url")]
+    suffix: Vec<String>,
+
+    /// Schema beyond the standard one: files, or names of built-in schemas such as dvtds
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
+    schema: Vec<String>,
+
+    /// Whether entries are held to the schema [default: as the directory has it; on in a new one]
+    #[arg(long, value_name = "on|off", conflicts_with = "url")]
+    schema_check: Option<String>,
+
+    /// Whether entries of a new directory have entryUUID, entryCSN and the times and names of their making and last change
+    /// [default: on]
+    #[arg(long, value_name = "on|off", conflicts_with = "url")]
+    operational_attributes: Option<String>,
+
+    /// Who stands as the creator of the entries of a new directory, where the files do not tell
+    #[arg(long, value_name = "DN", conflicts_with = "url")]
+    root_dn: Option<String>,
+
+    /// Memory that the directory may occupy, such as 8GiB [default: 80 % of the machine's]
+    #[arg(long, value_name = "BYTES", conflicts_with = "url")]
+    memory_max: Option<String>,
+
+    /// What becomes of entryUUID, entryCSN, times and names in the files
+    #[arg(long, value_enum, default_value_t)]
+    operational: OperationalName,
+
+    /// Add to the entries that the directory has
+    #[arg(long, conflicts_with = "url")]
+    add: bool,
+
+    #[command(flatten)]
+    remote: Remote,
+
+    /// With --url: over how many connections
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "url", value_parser = clap::value_parser!(u16).range(1..=64))]
+    connections: u16,
+
+    /// Do not show how far it is, nor how much was imported
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What becomes of operational attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OperationalName {
+    /// They are kept as they stand; an attribute that the schema does not know is a fault
+    #[default]
+    Keep,
+    /// They are left out; the entries get new ones
+    Strip,
+    /// As keep, for what other servers export: nsUniqueId becomes entryUUID, what they keep for themselves is left out
+    Map,
+}
+
+impl OperationalName {
+    /// As the loader has it.
+    fn of_loader(self) -> Operational {
+        match self {
+            OperationalName::Keep => Operational::Keep,
+            OperationalName::Strip => Operational::Strip,
+            OperationalName::Map => Operational::Map,
+        }
+    }
+}
+
+impl Target {
+    /// What the directory is to be, given what it was made with.
+    fn settings(&self, mut config: Config, made: Option<Made>) -> Result<Config, Vec<String>> {
+        if let Some(made) = made {
+            if config.suffixes.is_empty() {
+                config.suffixes = made.suffixes;
+            }
+            if self.config.is_none() {
+                config.schema_check = made.schema_check;
+                config.operational_attributes = made.operational_attributes;
+            }
+        }
+        let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
+        let mut faults = Vec::new();
+        for (name, values) in [
+            ("suffix", self.suffix.clone()),
+            ("schema", self.schema.clone()),
+            ("schema-check", one(&self.schema_check)),
+            ("operational-attributes", one(&self.operational_attributes)),
+            ("root-dn", one(&self.root_dn)),
+            ("memory-max", one(&self.memory_max)),
+        ] {
+            if !values.is_empty() {
+                let bad = config.set(name, &values).err().unwrap_or_default();
+                faults.extend(bad.iter().map(|message| format!("--{name}: {message}")));
+            }
+        }
+        // What only a server needs.
+        (config.root_password_file, config.import, config.memory) = (None, Vec::new(), None);
+        let ours = |problem: &config::Problem| ["suffix", "schema", "memory-max"].contains(&problem.key);
+        if faults.is_empty() {
+            let problems = config.problems().into_iter().filter(ours);
+            faults.extend(problems.map(|problem| format!("{}: {}", problem.key, problem.message)));
+        }
+        if faults.is_empty() { Ok(config) } else { Err(faults) }
+    }
+}
+
+/// Takes files in and tells what came of it; `job` has what the target does not tell.
+pub(crate) fn run(target: &Target, doing: Doing, job: Job) -> ExitCode {
+    log_to_stderr();
+    let job = Job { operational: target.operational.of_loader(), ..job };
+    match fill(target, doing, &job) {
+        Ok(Summary { rejected: 0, .. }) => ExitCode::SUCCESS,
+        Ok(Summary { rejected, .. }) => {
+            let (Doing { command, done, .. }, s) = (doing, if rejected == 1 { " was" } else { "s were" });
+            match &job.on_fault {
+                OnFault::Reject(path) => {
+                    let path = path.display();
+                    eprintln!(
+                        "pando {command}: {rejected} record{s} not {done}; {path} has them, with the reasons"
+                    );
+                }
+                _ => eprintln!("pando {command}: {rejected} record{s} not {done}"),
+            }
+            ExitCode::FAILURE
+        }
+        Err(End { code, faults }) => {
+            faults.iter().for_each(|fault| eprintln!("pando {}: {fault}", doing.command));
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Takes the files of a job in, into a directory or a server that runs.
+fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
+    if let Some(server) = args.remote.server().map_err(|fault| End::configured([fault]))? {
+        return loaded(args, (doing, job), &mut |on_progress| {
+            add_files(job, &server, usize::from(args.connections), on_progress)
+        });
+    }
+    let mut config = Config::default();
+    if let Some(path) = &args.config {
+        let read = config::read_file(path).map_err(|fault| End::configured([fault]))?;
+        if !read.faults.is_empty() {
+            return Err(End::configured(&read.faults));
+        }
+        config = read.config;
+    }
+    let dir = args.data.clone().or_else(|| config.data.clone());
+    let dir = dir
+        .ok_or_else(|| End::configured(["no data directory is named, neither by --data nor in the file"]))?;
+    config.data = Some(dir.clone());
+    let there = dir.join("founding").exists();
+    let existing = there.then(|| Data::existing(Arc::new(RealDisk), &dir)).transpose().map_err(not_ours)?;
+    let made = existing.as_ref().map_or(Ok(None), Data::made).map_err(refused)?;
+    let config = args.settings(config, made).map_err(End::configured)?;
+    let schema = directory::schema(&config).map_err(End::configured)?;
+    directory::warnings(&schema).iter().for_each(|warning| eprintln!("pando {}: {warning}", doing.command));
+    let unknown = directory::unknown_to_schema(&config, &schema);
+    if !unknown.is_empty() {
+        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
+    }
+    let data = match existing {
+        Some(data) => data,
+        None => Data::open(Arc::new(RealDisk), &dir).map_err(not_ours)?,
+    };
+    into_data(args, doing, job, (&config, &data, schema))
+}
+
+/// Why a data directory cannot be filled; what to do where a server has it.
+fn not_ours(error: DataError) -> End {
+    let is_taken = matches!(error, DataError::Taken(_));
+    let mut end = refused(error);
+    if is_taken {
+        end.faults.push("a server that has it is filled with --url, over LDAP".to_owned());
+    }
+    end
+}
+
+/// Adds the entries in memory, then makes all of it the directory's last snapshot.
+fn into_data(
+    args: &Target,
+    doing: Doing,
+    job: &Job,
+    (config, data, schema): (&Config, &Data, Schema),
+) -> Result<Summary, End> {
+    let clock = SystemClock::start();
+    let Recovered { dsa, committer, mut snapshots, .. } = recover(config, data, schema, &clock)?;
+    let entries = dsa.shard().entries();
+    if entries > 0 && !args.add {
+        let text =
+            format!("it has {entries} entries already; add to them with --add, or name another directory");
+        return Err(End::failed(data.dir().display(), text));
+    }
+    let load = &mut |on_progress: OnProgress<'_>| load_files(job, dsa.shard(), &clock, on_progress);
+    let summary = loaded(args, (doing, job), load)?;
+    let monotonic_ms = clock.monotonic_ns() / 1_000_000;
+    let kept = keep_and_close(committer, &mut snapshots, clock.wall_ms(), monotonic_ms);
+    kept.map_err(|error| End::failed("the import cannot be kept", error))?;
+    Ok(summary)
+}
+
+/// Has the files loaded; a bar shows how far it is.
+fn loaded(
+    args: &Target,
+    (doing, job): (Doing, &Job),
+    load: &mut dyn FnMut(OnProgress<'_>) -> Result<Summary, Vec<config::Fault>>,
+) -> Result<Summary, End> {
+    let mut bar = (!args.quiet).then(|| {
+        let names = if doing.tells_streams { &job.files[..] } else { &[] };
+        Bar::new(doing.now, doing.done, names)
+    });
+    let loaded = load(&mut |told, total| bar.iter_mut().for_each(|bar| bar.show(told, total)));
+    match loaded {
+        Ok(summary) => {
+            bar.into_iter().for_each(|bar| bar.finish(summary));
+            Ok(summary)
+        }
+        Err(faults) => {
+            bar.into_iter().for_each(Bar::clear);
+            Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() })
+        }
+    }
+}
