@@ -14,6 +14,10 @@ pub enum Answer {
     Entry(usize, String, Attributes),
     /// The end of an operation, by its message id.
     Done(usize, ResultCode),
+    /// The same of an extended operation, with its value.
+    Extended(usize, ResultCode, Option<Vec<u8>>),
+    /// The server has given up the transaction with this identifier.
+    Aborted(Vec<u8>),
 }
 
 impl Answer {
@@ -32,7 +36,17 @@ impl Answer {
             return Answer::Entry(id, text(entry.dn), attributes.collect());
         }
         let code = reply.result().and_then(|result| result.result_code());
-        Answer::Done(id, code.expect("everything else that is sent has a known result"))
+        let code = code.expect("everything else that is sent has a known result");
+        match reply.response {
+            Response::Extended(response) => {
+                let value = response.value.map(<[u8]>::to_vec);
+                match id {
+                    0 => Answer::Aborted(value.expect("no other notice is sent")),
+                    _ => Answer::Extended(id, code, value),
+                }
+            }
+            _ => Answer::Done(id, code),
+        }
     }
 }
 

@@ -1,9 +1,31 @@
 //! What the clients know: what they sent, what they were told, what they read. It outlives the server.
 
-use crate::answers::{Answer, is_refusal};
+use crate::answers::{Answer, Attributes, is_refusal};
 use crate::requests::{Bundle, Sent};
 use model::ResultCode;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Entries that were read at once.
+pub type Scan = BTreeMap<String, Attributes>;
+
+/// A transaction that a client has open.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// What the server calls it.
+    pub identifier: Vec<u8>,
+    /// What comes into the log when it is committed; empty as long as none of it was sent.
+    pub members: Vec<u8>,
+    /// The client's counter, as it sets it.
+    pub count: u64,
+    /// Can it not be committed any more?
+    pub is_over: bool,
+}
+
+impl Transaction {
+    fn new(identifier: Vec<u8>) -> Transaction {
+        Transaction { identifier, members: Vec::new(), count: 0, is_over: false }
+    }
+}
 
 /// All clients.
 #[derive(Debug)]
@@ -26,6 +48,15 @@ pub struct Client {
     pub gone: BTreeMap<String, u64>,
     /// The highest counter of each session that it has read.
     pub read: BTreeMap<usize, u64>,
+    /// The transaction that it has open.
+    pub transaction: Option<Transaction>,
+    /// What it knows of the entries that its workload is about: by its last scan.
+    pub scanned: Scan,
+    /// The scan that is on its way, and those that nobody has looked at yet.
+    scanning: Scan,
+    scans: Vec<Scan>,
+    /// Transactions that were committed, and those that were not.
+    pub transactions: (u64, u64),
     /// Answers that it got, and how many of them refused something.
     pub answered: u64,
     /// See `answered`.
@@ -48,10 +79,16 @@ impl Clients {
         &self.all[session]
     }
 
+    /// The client with a number, to be changed.
+    pub fn client_mut(&mut self, session: usize) -> &mut Client {
+        &mut self.all[session]
+    }
+
     /// Adds the operation that ends every bundle of updates: the client's counter, one higher.
     pub fn count(&mut self, session: usize, bundle: &mut Bundle) {
         self.all[session].counted += 1;
-        bundle.count(session, self.all[session].counted);
+        let to = self.all[session].counted;
+        bundle.count(session, to, Sent::Count(to));
     }
 
     /// A client sends a bundle.
@@ -70,12 +107,16 @@ impl Clients {
     /// A client gets answers, when record `applied` was the last that was carried out.
     ///
     /// # Errors
-    /// In words: the client read a counter that is lower than one it has read before.
+    /// In words: the client read a counter that is lower than one it has read before, or a transaction was committed that
+    /// cannot be.
     pub fn on_answers(&mut self, session: usize, answers: &[Answer], applied: u64) -> Result<(), String> {
         let client = &mut self.all[session];
         for answer in answers {
             match answer {
-                Answer::Entry(id, _, attributes) => {
+                Answer::Entry(id, dn, attributes) => {
+                    if client.underway.get(id.wrapping_sub(1)) == Some(&Sent::Scan) {
+                        client.scanning.insert(dn.clone(), attributes.clone());
+                    }
                     let Some(Sent::ReadCount(of)) = client.underway.get(id.wrapping_sub(1)) else { continue };
                     let value = attributes.get("description").and_then(|values| values.first()?.parse().ok());
                     let (value, before) = (value.unwrap_or(0), client.read.get(of).copied().unwrap_or(0));
@@ -87,6 +128,10 @@ impl Clients {
                     client.read.insert(*of, value);
                 }
                 Answer::Done(id, code) => client.on_done(*id, *code, applied),
+                Answer::Extended(id, code, value) => {
+                    client.on_extended(*id, *code, value.as_ref(), applied)?
+                }
+                Answer::Aborted(identifier) => client.on_aborted(identifier),
             }
         }
         Ok(())
@@ -94,7 +139,10 @@ impl Clients {
 
     /// What was on its way got no answer: its outcome is unknown.
     pub fn on_disconnect(&mut self) {
-        self.all.iter_mut().for_each(|client| client.underway.clear());
+        for client in &mut self.all {
+            client.underway.clear();
+            client.transaction = None;
+        }
     }
 
     /// The records after `end` are gone, as the mode of the log allows: what clients know by them counts no longer.
@@ -109,9 +157,62 @@ impl Clients {
 }
 
 impl Client {
+    /// The scans that have ended since the last call.
+    pub fn take_scans(&mut self) -> Vec<Scan> {
+        std::mem::take(&mut self.scans)
+    }
+
+    fn on_extended(
+        &mut self,
+        id: usize,
+        code: ResultCode,
+        value: Option<&Vec<u8>>,
+        applied: u64,
+    ) -> Result<(), String> {
+        match (self.underway.get(id.wrapping_sub(1)), code, value) {
+            (Some(Sent::Begin), ResultCode::Success, Some(identifier)) => {
+                self.transaction = Some(Transaction::new(identifier.clone()));
+            }
+            (Some(Sent::Commit), code, _) => {
+                let transaction =
+                    self.transaction.take().ok_or("a commit is answered that nobody asked for")?;
+                if code != ResultCode::Success {
+                    self.transactions.1 += 1;
+                } else if transaction.is_over {
+                    return Err(format!("{transaction:?} was committed, and it was given up"));
+                } else {
+                    self.transactions.0 += 1;
+                    self.told.insert(applied, transaction.count);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_aborted(&mut self, identifier: &[u8]) {
+        if let Some(transaction) = self.transaction.as_mut().filter(|open| open.identifier == identifier) {
+            transaction.is_over = true;
+        }
+    }
+
     fn on_done(&mut self, id: usize, code: ResultCode, applied: u64) {
         self.answered += 1;
         self.refused += u64::from(is_refusal(code));
+        match self.underway.get(id.wrapping_sub(1)) {
+            Some(Sent::Scan) => {
+                let scan = std::mem::take(&mut self.scanning);
+                if code == ResultCode::Success {
+                    self.scanned.clone_from(&scan);
+                    self.scans.push(scan);
+                }
+            }
+            Some(Sent::Member) if code != ResultCode::Success => {
+                let open = self.transaction.as_mut();
+                open.into_iter().for_each(|transaction| transaction.is_over = true);
+            }
+            _ => {}
+        }
         if code != ResultCode::Success {
             return;
         }

@@ -31,8 +31,8 @@ struct Args {
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
 
-    /// What the clients do: mixed, churn, groups, counters, or operated: churn while somebody takes backups, restores them,
-    /// exports and imports
+    /// What the clients do: mixed, churn, groups, counters; operated: churn while somebody takes backups, restores them,
+    /// exports and imports; transfers and ring: transactions that move amounts, and that take members out of a ring
     #[arg(long, value_name = "NAME", value_parser = workloads::NAMES)]
     workload: Option<String>,
 

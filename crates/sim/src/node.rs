@@ -62,9 +62,19 @@ pub fn config(founding: Founding) -> dsa::Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: dsa::config::SearchLimits { size_max: 0, time_max_s: 0 },
+        queue_length_oid: None,
+        settings: settings(),
         version: "0".to_owned(),
         started_ms: 0,
     }
+}
+
+/// Limits that transactions come up against.
+fn settings() -> dsa::settings::Start {
+    let mut start = dsa::settings::Start::default();
+    start.configured.transactions.updates_max = 8;
+    start.configured.transactions.age_max_ms = 40;
+    start
 }
 
 /// A number for everything in a directory: entries, values, names, entryUUIDs, CSNs.

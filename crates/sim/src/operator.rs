@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use store::Shard;
 
 /// Backups that are kept.
@@ -109,9 +110,9 @@ pub fn import(disk: &SimDisk, dir: &Path, log: wal::Settings, text: &str, seed: 
 /// # Errors
 /// In words.
 pub fn load(shard: &Shard, text: &str) -> Result<(), String> {
-    let import = Import { shard, stamp_ms: NOW_MS, operational: Operational::Keep, threads: 1 };
-    let tell = Tell { on_progress: &mut |_| (), on_reject: None };
-    let loaded = bulk::ldif(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell);
+    let import = Import { shard, stamp_ms: NOW_MS, operational: Operational::Keep, threads: 1, streams: 1 };
+    let tell = Tell { on_progress: &mut |_| (), on_reject: None, is_over: &AtomicBool::new(false) };
+    let loaded = bulk::import(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell);
     loaded.map(|_| ()).map_err(|error| error.to_string())
 }
 

@@ -54,6 +54,11 @@ pub const PROPERTIES: [(&str, Property); 6] = [
 /// Looked at after every start, and of an index that was built also when it is ready.
 pub const INDEXES: &str = "indexes equal the entries";
 
+/// Of transactions, by name.
+pub const SNAPSHOT: &str = "a scan is one snapshot";
+/// See [`SNAPSHOT`].
+pub const HALF: &str = "nobody sees half of a transaction";
+
 /// Of indexes that come and go, by name.
 pub const SWITCHED: &str = "an index is there when it was told to be";
 /// See [`SWITCHED`].

@@ -1,10 +1,15 @@
 //! What a client sends in one go, and what it expects to be told of it.
 
 use model::{Filter, Scope};
+use proto::Request;
+use proto::control::{Control, assertion, transaction_specification};
+use proto::ext::end_transaction::{self, EndTransaction};
+use proto::ext::start_transaction;
+use proto::filter_string::{self, FilterBuf};
 use proto::list::{Attributes, Octets, attribute_list, octet_list};
+use proto::op::extended::Extended;
 use proto::op::modify::{Changes, change_list};
 use proto::op::{Add, Authentication, Bind, Modify, ModifyDn, ModifyKind, Search};
-use proto::{Request, filter_string};
 
 /// DN of the root of the tree that simulated directories have.
 pub const SUFFIX: &str = "dc=x";
@@ -26,6 +31,14 @@ pub enum Sent {
     ReadCount(usize),
     /// All entries are read.
     ReadAll,
+    /// The entries that a workload is about are read, all at once.
+    Scan,
+    /// A transaction begins.
+    Begin,
+    /// An update in a transaction.
+    Member,
+    /// A transaction is to be committed.
+    Commit,
     /// Something of which only the result matters.
     Other,
 }
@@ -39,16 +52,45 @@ pub struct Bundle {
     pub sent: Vec<Sent>,
     /// The messages that are updates, if all of them come before the searches: what comes into the log.
     pub updates: Vec<u8>,
+    /// The transaction to which updates belong that are added from now on.
+    pub transaction: Option<Vec<u8>>,
+    /// What comes into the log of those that belong to it.
+    pub members: Vec<u8>,
+    /// The next update happens only if this filter is true of its entry.
+    pub only_if: Option<String>,
 }
 
 impl Bundle {
     fn push(&mut self, request: &Request<'_>, sent: Sent) {
         let begin = self.bytes.len();
         self.sent.push(sent);
-        request.encode(&mut self.bytes, self.sent.len() as i32, &[]);
-        if !matches!(request, Request::Bind(_) | Request::Search(_)) {
-            self.updates.extend_from_slice(&self.bytes[begin..]);
+        let id = self.sent.len() as i32;
+        if matches!(request, Request::Bind(_) | Request::Search(_) | Request::Extended(_)) {
+            return request.encode(&mut self.bytes, id, &[]);
         }
+        let filter = self.only_if.take().map(|filter| assertion::encode(&parsed(&filter).filter()));
+        let assertion = filter.as_deref().map(|value| assertion::control(value, true));
+        let membership = self.transaction.as_deref().map(transaction_specification::control);
+        let controls: Vec<Control<'_>> = membership.into_iter().chain(assertion).collect();
+        request.encode(&mut self.bytes, id, &controls);
+        match (&self.transaction, assertion) {
+            (None, _) => self.updates.extend_from_slice(&self.bytes[begin..]),
+            // What says nothing more than which transaction it belongs to is logged without.
+            (Some(_), None) => request.encode(&mut self.members, id, &[]),
+            (Some(_), Some(_)) => self.members.extend_from_slice(&self.bytes[begin..]),
+        }
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&mut self) {
+        self.push(&Request::Extended(Extended { oid: start_transaction::OID, value: None }), Sent::Begin);
+    }
+
+    /// Ends a transaction.
+    pub fn end(&mut self, identifier: &[u8], commit: bool) {
+        let value = EndTransaction { commit, identifier }.encode();
+        let end = Extended { oid: end_transaction::OID, value: Some(&value) };
+        self.push(&Request::Extended(end), if commit { Sent::Commit } else { Sent::Other });
     }
 
     /// Binds as [`ROOT`].
@@ -87,7 +129,7 @@ impl Bundle {
 
     /// Searches; `attributes` are returned.
     pub fn search(&mut self, base: &str, scope: Scope, filter: &str, attributes: &[&str], sent: Sent) {
-        let filter = filter_string::parse(filter.as_bytes()).expect("filters of workloads are sound");
+        let filter = parsed(filter);
         let selection = octet_list(attributes.iter().map(|name| name.as_bytes()));
         let filter: Filter<'_> = filter.filter();
         let search = Search::unlimited(
@@ -106,10 +148,14 @@ impl Bundle {
     }
 
     /// Sets the sender's counter.
-    pub fn count(&mut self, session: usize, to: u64) {
+    pub fn count(&mut self, session: usize, to: u64, sent: Sent) {
         let (dn, text) = (counter_dn(session), to.to_string());
-        self.modify(&dn, ModifyKind::Replace, "description", &[&text], Sent::Count(to));
+        self.modify(&dn, ModifyKind::Replace, "description", &[&text], sent);
     }
+}
+
+fn parsed(filter: &str) -> FilterBuf {
+    filter_string::parse(filter.as_bytes()).expect("filters of workloads are sound")
 }
 
 /// The entry that counts the bundles of a session.

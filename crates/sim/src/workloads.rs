@@ -5,18 +5,42 @@ mod counters;
 mod groups;
 mod mixed;
 mod operated;
+mod ring;
+mod transfers;
 
+use crate::clients::Scan;
 use crate::random::Random;
 use crate::requests::{Bundle, SUFFIX, Sent, counter_dn};
 use crate::view::View;
 
 /// Something that clients do. It knows what it has sent, not what became of it.
 pub trait Workload: Send {
-    /// Adds what must be there before.
+    /// Adds what must be there before; with transactions, in one that comes to nothing if it is there.
     fn setup(&mut self, to: &mut Bundle);
 
     /// Adds the next updates of a session.
     fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle);
+
+    /// Does it update by nothing but transactions?
+    fn has_transactions(&self) -> bool {
+        false
+    }
+
+    /// The entry whose subordinates a session reads before it changes them in a transaction, and the attribute that counts.
+    fn scanned(&self) -> (&'static str, &'static str) {
+        ("", "")
+    }
+
+    /// Adds the updates of a session's next transaction, by what it knows of the entries.
+    fn transact(&mut self, _scanned: &Scan, _random: &mut Random, _to: &mut Bundle) {}
+
+    /// Looks at entries that were read at once.
+    ///
+    /// # Errors
+    /// In words: they cannot all have been there at one moment.
+    fn look(&self, _scan: &Scan) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Does somebody take backups meanwhile, restore, export and import?
     fn is_operated(&self) -> bool {
@@ -31,7 +55,7 @@ pub trait Workload: Send {
 }
 
 /// Names of all workloads.
-pub const NAMES: [&str; 5] = ["mixed", "churn", "groups", "counters", "operated"];
+pub const NAMES: [&str; 7] = ["mixed", "churn", "groups", "counters", "operated", "transfers", "ring"];
 
 /// The workload of a name, for so many sessions.
 pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
@@ -41,6 +65,8 @@ pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
         "groups" => Box::new(groups::Groups),
         "counters" => Box::new(counters::Counters),
         "operated" => Box::new(operated::Operated::new(sessions)),
+        "transfers" => Box::new(transfers::Transfers),
+        "ring" => Box::new(ring::Ring::default()),
         _ => return None,
     })
 }

@@ -4,6 +4,7 @@ mod ends;
 mod indexes;
 mod lives;
 mod operations;
+mod transactions;
 
 use crate::clients::Clients;
 use crate::clock::SimClock;
@@ -17,6 +18,7 @@ use crate::random::Random;
 use crate::trace::Trace;
 use crate::view::View;
 use crate::workloads::{self, Workload};
+use env::planted;
 use server::data::DataError;
 use std::fmt;
 use std::path::Path;
@@ -89,6 +91,10 @@ pub struct Tally {
     pub dropped: u64,
     /// Indexes that were compared with the entries.
     pub verified: u64,
+    /// Transactions that were committed.
+    pub committed: u64,
+    /// Transactions that came to nothing.
+    pub aborted: u64,
 }
 
 impl Tally {
@@ -110,10 +116,12 @@ impl Tally {
         self.indexes += other.indexes;
         self.dropped += other.dropped;
         self.verified += other.verified;
+        self.committed += other.committed;
+        self.aborted += other.aborted;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 16] {
+    pub fn rows(&self) -> [(&'static str, u64); 18] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -131,6 +139,8 @@ impl Tally {
             ("indexes built", self.indexes),
             ("indexes dropped", self.dropped),
             ("indexes verified", self.verified),
+            ("transactions committed", self.committed),
+            ("transactions aborted", self.aborted),
         ]
     }
 }
@@ -154,6 +164,7 @@ pub struct World {
     operator: Option<Operator>,
     /// What was told of indexes.
     known: indexes::Known,
+    watched: transactions::Watched,
     tally: Tally,
 }
 
@@ -191,6 +202,7 @@ impl World {
             promised: 0,
             operator,
             known: indexes::Known::default(),
+            watched: transactions::Watched::default(),
             tally: Tally::default(),
         })
     }
@@ -206,7 +218,10 @@ impl World {
             }
         }
         self.start()?;
+        planted::watch(None);
         self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
+        self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
+        self.tally.aborted = self.clients.iter().map(|(_, client)| client.transactions.1).sum();
         self.trace.mix(self.disk.trace());
         Ok((self.trace.hash(), self.tally))
     }
@@ -233,6 +248,7 @@ impl World {
 
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.
     fn start(&mut self) -> Result<Option<Node>, Violation> {
+        planted::watch(None);
         if self.random.chance(self.plan.starts.in_vain) {
             self.start_in_vain()?;
         }
@@ -257,6 +273,7 @@ impl World {
             node.recovered.snapshots.archive_to(Arc::new(self.disk.clone()), Path::new(ARCHIVE));
         }
         self.tally.cuts += u64::from(node.recovered.cut.is_some());
+        self.watch(&node);
         self.look(&mut node)?;
         self.look_at_indexes(&mut node)?;
         Ok(Some(node))

@@ -68,6 +68,13 @@ fn planted_faults_are_found() {
         (Fault::PointPassedOver, "power", OPERATED, properties::POINT),
         (Fault::RestoreNotSynced, "power", OPERATED, properties::RESTORED),
         (Fault::ManifestNotSynced, "power", OPERATED, properties::IMPORTED),
+        (Fault::PublishedInPieces, "kills", None, properties::HALF),
+        (Fault::OverlayLeaked, "kills", Some("transfers"), properties::SNAPSHOT),
+        (Fault::OverlayLeaked, "kills", Some("ring"), properties::SNAPSHOT),
+        (Fault::CommitNotJudged, "kills", Some("transfers"), properties::SNAPSHOT),
+        (Fault::CommitNotJudged, "kills", Some("ring"), properties::SNAPSHOT),
+        (Fault::HalfReplayed, "kills", Some("ring"), "the state is the model's"),
+        (Fault::HalfReplayed, "kills", Some("transfers"), "no acknowledged write is lost"),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
         let workload = workload.map(str::to_owned);

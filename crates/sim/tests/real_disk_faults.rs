@@ -139,7 +139,7 @@ impl Server {
         let mut bundle = Bundle::default();
         let filler = "x".repeat(2000);
         bundle.modify(SUFFIX, ModifyKind::Replace, "description", &[&filler], Sent::Other);
-        bundle.count(0, self.told + 1);
+        bundle.count(0, self.told + 1, Sent::Count(self.told + 1));
         node.send(0, &bundle.bytes, &self.clock);
         while node.waits(0) {
             node.prepare_file();

@@ -92,3 +92,25 @@ fn a_file_that_changes_is_noticed() {
         unchanged(&before, &tree(after)).unwrap_err();
     }
 }
+
+#[test]
+fn a_commit_of_what_was_given_up_or_refused_is_noticed() {
+    let commit = |also: &[Sent], answers: &[Answer]| {
+        let mut clients = Clients::new(1);
+        let mut bundle = Bundle::default();
+        bundle.begin();
+        clients.on_sent(0, &bundle);
+        let begun = Answer::Extended(1, ResultCode::Success, Some(b"1".to_vec()));
+        clients.on_answers(0, &[begun], 1).expect("nothing was read");
+        bundle.sent = [also, &[Sent::Commit]].concat();
+        clients.on_sent(0, &bundle);
+        let done = Answer::Extended(bundle.sent.len(), ResultCode::Success, None);
+        let told = clients.on_answers(0, &[answers, &[done]].concat(), 2);
+        told.map(|()| clients.client(0).transactions)
+    };
+    let member = |code| commit(&[Sent::Member], &[Answer::Done(1, code)]);
+    assert_eq!(member(ResultCode::Success), Ok((1, 0)));
+    assert!(member(ResultCode::AssertionFailed).unwrap_err().contains("given up"));
+    assert!(commit(&[], &[Answer::Aborted(b"1".to_vec())]).is_err());
+    assert_eq!(commit(&[], &[Answer::Aborted(b"2".to_vec())]), Ok((1, 0)));
+}

@@ -3,6 +3,7 @@
 use super::{DIR, SESSIONS, Violation, World};
 use crate::node::{Node, digest};
 use crate::operator::{ARCHIVE, BACKUPS};
+use crate::properties;
 use crate::requests::Bundle;
 use crate::workloads;
 use server::data::snapshot::{SnapshotError, Step as Writes, Way};
@@ -64,9 +65,16 @@ impl World {
     fn set_up(&mut self, node: &mut Node) {
         let mut bundle = Bundle::default();
         workloads::base(SESSIONS, &mut bundle);
-        self.workload.setup(&mut bundle);
+        if !self.workload.has_transactions() {
+            self.workload.setup(&mut bundle);
+        }
         self.oracle.on_sent(&bundle.updates);
         node.send(0, &bundle.bytes, &self.clock);
+        if self.workload.has_transactions() {
+            let _ = node.step(&self.clock);
+            node.answers(0);
+            self.set_up_at_once(node);
+        }
         // The answers tell nothing that clients rely on.
         let _ = node.step(&self.clock);
         node.answers(0);
@@ -75,6 +83,9 @@ impl World {
 
     /// A session sends what comes next, and reads a counter.
     pub(super) fn send(&mut self, node: &mut Node, session: usize) -> Result<(), Violation> {
+        if self.workload.has_transactions() {
+            return self.transact(node, session);
+        }
         let mut bundle = Bundle::default();
         self.workload.start(session, &mut self.random, &mut bundle);
         self.clients.count(session, &mut bundle);
@@ -91,6 +102,7 @@ impl World {
         self.pass_time();
         let before_ns = self.disk.elapsed_ns();
         let stepped = node.step(&self.clock);
+        self.look_at_watched()?;
         self.clock.pass_ns(self.disk.elapsed_ns() - before_ns);
         match &stepped {
             Ok(step) => self.trace.note(format_args!("  the committer steps: {step:?}")),
@@ -143,7 +155,12 @@ impl World {
         }
         let property = "reads of a session never go back";
         let read = self.clients.on_answers(session, &answers, self.applied);
-        read.map_err(|what| Violation { property, what })
+        read.map_err(|what| Violation { property, what })?;
+        let property = properties::SNAPSHOT;
+        for scan in self.clients.client_mut(session).take_scans() {
+            self.workload.look(&scan).map_err(|what| Violation { property, what })?;
+        }
+        Ok(())
     }
 
     /// A snapshot is begun, or gone on with: the committer and all others have their turns in between.

@@ -135,10 +135,14 @@ impl Place {
     fn import(&mut self, text: &str) {
         let shard = self.node.recovered.dsa.shard();
         let stamp_ms = self.clock.wall_ms();
-        let import = Import { shard, stamp_ms, operational: Operational::Keep, threads: 1 };
+        let import = Import { shard, stamp_ms, operational: Operational::Keep, threads: 1, streams: 1 };
         let mut text = Cursor::new(text);
-        let tell = Tell { on_progress: &mut |_| (), on_reject: None };
-        bulk::ldif(import, &mut [Input::Seekable(&mut text)], tell).expect("it is sound");
+        let tell = Tell {
+            on_progress: &mut |_| (),
+            on_reject: None,
+            is_over: &std::sync::atomic::AtomicBool::new(false),
+        };
+        bulk::import(import, &mut [Input::Seekable(&mut text)], tell).expect("it is sound");
         let recovered = &mut self.node.recovered;
         keep(&mut recovered.committer, &mut recovered.snapshots, stamp_ms).expect("nothing fails");
     }
