@@ -187,6 +187,8 @@ fn config() -> Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::Read,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        queue_length_oid: None,
+        settings: Default::default(),
         version: "1.2.3".to_owned(),
         started_ms: NOW.wall_ms,
     }

@@ -42,7 +42,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-wal",
         ],
     ),
-    // The simulator may use anything; nobody uses it outside tests.
+    // Histories and the simulator may use anything; nobody uses them outside tests.
+    ("pando-histories", &["pando-env", "pando-model", "pando-proto", "pando-bulk"]),
     (
         "pando-sim",
         &[

@@ -6,6 +6,7 @@ mod docs;
 mod layers;
 mod ratchet;
 mod registered;
+mod shown;
 mod source;
 
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ impl Fault {
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
 
-tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, registered fuzz targets
+tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets
        --fix  lower the entries of xtask/ratchet.toml to what the files are now";
 
 fn main() -> ExitCode {
@@ -60,6 +61,7 @@ fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {
     faults.extend(ratchet::check(root, &files, fix)?);
     faults.extend(docs::check(root, &files));
     faults.extend(registered::check(root, &files));
+    faults.extend(shown::check(root, &files));
     faults.sort();
     Ok(faults)
 }

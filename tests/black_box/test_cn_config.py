@@ -1,0 +1,111 @@
+"""`cn=config`: settings that are looked at and changed while the server runs, and what becomes of a change."""
+
+import pytest
+
+from conftest import ADMIN, PANDO, SECRET, run
+
+CONFIG = "cn=config"
+FEATURE = "2.25.11962057871815689572094494889750039990"
+
+
+def shown(here, attribute):
+    """The values of a setting."""
+    out = here.search("-s", "base", "-b", CONFIG, attribute).out
+    return [line.split(": ", 1)[1] for line in out.splitlines() if line.startswith(attribute + ": ")]
+
+
+def change(here, attribute, *values, kind="replace", code=0):
+    lines = "".join(f"{attribute}: {value}\n" for value in values)
+    return here.modify(f"dn: {CONFIG}\nchangetype: modify\n{kind}: {attribute}\n{lines}", code=code)
+
+
+def test_settings_are_as_they_are_in_force(server):
+    here = server("--threads", 1, "--txn-age-max", 7000, "--anonymous", "read")
+    for attribute, values in {
+        "pandoThreads": ["1"],
+        "pandoTxnAgeMax": ["7000"],
+        "pandoTxnOpenMax": ["1000"],
+        "pandoMemory": ["on"],
+        "pandoData": [],
+        "pandoSync": ["always"],
+        "pandoRootDn": [ADMIN],
+        "pandoListen": ["ldap://127.0.0.1:0"],
+        "pandoLimitsShutdownTimeout": ["10"],
+    }.items():
+        assert shown(here, attribute) == values, attribute
+    assert SECRET not in here.search("-s", "base", "-b", CONFIG, "*", "+").out.replace("userPassword", "")
+    out = run("ldapsearch", "-x", "-H", here.url, "-LLL", "-s", "base", "-b", CONFIG, code=None).out
+    assert "pando" not in out, "for the root DN alone"
+
+
+def test_what_was_changed_outlives_the_process_and_goes_before_the_file(keep, tmp_path):
+    file = tmp_path / "pando.toml"
+    file.write_text("txn-implicit-begin = false\ntxn-open-max = 11\ntxn-updates-max = 12\n")
+    here = keep("--config", file)
+    assert shown(here, "pandoTxnOpenMax") == ["11"]
+    change(here, "pandoTxnImplicitBegin", "TRUE")
+    change(here, "pandoTxnOpenMax", 22)
+    change(here, "pandoTxnUpdatesMax", 23)
+    change(here, "pandoTxnUpdatesMax", kind="delete")
+    change(here, "pandoTxnPrecedence", "3:dc=a", "4:dc=b", kind="add")
+    here.kill()
+    for _ in range(2):
+        here = keep("--config", file)
+        assert shown(here, "pandoTxnImplicitBegin") == ["on"]
+        assert f"supportedFeatures: {FEATURE}\n" in here.search("-b", "", "-s", "base", "supportedFeatures").out
+        assert shown(here, "pandoTxnOpenMax") == ["22"] and shown(here, "pandoTxnUpdatesMax") == ["12"]
+        assert shown(here, "pandoTxnPrecedence") == ["3:dc=a", "4:dc=b"]
+        here.end()
+    # A flag is a way out, for as long as it is given.
+    here = keep("--config", file, "--txn-open-max", 33)
+    assert shown(here, "pandoTxnOpenMax") == ["33"]
+    here.end()
+    here = keep("--config", file)
+    assert shown(here, "pandoTxnOpenMax") == ["22"]
+
+
+def test_a_change_of_what_a_flag_gives_is_warned_of(keep):
+    here = keep("--txn-open-max", 33)
+    change(here, "pandoTxnOpenMax", 44)
+    assert shown(here, "pandoTxnOpenMax") == ["44"]
+    assert "given by a flag" in here.log
+
+
+def test_a_backup_has_them_too(keep, tmp_path):
+    here = keep()
+    change(here, "pandoTxnOpenMax", 22)
+    here.end()
+    run(PANDO, "backup", "--data", keep.data, "--to", tmp_path / "backups")
+    kept = list((tmp_path / "backups").glob("*/settings"))
+    assert len(kept) == 1 and 'txn-open-max = ["22"]' in kept[0].read_text()
+
+
+def test_a_damaged_file_is_not_guessed_at(keep, tmp_path):
+    here = keep()
+    change(here, "pandoTxnOpenMax", 22)
+    here.end()
+    file = keep.data / "settings"
+    file.write_text(file.read_text().replace("22", "23"))
+    password = tmp_path / "password"
+    password.write_text(SECRET)
+    tool = run(PANDO, "serve", "--data", keep.data, "--suffix", "dc=example,dc=com", "--listen", "ldap://127.0.0.1:0", "--root-dn", ADMIN,
+               "--root-password-file", password, code=1)
+    assert "checksum" in tool.err and "settings" in tool.err
+
+
+@pytest.mark.parametrize("attribute, values, code, text", [
+    ("pandoTxnAgeMax", ["0"], 19, "from 1 to"),
+    ("pandoTxnAgeMax", ["1", "2"], 19, "one value"),
+    ("pandoTxnImplicitBegin", ["perhaps"], 19, "neither"),
+    ("pandoTxnPrecedence", ["12:dc=a"], 19, "from 0 to 9"),
+    ("pandoThreads", ["2"], 53, "start again"),
+    ("description", ["mine"], 53, "none of the settings"),
+])
+def test_refusals_say_why(fresh, attribute, values, code, text):
+    assert text in change(fresh, attribute, *values, code=code).said
+
+
+def test_in_memory_a_change_holds_as_long_as_the_process(server):
+    here = server()
+    change(here, "pandoTxnOpenMax", 22)
+    assert shown(here, "pandoTxnOpenMax") == ["22"]
