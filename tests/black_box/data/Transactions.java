@@ -153,14 +153,16 @@ public final class Transactions {
     private void age() throws Exception {
         ASN1OctetString identifier = start();
         Control inside = new TransactionSpecificationRequestControl(identifier);
-        while (connection.isConnected() && notices.isEmpty()) {
-            try {
-                connection.modify(replace(dn, "title", "Pilot", inside));
-            } catch (LDAPException e) {
-                System.out.println("update " + e.getResultCode().intValue());
-                break;
+        ModifyRequest request = replace(dn, "title", "Pilot", inside);
+        try {
+            // The notice may come with the answer to one of them, or between two.
+            while (notices.isEmpty()) {
+                connection.modify(request);
             }
+        } catch (LDAPException e) {
+            // The next one tells why.
         }
+        update(request);
         AbortedTransactionExtendedResult notice =
                 new AbortedTransactionExtendedResult(notices.poll(30, TimeUnit.SECONDS));
         System.out.println("notice " + notice.getResultCode().intValue() + " "
