@@ -15,7 +15,7 @@ pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 
 /// Bytes of the buffer that a session keeps for its next updates, and of that for their drafts: longer ones are not kept.
 pub(crate) const BUFFER_BYTES_KEPT: usize = 128 << 10;
-pub(crate) const DRAFTS_BYTES_KEPT: usize = 2 * BUFFER_BYTES_KEPT;
+pub(crate) const DRAFTS_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
 
 /// Where a session's updates go. What it took is applied in the order in which it was taken.
 pub trait Journal: Send + Sync {

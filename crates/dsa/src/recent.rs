@@ -91,7 +91,7 @@ impl Recent {
     /// Is this a search for one entry, whatever its attributes are, of a known form?
     #[inline]
     pub(crate) fn repeats_base(&mut self, outline: &Outline<'_>, rights: Rights) -> Option<Again> {
-        if outline.has_more || !outline.dn.is_ascii() {
+        if !outline.after.is_empty() || !outline.dn.is_ascii() {
             return None;
         }
         self.find(
@@ -106,7 +106,7 @@ impl Recent {
         outline: &Outline<'a>,
         rights: Rights,
     ) -> Option<(Again, &'a [u8])> {
-        if outline.has_more {
+        if !outline.after.is_empty() {
             return None;
         }
         let mut value = None;
@@ -193,7 +193,7 @@ impl Recent {
 }
 
 fn is_worth_it(outline: &Outline<'_>) -> bool {
-    !outline.has_more && outline.dn.len() + outline.rest.len() <= FORM_BYTES_MAX
+    outline.after.is_empty() && outline.dn.len() + outline.rest.len() <= FORM_BYTES_MAX
 }
 
 impl Equality {

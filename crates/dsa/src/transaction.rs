@@ -9,6 +9,6 @@ mod settings;
 
 pub(crate) use evaluate::Evaluation;
 pub(crate) use intents::{GoesBefore, Holding, Intents};
-pub(crate) use open::{Doom, Drafted, IDENTIFIER_BYTES_MAX, Open, OpenCount, SESSION_TRANSACTIONS_MAX};
+pub(crate) use open::{Doom, IDENTIFIER_BYTES_MAX, Open, OpenCount, SESSION_TRANSACTIONS_MAX};
 pub(crate) use open::{Transaction, Transactions};
 pub use settings::{Choices, Precedence, Settings};

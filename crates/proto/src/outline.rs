@@ -14,8 +14,8 @@ pub struct Outline<'a> {
     pub dn: &'a [u8],
     /// What follows the DN within the operation, undecoded.
     pub rest: &'a [u8],
-    /// Does anything follow the operation: controls, or what is not known here?
-    pub has_more: bool,
+    /// What follows the operation, undecoded: controls, or what is not known here.
+    pub after: &'a [u8],
 }
 
 impl<'a> Outline<'a> {
@@ -41,18 +41,24 @@ impl<'a> Outline<'a> {
             tag::DELETE => (op, &b""[..]),
             _ => (&b""[..], op),
         };
-        (id != 0).then_some(Outline { id, op_tag, dn, rest: op, has_more: !rest.is_empty() })
+        (id != 0).then_some(Outline { id, op_tag, dn, rest: op, after: rest })
+    }
+
+    /// Appends the message that this is the outline of, without what follows its operation.
+    #[inline]
+    pub fn put_without_controls(&self, message: &[u8], out: &mut Vec<u8>) {
+        let ((_, body), _) = element(message, tag::SEQUENCE).expect("it has an outline");
+        match self.after {
+            [] => out.extend_from_slice(message),
+            after => ber::put_tlv(out, tag::SEQUENCE, &body[..body.len() - after.len()]),
+        }
     }
 }
 
 /// Appends a message without what follows its operation. `None`, and nothing, if it has no outline.
 #[inline]
 pub fn put_without_controls(message: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let (_, body) = element(message, tag::SEQUENCE)?.0;
-    let (_, after_id) = element(body, tag::INTEGER)?;
-    let (_, rest) = any_element(after_id)?;
-    let kept = &body[..body.len() - rest.len()];
-    ber::put_tlv(out, tag::SEQUENCE, kept);
+    Outline::of(message)?.put_without_controls(message, out);
     Some(())
 }
 
@@ -123,7 +129,7 @@ mod tests {
             Request::Delete(&dn).encode(&mut out, 300, &[]);
             let outline = Outline::of(&out).expect("it is a regular message");
             assert_eq!((outline.id, outline.op_tag, outline.dn), (300, tag::DELETE, &dn[..]));
-            assert!(outline.rest.is_empty() && !outline.has_more);
+            assert!(outline.rest.is_empty() && outline.after.is_empty());
         }
     }
 
@@ -179,7 +185,7 @@ mod tests {
                 prop_assert_eq!(outline.id, message.id);
                 prop_assert_eq!(outline.op_tag, message.request.tag());
                 prop_assert_eq!(outline.dn, dn_of(&message.request));
-                prop_assert!(outline.has_more || message.controls.is_empty());
+                prop_assert!(!outline.after.is_empty() || message.controls.is_empty());
             }
         }
     }

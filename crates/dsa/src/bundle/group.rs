@@ -118,10 +118,16 @@ impl<'a> Pending<'a> {
             || self.is_password()
     }
 
+    /// What follows its operation: controls.
+    #[inline]
+    pub(super) fn after(&self) -> &'a [u8] {
+        self.outline.as_ref().map_or(&[], |outline| outline.after)
+    }
+
     /// Does anything follow its operation?
     #[inline]
     pub(crate) fn has_controls(&self) -> bool {
-        self.outline.as_ref().is_some_and(|outline| outline.has_more)
+        !self.after().is_empty()
     }
 
     pub(super) fn is_add(&self) -> bool {

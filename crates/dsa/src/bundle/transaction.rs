@@ -98,7 +98,8 @@ pub(super) fn run(
     }
     let alike = |other: &&Pending<'_>| {
         let is_member = other.is_update() && (!other.is_extension() || other.is_password());
-        is_member && membership(other, implies) == of
+        // Mostly their controls are the same to the byte.
+        is_member && (other.after() == update.after() || membership(other, implies) == of)
     };
     let count = updates.iter().take_while(alike).count().max(1);
     let found = match of {

@@ -17,11 +17,13 @@ use crate::op;
 use crate::outcome;
 use crate::referral::refer_update;
 use crate::session::Session;
-use crate::transaction::Drafted;
 use crate::worker::Scratch;
 use model::ResultCode;
 use proto::message::Message;
 use proto::tag;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use store::{DnCache, Known, ReadPoint, Ready, Replacement, Stamp};
 
@@ -31,12 +33,36 @@ pub(crate) struct Drafts {
     /// One for each update; `None` for one that the writer must look at.
     ready: Vec<Option<Ready>>,
     bytes: Vec<u8>,
+    /// By id of an entry, which update of a transaction drafted it last.
+    last_of: HashMap<u32, u32, BuildHasherDefault<IdHasher>>,
+}
+
+/// Spreads ids, which the server chose.
+#[derive(Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, id: u32) {
+        let spread = (self.0 ^ u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ spread >> 32;
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Drafts {
     pub(crate) fn clear(&mut self) {
         self.ready.clear();
         self.bytes.clear();
+        self.forget();
     }
 
     /// Bytes of the drafts.
@@ -62,22 +88,32 @@ impl Drafts {
         known: &Known<'_>,
         replacements: &[Replacement<'_>],
         cache: &mut DnCache,
-        (drafted, at): (&mut Drafted, usize),
+        at: usize,
     ) -> Option<Ready> {
         let ready = read_point
             .ready(known, replacements, cache, &mut self.bytes)
             .or_else(|| read_point.ready_as_seen(known, replacements, cache, &mut self.bytes))?;
         let id = ready.id().0;
-        let ready = match drafted.get(&id) {
-            None => ready,
-            Some(before) => {
-                self.bytes.truncate(ready.range().start);
-                let before = self.ready[*before as usize].as_mut()?;
-                read_point.ready_after(before, replacements, &mut self.bytes)?
+        match self.last_of.entry(id) {
+            Entry::Vacant(none) => {
+                none.insert(at as u32);
+                Some(ready)
             }
-        };
-        drafted.insert(id, at as u32);
-        Some(ready)
+            Entry::Occupied(mut last) => {
+                self.bytes.truncate(ready.range().start);
+                let before = self.ready[*last.get() as usize].as_mut()?;
+                let ready = read_point.ready_after(before, replacements, &mut self.bytes)?;
+                last.insert(at as u32);
+                Some(ready)
+            }
+        }
+    }
+
+    /// Forgets which entries were drafted: what is drafted next is made of what is in the directory.
+    pub(crate) fn forget(&mut self) {
+        if !self.last_of.is_empty() {
+            self.last_of.clear();
+        }
     }
 
     /// Appends the draft of an update, if there is one.
@@ -93,7 +129,8 @@ impl Drafts {
 
     /// Bytes of memory that it keeps.
     pub(crate) fn capacity(&self) -> usize {
-        self.bytes.capacity() + self.ready.capacity() * size_of::<Option<Ready>>()
+        let table = self.last_of.capacity() * size_of::<(u32, u32)>();
+        self.bytes.capacity() + self.ready.capacity() * size_of::<Option<Ready>>() + table
     }
 }
 
@@ -329,7 +366,7 @@ fn carry_out(
     let mut writer = dsa.shard.writer();
     let actor = writer.name(&identity.dn);
     // Without room for all of them each is looked at alone.
-    let Drafts { ready, bytes } = drafts;
+    let Drafts { ready, bytes, .. } = drafts;
     let ready = &ready[first..first + updates.len()];
     let mut drafted = ready.iter().flatten().map(Ready::range);
     let range =

@@ -64,7 +64,7 @@ pub(crate) fn unknown(session: &Session, identifier: &[u8]) -> (ResultCode, &'st
 pub(crate) fn succeed(id: i32, answers: &[u8], out: &mut Vec<u8>) {
     let mut updates = UpdatesControls::default();
     for answer in crate::journal::messages(answers) {
-        if let Some(outline) = Outline::of(answer).filter(|outline| outline.has_more) {
+        if let Some(outline) = Outline::of(answer).filter(|outline| !outline.after.is_empty()) {
             updates.push(outline.id, Controls::of(answer));
         }
     }

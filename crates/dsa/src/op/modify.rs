@@ -62,7 +62,13 @@ impl<'a> Replacing<'a> {
     /// all that must be decoded to know what it is.
     #[inline]
     pub(crate) fn of(&mut self, outline: &Outline<'a>) -> Option<&[Replacement<'a>]> {
-        if outline.op_tag != MODIFY || outline.has_more || !outline.dn.is_ascii() {
+        if outline.after.is_empty() { self.of_operation(outline) } else { None }
+    }
+
+    /// As [`Replacing::of`], whatever follows the operation.
+    #[inline]
+    pub(crate) fn of_operation(&mut self, outline: &Outline<'a>) -> Option<&[Replacement<'a>]> {
+        if outline.op_tag != MODIFY || !outline.dn.is_ascii() {
             return None;
         }
         self.found.clear();

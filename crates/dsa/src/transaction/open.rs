@@ -6,7 +6,7 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use model::limits::TRANSACTIONS_MEMORY_MAX;
 use proto::outline::put_without_controls;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
@@ -56,9 +56,6 @@ impl Drop for Open {
     }
 }
 
-/// By id of an entry, which update of a transaction drafted it last.
-pub(crate) type Drafted = BTreeMap<u32, u32>;
-
 /// Why a transaction cannot be committed any more.
 #[derive(Debug)]
 pub(crate) struct Doom {
@@ -84,8 +81,6 @@ pub(crate) struct Transaction {
     pub(crate) reads: usize,
     /// One for each update.
     pub(crate) drafts: Drafts,
-    /// The entries that are as yet only drafted.
-    pub(crate) drafted: Drafted,
     /// What the updates have made of the directory, if not all of them could be drafted.
     pub(crate) overlay: Option<Box<Overlay>>,
     pub(crate) doom: Option<Doom>,
@@ -113,7 +108,6 @@ impl Transaction {
             adds: 0,
             reads: 0,
             drafts,
-            drafted: Drafted::default(),
             overlay: None,
             doom: None,
             holding: None,

@@ -15,15 +15,16 @@ use crate::journal;
 use crate::op::end_transaction;
 use crate::op::modify::Replacing;
 use crate::outcome;
-use crate::transaction::{Doom, Drafted, Evaluation};
+use crate::transaction::{Doom, Evaluation};
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
 use env::planted::{self, Fault, Moment};
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::{Outline, tag};
+use smallvec::SmallVec;
 use store::overlay::Overlay;
-use store::{Known, Stamp, Writer};
+use store::{Known, Ready, Stamp, Writer};
 
 /// Where the answer to the end goes.
 pub(crate) struct Ending<'o> {
@@ -96,7 +97,7 @@ fn draft_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts)
 }
 
 fn draft_some(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) -> Option<()> {
-    let (mut group, mut at, mut drafted) = (Group::new(), 0, Drafted::default());
+    let (mut group, mut at) = (Group::new(), 0);
     while at < together.messages.len() {
         group.clear();
         (at, _) = group::gather(together.messages, at, &mut group);
@@ -109,13 +110,13 @@ fn draft_some(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts
         let pin = reader.pin();
         let read_point = pin.read_point();
         let mut replacing = Replacing::new(read_point.shard().schema());
-        for (at, update) in group.iter().enumerate() {
-            group::bring_near(read_point, &group, at);
+        for (in_group, update) in group.iter().enumerate() {
+            group::bring_near(read_point, &group, in_group);
             let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
             let replacements = replacing.of(outline)?;
             let known = Known { target: *target, keys, sequence: *sequence };
-            let place = (&mut drafted, drafts.ready().len());
-            let ready = drafts.draft_member(read_point, &known, replacements, &mut evaluator.cache, place)?;
+            let at = drafts.ready().len();
+            let ready = drafts.draft_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
             drafts.push(Some(ready));
         }
     }
@@ -136,9 +137,11 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     if writer.reserve(drafts.parts().1).is_err() {
         return false;
     }
-    if !hold_all(&writer, drafts) {
-        let is_anew = draft_anew(parts, &writer, together, drafts);
-        if !is_anew || writer.reserve(&drafts.parts().1[made..]).is_err() || !hold_all(&writer, drafts) {
+    let stale = stale(&writer, drafts);
+    if !stale.is_empty() {
+        let is_anew = draft_anew(parts, &writer, together, drafts, &stale);
+        let has_room = is_anew && writer.reserve(&drafts.parts().1[made..]).is_ok();
+        if !has_room || !self::stale(&writer, drafts).is_empty() {
             return false;
         }
     }
@@ -156,37 +159,42 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     true
 }
 
-/// Can all drafts be installed?
-fn hold_all(writer: &Writer<'_>, drafts: &Drafts) -> bool {
-    drafts.ready().iter().all(|ready| ready.as_ref().is_some_and(|ready| writer.can_install(ready)))
+/// Positions of the drafts that cannot be installed any more. Of several of one entry it is all or none.
+fn stale(writer: &Writer<'_>, drafts: &Drafts) -> SmallVec<[usize; 32]> {
+    let is_stale = |ready: &Option<Ready>| !ready.as_ref().is_some_and(|ready| writer.can_install(ready));
+    drafts.ready().iter().enumerate().filter(|(_, ready)| is_stale(ready)).map(|(at, _)| at).collect()
 }
 
-/// Makes those drafts anew that cannot be installed any more. `false` if one of the updates is more than a draft.
+/// Makes the drafts at these positions anew. `false` if one of the updates is more than a draft.
 #[cold]
 fn draft_anew(
     parts: &mut Parts<'_>,
     writer: &Writer<'_>,
     together: Together<'_>,
     drafts: &mut Drafts,
+    stale: &[usize],
 ) -> bool {
     let view = writer.view();
     let cache = &mut parts.scratch.updating.cache;
     cache.forget();
-    let (mut keys, mut drafted) = (Vec::new(), Drafted::default());
+    let mut keys = Vec::new();
+    drafts.forget();
     let mut again = |at: usize, message: &[u8]| {
-        if drafts.ready()[at].as_ref().is_some_and(|ready| writer.can_install(ready)) {
-            return Some(());
-        }
         keys.clear();
         let outline = Outline::of(message)?;
         let target = view.target(outline.dn, cache, &mut keys).ok()?;
         let known = Known { target, keys: &keys, sequence: view.sequence() };
         let mut replacing = Replacing::new(view.shard().schema());
-        let ready = drafts.draft_member(view, &known, replacing.of(&outline)?, cache, (&mut drafted, at))?;
+        let ready = drafts.draft_member(view, &known, replacing.of(&outline)?, cache, at)?;
         drafts.replace(at, ready);
         Some(())
     };
-    journal::messages(together.messages).enumerate().all(|(at, message)| again(at, message).is_some())
+    let (mut messages, mut next) = (journal::messages(together.messages), 0);
+    stale.iter().all(|at| {
+        let message = messages.nth(at - next);
+        next = at + 1;
+        message.and_then(|message| again(*at, message)).is_some()
+    })
 }
 
 /// Judges all updates, then carries all of them out. Appends their answers.

@@ -17,10 +17,8 @@ use env::clock::Now;
 use env::planted::{self, Fault};
 use model::ResultCode;
 use model::limits::READ_ENTRIES_MAX;
-use proto::Outline;
 use proto::control::{Controls, proxied_authorization, transaction_specification};
 use proto::message::{Message, Request};
-use proto::outline::put_without_controls;
 use proto::tag;
 use store::overlay::Overlay;
 use store::{DnCache, Known, ReadPoint};
@@ -70,6 +68,7 @@ fn draft_some(
         sequence: *sequence,
         replacing: Replacing::new(read_point.shard().schema()),
         limits: (dsa.transactions.updates_max(), dsa.transactions.bytes_max()),
+        naming: &[],
     };
     let mut accepted = 0;
     for (at, update) in updates.iter().enumerate() {
@@ -94,6 +93,8 @@ struct Drafting<'d, 'u> {
     replacing: Replacing<'u>,
     /// Updates and bytes of a transaction.
     limits: (u64, u64),
+    /// Controls that were seen to name the transaction and nothing else: those of its other updates are the same.
+    naming: &'u [u8],
 }
 
 impl<'u> Drafting<'_, 'u> {
@@ -101,8 +102,11 @@ impl<'u> Drafting<'_, 'u> {
     #[inline]
     fn accept(&mut self, update: &'u Pending<'u>) -> Option<i32> {
         let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
-        if update.has_controls() && !names_only(update) {
-            return None;
+        if !outline.after.is_empty() && outline.after != self.naming {
+            if !names_only(update) {
+                return None;
+            }
+            self.naming = outline.after;
         }
         let (updates_max, bytes_max) = self.limits;
         let Transaction { messages, updates, .. } = &*self.transaction;
@@ -112,13 +116,13 @@ impl<'u> Drafting<'_, 'u> {
         if self.dsa.transactions.ranks() {
             self.transaction.hold(self.dsa, outline.dn).ok()?;
         }
-        let Transaction { messages, updates, drafts, drafted, .. } = &mut *self.transaction;
-        let replacements = self.replacing.of(&Outline { has_more: false, ..*outline })?;
+        let Transaction { messages, updates, drafts, .. } = &mut *self.transaction;
+        let replacements = self.replacing.of_operation(outline)?;
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
         let at = *updates as usize;
-        let ready = drafts.draft_member(self.read_point, &known, replacements, self.cache, (drafted, at))?;
+        let ready = drafts.draft_member(self.read_point, &known, replacements, self.cache, at)?;
         drafts.push(Some(ready));
-        put_without_controls(update.frame(), messages).expect("it has an outline");
+        outline.put_without_controls(update.frame(), messages);
         *updates += 1;
         Some(outline.id)
     }
