@@ -36,12 +36,17 @@ impl Server {
             false => command.arg("--data").arg(folder.join("data")),
         };
         command.stdout(Stdio::piped()).stderr(said.map_err(|error| fail("server.log", error))?);
-        let mut process = command.spawn().map_err(|error| fail("the server", error))?;
+        let process = command.spawn().map_err(|error| fail("the server", error))?;
+        // From now on it ends with this, also if it never gets ready.
+        let mut server = Server { process, port: 0 };
         let mut line = String::new();
-        let read = process.stdout.as_mut().map(|out| BufReader::new(out).read_line(&mut line));
+        let read = server.process.stdout.as_mut().map(|out| BufReader::new(out).read_line(&mut line));
         let port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok());
         match (read, port) {
-            (Some(Ok(_)), Some(port)) => Ok(Server { process, port }),
+            (Some(Ok(_)), Some(port)) => {
+                server.port = port;
+                Ok(server)
+            }
             _ => Err(format!("the server said {line:?} instead of being ready; see server.log")),
         }
     }
