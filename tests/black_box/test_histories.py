@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,19 @@ def test_transactions_in_memory(tmp_path):
 
 def test_over_kills(tmp_path):
     out = record(tmp_path, "--kills", KILLS)
+    assert out.count(": holds\n") == 3, out
+
+
+def test_transactions_with_the_extensions_in_memory(tmp_path):
+    out = record(tmp_path, "--memory", "--round", "2000", "--transactions", "--extensions")
+    assert out.count(": holds\n") == 3, out
+    # In all, with their end at once, without a start, without names: some of each, and never all.
+    everything, *some = map(int, re.match(r"(\d+) transactions, (\d+) .*?(\d+) .*?(\d+)", out).groups())
+    assert all(0 < count < everything for count in some), out
+
+
+def test_transactions_with_the_extensions_over_kills(tmp_path):
+    out = record(tmp_path, "--kills", KILLS, "--transactions", "--extensions", "--seed", "4")
     assert out.count(": holds\n") == 3, out
 
 

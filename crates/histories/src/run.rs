@@ -2,6 +2,7 @@
 
 mod accounts;
 mod client;
+mod form;
 mod lists;
 mod recorder;
 mod registers;
@@ -13,6 +14,7 @@ use client::{Client, Lost};
 use env::clock::SystemClock;
 use env::entropy::{Entropy as _, SeededEntropy};
 use env::poll::{on_threads, pause};
+use form::Forms;
 use histories::{Event, History, Verdict, What, history};
 use recorder::{Recorder, Tape};
 use server::Server;
@@ -54,9 +56,15 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
     clients: u32,
 
-    /// Also transactions of several updates (RFC 5805), some of them given up
+    /// Also transactions of several updates (RFC 5805), some of them given up; half of them in one write with their end, the
+    /// others after a look at the answers
     #[arg(long)]
     transactions: bool,
+
+    /// Of these some without a start, named by their client, and some whose updates do not name them: switches both extensions
+    /// on in the server
+    #[arg(long, requires = "transactions")]
+    extensions: bool,
 
     /// What clients choose follows from it; what they see does not
     #[arg(long, default_value_t = 1)]
@@ -71,6 +79,7 @@ const AFTER: &str = "\
 EXAMPLES:
   pando-histories run --pando target/release/pando --folder /tmp/histories --kills 100
   pando-histories run --pando target/release/pando --folder /tmp/histories --memory --round 3000
+  pando-histories run --pando target/release/pando --folder /tmp/histories --kills 20 --transactions --extensions
   pando-histories run --pando target/release/pando --folder /tmp/histories --kills 5 -- --sync interval=5
 
 EXIT CODES:
@@ -85,6 +94,7 @@ struct Shared {
     processes: AtomicU32,
     generation: lists::Generation,
     transactions: bool,
+    forms: Forms,
     seed: u64,
 }
 
@@ -106,12 +116,16 @@ fn record(args: &Args) -> Result<Tape, String> {
         processes: AtomicU32::new(0),
         generation: lists::Generation::default(),
         transactions: args.transactions,
+        forms: Forms::new(args.extensions),
         seed: args.seed,
     };
+    let switches = ["--txn-implicit-begin", "on", "--txn-implicit-membership", "on"];
+    let switches = switches.iter().filter(|_| args.extensions).map(ToString::to_string);
+    let more: Vec<String> = switches.chain(args.server.iter().cloned()).collect();
     let mut tape = Tape::default();
     let mut chance = SeededEntropy::new(args.seed);
     for round in 0..=args.kills {
-        let server = Server::start(&args.pando, &args.folder, args.memory, &args.server)?;
+        let server = Server::start(&args.pando, &args.folder, args.memory, &more)?;
         if round == 0 {
             set_up(&server)?;
         }
@@ -127,6 +141,9 @@ fn record(args: &Args) -> Result<Tape, String> {
             }
             None => tape.cut(&shared.clock),
         }
+    }
+    if args.transactions {
+        println!("{}", shared.forms);
     }
     Ok(tape)
 }
@@ -186,9 +203,9 @@ fn clients_round(
         };
         let connected = client.insert(connected);
         let turn = match chance.next_u64() % 10 {
-            0..=3 => registers::turn(connected, &mut recorder, &mut chance, shared.transactions),
+            0..=3 => registers::turn(connected, &mut recorder, &mut chance, shared),
             4..=7 => lists::turn(connected, &mut recorder, &mut chance, shared),
-            _ => accounts::turn(connected, &mut recorder, &mut chance, shared.transactions),
+            _ => accounts::turn(connected, &mut recorder, &mut chance, shared),
         };
         match turn {
             Ok(()) => {}

@@ -1,6 +1,7 @@
 //! Accounts: two in each entry. A transfer within an entry is a single modify, one between entries a transaction; both happen
 //! only if the balances are still those that were read. A scan is one search.
 
+use super::Shared;
 use super::client::{Client, Ended, Entry, How, Lost, Update};
 use super::recorder::Recorder;
 use env::entropy::{Entropy as _, SeededEntropy};
@@ -41,13 +42,13 @@ pub(super) fn turn(
     client: &mut Client,
     recorder: &mut Recorder<'_>,
     chance: &mut SeededEntropy,
-    transactions: bool,
+    shared: &Shared,
 ) -> Result<(), Lost> {
     if chance.next_u64().is_multiple_of(3) {
         return scan(client, recorder);
     }
     let from = chance.next_u64() % ENTRIES;
-    let to = if transactions { chance.next_u64() % ENTRIES } else { from };
+    let to = if shared.transactions { chance.next_u64() % ENTRIES } else { from };
     let amount = (chance.next_u64() % 20) as i64 + 1;
     let how = if chance.next_u64().is_multiple_of(16) { How::GiveUp } else { How::Commit };
     let (source, target) = (read(client, from)?, read(client, to)?);
@@ -58,7 +59,9 @@ pub(super) fn turn(
     } else {
         let updates =
             [update(from, &source, &[(PURSES[0], -amount)]), update(to, &target, &[(PURSES[1], amount)])];
-        client.transaction(&updates, how).map(|ended| matches!(ended, Ended::Committed(_)))
+        client
+            .transaction(&updates, how, shared.forms.draw(chance))
+            .map(|ended| matches!(ended, Ended::Committed(_)))
     };
     match done.inspect_err(|_| recorder.unknown())? {
         true => recorder.ok(vec![transfer(from, to, amount)]),

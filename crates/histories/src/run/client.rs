@@ -61,12 +61,14 @@ pub(super) type Done = Result<Entry, ResultCode>;
 /// See the module.
 pub(super) struct Client {
     link: Link,
+    /// Transactions that it has called by a name of its own.
+    chosen: usize,
 }
 
 impl Client {
     /// Connects and binds.
     pub(super) fn connect(server: &Server) -> Result<Client, RemoteError> {
-        Ok(Client { link: Link::open(server)? })
+        Ok(Client { link: Link::open(server)?, chosen: 0 })
     }
 
     /// Adds an entry, which may be there already.

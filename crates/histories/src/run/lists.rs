@@ -169,7 +169,7 @@ fn append(
     let alone = !shared.transactions || chance.next_u64().is_multiple_of(2);
     let after = match (&updates[..], alone) {
         ([single], true) => client.update(single).map(|done| done.map(|read| vec![read])),
-        _ => whole(client, &updates, chance),
+        _ => whole(client, &updates, chance, shared),
     };
     match after.inspect_err(|lost| {
         if matches!(lost, Lost::Connection) {
@@ -216,13 +216,14 @@ fn whole(
     client: &mut Client,
     updates: &[Update],
     chance: &mut SeededEntropy,
+    shared: &Shared,
 ) -> Result<Result<Vec<Entry>, ResultCode>, Lost> {
     let how = match chance.next_u64() % 16 {
         0 => How::GiveUp,
         1 => How::Leave,
         _ => How::Commit,
     };
-    match client.transaction(updates, how)? {
+    match client.transaction(updates, how, shared.forms.draw(chance))? {
         Ended::Committed(read) => Ok(Ok(read)),
         Ended::Nothing(code) => Ok(Err(code)),
     }

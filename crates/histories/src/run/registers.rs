@@ -1,6 +1,8 @@
 //! Registers: values of entries that are read by base searches, replaced, and compared and swapped by the assertion control.
 
+use super::Shared;
 use super::client::{Client, Ended, How, Lost, Update};
+use super::form::Form;
 use super::recorder::Recorder;
 use env::entropy::{Entropy as _, SeededEntropy};
 use histories::Step;
@@ -31,21 +33,22 @@ pub(super) fn turn(
     client: &mut Client,
     recorder: &mut Recorder<'_>,
     chance: &mut SeededEntropy,
-    transactions: bool,
+    shared: &Shared,
 ) -> Result<(), Lost> {
     let register = format!("r{}", chance.next_u64() % REGISTERS);
-    let alone = !transactions || chance.next_u64().is_multiple_of(2);
+    let alone = !shared.transactions || chance.next_u64().is_multiple_of(2);
+    let form = (!alone).then(|| shared.forms.draw(chance));
     match chance.next_u64() % 8 {
         0..=3 => read(client, recorder, &register).map(|_| ()),
         4 => {
             let value = NEXT.fetch_add(1, Ordering::Relaxed);
             let step = |_| Step::Write { register: register.clone(), value };
-            write(client, recorder, &register, value, String::new(), alone, step)
+            write(client, recorder, &register, value, String::new(), form, step)
         }
         _ => {
             let (from, to) = (read(client, recorder, &register)?, NEXT.fetch_add(1, Ordering::Relaxed));
             let step = |done| Step::Swap { register: register.clone(), from, to, done };
-            write(client, recorder, &register, to, format!("({VALUE}={from})"), alone, step)
+            write(client, recorder, &register, to, format!("({VALUE}={from})"), form, step)
         }
     }
 }
@@ -64,26 +67,28 @@ fn read(client: &mut Client, recorder: &mut Recorder<'_>, register: &str) -> Res
     Ok(value)
 }
 
-/// Writes one; `step` says how it is recorded, once it is known whether it was done.
+/// Writes one, alone or in a transaction; `step` says how it is recorded, once it is known whether it was done.
 fn write(
     client: &mut Client,
     recorder: &mut Recorder<'_>,
     register: &str,
     value: u64,
     only_if: String,
-    alone: bool,
+    form: Option<Form>,
     step: impl Fn(Option<bool>) -> Step,
 ) -> Result<(), Lost> {
     recorder.invoke(&[step(None)]);
     let update =
         Update { dn: dn(register), set: vec![(VALUE, value.to_string())], only_if, read: Some(VALUE) };
-    let done = match alone {
-        true => client.update(&update),
+    let done = match form {
+        None => client.update(&update),
         // A transaction of one.
-        false => client.transaction(std::slice::from_ref(&update), How::Commit).map(|ended| match ended {
-            Ended::Committed(mut read) => Ok(read.pop().unwrap_or_default()),
-            Ended::Nothing(code) => Err(code),
-        }),
+        Some(form) => {
+            client.transaction(std::slice::from_ref(&update), How::Commit, form).map(|ended| match ended {
+                Ended::Committed(mut read) => Ok(read.pop().unwrap_or_default()),
+                Ended::Nothing(code) => Err(code),
+            })
+        }
     };
     match done.inspect_err(|_| recorder.unknown())? {
         Ok(read) if read.get(VALUE) != Some(&value.to_string()) => {
