@@ -12,12 +12,7 @@ import socket
 import sys
 import time
 
-
-def tlv(tag, content):
-    """One BER element of less than 64 KiB."""
-    size = len(content)
-    head = bytes([tag, size]) if size < 128 else bytes([tag, 0x82, size >> 8, size & 255])
-    return head + content
+from ber import integer, tlv
 
 
 def request(message_id, base):
@@ -28,7 +23,7 @@ def request(message_id, base):
 
 def is_answer(received, message_id, base):
     """Whether this is the entry and then success, and nothing else; lengths may be in any form."""
-    mark = tlv(2, message_id.to_bytes((message_id.bit_length() + 8) // 8, "big"))
+    mark = integer(message_id)
     done = tlv(0x30, mark + bytes.fromhex("65070a010004000400"))
     head = received[: -len(done)]
     return received.endswith(done) and head.count(mark) == 1 and tlv(4, base) in head and len(head) < len(base) + 40

@@ -13,48 +13,36 @@ import socket
 import struct
 import sys
 
+from ber import integer, tlv
+
 QUEUE_LENGTH = b"2.25.42716394719518537185369042681176305868"
 DATA_SEGMENTS_IN = 152  # of struct tcp_info, linux/tcp.h
 PATIENCE = 60
 
 
-def tlv(tag, content):
-    """One BER element."""
-    size = len(content)
-    if size < 128:
-        return bytes([tag, size]) + content
-    octets = size.to_bytes((size.bit_length() + 7) // 8, "big")
-    return bytes([tag, 0x80 | len(octets)]) + octets + content
-
-
-def number(value, tag=2):
-    """An INTEGER."""
-    return tlv(tag, value.to_bytes(value.bit_length() // 8 + 1, "big"))
-
-
 def queue_length(value, oid=QUEUE_LENGTH, critical=False):
     """Controls with the queue length control; its value is a number, or bytes that are none."""
-    value = value if isinstance(value, bytes) else number(value)
+    value = value if isinstance(value, bytes) else integer(value)
     return tlv(0xA0, tlv(0x30, tlv(4, oid) + (b"\x01\x01\xff" if critical else b"") + tlv(4, value)))
 
 
 def bind(message_id, name, password, controls=b""):
     """A simple bind."""
-    operation = tlv(0x60, number(3) + tlv(4, name.encode()) + tlv(0x80, password.encode()))
-    return tlv(0x30, number(message_id) + operation + controls)
+    operation = tlv(0x60, integer(3) + tlv(4, name.encode()) + tlv(0x80, password.encode()))
+    return tlv(0x30, integer(message_id) + operation + controls)
 
 
 def search(message_id, base, controls=b"", attribute=b"1.1"):
     """A search for one entry."""
     operation = tlv(0x63, tlv(4, base.encode()) + bytes.fromhex("0a01000a0100020100020100010100") + tlv(0x87, b"objectClass") +
                     tlv(0x30, tlv(4, attribute)))
-    return tlv(0x30, number(message_id) + operation + controls)
+    return tlv(0x30, integer(message_id) + operation + controls)
 
 
 def modify(message_id, dn, attribute, value, controls=b""):
     """A modify that replaces the values of one attribute by one."""
-    change = tlv(0x30, number(2, 0x0A) + tlv(0x30, tlv(4, attribute.encode()) + tlv(0x31, tlv(4, value.encode()))))
-    return tlv(0x30, number(message_id) + tlv(0x66, tlv(4, dn.encode()) + tlv(0x30, change)) + controls)
+    change = tlv(0x30, integer(2, 0x0A) + tlv(0x30, tlv(4, attribute.encode()) + tlv(0x31, tlv(4, value.encode()))))
+    return tlv(0x30, integer(message_id) + tlv(0x66, tlv(4, dn.encode()) + tlv(0x30, change)) + controls)
 
 
 def element(data, at):

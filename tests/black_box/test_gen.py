@@ -11,8 +11,8 @@ import threading
 import ldap
 import pytest
 
+from ber import ldap_bind
 from conftest import ADMIN, PANDO, PATIENCE, SECRET, SUFFIX, run
-from test_process import ldap_bind
 
 
 def gen(*arguments, **settings):

@@ -7,8 +7,8 @@ import time
 import ldap
 import pytest
 
+from ber import ldap_bind
 from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, run
-from test_process import ldap_bind
 from test_searches import PRESENT, bound, connect, fill, request, search
 
 ADA = f"uid=ada,{PEOPLE}"

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from ber import tlv
 from conftest import ADMIN, PANDO, PATIENCE, SUFFIX, run, start
 
 TOP = f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n"
@@ -21,28 +22,18 @@ def person(name, above=SUFFIX, rest="sn: x\n"):
     return f"dn: uid={name},{above}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: x\n{rest}\n"
 
 
-def element(tag, *parts):
-    """A BER element, its length in the shortest form."""
-    content = b"".join(parts)
-    length = len(content)
-    if length < 0x80:
-        return bytes([tag, length]) + content
-    digits = length.to_bytes((length.bit_length() + 7) // 8, "big")
-    return bytes([tag, 0x80 | len(digits)]) + digits + content
-
-
 def bare(record):
     """An LDIF record without folds or base64 as an AddRequest."""
     lines = [line.split(": ", 1) for line in record.strip().splitlines()]
     names = list(dict.fromkeys(name for name, _ in lines[1:]))
-    values = lambda name: [element(4, value.encode()) for other, value in lines[1:] if other == name]
-    attributes = [element(0x30, element(4, name.encode()), element(0x31, *values(name))) for name in names]
-    return element(0x68, element(4, lines[0][1].encode()), element(0x30, *attributes))
+    values = lambda name: [tlv(4, value.encode()) for other, value in lines[1:] if other == name]
+    attributes = [tlv(0x30, tlv(4, name.encode()), tlv(0x31, *values(name))) for name in names]
+    return tlv(0x68, tlv(4, lines[0][1].encode()), tlv(0x30, *attributes))
 
 
 def message(record, number=1):
     """The same as an LDAPMessage."""
-    return element(0x30, b"\x02\x01" + bytes([number]), bare(record))
+    return tlv(0x30, b"\x02\x01" + bytes([number]), bare(record))
 
 
 class Folder:
@@ -224,11 +215,11 @@ def test_a_stream_that_cannot_be_followed_ends_it_all(folder, rest, reason):
 
 
 @pytest.mark.parametrize("request_, reason", [
-    (element(0x30, b"\x02\x01\x01", element(0x4A, b"uid=a")), "no add"),
-    (element(0x30, b"\x02\x01\x01", bare(person("a")), element(0xA0, element(0x30, element(4, b"1.2.3"), b"\x01\x01\xff"))),
+    (tlv(0x30, b"\x02\x01\x01", tlv(0x4A, b"uid=a")), "no add"),
+    (tlv(0x30, b"\x02\x01\x01", bare(person("a")), tlv(0xA0, tlv(0x30, tlv(4, b"1.2.3"), b"\x01\x01\xff"))),
      "critical control"),
-    (element(0x68, element(4, b"uid=a"), element(0x30, element(0x30, element(4, b"uid"), element(0x31)))), "without values"),
-    (element(0x68, element(4, b"uid=a"), b"\x04\x00"), "list of attributes"),
+    (tlv(0x68, tlv(4, b"uid=a"), tlv(0x30, tlv(0x30, tlv(4, b"uid"), tlv(0x31)))), "without values"),
+    (tlv(0x68, tlv(4, b"uid=a"), b"\x04\x00"), "list of attributes"),
 ])
 def test_what_is_no_add_is_left_out(folder, request_, reason):
     stream = message(TOP) + request_ + message(person("b"))

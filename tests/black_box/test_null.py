@@ -5,16 +5,10 @@ import socket
 import subprocess
 
 import pytest
+from ber import tlv
 from conftest import ADMIN, PANDO, SECRET
 
 ENTRIES = 500
-
-
-def tlv(tag, *parts):
-    body = b"".join(parts)
-    size = len(body)
-    length = bytes([size]) if size < 128 else bytes([0x80 | 2, size >> 8, size & 255])
-    return bytes([tag]) + length + body
 
 
 def integer(value, tag=2):

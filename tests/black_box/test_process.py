@@ -8,6 +8,7 @@ import subprocess
 import ldap
 import pytest
 
+from ber import ldap_bind, tlv
 from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SECRET, SUFFIX, run
 
 NOTICE_OF_DISCONNECTION = b"1.3.6.1.4.1.1466.20036"
@@ -292,20 +293,6 @@ def test_what_is_in_flight_is_finished(fresh):
         received += piece
     assert photo in received and NOTICE_OF_DISCONNECTION in received
     assert fresh.process.wait(PATIENCE) == 0
-
-
-def tlv(tag, content):
-    """One BER element."""
-    size = len(content)
-    if size < 128:
-        return bytes([tag, size]) + content
-    octets = size.to_bytes((size.bit_length() + 7) // 8, "big")
-    return bytes([tag, 0x80 | len(octets)]) + octets + content
-
-
-def ldap_bind(name, password, message_id=1):
-    """A simple bind request."""
-    return tlv(0x30, tlv(2, bytes([message_id])) + tlv(0x60, b"\x02\x01\x03" + tlv(4, name) + tlv(0x80, password)))
 
 
 def test_generated_data_is_served(server, tmp_path):

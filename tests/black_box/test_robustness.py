@@ -6,8 +6,9 @@ import socket
 
 import pytest
 
+from ber import ldap_bind, tlv
 from conftest import ADMIN, PATIENCE, SECRET, SUFFIX, run
-from test_process import NOTICE_OF_DISCONNECTION, ldap_bind, tlv
+from test_process import NOTICE_OF_DISCONNECTION
 
 ROOT_DSE = tlv(0x30, b"\x02\x01\x07" + tlv(
     0x63, tlv(4, b"") + bytes.fromhex("0a01000a0100020100020100010100") + tlv(0x87, b"objectClass") + tlv(0x30, b"")

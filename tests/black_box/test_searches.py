@@ -10,8 +10,9 @@ import time
 import ldap
 import pytest
 
+from ber import ldap_bind, tlv
 from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, connect, run
-from test_process import NOTICE_OF_DISCONNECTION, ldap_bind, tlv
+from test_process import NOTICE_OF_DISCONNECTION
 
 ADA = f"uid=ada,{PEOPLE}"
 USER = {"objectClass", "uid", "cn", "sn", "givenName", "title", "title;lang-de", "mail", "telephoneNumber", "employeeNumber",

@@ -1,0 +1,21 @@
+"""BER elements in raw bytes, for clients that choose every one of them."""
+
+
+def tlv(tag, *parts):
+    """One element, its length in the shortest form."""
+    contents = b"".join(parts)
+    size = len(contents)
+    if size < 128:
+        return bytes([tag, size]) + contents
+    octets = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes([tag, 0x80 | len(octets)]) + octets + contents
+
+
+def integer(value, tag=2):
+    """An INTEGER that is not negative, in the shortest form."""
+    return tlv(tag, value.to_bytes(value.bit_length() // 8 + 1, "big"))
+
+
+def ldap_bind(name, password, message_id=1):
+    """A simple bind request."""
+    return tlv(0x30, integer(message_id), tlv(0x60, integer(3), tlv(4, name), tlv(0x80, password)))
