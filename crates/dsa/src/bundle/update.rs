@@ -181,6 +181,8 @@ pub(super) fn run_as(
     }
     let configures = |update: &Pending<'_>| update.is_about_config() && is_config(parts.dsa, update);
     let updates = match updates.iter().position(configures) {
+        // What is answered at once comes after the answers to what was collected before.
+        Some(0) if !session.updates.is_empty() => return 0,
         Some(0) => return configure(session, parts, &updates[0], out),
         Some(first) => &updates[..first],
         None => updates,
@@ -188,6 +190,7 @@ pub(super) fn run_as(
     let updates = match parts.dsa.intents.is_empty() || !parts.dsa.transactions.ranks() {
         true => updates,
         false => match transaction::clear_way(parts.dsa, acting.unwrap_or(&session.identity), updates) {
+            0 if !session.updates.is_empty() => return 0,
             0 => {
                 transaction::refuse_for_now(session, parts, &updates[0], out);
                 return 1;

@@ -117,3 +117,24 @@ fn equals_do_not_hinder_each_other() {
         assert_eq!(client.value(ADA, "sn"), Some(vec!["King".to_owned()]));
     });
 }
+
+/// A read of many updates is run in groups of 128; what is answered at once must not overtake those that wait for the log.
+#[test]
+fn answers_at_once_come_after_those_that_wait_for_the_log() {
+    each(|mut client| {
+        let mut low = client.another();
+        rank(&client, 7);
+        let txn = client.start();
+        assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
+        rank(&client, 1);
+        let config: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "pandoTxnOpenMax", &["9"])];
+        for (dn, changes, code) in [(ADA, &QUEEN, Busy), ("cn=config", &config, Success)] {
+            let grace = "uid=grace,ou=people,dc=example";
+            let mut bytes: Vec<u8> = (0..128).flat_map(|_| low.modify_bytes(grace, &QUEEN, &[])).collect();
+            bytes.extend(low.modify_bytes(dn, changes, &[]));
+            let (answers, _) = low.raw(&bytes);
+            assert_eq!(codes(&answers).last(), Some(&code));
+            assert!(answers.len() == 129 && answers.is_sorted_by_key(|answer| answer.id), "{dn}");
+        }
+    });
+}
