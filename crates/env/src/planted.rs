@@ -47,11 +47,15 @@ pub enum Fault {
     CommitNotJudged,
     /// Of a transaction that is carried out again only the first half is.
     HalfReplayed,
+    /// A transaction that was given up for one who goes before is committed all the same, and nobody told.
+    PreemptedCommitted,
+    /// One who goes before is told to try again, as who goes after is.
+    PrecedenceIgnored,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 21] = [
+    pub const ALL: [Fault; 23] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -73,6 +77,8 @@ impl Fault {
         Fault::OverlayLeaked,
         Fault::CommitNotJudged,
         Fault::HalfReplayed,
+        Fault::PreemptedCommitted,
+        Fault::PrecedenceIgnored,
     ];
 
     /// What it is called on a command line.
@@ -99,6 +105,8 @@ impl Fault {
             Fault::OverlayLeaked => "overlay-leaked",
             Fault::CommitNotJudged => "commit-not-judged",
             Fault::HalfReplayed => "half-replayed",
+            Fault::PreemptedCommitted => "preempted-committed",
+            Fault::PrecedenceIgnored => "precedence-ignored",
         }
     }
 }

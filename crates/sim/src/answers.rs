@@ -16,8 +16,8 @@ pub enum Answer {
     Done(usize, ResultCode),
     /// The same of an extended operation, with its value.
     Extended(usize, ResultCode, Option<Vec<u8>>),
-    /// The server has given up the transaction with this identifier.
-    Aborted(Vec<u8>),
+    /// The server has given up the transaction with this identifier, and why.
+    Aborted(Vec<u8>, ResultCode),
 }
 
 impl Answer {
@@ -41,7 +41,7 @@ impl Answer {
             Response::Extended(response) => {
                 let value = response.value.map(<[u8]>::to_vec);
                 match id {
-                    0 => Answer::Aborted(value.expect("no other notice is sent")),
+                    0 => Answer::Aborted(value.expect("no other notice is sent"), code),
                     _ => Answer::Extended(id, code, value),
                 }
             }

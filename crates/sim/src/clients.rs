@@ -1,12 +1,16 @@
 //! What the clients know: what they sent, what they were told, what they read. It outlives the server.
 
 use crate::answers::{Answer, Attributes, is_refusal};
+use crate::properties;
 use crate::requests::{Bundle, Sent};
 use model::ResultCode;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Entries that were read at once.
 pub type Scan = BTreeMap<String, Attributes>;
+
+/// A property that does not hold, and in words, why.
+pub type Broken = (&'static str, String);
 
 /// A transaction that a client has open.
 #[derive(Clone, Debug)]
@@ -46,6 +50,8 @@ pub struct Client {
     pub present: BTreeMap<String, u64>,
     /// Names of entries that it was told are gone, and which never come again; with that record.
     pub gone: BTreeMap<String, u64>,
+    /// What its counter was set to in transactions that were not committed.
+    pub void: BTreeSet<u64>,
     /// The highest counter of each session that it has read.
     pub read: BTreeMap<usize, u64>,
     /// The transaction that it has open.
@@ -109,7 +115,8 @@ impl Clients {
     /// # Errors
     /// In words: the client read a counter that is lower than one it has read before, or a transaction was committed that
     /// cannot be.
-    pub fn on_answers(&mut self, session: usize, answers: &[Answer], applied: u64) -> Result<(), String> {
+    pub fn on_answers(&mut self, session: usize, answers: &[Answer], applied: u64) -> Result<(), Broken> {
+        self.look_for_void(session, answers)?;
         let client = &mut self.all[session];
         for answer in answers {
             match answer {
@@ -121,9 +128,10 @@ impl Clients {
                     let value = attributes.get("description").and_then(|values| values.first()?.parse().ok());
                     let (value, before) = (value.unwrap_or(0), client.read.get(of).copied().unwrap_or(0));
                     if value < before {
-                        return Err(format!(
+                        let what = format!(
                             "session {session} read {value} from the counter of session {of}, and {before} before"
-                        ));
+                        );
+                        return Err((properties::MONOTONIC, what));
                     }
                     client.read.insert(*of, value);
                 }
@@ -131,7 +139,24 @@ impl Clients {
                 Answer::Extended(id, code, value) => {
                     client.on_extended(*id, *code, value.as_ref(), applied)?
                 }
-                Answer::Aborted(identifier) => client.on_aborted(identifier),
+                Answer::Aborted(identifier, _) => client.on_aborted(identifier),
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody reads what a transaction has counted that was not committed.
+    fn look_for_void(&self, session: usize, answers: &[Answer]) -> Result<(), Broken> {
+        for answer in answers {
+            let Answer::Entry(id, _, attributes) = answer else { continue };
+            let sent = self.all[session].underway.get(id.wrapping_sub(1));
+            let Some(Sent::ReadCount(of)) = sent else { continue };
+            let value = attributes.get("description").and_then(|values| values.first()?.parse().ok());
+            if value.is_some_and(|value| self.all[*of].void.contains(&value)) {
+                let what = format!(
+                    "session {session} read {value:?} from the counter of session {of}, which was not committed"
+                );
+                return Err((properties::VOID, what));
             }
         }
         Ok(())
@@ -168,18 +193,25 @@ impl Client {
         code: ResultCode,
         value: Option<&Vec<u8>>,
         applied: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Broken> {
         match (self.underway.get(id.wrapping_sub(1)), code, value) {
             (Some(Sent::Begin), ResultCode::Success, Some(identifier)) => {
                 self.transaction = Some(Transaction::new(identifier.clone()));
             }
             (Some(Sent::Commit), code, _) => {
-                let transaction =
-                    self.transaction.take().ok_or("a commit is answered that nobody asked for")?;
+                let transaction = self
+                    .transaction
+                    .take()
+                    .ok_or((properties::VOID, "nobody asked for this commit".to_owned()))?;
                 if code != ResultCode::Success {
                     self.transactions.1 += 1;
+                    // Of a log that fails nobody knows what it has.
+                    if code != ResultCode::Unavailable && transaction.count > 0 {
+                        self.void.insert(transaction.count);
+                    }
                 } else if transaction.is_over {
-                    return Err(format!("{transaction:?} was committed, and it was given up"));
+                    let what = format!("{transaction:?} was committed, and it was given up");
+                    return Err((properties::VOID, what));
                 } else {
                     self.transactions.0 += 1;
                     self.told.insert(applied, transaction.count);

@@ -12,6 +12,7 @@ pub mod operator;
 pub mod oracle;
 pub mod plan;
 pub mod power_loss;
+pub mod precedence;
 pub mod properties;
 pub mod random;
 pub mod recorder;

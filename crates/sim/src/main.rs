@@ -32,7 +32,8 @@ struct Args {
     seed: Option<u64>,
 
     /// What the clients do: mixed, churn, groups, counters; operated: churn while somebody takes backups, restores them,
-    /// exports and imports; transfers and ring: transactions that move amounts, and that take members out of a ring
+    /// exports and imports; transfers and ring: transactions that move amounts, and that take members out of a ring, in half of
+    /// the worlds with clients that go before others (txn-precedence)
     #[arg(long, value_name = "NAME", value_parser = workloads::NAMES)]
     workload: Option<String>,
 

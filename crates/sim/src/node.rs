@@ -4,6 +4,7 @@
 use crate::answers::Answer;
 use crate::requests::{Bundle, ROOT, SUFFIX};
 use dsa::indexing::{Indexer, Pace};
+use dsa::transaction::Precedence;
 use dsa::{Anonymous, Dsa, Session, State, Worker};
 use env::clock::Clock;
 use env::disk::Disk;
@@ -108,6 +109,8 @@ pub fn recover(
 struct Connection {
     session: Session,
     waits: bool,
+    /// If sessions go before others: where it stands.
+    rank: Option<u8>,
     /// What was sent and not taken yet.
     input: Vec<u8>,
     answers: Vec<u8>,
@@ -159,6 +162,7 @@ impl Node {
         let connect = |_| Connection {
             session: Session::new(&mut worker),
             waits: false,
+            rank: None,
             input: Vec::new(),
             answers: Vec::new(),
         };
@@ -171,6 +175,29 @@ impl Node {
             node.answers(session);
         }
         Ok(node)
+    }
+
+    /// A session goes before those with a lower number.
+    pub fn rank(&mut self, session: usize, number: u8) {
+        self.connections[session].rank = Some(number);
+    }
+
+    /// Who updates is the root DN, in every session; so each has its precedence while it has its turn.
+    fn put_precedence(&self, session: usize) {
+        let Some(number) = self.connections[session].rank else { return };
+        let mut chosen = settings().configured.transactions;
+        chosen.precedence = vec![Precedence { number, dn: ROOT.to_owned() }];
+        let dsa = &self.recovered.dsa;
+        dsa.transactions().put(&chosen, dsa.shard().schema()).expect("the name is one");
+    }
+
+    /// A session that is idle is told of transactions that the server gives up.
+    pub fn notices(&mut self, session: usize, clock: &dyn Clock) {
+        self.worker.tick(clock.now());
+        let Connection { session, answers, .. } = &mut self.connections[session];
+        if session.expects_notices() {
+            session.poll_notices(&self.worker, &mut Context::from_waker(Waker::noop()), answers);
+        }
     }
 
     /// Does a session wait for the log?
@@ -187,7 +214,8 @@ impl Node {
     /// A session goes on until it waits for the log or for bytes.
     pub fn go_on(&mut self, session: usize, clock: &dyn Clock) {
         self.worker.tick(clock.now());
-        let Connection { session, waits, input, answers } = &mut self.connections[session];
+        self.put_precedence(session);
+        let Connection { session, waits, input, answers, .. } = &mut self.connections[session];
         loop {
             if *waits {
                 let cx = &mut Context::from_waker(Waker::noop());

@@ -11,6 +11,7 @@ mod orphans;
 mod resurrected;
 mod state;
 mod unchanged;
+mod void;
 
 pub use backups::{check as backups, taken as backup};
 pub use flipped_backup::check as flipped_backup;
@@ -42,22 +43,31 @@ pub struct Situation<'a> {
 pub type Property = fn(&Situation<'_>) -> Result<(), String>;
 
 /// All that are looked at after every start, by name.
-pub const PROPERTIES: [(&str, Property); 6] = [
+pub const PROPERTIES: [(&str, Property); 7] = [
     ("no acknowledged write is lost", lost_writes::check),
     ("no delete is undone", resurrected::check),
     ("no entry is without its superior", orphans::check),
     ("the state is the model's", state::check),
     (INDEXES, indexes::check),
-    ("reads of a session never go back", monotonic_reads::check),
+    (MONOTONIC, monotonic_reads::check),
+    (VOID, void::check),
 ];
 
 /// Looked at after every start, and of an index that was built also when it is ready.
 pub const INDEXES: &str = "indexes equal the entries";
 
+/// Looked at after every start, and of what is read meanwhile.
+pub const MONOTONIC: &str = "reads of a session never go back";
+/// See [`MONOTONIC`].
+pub const VOID: &str = "what was not committed is never there";
+
 /// Of transactions, by name.
 pub const SNAPSHOT: &str = "a scan is one snapshot";
 /// See [`SNAPSHOT`].
 pub const HALF: &str = "nobody sees half of a transaction";
+
+/// See [`SNAPSHOT`].
+pub const PRECEDENCE: &str = "who goes before waits for nobody, and who gives way is told";
 
 /// Of indexes that come and go, by name.
 pub const SWITCHED: &str = "an index is there when it was told to be";

@@ -33,6 +33,8 @@ pub enum Sent {
     ReadAll,
     /// The entries that a workload is about are read, all at once.
     Scan,
+    /// The session begins anew.
+    Bind,
     /// A transaction begins.
     Begin,
     /// An update in a transaction.
@@ -43,6 +45,15 @@ pub enum Sent {
     Other,
 }
 
+/// What an update is about.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Names of the entries, of a modifyDN the new one too. None of other requests.
+    pub names: Vec<String>,
+    /// Does it belong to a transaction?
+    pub is_member: bool,
+}
+
 /// Requests that are sent together: those that are updates and follow each other become durable together.
 #[derive(Debug, Default)]
 pub struct Bundle {
@@ -50,6 +61,8 @@ pub struct Bundle {
     pub bytes: Vec<u8>,
     /// What they are: the first has the message id 1.
     pub sent: Vec<Sent>,
+    /// What each of them is about.
+    pub about: Vec<About>,
     /// The messages that are updates, if all of them come before the searches: what comes into the log.
     pub updates: Vec<u8>,
     /// The transaction to which updates belong that are added from now on.
@@ -64,6 +77,7 @@ impl Bundle {
     fn push(&mut self, request: &Request<'_>, sent: Sent) {
         let begin = self.bytes.len();
         self.sent.push(sent);
+        self.about.push(About { names: names(request), is_member: self.transaction.is_some() });
         let id = self.sent.len() as i32;
         if matches!(request, Request::Bind(_) | Request::Search(_) | Request::Extended(_)) {
             return request.encode(&mut self.bytes, id, &[]);
@@ -96,7 +110,7 @@ impl Bundle {
     /// Binds as [`ROOT`].
     pub fn bind(&mut self) {
         let authentication = Authentication::Simple(PASSWORD.as_bytes());
-        self.push(&Request::Bind(Bind { version: 3, name: ROOT.as_bytes(), authentication }), Sent::Other);
+        self.push(&Request::Bind(Bind { version: 3, name: ROOT.as_bytes(), authentication }), Sent::Bind);
     }
 
     /// Adds an entry. What `sent` says is up to the caller: whether the name comes only once.
@@ -151,6 +165,22 @@ impl Bundle {
     pub fn count(&mut self, session: usize, to: u64, sent: Sent) {
         let (dn, text) = (counter_dn(session), to.to_string());
         self.modify(&dn, ModifyKind::Replace, "description", &[&text], sent);
+    }
+}
+
+fn names(request: &Request<'_>) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match request {
+        Request::Add(add) => vec![text(add.dn)],
+        Request::Modify(modify) => vec![text(modify.dn)],
+        Request::Delete(dn) => vec![text(dn)],
+        Request::ModifyDn(modify_dn) => {
+            let old = text(modify_dn.dn);
+            let superior = old.split_once(',').map_or("", |(_, superior)| superior);
+            let new = format!("{},{superior}", text(modify_dn.new_rdn));
+            vec![old, new]
+        }
+        _ => Vec::new(),
     }
 }
 

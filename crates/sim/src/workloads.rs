@@ -21,7 +21,7 @@ pub trait Workload: Send {
     /// Adds the next updates of a session.
     fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle);
 
-    /// Does it update by nothing but transactions?
+    /// Does it update by transactions?
     fn has_transactions(&self) -> bool {
         false
     }
@@ -33,6 +33,9 @@ pub trait Workload: Send {
 
     /// Adds the updates of a session's next transaction, by what it knows of the entries.
     fn transact(&mut self, _scanned: &Scan, _random: &mut Random, _to: &mut Bundle) {}
+
+    /// Adds an update by itself of an entry that transactions are about too, if there is any.
+    fn update(&mut self, _scanned: &Scan, _random: &mut Random, _to: &mut Bundle) {}
 
     /// Looks at entries that were read at once.
     ///

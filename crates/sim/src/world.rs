@@ -13,6 +13,7 @@ use crate::node::{Node, recover};
 use crate::operator::{ARCHIVE, Operator};
 use crate::oracle::Oracle;
 use crate::plan::Plan;
+use crate::precedence::Precedence;
 use crate::properties::{PROPERTIES, Situation, flipped_bits};
 use crate::random::Random;
 use crate::trace::Trace;
@@ -95,6 +96,10 @@ pub struct Tally {
     pub committed: u64,
     /// Transactions that came to nothing.
     pub aborted: u64,
+    /// Of these, those that were given up for one who goes before.
+    pub preempted: u64,
+    /// Updates that gave way to a transaction of one who goes before.
+    pub gave_way: u64,
 }
 
 impl Tally {
@@ -118,10 +123,12 @@ impl Tally {
         self.verified += other.verified;
         self.committed += other.committed;
         self.aborted += other.aborted;
+        self.preempted += other.preempted;
+        self.gave_way += other.gave_way;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 18] {
+    pub fn rows(&self) -> [(&'static str, u64); 20] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -141,6 +148,8 @@ impl Tally {
             ("indexes verified", self.verified),
             ("transactions committed", self.committed),
             ("transactions aborted", self.aborted),
+            ("transactions preempted", self.preempted),
+            ("updates that gave way", self.gave_way),
         ]
     }
 }
@@ -165,6 +174,9 @@ pub struct World {
     /// What was told of indexes.
     known: indexes::Known,
     watched: transactions::Watched,
+    /// Do sessions go before others?
+    has_ranks: bool,
+    precedence: Precedence,
     tally: Tally,
 }
 
@@ -184,6 +196,7 @@ impl World {
         };
         let workload = workloads::named(&setting.workload, SESSIONS)
             .ok_or_else(|| format!("there is no workload `{}`", setting.workload))?;
+        let has_ranks = workload.has_transactions() && random.chance(500);
         let operator = workload.is_operated().then(Operator::default);
         let disk = SimDisk::new(random.number());
         let mut trace = Trace::new(setting.is_shown);
@@ -203,6 +216,8 @@ impl World {
             operator,
             known: indexes::Known::default(),
             watched: transactions::Watched::default(),
+            has_ranks,
+            precedence: Precedence::new(SESSIONS),
             tally: Tally::default(),
         })
     }
@@ -222,6 +237,7 @@ impl World {
         self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
         self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
         self.tally.aborted = self.clients.iter().map(|(_, client)| client.transactions.1).sum();
+        (self.tally.preempted, self.tally.gave_way) = (self.precedence.preempted, self.precedence.gave_way);
         self.trace.mix(self.disk.trace());
         Ok((self.trace.hash(), self.tally))
     }

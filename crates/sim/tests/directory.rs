@@ -75,6 +75,9 @@ fn planted_faults_are_found() {
         (Fault::CommitNotJudged, "kills", Some("ring"), properties::SNAPSHOT),
         (Fault::HalfReplayed, "kills", Some("ring"), "the state is the model's"),
         (Fault::HalfReplayed, "kills", Some("transfers"), "no acknowledged write is lost"),
+        (Fault::PreemptedCommitted, "kills", Some("transfers"), properties::PRECEDENCE),
+        (Fault::PreemptedCommitted, "kills", Some("ring"), properties::PRECEDENCE),
+        (Fault::PrecedenceIgnored, "kills", None, properties::PRECEDENCE),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
         let workload = workload.map(str::to_owned);

@@ -2,6 +2,7 @@
 //! gives the transactions of others up that are about the same entry, and one who goes after is told to try again. Nobody
 //! waits for anybody. Among equals nothing is held: who ends first is first.
 
+use env::planted::{self, Fault};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,7 +74,11 @@ impl Intents {
 fn clear(holders: &[Arc<Link>], precedence: u8, own: Option<&Arc<Link>>) -> Result<(), GoesBefore> {
     let mut others = holders.iter().filter(|holder| own.is_none_or(|own| !Arc::ptr_eq(own, holder)));
     let open = |holder: &&Arc<Link>| holder.state.load(Ordering::Acquire) == OPEN;
-    if others.clone().filter(open).any(|holder| holder.precedence > precedence) {
+    let goes_before = |holder: &Arc<Link>| {
+        holder.precedence > precedence
+            || (planted::is(Fault::PrecedenceIgnored) && holder.precedence != precedence)
+    };
+    if others.clone().filter(open).any(goes_before) {
         return Err(GoesBefore);
     }
     others.by_ref().filter(|holder| holder.precedence < precedence).for_each(|holder| holder.preempt());
@@ -104,12 +109,13 @@ impl Holding {
 
     /// Was it given up for another's sake?
     pub(crate) fn is_preempted(&self) -> bool {
-        self.link.state.load(Ordering::Acquire) == PREEMPTED
+        self.link.state.load(Ordering::Acquire) == PREEMPTED && !planted::is(Fault::PreemptedCommitted)
     }
 
     /// Its end is asked for: from now on it is not given up any more. `false` if it was.
     pub(crate) fn end(&self) -> bool {
-        self.link.state.compare_exchange(OPEN, ENDING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let ended = self.link.state.compare_exchange(OPEN, ENDING, Ordering::AcqRel, Ordering::Acquire);
+        ended.is_ok() || planted::is(Fault::PreemptedCommitted)
     }
 
     /// Whom to wake when it is given up.

@@ -58,7 +58,6 @@ fn all_hold_where_nothing_is_wrong() {
 #[test]
 fn each_notices_what_it_is_there_for() {
     let [lost, undone, orphan, state, ..] = PROPERTIES.map(|(name, _)| name);
-    let reads = PROPERTIES[5].0;
     let nothing = || clients(0, &[]);
     assert_eq!(broken(|_, _| (), &clients(3, &[])), [lost], "a counter");
     assert_eq!(broken(|_, _| (), &clients(0, &[add("cn=a,dc=x")])), [lost], "an entry");
@@ -75,8 +74,13 @@ fn each_notices_what_it_is_there_for() {
     has_read.on_sent(0, &bundle);
     let entry = [("description".to_owned(), vec!["7".to_owned()])].into();
     let answer = Answer::Entry(1, counter_dn(1), entry);
-    has_read.on_answers(0, &[answer], 1).expect("it is the first");
-    assert_eq!(broken(|_, _| (), &has_read), [reads]);
+    has_read.on_answers(0, std::slice::from_ref(&answer), 1).expect("it is the first");
+    assert_eq!(broken(|_, _| (), &has_read), [MONOTONIC]);
+    has_read.client_mut(1).void.insert(7);
+    assert_eq!(has_read.on_answers(0, &[answer], 1).unwrap_err().0, VOID, "it is read");
+    let mut refused = nothing();
+    refused.client_mut(1).void.insert(0);
+    assert_eq!(broken(|_, _| (), &refused), [VOID], "it is there");
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn a_commit_of_what_was_given_up_or_refused_is_noticed() {
     };
     let member = |code| commit(&[Sent::Member], &[Answer::Done(1, code)]);
     assert_eq!(member(ResultCode::Success), Ok((1, 0)));
-    assert!(member(ResultCode::AssertionFailed).unwrap_err().contains("given up"));
-    assert!(commit(&[], &[Answer::Aborted(b"1".to_vec())]).is_err());
-    assert_eq!(commit(&[], &[Answer::Aborted(b"2".to_vec())]), Ok((1, 0)));
+    assert!(member(ResultCode::AssertionFailed).unwrap_err().1.contains("given up"));
+    assert!(commit(&[], &[Answer::Aborted(b"1".to_vec(), ResultCode::TimeLimitExceeded)]).is_err());
+    assert_eq!(commit(&[], &[Answer::Aborted(b"2".to_vec(), ResultCode::TimeLimitExceeded)]), Ok((1, 0)));
 }

@@ -72,6 +72,12 @@ impl Workload for Ring {
         add(to, &new, &dn(moved));
     }
 
+    fn update(&mut self, scanned: &Scan, random: &mut Random, to: &mut Bundle) {
+        let Some(member) = scanned.keys().nth(random.below(MEMBERS) as usize) else { return };
+        let text = random.below(10).to_string();
+        to.modify(member, ModifyKind::Replace, "description", &[&text], Sent::Other);
+    }
+
     fn look(&self, scan: &Scan) -> Result<(), String> {
         let Some(first) = scan.keys().next() else { return Ok(()) };
         let (mut seen, mut at) = (BTreeSet::new(), first);

@@ -1,5 +1,5 @@
-//! Sessions move amounts between accounts, in transactions of two modifies, each only if the balance is still what was read.
-//! Whoever reads all of them finds the same sum.
+//! Sessions move amounts between accounts, in transactions of two modifies, each only if the balance is still what was read;
+//! and within an account, from one purse to the other, by an update alone. Whoever reads all of them finds the same sum.
 
 use super::Workload;
 use crate::clients::Scan;
@@ -17,15 +17,26 @@ const BALANCE: &str = "description";
 #[derive(Debug)]
 pub(super) struct Transfers;
 
-fn balance(scan: &Scan, dn: &str) -> Option<i64> {
-    scan.get(dn)?.get(BALANCE)?.first()?.parse().ok()
+/// What an account holds, `60+40`: of each purse.
+fn purses(scan: &Scan, dn: &str) -> Option<[i64; 2]> {
+    let (first, second) = scan.get(dn)?.get(BALANCE)?.first()?.split_once('+')?;
+    Some([first.parse().ok()?, second.parse().ok()?])
+}
+
+/// Puts something into each purse of an account, or takes it out, if it still holds what was read.
+fn change(scan: &Scan, dn: &str, by: [i64; 2], sent: Sent, to: &mut Bundle) -> Option<()> {
+    let held = purses(scan, dn)?;
+    to.only_if = Some(format!("({BALANCE}={}+{})", held[0], held[1]));
+    let new = format!("{}+{}", held[0] + by[0], held[1] + by[1]);
+    to.modify(dn, ModifyKind::Replace, BALANCE, &[&new], sent);
+    Some(())
 }
 
 impl Workload for Transfers {
     fn setup(&mut self, to: &mut Bundle) {
         to.add(BANK, &[("objectClass", "organizationalUnit"), ("ou", "bank")], Sent::Member);
         for number in 0..ACCOUNTS {
-            let (name, each) = (format!("a{number}"), EACH.to_string());
+            let (name, each) = (format!("a{number}"), format!("{EACH}+0"));
             let attributes = [("objectClass", "device"), ("cn", name.as_str()), (BALANCE, each.as_str())];
             to.add(&format!("cn={name},{BANK}"), &attributes, Sent::Member);
         }
@@ -50,15 +61,21 @@ impl Workload for Transfers {
         let from = random.below(dns.len() as u64) as usize;
         let into = (from + 1 + random.below(dns.len() as u64 - 1) as usize) % dns.len();
         for (at, by) in [(from, -amount), (into, amount)] {
-            let Some(held) = balance(scanned, dns[at]) else { return };
-            to.only_if = Some(format!("({BALANCE}={held})"));
-            let new = (held + by).to_string();
-            to.modify(dns[at], ModifyKind::Replace, BALANCE, &[&new], Sent::Member);
+            let changed = change(scanned, dns[at], [by, 0], Sent::Member, to);
+            changed.expect("what was scanned are accounts");
         }
     }
 
+    fn update(&mut self, scanned: &Scan, random: &mut Random, to: &mut Bundle) {
+        let Some(dn) = scanned.keys().nth(random.below(ACCOUNTS as u64) as usize) else { return };
+        let amount = random.below(50) as i64;
+        let changed = change(scanned, dn, [-amount, amount], Sent::Other, to);
+        changed.expect("what was scanned are accounts");
+    }
+
     fn look(&self, scan: &Scan) -> Result<(), String> {
-        let balances: Vec<i64> = scan.keys().filter_map(|dn| balance(scan, dn)).collect();
+        let purses = scan.keys().filter_map(|dn| purses(scan, dn));
+        let balances: Vec<i64> = purses.map(|[first, second]| first + second).collect();
         let (count, sum) = (balances.len() as i64, balances.iter().sum::<i64>());
         let expected = if count == 0 { (0, 0) } else { (ACCOUNTS, ACCOUNTS * EACH) };
         match (count, sum) == expected {
@@ -81,7 +98,7 @@ mod tests {
     #[test]
     fn a_sum_that_is_another_is_noticed() {
         let scan = |balances: &[i64]| {
-            let entry = |balance: &i64| [(BALANCE.to_owned(), vec![balance.to_string()])].into();
+            let entry = |balance: &i64| [(BALANCE.to_owned(), vec![format!("{}+7", balance - 7)])].into();
             Transfers.look(&(0..).zip(balances).map(|(n, b)| (format!("cn=a{n},{BANK}"), entry(b))).collect())
         };
         assert_eq!(scan(&[]), Ok(()), "nothing is there yet");

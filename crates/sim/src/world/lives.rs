@@ -18,6 +18,7 @@ const BACKUPS_OF_1000: u64 = 15;
 impl World {
     /// One life, up to its end.
     pub(super) fn live(&mut self, mut node: Node) -> Result<(), Violation> {
+        self.rank(&mut node);
         self.set_up(&mut node);
         let mut faults = self.plan.faults(&mut self.random, self.disk.operations());
         if self.operator.is_some() {
@@ -92,6 +93,7 @@ impl World {
         bundle.read_counter(self.random.below(SESSIONS as u64) as usize);
         self.trace.note(format_args!("  session {session} sends {:?}", bundle.sent));
         self.clients.on_sent(session, &bundle);
+        self.precedence.on_sent(session, &bundle);
         self.oracle.on_sent(&bundle.updates);
         node.send(session, &bundle.bytes, &self.clock);
         self.take_answers(node, session)
@@ -124,6 +126,7 @@ impl World {
             let mut bundle = Bundle::default();
             (0..SESSIONS).for_each(|of| bundle.read_counter(of));
             self.clients.on_sent(session, &bundle);
+            self.precedence.on_sent(session, &bundle);
             node.send(session, &bundle.bytes, &self.clock);
             self.take_answers(node, session)?;
         }
@@ -153,9 +156,10 @@ impl World {
         if !answers.is_empty() {
             self.trace.note(format_args!("  session {session} gets {answers:?}"));
         }
-        let property = "reads of a session never go back";
-        let read = self.clients.on_answers(session, &answers, self.applied);
-        read.map_err(|what| Violation { property, what })?;
+        let ranked = self.precedence.on_answers(session, &answers);
+        ranked.map_err(|what| Violation { property: properties::PRECEDENCE, what })?;
+        let told = self.clients.on_answers(session, &answers, self.applied);
+        told.map_err(|(property, what)| Violation { property, what })?;
         let property = properties::SNAPSHOT;
         for scan in self.clients.client_mut(session).take_scans() {
             self.workload.look(&scan).map_err(|what| Violation { property, what })?;

@@ -12,6 +12,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Precedence that sessions may have.
+const RANKS: [u8; 4] = [0, 0, 3, 9];
+/// Of 1,000 turns of a session, those that it looks for notices, and updates by itself.
+const NOTICES_OF_1000: u64 = 100;
+const UPDATES_OF_1000: u64 = 250;
+
 /// What was seen beside transactions that were being carried out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched(Rc<RefCell<Option<String>>>);
@@ -57,10 +63,34 @@ impl World {
         node.send(0, &bundle.bytes, &self.clock);
     }
 
+    /// In some worlds sessions go before others, as this life says.
+    pub(super) fn rank(&mut self, node: &mut Node) {
+        let mut ranks = [0; SESSIONS];
+        if self.has_ranks {
+            for (session, rank) in ranks.iter_mut().enumerate() {
+                *rank = *self.random.one_of(&RANKS);
+                node.rank(session, *rank);
+            }
+            self.trace.note(format_args!("  sessions have the precedence {ranks:?}"));
+        }
+        self.precedence.begin(&ranks);
+    }
+
     /// The next thing that a session sends.
     pub(super) fn transact(&mut self, node: &mut Node, session: usize) -> Result<(), Violation> {
+        if self.random.chance(NOTICES_OF_1000) {
+            node.notices(session, &self.clock);
+            return self.take_answers(node, session);
+        }
         let mut bundle = Bundle::default();
-        match self.clients.client_mut(session).transaction.take() {
+        let open = self.clients.client_mut(session).transaction.take();
+        if self.random.chance(UPDATES_OF_1000) {
+            let may_count = open.as_ref().is_none_or(|open| open.members.is_empty());
+            self.clients.client_mut(session).transaction = open;
+            self.update_alone(session, may_count, &mut bundle);
+            return self.send_bundle(node, session, bundle);
+        }
+        match open {
             None => {
                 self.scan(&mut bundle);
                 if self.random.chance(800) {
@@ -73,18 +103,36 @@ impl World {
                     self.add_members(session, &mut open, &mut bundle);
                 }
                 if !is_begun || self.random.chance(400) {
-                    self.end_transaction(&mut open, &mut bundle);
+                    self.end_transaction(session, &mut open, &mut bundle);
                 } else {
                     self.scan(&mut bundle);
                 }
                 self.clients.client_mut(session).transaction = Some(open);
             }
         }
+        self.send_bundle(node, session, bundle)
+    }
+
+    fn send_bundle(&mut self, node: &mut Node, session: usize, mut bundle: Bundle) -> Result<(), Violation> {
         bundle.read_counter(self.random.below(SESSIONS as u64) as usize);
         self.trace.note(format_args!("  session {session} sends {:?}", bundle.sent));
         self.clients.on_sent(session, &bundle);
+        self.precedence.on_sent(session, &bundle);
         node.send(session, &bundle.bytes, &self.clock);
         self.take_answers(node, session)
+    }
+
+    /// An update that belongs to no transaction; then the session's counter, unless its transaction is to set that.
+    fn update_alone(&mut self, session: usize, may_count: bool, bundle: &mut Bundle) {
+        self.workload.update(&self.clients.client(session).scanned, &mut self.random, bundle);
+        let first = bundle.updates.len();
+        if may_count {
+            self.clients.count(session, bundle);
+        }
+        // The first may be refused at once, and the other not.
+        let parts = [&bundle.updates[..], &bundle.updates[..first], &bundle.updates[first..]];
+        parts.into_iter().filter(|part| !part.is_empty()).for_each(|part| self.oracle.on_sent(part));
+        self.scan(bundle);
     }
 
     fn scan(&self, bundle: &mut Bundle) {
@@ -111,13 +159,15 @@ impl World {
     }
 
     /// Commits it, or gives it up, and then tries to commit it.
-    fn end_transaction(&mut self, open: &mut Transaction, bundle: &mut Bundle) {
+    fn end_transaction(&mut self, session: usize, open: &mut Transaction, bundle: &mut Bundle) {
         match self.random.below(16) {
             0 => bundle.end(&open.identifier, false),
             // Nothing is said of those that a bind aborts.
             1 => bundle.bind(),
             _ => {
-                self.oracle.on_sent(&open.members);
+                if !self.precedence.is_over(session) {
+                    self.oracle.on_sent(&open.members);
+                }
                 return bundle.end(&open.identifier, true);
             }
         }
