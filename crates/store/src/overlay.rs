@@ -5,6 +5,8 @@
 //! Of a value set with a million members a copy would cost more than the transaction. Of such a set only those values
 //! are there that updates name, and some others, so that it is not taken for empty. [`Overlay::is_partial`] tells.
 
+mod complete;
+
 use crate::dn_cache::DnCache;
 use crate::refused::Refused;
 use crate::resolve::Unresolved;
@@ -33,6 +35,8 @@ pub struct Overlay {
     shard: Arc<Shard>,
     /// What was copied, with its superior there: also what is gone from here since.
     copied: BTreeMap<u32, Copied>,
+    /// What updates have changed, made or taken away.
+    changed: BTreeSet<u32>,
 }
 
 /// An entry that was copied.
@@ -67,12 +71,17 @@ impl Overlay {
         let settings = Settings { indexes: Vec::new(), memory_bytes_max: 1 << 50, ..base.settings.clone() };
         let shard = Shard::build_small(settings, Arc::clone(&base.schema), HEAP_BYTES, base.entries_max())?;
         let shard = Arc::new(shard);
-        Ok(Overlay { shard, copied: BTreeMap::new() })
+        Ok(Overlay { shard, copied: BTreeMap::new(), changed: BTreeSet::new() })
     }
 
     /// The shard in which updates are carried out. Each batch is to be published.
     pub fn shard(&self) -> &Arc<Shard> {
         &self.shard
+    }
+
+    /// An update has changed this entry here, made it or taken it away.
+    pub fn note_changed(&mut self, id: EntryId) {
+        self.changed.insert(id.0);
     }
 
     /// The next change here is stamped as the next in `base` would be.

@@ -153,25 +153,56 @@ impl Postings {
                 self.table.put(&mut writer.table, context.readers, tag, None, id)
             }
             Found::Few(few) => {
-                let set = LiveSet { ids: IdSet::new(), live: AtomicU32::new(0) };
-                for &member in &few {
-                    set.ids.insert(member, view, context.garbage);
-                }
-                set.ids.insert(id, view, context.garbage);
                 let live = few.iter().filter(|member| lives(**member)).count() as u32;
-                set.live.store(live + 1, Ordering::Relaxed);
-                let number = writer.sets;
-                self.sets.push(number, set).map_err(|_| Full)?;
-                writer.sets += 1;
-                writer.members += few.len() + 1;
-                self.table.put(&mut writer.table, context.readers, tag, Some(few[0]), SET | number as u32)?;
-                self.moves.fetch_add(1, Release);
-                few[1..].iter().for_each(|&member| self.table.remove(tag, member));
-                Ok(())
+                self.make_set(writer, context, tag, &few, Some(id), live + 1)
             }
             Found::Many(set) => {
                 writer.members += usize::from(set.ids.insert(id, view, context.garbage));
                 set.live.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves the few ids of a key from the table to a set, together with another.
+    fn make_set<'c>(
+        &self,
+        writer: &mut PostingsWriter,
+        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        tag: u32,
+        few: &[u32],
+        another: Option<u32>,
+        live: u32,
+    ) -> Result<(), Full> {
+        let set = LiveSet { ids: IdSet::new(), live: AtomicU32::new(live) };
+        let mut members = 0;
+        for &member in few.iter().chain(&another) {
+            set.ids.insert(member, context.view.into(), context.garbage);
+            members += 1;
+        }
+        let number = writer.sets;
+        self.sets.push(number, set).map_err(|_| Full)?;
+        writer.sets += 1;
+        writer.members += members;
+        let first = few.first().copied();
+        self.table.put(&mut writer.table, context.readers, tag, first, SET | number as u32)?;
+        self.moves.fetch_add(1, Release);
+        few.iter().skip(1).for_each(|&member| self.table.remove(tag, member));
+        Ok(())
+    }
+
+    /// From now on a key counts so many ids, of which not all are here.
+    pub(crate) fn tell_live<'c>(
+        &self,
+        writer: &mut PostingsWriter,
+        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        tag: u32,
+        live: u32,
+    ) -> Result<(), Full> {
+        match self.find(tag) {
+            Found::Few(few) => self.make_set(writer, context, tag, &few, None, live),
+            Found::Many(set) => {
+                set.live.store(live, Ordering::Relaxed);
                 Ok(())
             }
         }

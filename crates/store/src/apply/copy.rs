@@ -72,6 +72,18 @@ impl Writer<'_> {
         Ok(partial)
     }
 
+    /// Says how many immediate subordinates an entry has, here and elsewhere.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(crate) fn tell_subordinates(&mut self, id: EntryId, count: u32) -> Result<(), Refused> {
+        self.claim(4096)?;
+        let (shard, view) = (self.shard, self.view());
+        let (children, mut context) = Writer::context(&mut self.state, view);
+        let told = shard.children.tell_live(children, &mut context, shard.child_tag(id.0), count);
+        told.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+    }
+
     fn put_copy(&mut self, entry: &EntryRef<'_>, flags: u8, record: &[u8]) {
         let version = self.version();
         self.shard.heap.put(&mut self.state.heap, entry.id.0, flags, version, record);

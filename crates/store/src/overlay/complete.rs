@@ -1,0 +1,106 @@
+//! What makes an overlay, once all updates were carried out in it, and the shard that it lies on one directory for those who
+//! look: each entry is in one of the two as it is after the updates, name and number of subordinates included.
+
+use super::Overlay;
+use crate::dn_cache::DnCache;
+use crate::refused::Refused;
+use crate::shard::ReadPoint;
+use model::EntryId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Subordinates that are looked up at a time.
+const SLICE: usize = 256;
+
+impl Overlay {
+    /// Copies what else the updates have made different: up to `below_max` entries below those that have another name now.
+    /// Returns the ids, ascending, of the entries that are to be looked for here, and are gone if they are not here. All
+    /// others are as they are in `base`. No update must be carried out here any more.
+    ///
+    /// # Errors
+    /// When there are more, or no memory.
+    pub fn complete(&mut self, base: ReadPoint<'_>, below_max: usize) -> Result<Vec<u32>, Refused> {
+        let mut different = self.changed.clone();
+        self.bring_below(base, self.renamed(base), below_max, &mut different)?;
+        self.count_subordinates(base, &mut different)?;
+        let writer = self.shard.writer();
+        for (id, copied) in &mut self.copied {
+            copied.partial.retain(|partial| writer.has_set(EntryId(*id), partial));
+        }
+        Ok(different.into_iter().collect())
+    }
+
+    /// The changed entries whose DN is spelled otherwise than before, and so those of all entries below them.
+    fn renamed(&self, base: ReadPoint<'_>) -> Vec<u32> {
+        let here = self.shard.writer().view();
+        let (mut cache, mut base_cache) = (DnCache::default(), DnCache::default());
+        let mut is_renamed = |id: u32| {
+            let (mut now, mut before) = (Vec::new(), Vec::new());
+            let (Some(entry), Some(was)) = (here.entry(EntryId(id)), base.entry(EntryId(id))) else {
+                return false;
+            };
+            here.write_dn(&entry, &mut cache, &mut now);
+            base.write_dn(&was, &mut base_cache, &mut before);
+            now != before
+        };
+        self.changed.iter().copied().filter(|id| is_renamed(*id)).collect()
+    }
+
+    fn bring_below(
+        &mut self,
+        base: ReadPoint<'_>,
+        mut above: Vec<u32>,
+        max: usize,
+        different: &mut BTreeSet<u32>,
+    ) -> Result<(), Refused> {
+        let (mut seen, mut subordinates, mut count) = (BTreeSet::new(), Vec::new(), 0);
+        while let Some(superior) = above.pop() {
+            if !seen.insert(superior) {
+                continue;
+            }
+            let mut next = Some(0);
+            while let Some(from) = next {
+                next = base.children(EntryId(superior), from, SLICE, &mut subordinates);
+                count += subordinates.len();
+                if count > max {
+                    return Err(Refused::StoreLimit("entries below those that the transaction renames"));
+                }
+                for id in &subordinates {
+                    if !self.copied.contains_key(id) {
+                        self.copy(base, EntryId(*id))?;
+                    }
+                }
+                different.extend(&subordinates);
+                above.extend(&subordinates);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the subordinates that are not here, too.
+    fn count_subordinates(
+        &mut self,
+        base: ReadPoint<'_>,
+        different: &mut BTreeSet<u32>,
+    ) -> Result<(), Refused> {
+        let mut copied_below = BTreeMap::<u32, u32>::new();
+        self.copied.values().for_each(|copied| *copied_below.entry(copied.parent).or_default() += 1);
+        let mut writer = self.shard.writer();
+        for id in self.copied.keys() {
+            let (superior, view) = (EntryId(*id), writer.view());
+            if view.entry(superior).is_none() {
+                continue;
+            }
+            let before = base.subordinates(superior);
+            let elsewhere = before.saturating_sub(copied_below.get(id).copied().unwrap_or(0));
+            let count = elsewhere + view.subordinates(superior);
+            if count != before {
+                different.insert(*id);
+            }
+            if elsewhere > 0 && different.contains(id) {
+                writer.tell_subordinates(superior, count)?;
+            }
+        }
+        writer.publish();
+        Ok(())
+    }
+}
