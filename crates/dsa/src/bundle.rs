@@ -5,6 +5,7 @@
 mod acting;
 mod controlled;
 mod group;
+mod inside;
 pub(crate) mod transaction;
 mod update;
 
@@ -12,7 +13,7 @@ pub(crate) use self::group::Pending;
 use self::group::{Group, Hint};
 pub(crate) use self::update::Drafts;
 use crate::access::Rights;
-use crate::control::{self, Requested, proxied_authorization};
+use crate::control::{self, Rare, Requested, proxied_authorization};
 use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -217,18 +218,39 @@ impl Looking<'_, '_> {
             }
         };
         count_operation(self.counters, &message.request);
-        let requested = match control::requested(&message.request, message.controls) {
+        let settings = &self.dsa.transactions;
+        let requested = match control::requested_of_looking(&message.request, message.controls, settings) {
             Ok(requested) => requested,
             Err(error) => {
                 self.forget_bind(session, Some(message.request.tag()));
                 return control::refuse(message, error, out);
             }
         };
-        let Some(authorization_id) = requested.proxied() else {
-            return self.dispatch(session, None, message, &requested, pending, out);
+        match requested.rare.as_deref() {
+            None => self.dispatch(session, None, message, &requested, pending, out),
+            Some(rare) => self.run_rare(session, rare, message, &requested, pending, out),
+        }
+    }
+
+    /// Runs a request with controls that few have.
+    #[cold]
+    fn run_rare(
+        &mut self,
+        session: &mut Session,
+        rare: &Rare<'_>,
+        message: &Message<'_>,
+        requested: &Requested<'_>,
+        pending: &Pending<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        if let Some(identifier) = rare.transaction {
+            return self.run_inside(session, identifier, message, requested, pending, out);
+        }
+        let Some(authorization_id) = rare.proxied else {
+            return self.dispatch(session, None, message, requested, pending, out);
         };
         match self.authorize(session, authorization_id) {
-            Some(acting) => self.dispatch(session, Some(&acting), message, &requested, pending, out),
+            Some(acting) => self.dispatch(session, Some(&acting), message, requested, pending, out),
             None => {
                 if let Some(response) = tag::response_to(message.request.tag()) {
                     proxied_authorization::refuse(out, message.id, response);

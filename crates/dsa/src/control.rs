@@ -7,6 +7,7 @@ pub(crate) mod read_entry;
 pub(crate) mod update;
 
 use self::read_entry::ReadEntry;
+use crate::transaction;
 use model::limits::ASSERTION_ITEMS_MAX;
 use model::{Filter, ResultCode};
 use proto::control::{self, Control, Controls, manage_dsa_it, paged_results};
@@ -36,7 +37,7 @@ pub(crate) struct Rare<'a> {
     pub(crate) post_read: Option<ReadEntry<'a>>,
     /// Who the request shall be carried out as (RFC 4370).
     pub(crate) proxied: Option<&'a [u8]>,
-    /// The transaction that the update belongs to (RFC 5805).
+    /// The transaction that the update belongs to (RFC 5805), or of which a search or compare sees the updates.
     pub(crate) transaction: Option<&'a [u8]>,
     /// The update belongs to none.
     pub(crate) non_transaction: bool,
@@ -73,10 +74,30 @@ pub(crate) enum ControlError<'a> {
     TooLong(&'a [u8]),
 }
 
-/// Reads the controls of a request.
+/// Reads the controls of a request that changes, or has a say in what does.
 pub(crate) fn requested<'a>(
     request: &Request<'_>,
     controls: Controls<'a>,
+) -> Result<Requested<'a>, ControlError<'a>> {
+    read(request, controls, None)
+}
+
+/// Reads the controls of any other request.
+#[inline]
+pub(crate) fn requested_of_looking<'a>(
+    request: &Request<'_>,
+    controls: Controls<'a>,
+    transactions: &transaction::Settings,
+) -> Result<Requested<'a>, ControlError<'a>> {
+    read(request, controls, Some(transactions))
+}
+
+/// `transactions` says whether a search can name one.
+#[inline]
+fn read<'a>(
+    request: &Request<'_>,
+    controls: Controls<'a>,
+    transactions: Option<&transaction::Settings>,
 ) -> Result<Requested<'a>, ControlError<'a>> {
     let mut requested = Requested::default();
     // Those of unbind mean nothing, critical or not (RFC 4511 section 4.1.11).
@@ -97,7 +118,7 @@ pub(crate) fn requested<'a>(
                 let length = control::queue_length::decode(value_of(&control)?);
                 length.map_err(|_| ControlError::Malformed(control.oid))?;
             }
-            _ if requested.take_rare(request, &control)? => {}
+            _ if requested.take_rare(request, &control, transactions)? => {}
             oid if control.critical => return Err(ControlError::UnavailableCritical(oid)),
             _ => {}
         }
@@ -112,13 +133,18 @@ fn value_of<'a>(control: &Control<'a>) -> Result<&'a [u8], ControlError<'a>> {
 impl<'a> Requested<'a> {
     /// Takes a control that few requests have. `false` if it is none that the operation knows.
     #[cold]
-    fn take_rare(&mut self, request: &Request<'_>, control: &Control<'a>) -> Result<bool, ControlError<'a>> {
+    fn take_rare(
+        &mut self,
+        request: &Request<'_>,
+        control: &Control<'a>,
+        transactions: Option<&transaction::Settings>,
+    ) -> Result<bool, ControlError<'a>> {
         use Request::{Add, Compare, Delete, Modify, ModifyDn, Search};
         let oid = control.oid;
         match oid {
             control::proxied_authorization::OID => return self.take_proxied(request, control),
             control::transaction_specification::OID | control::non_transaction::OID => {
-                return self.take_membership(request, control);
+                return self.take_membership(request, control, transactions);
             }
             _ => {}
         }
@@ -166,15 +192,20 @@ impl<'a> Requested<'a> {
         }
     }
 
-    /// RFC 5805 section 2.2: of an update that may belong to a transaction; always critical.
+    /// RFC 5805 section 2.2: of an update that may belong to a transaction; always critical. So is that of a search or compare
+    /// that shall see one.
     fn take_membership(
         &mut self,
         request: &Request<'_>,
         control: &Control<'a>,
+        transactions: Option<&transaction::Settings>,
     ) -> Result<bool, ControlError<'a>> {
-        use Request::{Add, Delete, Extended, Modify, ModifyDn};
+        use Request::{Add, Compare, Delete, Extended, Modify, ModifyDn, Search};
         let oid = control.oid;
         match request {
+            Search(_) | Compare(_)
+                if oid == control::transaction_specification::OID
+                    && transactions.is_some_and(transaction::Settings::search) => {}
             Add(_) | Delete(_) | Modify(_) | ModifyDn(_) => {}
             Extended(extended) if extended.oid == password_modify::OID => {}
             _ => return Ok(false),

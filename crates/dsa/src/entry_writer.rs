@@ -109,6 +109,12 @@ enum Part {
 }
 
 impl Large {
+    /// Whole messages, which are more than is to be written at once. They begin in the out buffer there.
+    pub(crate) fn of_messages(begin: usize, messages: &[u8]) -> Large {
+        let pieces = messages.chunks(SET_BYTES_AT_ONCE as usize);
+        Large { begin, parts: pieces.map(|piece| Part::Bytes(piece.to_vec())).collect() }
+    }
+
     /// Goes on writing until `out` has `enough` bytes. True when the entry is complete.
     pub(crate) fn go_on(&mut self, read_point: ReadPoint<'_>, out: &mut Vec<u8>, enough: usize) -> bool {
         while out.len() < enough {

@@ -6,9 +6,11 @@ mod evaluate;
 mod intents;
 mod open;
 mod settings;
+mod view;
 
 pub(crate) use evaluate::Evaluation;
 pub(crate) use intents::{GoesBefore, Holding, Intents};
 pub(crate) use open::{Doom, IDENTIFIER_BYTES_MAX, Open, OpenCount, SESSION_TRANSACTIONS_MAX};
 pub(crate) use open::{Transaction, Transactions};
 pub use settings::{Choices, Precedence, Settings};
+pub(crate) use view::View;

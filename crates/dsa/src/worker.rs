@@ -24,6 +24,7 @@ pub struct Worker {
 }
 
 /// Memory that is used again, and what one thread remembers.
+#[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) evaluator: Evaluator,
     pub(crate) templates: Templates,
@@ -66,19 +67,7 @@ impl Worker {
             dsa: Arc::clone(dsa),
             reader: Reader::register(&dsa.shard)?,
             system_reader: Reader::register(dsa.system.shard())?,
-            scratch: Scratch {
-                evaluator: Evaluator::default(),
-                templates: Templates::default(),
-                system_templates: Templates::default(),
-                system_evaluator: Evaluator::default(),
-                keys: Vec::new(),
-                recent: Recent::default(),
-                answer: Answer::default(),
-                updating: Evaluator::default(),
-                drafts: Drafts::default(),
-                entry: Entry::new(),
-                lacked_memory: false,
-            },
+            scratch: Scratch::default(),
             counters: dsa.monitor.register(),
             now: Now::default(),
         })

@@ -133,6 +133,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "on|off", help_heading = TRANSACTIONS)]
     txn_implicit_membership: Option<String>,
 
+    /// Let a search or compare that names a transaction see what its updates have made so far [default: off]
+    #[arg(long, value_name = "on|off", help_heading = TRANSACTIONS)]
+    txn_search: Option<String>,
+
     /// Updates that a transaction may have [default: 10000]
     #[arg(long, value_name = "N", help_heading = TRANSACTIONS)]
     txn_updates_max: Option<String>,
@@ -191,7 +195,7 @@ impl Args {
     /// The flags that were given, by the name of their key.
     fn given(&self) -> Vec<(&'static str, Vec<String>)> {
         let one = |value: &Option<String>| value.iter().cloned().collect();
-        let all: [(&str, Vec<String>); 29] = [
+        let all: [(&str, Vec<String>); 30] = [
             ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
             ("data", one(&self.data)),
             ("sync", one(&self.sync)),
@@ -216,6 +220,7 @@ impl Args {
             ("queue-length-oid", one(&self.queue_length_oid)),
             ("txn-implicit-begin", one(&self.txn_implicit_begin)),
             ("txn-implicit-membership", one(&self.txn_implicit_membership)),
+            ("txn-search", one(&self.txn_search)),
             ("txn-updates-max", one(&self.txn_updates_max)),
             ("txn-bytes-max", one(&self.txn_bytes_max)),
             ("txn-age-max", one(&self.txn_age_max)),

@@ -7,6 +7,7 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::outcome;
 use crate::referral::Referral;
+use crate::transaction::View;
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode, TypeId};
 use proto::op::compare::Compare;
@@ -58,6 +59,36 @@ pub(crate) fn run(
         Err(reason) => {
             let cache = &mut evaluator.cache;
             outcome::unresolved(out, id, COMPARE_RESPONSE, request.dn, reason, read_point, cache);
+        }
+    }
+}
+
+/// Answers a compare that sees what a transaction has made so far.
+#[cold]
+pub(crate) fn run_inside(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    mut view: View,
+    id: i32,
+    request: &Compare<'_>,
+    requested: &Requested<'_>,
+    out: &mut Vec<u8>,
+) {
+    let Some(mut reader) = Reader::register(view.shard()) else {
+        return outcome::say(out, id, COMPARE_RESPONSE, ResultCode::Busy, "too many readers; try again");
+    };
+    let pin = reader.pin();
+    let read_point = pin.read_point();
+    let found = read_point.resolve(request.dn, &mut view.scratch.evaluator.cache);
+    match found {
+        Ok(entry) if !view.differs(entry) => run(reading, identity, id, request, requested, out),
+        Ok(entry) if view.is_partial(entry) => {
+            outcome::say(out, id, COMPARE_RESPONSE, ResultCode::UnwillingToPerform, View::PARTIAL);
+        }
+        _ => {
+            let (dsa, now) = (reading.dsa, reading.now);
+            let mut inside = Reading { dsa, read_point, scratch: &mut view.scratch, now };
+            run(&mut inside, identity, id, request, requested, out);
         }
     }
 }

@@ -4,12 +4,14 @@
 pub(crate) mod again;
 mod base;
 mod glue;
+pub(crate) mod inside;
 mod page;
 
 use self::base::{Base, Refusal, find_base, refuse};
 use self::glue::{Glue, References};
 use self::page::{Page, page_check, put_page_end, read_cookie};
 use crate::access::Rights;
+use crate::config::SearchLimits;
 use crate::control::{Requested, assertion};
 use crate::dispatch::Reading;
 use crate::engine::Dsa;
@@ -65,6 +67,10 @@ struct Running {
     glue: Glue,
     /// References come first.
     references: Option<References>,
+    /// Ids, ascending, of entries that are not to be returned, if `glue` says that there are any.
+    hidden: Vec<u32>,
+    /// It ends with this as soon as what is half written is out.
+    over: Option<ResultCode>,
     rights: Rights,
     types_only: bool,
     is_system: bool,
@@ -250,14 +256,6 @@ fn begin(
     rights: Rights,
     out: &mut Vec<u8>,
 ) -> Option<Running> {
-    let limits = &reading.dsa.config.limits;
-    let least = |asked: i32, own: u32| match (asked as u32, own, rights) {
-        (0, own, Rights::Root) if own > 0 => 0,
-        (asked, _, Rights::Root) => asked,
-        (0, own, _) => own,
-        (asked, 0, _) => asked,
-        (asked, own, _) => asked.min(own),
-    };
     let mut after = None;
     let mut page = None;
     if let Some(paged) = &requested.paged {
@@ -281,13 +279,7 @@ fn begin(
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
     let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
     running.page = page;
-    running.slice_candidates = slice_candidates(&request.filter);
-    if let size @ 1.. = least(request.size_limit, limits.size_max) {
-        running.left = size;
-    }
-    if let seconds @ 1.. = least(request.time_limit_s, limits.time_max_s) {
-        running.deadline_ns = running.began_ns.saturating_add(u64::from(seconds) * 1_000_000_000);
-    }
+    running.limit(&reading.dsa.config.limits, request);
     Some(running)
 }
 
@@ -403,6 +395,8 @@ impl Running {
             cursor,
             glue: Glue::default(),
             references: None,
+            hidden: Vec::new(),
+            over: None,
             rights: asked.rights,
             types_only: asked.types_only,
             is_system: base.is_system,
@@ -415,8 +409,30 @@ impl Running {
         }
     }
 
+    /// Sets the limits, which are the client's or the server's.
+    #[inline]
+    fn limit(&mut self, limits: &SearchLimits, request: &Search<'_>) {
+        let least = |asked: i32, own: u32| match (asked as u32, own, self.rights) {
+            (0, own, Rights::Root) if own > 0 => 0,
+            (asked, _, Rights::Root) => asked,
+            (0, own, _) => own,
+            (asked, 0, _) => asked,
+            (asked, own, _) => asked.min(own),
+        };
+        let size = least(request.size_limit, limits.size_max);
+        let seconds = least(request.time_limit_s, limits.time_max_s);
+        self.slice_candidates = slice_candidates(&request.filter);
+        if size > 0 {
+            self.left = size;
+        }
+        if seconds > 0 {
+            self.deadline_ns = self.began_ns.saturating_add(u64::from(seconds) * 1_000_000_000);
+        }
+    }
+
     fn overdue(&self, now_ns: u64) -> Option<ResultCode> {
         match now_ns {
+            _ if self.over.is_some() => self.over,
             now if now >= self.deadline_ns => Some(ResultCode::TimeLimitExceeded),
             now if now.saturating_sub(self.began_ns) > UNDERWAY_MAX_NS => {
                 Some(ResultCode::AdminLimitExceeded)
@@ -448,7 +464,7 @@ impl Running {
                 Step::Pause => return Rest::Pause,
                 Step::End => return Rest::End(ResultCode::Success),
             };
-            if self.glue.skips(read_point, self.base, &entry) {
+            if self.glue.skips(read_point, self.base, &entry, &self.hidden) {
                 match *budget {
                     0 => return Rest::Pause,
                     _ => continue,

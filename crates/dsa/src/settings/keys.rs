@@ -64,6 +64,13 @@ pub const ONLINE: &[Key] = &[
         show: |c| vec![on_off(c.transactions.implicit_membership)],
     },
     Key {
+        name: "txn-search",
+        attribute: "pandoTxnSearch",
+        many: false,
+        set: |c, v| put(&mut c.transactions.search, v, switch),
+        show: |c| vec![on_off(c.transactions.search)],
+    },
+    Key {
         name: "txn-updates-max",
         attribute: "pandoTxnUpdatesMax",
         many: false,

@@ -150,6 +150,9 @@ impl Evaluation<'_> {
             writer.end_given_ids();
         }
         writer.publish();
+        if let Some(id) = done {
+            self.overlay.note_changed(id);
+        }
         done.is_some()
     }
 }

@@ -18,6 +18,8 @@ pub struct Choices {
     pub implicit_begin: bool,
     /// Does an update without a control belong to the transaction that its session has open?
     pub implicit_membership: bool,
+    /// Does a search or compare that names a transaction see what its updates have made?
+    pub search: bool,
     /// Updates in one transaction: 1 to [`TRANSACTION_UPDATES_MAX`].
     pub updates_max: u64,
     /// Bytes of updates in one transaction: 1 to [`TRANSACTION_BYTES_MAX`].
@@ -35,6 +37,7 @@ impl Default for Choices {
         Choices {
             implicit_begin: false,
             implicit_membership: false,
+            search: false,
             updates_max: 10_000,
             bytes_max: 4 << 20,
             age_max_ms: 60_000,
@@ -84,6 +87,7 @@ impl FromStr for Precedence {
 pub struct Settings {
     implicit_begin: AtomicBool,
     implicit_membership: AtomicBool,
+    search: AtomicBool,
     updates_max: AtomicU64,
     bytes_max: AtomicU64,
     age_max_ms: AtomicU64,
@@ -103,6 +107,7 @@ impl Settings {
         let settings = Settings {
             implicit_begin: AtomicBool::default(),
             implicit_membership: AtomicBool::default(),
+            search: AtomicBool::default(),
             updates_max: AtomicU64::default(),
             bytes_max: AtomicU64::default(),
             age_max_ms: AtomicU64::default(),
@@ -122,6 +127,7 @@ impl Settings {
         let keys = keys(choices, schema)?;
         self.implicit_begin.store(choices.implicit_begin, Ordering::Relaxed);
         self.implicit_membership.store(choices.implicit_membership, Ordering::Relaxed);
+        self.search.store(choices.search, Ordering::Relaxed);
         self.updates_max.store(choices.updates_max, Ordering::Relaxed);
         self.bytes_max.store(choices.bytes_max, Ordering::Relaxed);
         self.age_max_ms.store(choices.age_max_ms, Ordering::Relaxed);
@@ -143,6 +149,12 @@ impl Settings {
     #[inline]
     pub fn implicit_membership(&self) -> bool {
         self.implicit_membership.load(Ordering::Relaxed)
+    }
+
+    /// Does a search or compare that names a transaction see what its updates have made?
+    #[inline]
+    pub fn search(&self) -> bool {
+        self.search.load(Ordering::Relaxed)
     }
 
     /// Updates that one transaction may have.
@@ -213,12 +225,12 @@ mod tests {
     fn what_is_chosen_is_in_force() {
         let schema = standard_schema();
         let settings = Settings::new(&Choices::default(), &schema).unwrap();
-        assert!(!settings.implicit_begin() && !settings.implicit_membership());
+        assert!(!settings.implicit_begin() && !settings.implicit_membership() && !settings.search());
         assert_eq!((settings.updates_max(), settings.bytes_max()), (10_000, 4 << 20));
         assert_eq!((settings.age_max_ms(), settings.open_max()), (60_000, 1_000));
-        let chosen = Choices { implicit_begin: true, age_max_ms: 5, ..Choices::default() };
+        let chosen = Choices { implicit_begin: true, search: true, age_max_ms: 5, ..Choices::default() };
         settings.put(&chosen, &schema).unwrap();
-        assert!(settings.implicit_begin() && !settings.implicit_membership());
+        assert!(settings.implicit_begin() && !settings.implicit_membership() && settings.search());
         assert_eq!(settings.age_max_ms(), 5);
     }
 

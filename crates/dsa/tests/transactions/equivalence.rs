@@ -11,10 +11,10 @@ use proto::list::Attributes;
 use proto::op::modify::Changes;
 use proto::op::{Add, Modify, ModifyDn, ModifyKind};
 
-const BASE: &str = "ou=people,dc=example";
+pub(crate) const BASE: &str = "ou=people,dc=example";
 
 #[derive(Clone, Debug)]
-enum Update {
+pub(crate) enum Update {
     Add(String),
     Modify(String, ModifyKind, &'static str, Vec<String>),
     Guarded(String, String, String),
@@ -30,14 +30,14 @@ struct Turn {
     commits: bool,
 }
 
-fn name() -> impl Strategy<Value = String> {
+pub(crate) fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => (0..5).prop_map(|n| format!("uid=n{n},{BASE}")),
         2 => (0..3, 0..3).prop_map(|(n, m)| format!("uid=m{m},uid=n{n},{BASE}")),
     ]
 }
 
-fn update() -> impl Strategy<Value = Update> {
+pub(crate) fn update() -> impl Strategy<Value = Update> {
     let kind = prop_oneof![
         3 => Just(ModifyKind::Replace), 2 => Just(ModifyKind::Add), 2 => Just(ModifyKind::Delete),
         1 => Just(ModifyKind::Increment)
@@ -62,7 +62,7 @@ fn turn() -> impl Strategy<Value = Turn> {
 }
 
 /// Carries an update out, in a transaction if one is named.
-fn send(client: &mut Client, update: &Update, named: Option<&[u8]>) -> Outcome {
+pub(crate) fn send(client: &mut Client, update: &Update, named: Option<&[u8]>) -> Outcome {
     let mut controls: Vec<Control<'_>> = named.map(transaction_specification::control).into_iter().collect();
     match update {
         Update::Add(dn) => {
@@ -104,7 +104,7 @@ fn send(client: &mut Client, update: &Update, named: Option<&[u8]>) -> Outcome {
 }
 
 /// All that there is, in order of names.
-fn state(client: &mut Client) -> Vec<(String, Vec<Attribute>)> {
+pub(crate) fn state(client: &mut Client) -> Vec<(String, Vec<Attribute>)> {
     let attributes = ["*", "creatorsName", "modifiersName", "hasSubordinates", "numSubordinates"];
     let mut found = client.search(BASE, Scope::Subtree, "(objectClass=*)", &attributes).entries;
     found.sort();
@@ -113,7 +113,7 @@ fn state(client: &mut Client) -> Vec<(String, Vec<Attribute>)> {
 }
 
 /// A directory that all these were sent to one by one; the codes of the last `count` of them.
-fn one_by_one(updates: &[&Update], count: usize) -> (Client, Vec<ResultCode>) {
+pub(crate) fn one_by_one(updates: &[&Update], count: usize) -> (Client, Vec<ResultCode>) {
     let mut client = client(false);
     let codes: Vec<ResultCode> = updates.iter().map(|update| send(&mut client, update, None).code).collect();
     (client, codes[codes.len() - count..].to_vec())

@@ -9,3 +9,5 @@ mod extensions;
 mod limits;
 mod precedence;
 mod rfc5805;
+mod searches;
+mod searches_model;

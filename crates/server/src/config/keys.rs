@@ -300,6 +300,16 @@ pub const KEYS: &[Key] = &[
         show: |_| Vec::new(),
     },
     Key {
+        name: "txn-search",
+        form: "on|off",
+        many: false,
+        default: "off",
+        text: "Whether a search or compare that names a transaction, by the control of its updates, sees what they have made \
+               so far.",
+        set: |c, v| online(c, "txn-search", v),
+        show: |_| Vec::new(),
+    },
+    Key {
         name: "txn-updates-max",
         form: "N",
         many: false,

@@ -22,6 +22,8 @@ pub(super) struct Glue {
     follows: bool,
     /// Are referral objects followed by the client?
     refers: bool,
+    /// Are some entries returned from elsewhere, as a transaction has made them?
+    hides: bool,
 }
 
 impl Glue {
@@ -33,7 +35,13 @@ impl Glue {
         Glue {
             follows: asks && shard.has_aliases(),
             refers: !requested.manage_dsa_it && shard.has_referrals(),
+            hides: false,
         }
+    }
+
+    /// Of a search inside a transaction: nobody is referred anywhere.
+    pub(super) fn hiding() -> Glue {
+        Glue { hides: true, ..Glue::default() }
     }
 
     /// Is there nothing to be done?
@@ -71,9 +79,16 @@ impl Glue {
 
     /// Is an entry that matches not for the client, since another one stands for it?
     #[inline]
-    pub(super) fn skips(self, read_point: ReadPoint<'_>, base: EntryId, entry: &EntryRef<'_>) -> bool {
+    pub(super) fn skips(
+        self,
+        read_point: ReadPoint<'_>,
+        base: EntryId,
+        entry: &EntryRef<'_>,
+        hidden: &[u32],
+    ) -> bool {
         !self.is_none()
-            && ((self.follows && entry.shape.kind == Kind::Alias && entry.id != base)
+            && ((self.hides && hidden.binary_search(&entry.id.0).is_ok())
+                || (self.follows && entry.shape.kind == Kind::Alias && entry.id != base)
                 || (self.refers && referral::is_elsewhere(read_point, entry)))
     }
 }

@@ -1,0 +1,99 @@
+//! A search or compare that names a transaction (RFC 5805's control, where `txn-search` allows it): it sees the directory as it
+//! would be if the transaction were committed now.
+
+use super::{Around, Looking, Pending, Reading, transaction};
+use crate::control::{self, ControlError, Requested};
+use crate::op::{compare, end_transaction, search};
+use crate::outcome;
+use crate::session::Session;
+use crate::transaction::View;
+use model::{DerefAliases, ResultCode};
+use proto::control::proxied_authorization;
+use proto::message::{Message, Request};
+use proto::tag;
+use store::Shard;
+
+impl Looking<'_, '_> {
+    /// Runs a search or compare that names a transaction of the session.
+    #[cold]
+    pub(super) fn run_inside(
+        &mut self,
+        session: &mut Session,
+        identifier: &[u8],
+        message: &Message<'_>,
+        requested: &Requested<'_>,
+        pending: &Pending<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        transaction::abort_some(session, self.dsa, self.now.monotonic_ns, out);
+        let response = tag::response_to(message.request.tag()).expect("they have answers");
+        if requested.proxied().is_some() {
+            // As of updates: who acts is said at the begin.
+            return control::refuse(message, ControlError::NotHere(proxied_authorization::OID), out);
+        }
+        let Some(named) = session.transactions.find(identifier) else {
+            let (code, text) = end_transaction::unknown(session, identifier);
+            return outcome::say(out, message.id, response, code, text);
+        };
+        let dn = match &message.request {
+            Request::Search(search) => search.base,
+            Request::Compare(compare) => compare.dn,
+            _ => unreachable!("no other request that looks names a transaction"),
+        };
+        let may_search = self.dsa.rules.may_search(session.identity.rights);
+        if !may_search || !self.dsa.shard.holds(dn) {
+            // The server's own entries are as they are, and who may see nothing sees nothing.
+            return self.dispatch(session, None, message, requested, pending, out);
+        }
+        let view = View::of(named, self.dsa, self.pin.read_point(), self.now, dn);
+        let view =
+            view.and_then(|view| match refusal(&[&self.dsa.shard, view.shard()], message, requested) {
+                Some(text) => Err((ResultCode::UnwillingToPerform, text.to_owned())),
+                None => Ok(view),
+            });
+        let view = match view {
+            Ok(view) => view,
+            Err((code, text)) => return outcome::say(out, message.id, response, code, &text),
+        };
+        let read_point = self.pin.read_point();
+        let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
+        let (id, identity) = (message.id, &session.identity);
+        match &message.request {
+            Request::Search(search) => {
+                let mut around = Around {
+                    pin: self.pin,
+                    system_pin: self.system_pin,
+                    identity,
+                    underway: &mut session.underway,
+                    counters: self.counters,
+                    hint: None,
+                    outline: None,
+                };
+                search::inside::run(&mut reading, &mut around, view, id, search, requested, out);
+            }
+            Request::Compare(request) => {
+                compare::run_inside(&mut reading, identity, view, id, request, requested, out);
+            }
+            _ => unreachable!("the name was taken from one of them"),
+        }
+    }
+}
+
+/// What there is not inside a transaction.
+fn refusal(shards: &[&Shard], message: &Message<'_>, requested: &Requested<'_>) -> Option<&'static str> {
+    if requested.paged.is_some() {
+        return Some("a search that names a transaction has no pages");
+    }
+    let has_referrals = shards.iter().any(|shard| shard.has_referrals());
+    if has_referrals && !requested.manage_dsa_it {
+        return Some(
+            "where there are referral objects, what names a transaction needs the control ManageDsaIT",
+        );
+    }
+    let follows =
+        matches!(&message.request, Request::Search(search) if search.deref_aliases != DerefAliases::Never);
+    if follows && shards.iter().any(|shard| shard.has_aliases()) {
+        return Some("a search that names a transaction follows no aliases: ask with neverDerefAliases");
+    }
+    None
+}

@@ -1,0 +1,193 @@
+//! A search that sees what a transaction has made so far: first the entries that are different there, from its view, then all
+//! others from the directory.
+
+use super::base::Base;
+use super::glue::Glue;
+use super::{Around, Running, put_under_way, run_base, run_cursor};
+use crate::access::Rights;
+use crate::control::{Requested, assertion};
+use crate::dispatch::Reading;
+use crate::engine::Dsa;
+use crate::entry_writer::{Asked, Large};
+use crate::monitor::{Counters, count};
+use crate::outcome;
+use crate::session::OUT_BYTES_SOFT_MAX;
+use crate::transaction::View;
+use model::{EntryId, Filter, ResultCode, Scope};
+use proto::op::Search;
+use proto::tag;
+use store::search::evaluate::Truth;
+use store::search::{Compiled, Cursor, Scopes};
+use store::{ReadPoint, Reader};
+
+/// Bytes of an answer that come from the view: they are put together before any is sent.
+const DIFFERENT_BYTES_MAX: usize = 4 << 20;
+
+/// What a transaction makes of the directory, at a read point of its own.
+struct Inside<'i> {
+    view: View,
+    read_point: ReadPoint<'i>,
+}
+
+/// Why not all that is different is returned.
+enum Stopped {
+    SizeLimit,
+    /// Of an entry that is to be looked at only a part is here.
+    Partial,
+    TooLong,
+}
+
+/// Runs it, or begins it.
+pub(crate) fn run(
+    reading: &mut Reading<'_>,
+    around: &mut Around<'_, '_>,
+    view: View,
+    id: i32,
+    request: &Search<'_>,
+    requested: &Requested<'_>,
+    out: &mut Vec<u8>,
+) {
+    let Some(mut reader) = Reader::register(view.shard()) else {
+        return outcome::say(out, id, tag::SEARCH_DONE, ResultCode::Busy, "too many readers; try again");
+    };
+    let pin = reader.pin();
+    let mut inside = Inside { view, read_point: pin.read_point() };
+    let cache = &mut inside.view.scratch.evaluator.cache;
+    let base = match inside.read_point.resolve(request.base, cache) {
+        Ok(base) => Base { id: base, is_system: false, is_root_dse: false },
+        Err(reason) => {
+            let (tag, point) = (tag::SEARCH_DONE, inside.read_point);
+            return outcome::unresolved(out, id, tag, request.base, reason, point, cache);
+        }
+    };
+    let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
+    let passes = assertion
+        .map_or(Ok(true), |(filter, _)| inside.passes(reading, base.id, filter, around.identity.rights));
+    match passes {
+        Ok(true) => inside.search(reading, around, &base, id, request, out),
+        Ok(false) => assertion::refuse(out, id, tag::SEARCH_DONE),
+        Err(_) => refuse_partial(id, out),
+    }
+}
+
+impl Inside<'_> {
+    /// Is an assertion true of the base?
+    fn passes(
+        &mut self,
+        reading: &mut Reading<'_>,
+        base: EntryId,
+        filter: &Filter<'_>,
+        rights: Rights,
+    ) -> Result<bool, Stopped> {
+        let (point, evaluator) = match self.view.differs(base) {
+            true if self.view.is_partial(base) => return Err(Stopped::Partial),
+            true => (self.read_point, &mut self.view.scratch.evaluator),
+            false => (reading.read_point, &mut reading.scratch.evaluator),
+        };
+        let entry = point.entry(base).expect("the base was just found");
+        Ok(assertion::is_true(filter, &entry, point, (&reading.dsa.rules, rights), evaluator))
+    }
+
+    fn search(
+        mut self,
+        reading: &mut Reading<'_>,
+        around: &mut Around<'_, '_>,
+        base: &Base,
+        id: i32,
+        request: &Search<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let (read_point, rights) = (reading.read_point, around.identity.rights);
+        let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
+        let filter = compiled(reading.dsa, read_point, &request.filter, rights);
+        let outside = read_point.entry(base.id);
+        if let Some(entry) = &outside
+            && request.scope == Scope::Base
+            && !self.view.differs(base.id)
+        {
+            return run_base(reading, around, id, read_point, entry, &filter, asked, base, out);
+        }
+        let cursor = match outside {
+            Some(_) if request.scope != Scope::Base => {
+                Cursor::open(read_point, Scopes::new(base.id, request.scope), filter, None)
+            }
+            // What is below an entry that the transaction has added, it has put there: that is different, too.
+            _ => Cursor::over(base.id, request.scope, filter, &[]),
+        };
+        let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
+        running.limit(&reading.dsa.config.limits, request);
+        running.glue = Glue::hiding();
+        running.hidden = self.view.different().to_vec();
+        let mut found = Vec::new();
+        match self.put_different(reading.dsa, &mut running, request, asked, around.counters, &mut found) {
+            Ok(()) => {}
+            Err(Stopped::SizeLimit) => running.over = Some(ResultCode::SizeLimitExceeded),
+            Err(Stopped::Partial) => return refuse_partial(id, out),
+            Err(Stopped::TooLong) => {
+                let text = "what the transaction has changed is too long for the answer to a search in it";
+                return outcome::say(out, id, tag::SEARCH_DONE, ResultCode::AdminLimitExceeded, text);
+            }
+        }
+        if found.len() > OUT_BYTES_SOFT_MAX {
+            let large = Large::of_messages(out.len(), &found);
+            return put_under_way(around, running, asked.selectors, Some(large), out);
+        }
+        out.append(&mut found);
+        match running.over {
+            None => run_cursor(reading, around, read_point, running, asked, out),
+            Some(code) => running.end(out, code),
+        }
+    }
+
+    /// Appends the messages of those entries that are different and match.
+    fn put_different(
+        &mut self,
+        dsa: &Dsa,
+        running: &mut Running,
+        request: &Search<'_>,
+        asked: Asked<'_>,
+        counters: &Counters,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stopped> {
+        let point = self.read_point;
+        let filter = compiled(dsa, point, &request.filter, asked.rights);
+        for id in &running.hidden {
+            let Some(entry) = point.entry(EntryId(*id)) else { continue };
+            if !point.is_in_scope(&entry, running.base, request.scope) {
+                continue;
+            }
+            if self.view.is_partial(entry.id) {
+                return Err(Stopped::Partial);
+            }
+            let scratch = &mut self.view.scratch;
+            if scratch.evaluator.evaluate(&filter, &entry, point) != Truth::True {
+                continue;
+            }
+            if running.left == 0 {
+                return Err(Stopped::SizeLimit);
+            }
+            running.left -= 1;
+            count(&counters.entries, 1);
+            let (templates, cache) = scratch.writer(false);
+            let chosen = templates.choose(asked, point.shard().schema());
+            let large =
+                templates.write(out, running.message_id, point, &entry, chosen, &dsa.rules, cache, false);
+            if let Some(mut large) = large {
+                large.go_on(point, out, usize::MAX);
+            }
+            if out.len() > DIFFERENT_BYTES_MAX {
+                return Err(Stopped::TooLong);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compiled(dsa: &Dsa, read_point: ReadPoint<'_>, filter: &Filter<'_>, rights: Rights) -> Compiled {
+    Compiled::new(filter, read_point.shard(), &|t| dsa.rules.may_read(rights, t))
+}
+
+#[cold]
+fn refuse_partial(id: i32, out: &mut Vec<u8>) {
+    outcome::say(out, id, tag::SEARCH_DONE, ResultCode::UnwillingToPerform, View::PARTIAL);
+}

@@ -1,0 +1,109 @@
+//! The directory as it would be if a transaction were committed now, for one search or compare: what the updates make
+//! different is in an overlay that is made for it, all else where it always is. The transaction does not notice.
+
+use super::{Evaluation, Transaction};
+use crate::access::Rights;
+use crate::control;
+use crate::engine::Dsa;
+use crate::identity::Identity;
+use crate::journal;
+use crate::worker::Scratch;
+use env::clock::Now;
+use model::{EntryId, ResultCode};
+use proto::message::{Message, Request};
+use std::sync::Arc;
+use store::overlay::Overlay;
+use store::{ReadPoint, Refused, Shard};
+
+/// Updates that a transaction may have if searches shall see them: each search carries all of them out.
+const UPDATES_MAX: u64 = 1_000;
+/// Bytes that these, and the entries they are about, may take for one search.
+const BYTES_MAX: u64 = 32 << 20;
+/// Entries below those that the transaction renamed.
+const BELOW_MAX: usize = 1_000;
+
+/// What a transaction would make of the directory.
+pub(crate) struct View {
+    overlay: Overlay,
+    /// Ids of the entries that are to be looked for in the overlay, ascending.
+    different: Vec<u32>,
+    /// Numbers of shapes and ids of names are others in the overlay, so nothing that is remembered is shared.
+    pub(crate) scratch: Scratch,
+}
+
+impl View {
+    /// Why an entry is not looked at that [`View::is_partial`].
+    pub(crate) const PARTIAL: &str =
+        "the transaction changes an entry that has an attribute with too many values for a search in it";
+
+    /// What it makes of `base`, ready for looking at `dn`. Else code and text of the refusal.
+    pub(crate) fn of(
+        transaction: &Transaction,
+        dsa: &Dsa,
+        base: ReadPoint<'_>,
+        now: Now,
+        dn: &[u8],
+    ) -> Result<View, (ResultCode, String)> {
+        let limit = |text: &str| (ResultCode::AdminLimitExceeded, text.to_owned());
+        let refuse = |refused: Refused| (refused.result_code(), refused.to_string());
+        if transaction.updates > UPDATES_MAX {
+            return Err(limit("the transaction has more updates than a search can see"));
+        }
+        let Ok(mut overlay) = Overlay::new(&dsa.shard) else {
+            return Err((
+                ResultCode::Busy,
+                "there is no memory for a search in a transaction now".to_owned(),
+            ));
+        };
+        let mut scratch = Scratch::default();
+        // Whatever the client may not do was refused when it came.
+        let identity = Identity { rights: Rights::Root, ..transaction.identity.clone() };
+        let (mut answers, mut adds) = (Vec::new(), 0);
+        for frame in journal::messages(&transaction.messages) {
+            let message = Message::decode(frame).expect("it was accepted");
+            let requested = control::requested(&message.request, message.controls).expect("it was accepted");
+            let new_id = base.late_id(adds);
+            adds += u32::from(matches!(message.request, Request::Add(_)));
+            answers.clear();
+            let (overlay, scratch, identity) = (&mut overlay, &mut scratch, &identity);
+            let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, identity };
+            if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
+                let text = format!(
+                    "others have changed something: the update with message id {} would not go well any more, nor \
+                     the end of the transaction",
+                    message.id
+                );
+                return Err((ResultCode::UnwillingToPerform, text));
+            }
+            if overlay.bytes() > BYTES_MAX {
+                return Err(limit("the entries of the transaction are too long for a search in it"));
+            }
+        }
+        overlay.bring(base, dn, &[]).map_err(refuse)?;
+        let different = overlay.complete(base, BELOW_MAX).map_err(refuse)?;
+        match overlay.bytes() > BYTES_MAX {
+            true => Err(limit("the entries that the transaction renames are too long for a search in it")),
+            false => Ok(View { overlay, different, scratch }),
+        }
+    }
+
+    /// Where the entries are that are different.
+    pub(crate) fn shard(&self) -> &Arc<Shard> {
+        self.overlay.shard()
+    }
+
+    /// Their ids, also of those that are gone, ascending.
+    pub(crate) fn different(&self) -> &[u32] {
+        &self.different
+    }
+
+    /// Is an entry one of them?
+    pub(crate) fn differs(&self, id: EntryId) -> bool {
+        self.different.binary_search(&id.0).is_ok()
+    }
+
+    /// Has it a set of values of which only some are in the overlay?
+    pub(crate) fn is_partial(&self, id: EntryId) -> bool {
+        self.overlay.is_partial(id)
+    }
+}
