@@ -6,7 +6,7 @@ import ldap
 import ldap3
 import pytest
 from ldap.controls import RequestControl
-from ldap.controls.libldap import AssertionControl
+from ldap.controls.libldap import AssertionControl, SimplePagedResultsControl
 from ldap.extop import ExtendedRequest
 
 from conftest import ADMIN, DATA, PANDO, PEOPLE, SECRET, SUFFIX, connect, run
@@ -158,6 +158,42 @@ def test_the_extensions_are_switched_on_line(here):
     assert (value(here, "title"), value(here, "title", BRUNO)) == ("Chair", "Finance")
     end(client, b"mine")
     assert (value(here, "title"), value(here, "title", BRUNO)) == ("Pilot", "Cook")
+
+
+def test_searches_inside_are_switched_on_line(here):
+    """With the control a search or compare sees its transaction; without, and from outside, nobody does."""
+    client, other = connect(here), connect(here)
+    identifier, inside = begin(client)
+
+    def names(connection, text, controls=None):
+        found = connection.search_ext_s(SUFFIX, ldap.SCOPE_SUBTREE, text, ["1.1"], serverctrls=controls)
+        return sorted(dn for dn, _ in found)
+
+    with pytest.raises(ldap.UNAVAILABLE_CRITICAL_EXTENSION):
+        names(client, "(uid=ada)", [inside])
+    client.modify_s("cn=config", replace("pandoTxnSearch", "on"))
+    client.modify_ext_s(ADA, replace("title", "Pilot"), [inside])
+    client.rename_s(BRUNO, "uid=bruce", serverctrls=[inside])
+    client.rename_s(PEOPLE, "ou=Crew", serverctrls=[inside])
+    crew = PEOPLE.replace(PEOPLE.split(",")[0], "ou=Crew")
+    assert names(client, "(title=Pilot)", [inside]) == [f"uid=ada,{crew}"]
+    assert names(client, "(title=Chair)", [inside]) == []
+    assert names(client, "(|(uid=bruce)(uid=bruno))", [inside]) == [f"uid=bruce,{crew}"]
+    before = names(other, "(objectClass=person)")
+    assert sorted(dn.replace(PEOPLE, crew) for dn in before) == sorted(
+        dn.replace("uid=bruce", "uid=bruno") for dn in names(client, "(objectClass=person)", [inside]))
+    assert client.compare_ext_s(f"uid=ada,{crew}", "title", "Pilot", serverctrls=[inside])
+    for outside in client, other:
+        assert names(outside, "(title=Pilot)") == [] and names(outside, "(uid=bruno)") == [BRUNO]
+        assert not outside.compare_s(ADA, "title", "Pilot")
+    with pytest.raises(ldap.LDAPError) as gone:
+        names(other, "(uid=ada)", [inside])
+    assert gone.value.args[0]["result"] == CANCELED
+    with pytest.raises(ldap.UNWILLING_TO_PERFORM):
+        names(client, "(uid=ada)", [inside, SimplePagedResultsControl(True, 1, "")])
+    inside_before_the_end = names(client, "(objectClass=*)", [inside])
+    end(client, identifier)
+    assert names(other, "(objectClass=*)") == inside_before_the_end
 
 
 # ldap3
