@@ -14,7 +14,10 @@ use crate::record::{Place, Record, Records};
 use crate::report::{FAULTS_MAX, Fault, ImportError, Summary, Tell};
 use crate::source::{Input, Piece, Source};
 use crate::streams::{self, Plan};
+use env::memory::Pages;
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 use store::{Refused, Shard, Stamp, Writer};
 
 /// Entries made visible at once.
@@ -49,7 +52,8 @@ pub struct Import<'a> {
 /// If the shard has an active reader.
 pub fn import(import: Import<'_>, inputs: &mut [Input<'_>], tell: Tell<'_>) -> Result<Summary, ImportError> {
     let course = Course::new(inputs, tell, FAULTS_MAX);
-    let mut storing = Storing { import, course, maker: import.maker(), item: Item::default() };
+    let (maker, item, due) = (import.maker(), Item::default(), Arc::default());
+    let mut storing = Storing { import, course, maker, item, due };
     course::run(&mut storing, inputs);
     if storing.course.is_sound() {
         storing.finish();
@@ -64,6 +68,8 @@ struct Storing<'a, 't> {
     /// For entries that were ready but could not be added as such.
     maker: Maker<'a>,
     item: Item,
+    /// Memory that is needed soon: the threads that read and check have the kernel hand it out.
+    due: Arc<Mutex<VecDeque<Pages>>>,
 }
 
 impl<'a> Import<'a> {
@@ -83,14 +89,18 @@ impl<'t> Importer<'t> for Storing<'_, 't> {
     }
 
     fn pass(&mut self, sources: Vec<(usize, impl Source)>) {
-        let import = self.import;
+        let (import, due) = (self.import, Arc::clone(&self.due));
         // The faults of a piece are bounded: an import ends at as many, or by the records of the piece.
         let faults_max = if self.course.takes_rejects() { usize::MAX } else { FAULTS_MAX };
         streams::run(
             sources,
             Plan { streams: import.streams, threads: import.threads },
             || import.maker(),
-            |maker, batch| batch.prepare(maker, faults_max),
+            |maker, batch| {
+                batch.prepare(maker, faults_max);
+                let next = streams::locked(&due).pop_front();
+                next.into_iter().for_each(Pages::fault_in);
+            },
             |batch| self.store_piece(batch),
         );
     }
@@ -151,7 +161,7 @@ impl Storing<'_, '_> {
     /// Adds the entries of a batch, so many at a time.
     fn store(&mut self, batch: &Batch) {
         let mut steps = batch.steps().iter().cloned();
-        let mut next = steps.next();
+        let (mut next, mut soon) = (steps.next(), Vec::new());
         while next.is_some() && !self.course.is_over() {
             let mut writer = self.import.shard.writer();
             writer.load();
@@ -179,6 +189,8 @@ impl Storing<'_, '_> {
                     break;
                 }
             }
+            writer.ahead(&mut soon);
+            streams::locked(&self.due).extend(soon.drain(..));
             writer.publish();
         }
     }

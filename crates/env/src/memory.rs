@@ -86,6 +86,15 @@ impl Region {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.len / 8) }
     }
 
+    /// The pages of a range.
+    ///
+    /// # Panics
+    /// If the range is not inside the region.
+    pub fn pages(&self, range: Range<usize>) -> Pages {
+        assert!(range.start <= range.end && range.end <= self.len, "the range lies inside the region");
+        Pages { start: self.base.as_ptr() as usize + range.start, len: range.len() }
+    }
+
     /// Gives the pages of a range back to the kernel; they read as zero afterwards. Whole pages only.
     ///
     /// # Safety
@@ -108,6 +117,30 @@ impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: exactly what `reserve` mapped, and `self` is going away, so no reference into it is left.
         unsafe { libc::munmap(self.mapped.as_ptr().cast(), self.mapped_len) };
+    }
+}
+
+/// Some pages of a region, perhaps of one that is no more.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages {
+    start: usize,
+    len: usize,
+}
+
+impl Pages {
+    /// Has the kernel hand them out now, as if somebody had written to each: who writes to them later does not wait for that.
+    /// A hint: a kernel that cannot do it, or not all of it, leaves them as they are.
+    pub fn fault_in(self) {
+        if cfg!(not(miri)) {
+            // SAFETY: this changes no byte of any memory, whatever is at the address by now: pages that are there stay.
+            unsafe {
+                libc::madvise(
+                    std::ptr::without_provenance_mut(self.start),
+                    self.len,
+                    libc::MADV_POPULATE_WRITE,
+                )
+            };
+        }
     }
 }
 
@@ -142,6 +175,11 @@ mod tests {
         // SAFETY: only atomics refer to the region here.
         unsafe { region.release(4096..8192) };
         assert_eq!(words[512].load(Relaxed), 0);
+        let before = resident_bytes();
+        words[0].store(1, Relaxed);
+        region.pages(0..16 << 20).fault_in();
+        assert!(resident_bytes() >= before + (12 << 20), "{before} bytes and {}", resident_bytes());
+        assert_eq!((words[0].load(Relaxed), words[1].load(Relaxed)), (1, 0));
         assert!(resident_bytes() > 0 && physical_bytes().is_some());
     }
 }

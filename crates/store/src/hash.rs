@@ -15,6 +15,7 @@
 //! segments are about equally full; the step in between keeps them at 57 % at least, where splitting alone falls to
 //! 42 %. Units are all alike, so what one segment leaves fits any other.
 
+use crate::ahead::Growing;
 use crate::readers::Readers;
 use crate::sync::{AtomicU64, Ordering, Words, prefetch};
 use model::short::{Word, word};
@@ -251,6 +252,52 @@ impl Table {
         }
     }
 
+    /// Puts `value` under `tag` unless a value is there; says whether it did.
+    #[inline]
+    pub(crate) fn put_only(
+        &self,
+        writer: &mut TableWriter,
+        readers: &Readers,
+        tag: u32,
+        value: u32,
+    ) -> Result<bool, Full> {
+        assert!(value != 0, "0 is an empty slot");
+        loop {
+            let segment = self.segment(tag);
+            let account = &mut writer.accounts[segment.unit(0)];
+            if account.used < segment.full() {
+                let is_new = self.insert_only(segment, tag, value);
+                account.used += u32::from(is_new);
+                return Ok(is_new);
+            }
+            self.make_room(writer, readers, tag)?;
+        }
+    }
+
+    /// Puts a word into a segment that is not full, unless there is one with its tag. As [`Table::peek`] it looks at whole
+    /// buckets; removed words stay where they are.
+    #[inline]
+    fn insert_only(&self, segment: Segment, tag: u32, value: u32) -> bool {
+        let mut bucket = segment.first_bucket(tag);
+        loop {
+            let places = self.bucket(segment, bucket);
+            let (mut used, mut is_there) = (0, false);
+            for place in places {
+                let word = place.load(Ordering::Relaxed);
+                used += usize::from(word != 0);
+                is_there |= ((word >> 32) as u32 == tag) & (word as u32 != 0);
+            }
+            if is_there {
+                return false;
+            }
+            if let Some(place) = places.get(used) {
+                place.store(slot(tag, value), Ordering::Release);
+                return true;
+            }
+            bucket = segment.bucket_after(bucket);
+        }
+    }
+
     /// Takes `value` under `tag` away, if it is there.
     pub(crate) fn remove(&self, tag: u32, value: u32) {
         if let Some(at) = self.position(tag, value) {
@@ -296,6 +343,11 @@ impl Table {
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self, writer: &TableWriter) -> usize {
         (writer.accounts.len() - 1) * UNIT_WORDS * 8 + (2 << self.depth.load(Ordering::Relaxed)) * 8
+    }
+
+    /// Where it grows, and how far it has.
+    pub(crate) fn growing(&self, writer: &TableWriter) -> Growing<'_> {
+        self.words.growing(writer.accounts.len() * UNIT_WORDS)
     }
 
     fn position(&self, tag: u32, value: u32) -> Option<&AtomicU64> {
@@ -526,13 +578,18 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20))]
         #[test]
-        fn agrees_with_a_set(steps in proptest::collection::vec((any::<bool>(), 0u32..3000), 0..20_000)) {
+        fn agrees_with_a_set(
+            steps in proptest::collection::vec((any::<bool>(), any::<bool>(), 0u32..3000), 0..20_000),
+        ) {
             let readers = Readers::new();
             let (table, mut writer) = Table::create(100_000, true).unwrap();
             let mut model = BTreeSet::new();
-            for (at, (add, n)) in steps.into_iter().enumerate() {
+            for (at, (add, only, n)) in steps.into_iter().enumerate() {
                 let (tag, value) = (mix(1, &n.to_le_bytes()) as u32, n + 1);
-                if add && model.insert(value) {
+                if add && only {
+                    // No two of these have the same tag.
+                    prop_assert_eq!(table.put_only(&mut writer, &readers, tag, value), Ok(model.insert(value)));
+                } else if add && model.insert(value) {
                     table.put(&mut writer, &readers, tag, None, value).unwrap();
                 } else if !add && model.remove(&value) {
                     table.remove(tag, value);

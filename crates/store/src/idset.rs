@@ -102,6 +102,32 @@ impl IdSet {
         added
     }
 
+    /// Adds ids, neighbours at once; returns how many of them were not there. Writer only.
+    pub(crate) fn insert_all<'a>(
+        &self,
+        ids: &[u32],
+        writer: impl Into<Held<'a>>,
+        garbage: &mut Garbage,
+    ) -> u32 {
+        let (writer, mut added) = (writer.into(), 0);
+        for near in ids.chunk_by(|a, b| a / 64 == b / 64) {
+            let (high, low) = ((near[0] >> 16) as u16, near[0] as u16);
+            let chunks = self.chunks.load(writer);
+            let at = chunks.binary_search_by_key(&high, |(h, _)| *h);
+            match at.map(|at| chunks[at].1.load(writer)) {
+                Ok(Chunk::Bitmap(words)) => {
+                    let bits = near.iter().fold(0, |bits, id| bits | 1u64 << (id % 64));
+                    let before = words[low as usize / 64].fetch_or(bits, Ordering::AcqRel);
+                    let new = (bits & !before).count_ones();
+                    self.len.fetch_add(new, Ordering::Relaxed);
+                    added += new;
+                }
+                _ => added += near.iter().map(|id| u32::from(self.insert(*id, writer, garbage))).sum::<u32>(),
+            }
+        }
+        added
+    }
+
     /// Takes an id away; false if it was not there. Writer only.
     pub(crate) fn remove<'a>(&self, id: u32, writer: impl Into<Held<'a>>, garbage: &mut Garbage) -> bool {
         let writer = writer.into();
@@ -210,7 +236,11 @@ mod tests {
             let point = shard.unpinned();
             let (set, mut model, mut garbage) = (IdSet::new(), BTreeSet::new(), Garbage::default());
             for (kind, id) in steps {
-                if kind > 0 {
+                if kind == 3 {
+                    let ids: Vec<u32> = (id..id + id % 100).step_by(1 + id as usize % 3).collect();
+                    let new = ids.iter().filter(|id| model.insert(**id)).count();
+                    prop_assert_eq!(set.insert_all(&ids, point, &mut garbage) as usize, new);
+                } else if kind > 0 {
                     prop_assert_eq!(set.insert(id, point, &mut garbage), model.insert(id));
                 } else {
                     prop_assert_eq!(set.remove(id, point, &mut garbage), model.remove(&id));

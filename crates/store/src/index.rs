@@ -52,7 +52,7 @@ pub(crate) enum Content {
 #[derive(Default)]
 pub(crate) struct AttributeIndexWriter {
     /// Of one that has postings.
-    postings: Option<PostingsWriter>,
+    pub(crate) postings: Option<PostingsWriter>,
     /// While loading: items of the ordering tree, not yet sorted.
     unsorted: Vec<(u64, u32)>,
 }

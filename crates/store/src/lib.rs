@@ -1,6 +1,7 @@
 //! One shard of the DIT: a deterministic state machine over a heap of versioned objects. Commands go in through
 //! the one [`Writer`], read points come out; nothing here knows a clock, a file or a socket.
 
+mod ahead;
 mod append;
 mod apply;
 mod cell;

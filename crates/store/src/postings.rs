@@ -1,6 +1,7 @@
 //! From a key's hash to the ids of the entries that have it: equality and substring indexes, children.
 //! Up to [`INLINE_MAX`] ids of one key lie in the hash table itself; more of them become an [`IdSet`].
 
+use crate::ahead::Growing;
 use crate::append::Append;
 use crate::cell::{Garbage, Held};
 use crate::hash::{Full, Table, TableWriter};
@@ -106,6 +107,11 @@ impl Postings {
                 return found;
             }
         }
+    }
+
+    /// Has a key so many ids that they are in a set? It keeps that then.
+    pub(crate) fn has_set(&self, tag: u32) -> bool {
+        matches!(self.find(tag), Found::Many(_))
     }
 
     /// The only candidate for a key, 0 if there is none; `None` if there are more, or may be.
@@ -217,10 +223,24 @@ impl Postings {
         tag: u32,
         id: u32,
     ) -> Result<(), Full> {
-        match self.find_only(tag) {
-            Some(0) => self.table.put_new(&mut writer.table, context.readers, tag, id),
-            _ => self.insert(writer, context, tag, id, |_| true),
+        match self.table.put_only(&mut writer.table, context.readers, tag, id)? {
+            true => Ok(()),
+            false => self.insert(writer, context, tag, id, |_| true),
         }
+    }
+
+    /// Adds ids that cannot be there to a key that has a set; says whether it has.
+    pub(crate) fn insert_all_new<'c>(
+        &self,
+        writer: &mut PostingsWriter,
+        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        tag: u32,
+        ids: &[u32],
+    ) -> bool {
+        let Found::Many(set) = self.find(tag) else { return false };
+        writer.members += set.ids.insert_all(ids, context.view.into(), context.garbage) as usize;
+        set.live.fetch_add(ids.len() as u32, Ordering::Relaxed);
+        true
     }
 
     /// Notes that an id no longer has the key; the id stays findable for older readers until [`Postings::remove`].
@@ -267,6 +287,11 @@ impl Postings {
             }
         });
         count
+    }
+
+    /// Where it grows, and how far it has.
+    pub(crate) fn growing(&self, writer: &PostingsWriter) -> Growing<'_> {
+        self.table.growing(&writer.table)
     }
 
     /// Bytes of memory in use, those of sets estimated.

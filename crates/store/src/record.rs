@@ -11,6 +11,7 @@
 //!            Set   u32 root | u32 count | u64 bytes of the values as BER octet strings
 //! ```
 
+use crate::segment::SHORT_HEADER;
 use crate::shape::{Form, Shape, Shapes};
 use model::{Csn, Description, EntryId, TypeId, short};
 
@@ -19,7 +20,7 @@ pub(crate) const MODIFIED: u8 = 16;
 /// The record tells who added the entry; else it was the founder.
 pub(crate) const CREATOR: u8 = 32;
 
-const FIXED: usize = 3 + 4 + 8;
+pub(crate) const FIXED: usize = 3 + 4 + 8;
 /// Bytes of the time and the name of a modification.
 const MODIFIED_BYTES: usize = 8 + 3;
 /// Bytes that [`EntryRef::begin_next`] makes.
@@ -347,6 +348,17 @@ fn read_slot(form: Form, bytes: &[u8]) -> (Values<'_>, &[u8]) {
             (Values::Set(ValueSet { root: word(0), count: word(4), ber_bytes }), &bytes[SET_BYTES..])
         }
     }
+}
+
+/// Puts what a record of an entry begins with that the founder added and nobody changed behind the room for its header.
+/// Values follow. Its flags are 0.
+#[inline]
+pub(crate) fn begin_new(front: &mut [u8; SHORT_HEADER + FIXED], shape: u32, parent: u32, created: Csn) {
+    let [s0, s1, s2, _] = shape.to_le_bytes();
+    let [p0, p1, p2, p3] = parent.to_le_bytes();
+    let [c0, c1, c2, c3, c4, c5, c6, c7] = created.0.to_le_bytes();
+    *front.last_chunk_mut().expect("it is longer") =
+        [s0, s1, s2, p0, p1, p2, p3, c0, c1, c2, c3, c4, c5, c6, c7];
 }
 
 /// Begins a record; returns the flags. Values follow, slot by slot.

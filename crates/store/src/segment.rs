@@ -11,6 +11,7 @@
 //! Numbers are little-endian, nothing is aligned. The first 64 bytes of a segment are its header, which makes what
 //! was written to it so far a file as it stands: docs/formats/segment.md.
 
+use crate::ahead::Growing;
 use crate::readers::Readers;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Words, prefetch};
 use env::memory::Region;
@@ -37,6 +38,8 @@ const LONG: u8 = 2;
 pub(crate) const NODE: u8 = 4;
 const REMOVED: u8 = 8;
 const VERSION_BYTES: usize = 6 + 5;
+/// Bytes of the header of an object that has no version and a short length.
+pub(crate) const SHORT_HEADER: usize = 1 + 2 + 4;
 /// Where the first object lies, behind the header: address 0 is no address.
 pub(crate) const FIRST: usize = 64;
 
@@ -281,6 +284,26 @@ impl Heap {
         }
     }
 
+    /// As [`Heap::put`], of a new entry that no reader is older than, in two pieces, the first with room for the header.
+    #[inline]
+    pub(crate) fn put_new<const N: usize>(
+        &self,
+        writer: &mut HeapWriter,
+        (id, flags): (u32, u8),
+        front: &mut [u8; N],
+        rest: &[u8],
+    ) {
+        let slot = &self.slots[id as usize];
+        let len = u16::try_from(N + rest.len()).ok().filter(|_| slot.load(Ordering::Relaxed) == 0);
+        let Some(len) = len else {
+            return self.put(writer, id, flags, 0, &[&front[SHORT_HEADER..], rest].concat());
+        };
+        let ([l0, l1], [i0, i1, i2, i3]) = (len.to_le_bytes(), id.to_le_bytes());
+        *front.first_chunk_mut().expect("there is room") = [flags, l0, l1, i0, i1, i2, i3];
+        let address = self.write(writer, front, rest);
+        slot.store(address as u64, Ordering::Release);
+    }
+
     /// Writes that an entry is no more. Readers of earlier sequences still see it.
     pub(crate) fn put_removed(&self, writer: &mut HeapWriter, id: u32, sequence: u64) {
         self.put(writer, id, REMOVED, sequence, &[]);
@@ -437,6 +460,12 @@ impl Heap {
             let to = self.region.base().as_ptr().add(number * SEGMENT);
             std::ptr::copy_nonoverlapping(header.as_ptr(), to, header.len());
         }
+    }
+
+    /// Where objects and the slots of entries grow, and how far they have.
+    pub(crate) fn growing(&self, writer: &HeapWriter) -> [Growing<'_>; 2] {
+        let ids = self.ids_end(writer) as usize;
+        [Some((&self.region, writer.accounts.len() * SEGMENT)), self.slots.growing(ids)]
     }
 
     /// Ids of entries handed out are below this.

@@ -1,5 +1,6 @@
 //! The shard: what readers share, and the writer's exclusive part.
 
+use crate::ahead::Ahead;
 use crate::append::Append;
 use crate::cell::Garbage;
 use crate::deferred::Deferred;
@@ -113,6 +114,7 @@ pub(crate) struct WriterState {
     /// By number of an index that was dropped: the nodes of its tree that lead to all that are still there.
     pub(crate) leaving: BTreeMap<u16, Vec<u32>>,
     pub(crate) cache: DnCache,
+    pub(crate) ahead: Ahead,
     pub(crate) scratch: Scratch,
     last_csn: Csn,
     cleaned_at: u64,
@@ -264,7 +266,7 @@ impl Shard {
     pub(crate) fn build(settings: Settings, schema: Arc<Schema>) -> io::Result<Shard> {
         // Reserved, not taken: up to the limit, its reserve, and a note for each delete while old readers hold the rest.
         let heap_bytes = (settings.memory_bytes_max as usize).saturating_mul(2).saturating_add(64 << 20);
-        let entries_max = entries_max(&settings);
+        let entries_max = settings.entries_max();
         Shard::build_on(
             settings,
             schema,
@@ -307,6 +309,7 @@ impl Shard {
             left_behind: LeftBehind::default(),
             leaving: BTreeMap::new(),
             cache: DnCache::default(),
+            ahead: Ahead::default(),
             scratch: Scratch::default(),
             last_csn: Csn::from_unix_ms(0, settings.site),
             cleaned_at: 0,
@@ -341,11 +344,6 @@ impl Shard {
     /// What it was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// Entries that tables have address space for.
-    pub(crate) fn entries_max(&self) -> usize {
-        entries_max(&self.settings)
     }
 
     /// Number of entries.
@@ -434,10 +432,6 @@ impl Shard {
     pub fn value_hash(&self, normalised: &[u8]) -> u64 {
         mix(self.settings.key[2], normalised)
     }
-}
-
-fn entries_max(settings: &Settings) -> usize {
-    (settings.memory_bytes_max as usize / 32).clamp(1 << 16, 1 << 31)
 }
 
 /// The writer's role, held for one batch. What it changes becomes visible at once when it is published.

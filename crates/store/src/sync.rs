@@ -33,6 +33,19 @@ impl Words {
     }
 }
 
+impl Words {
+    /// The region and how many of its bytes the first `len` words take.
+    #[cfg(not(pando_loom))]
+    pub(crate) fn growing(&self, len: usize) -> crate::ahead::Growing<'_> {
+        Some((&self.region, len * 8))
+    }
+
+    #[cfg(pando_loom)]
+    pub(crate) fn growing(&self, _len: usize) -> crate::ahead::Growing<'_> {
+        None
+    }
+}
+
 impl std::ops::Deref for Words {
     type Target = [AtomicU64];
 

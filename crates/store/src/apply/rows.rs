@@ -4,15 +4,19 @@ use super::alike::{Pattern, Rows};
 use super::write::Write;
 use crate::deferred::Later;
 use crate::index::IndexKind;
-use crate::record::{self, Stamps};
+use crate::record::{self, FIXED, Stamps};
 use crate::refused::Refused;
+use crate::segment::SHORT_HEADER;
 use crate::shape::Kind;
 use crate::shard::Writer;
 use model::{Csn, Description};
+use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Rows whose memory is asked for together.
-const TOGETHER: usize = 32;
+/// Rows ahead of the one being added whose memory is asked for.
+const AHEAD: usize = 32;
+/// Rows that room is made for together, and that become subordinates together.
+const TOGETHER: usize = 64;
 /// Bytes that a row may need beyond twice its values.
 const SLACK: usize = 512;
 
@@ -38,27 +42,58 @@ impl Writer<'_> {
     /// Adds rows in their order, each with the next stamp of this time, until one cannot be added; returns how many were.
     /// That one is to be added like any other entry, which tells why it cannot be.
     pub fn add_rows(&mut self, rows: &Rows, range: Range<usize>, unix_ms: u64) -> usize {
-        let (mut at, mut known) = (range.start, None);
-        while at < range.end {
-            let pattern = rows.rows[at].pattern;
-            let alike =
-                rows.rows[at..range.end].iter().take(TOGETHER).take_while(|row| row.pattern == pattern);
-            let end = at + alike.count();
-            let common = match known.take().filter(|common: &Common| common.pattern == pattern) {
-                Some(common) => common,
-                None => match self.common(pattern, &rows.patterns[pattern as usize]) {
-                    Some(common) => common,
-                    None => break,
-                },
-            };
-            let added = self.add_alike(rows, at..end, &common, unix_ms);
+        let mut at = range.start;
+        for run in rows.rows[range.clone()].chunk_by(|a, b| a.pattern == b.pattern) {
+            let pattern = run[0].pattern;
+            let Some(common) = self.common(pattern, &rows.patterns[pattern as usize]) else { break };
+            let added = self.add_run(rows, at..at + run.len(), &common, unix_ms);
             at += added;
+            if added < run.len() {
+                break;
+            }
+        }
+        at - range.start
+    }
+
+    /// Adds rows of one pattern; returns how many.
+    fn add_run(&mut self, rows: &Rows, run: Range<usize>, common: &Common, unix_ms: u64) -> usize {
+        let mut asked = [0; AHEAD];
+        for at in run.clone().take(AHEAD) {
+            asked[at % AHEAD] = self.ask_for(rows, at, common);
+        }
+        let mut at = run.start;
+        while at < run.end {
+            let end = run.end.min(at + TOGETHER);
+            let bytes: usize = (at..end).map(|at| 2 * rows.values_of(at).len() + SLACK).sum();
+            if self.claim(bytes).is_err() {
+                break;
+            }
+            let child_tag = self.shard.child_tag(common.parent);
+            let has_set = self.shard.children.has_set(child_tag);
+            let mut ids = SmallVec::<[u32; TOGETHER]>::new();
+            for at in at..end {
+                let tag = asked[at % AHEAD];
+                if at + AHEAD < run.end {
+                    asked[at % AHEAD] = self.ask_for(rows, at + AHEAD, common);
+                }
+                match self.add_row(rows, at, (tag, common), (unix_ms, has_set)) {
+                    Some(id) => ids.push(id),
+                    None => break,
+                }
+            }
+            self.count_entries(ids.len() as i64);
+            if has_set {
+                let (shard, view) = (self.shard, self.view());
+                let (children, mut context) = Writer::context(&mut self.state, view);
+                let is_in = shard.children.insert_all_new(children, &mut context, child_tag, &ids);
+                debug_assert!(is_in, "a set stays a set");
+            }
+            at += ids.len();
             if at < end {
                 break;
             }
-            known = Some(common);
         }
-        at - range.start
+        at - run.start
     }
 
     /// What the rows of a pattern are stored with; `None` if they are to be added like other entries.
@@ -101,50 +136,74 @@ impl Writer<'_> {
         steps
     }
 
-    /// Adds rows of one pattern; returns how many.
-    fn add_alike(&mut self, rows: &Rows, range: Range<usize>, common: &Common, unix_ms: u64) -> usize {
-        let shard = self.shard;
-        let bytes: usize = range.clone().map(|at| 2 * rows.values_of(at).len() + SLACK).sum();
-        if self.claim(bytes).is_err() {
-            return 0;
-        }
-        let mut tags = [0; TOGETHER];
-        for (at, tag) in range.clone().zip(&mut tags) {
-            *tag = rows.rows[at].dn_tag(shard, common.parent);
-            shard.dn_table.prefetch(*tag);
-            for step in &common.steps {
-                if let Step::Tag { at: tag_at, index } = step {
-                    self.prefetch_tag(*index, rows.tags_of(at)[*tag_at]);
-                }
+    /// Asks for the memory that a row needs; returns its tag in the DN hash.
+    #[inline]
+    fn ask_for(&self, rows: &Rows, at: usize, common: &Common) -> u32 {
+        let tag = rows.rows[at].dn_tag(self.shard, common.parent);
+        self.shard.dn_table.prefetch(tag);
+        for step in &common.steps {
+            if let Step::Tag { at: tag_at, index } = step {
+                self.prefetch_tag(*index, rows.tags_of(at)[*tag_at]);
             }
+        }
+        tag
+    }
+
+    /// Adds a row, which has this tag in the DN hash; returns its id. `None`, and nothing was done, if that cannot be.
+    #[inline]
+    fn add_row(
+        &mut self,
+        rows: &Rows,
+        at: usize,
+        (tag, common): (u32, &Common),
+        (unix_ms, is_listed): (u64, bool),
+    ) -> Option<u32> {
+        let shard = self.shard;
+        let id = shard.heap.allocate_id(&mut self.state.heap).ok()?;
+        if !self.name_row(rows, at, (id, tag), common) {
+            shard.heap.return_ids(&mut self.state.heap, &[id]);
+            return None;
+        }
+        let linked = self.link_row(rows, at, id, common);
+        let listed =
+            linked.and_then(|()| if is_listed { Ok(()) } else { self.link_superior(id, common.parent) });
+        if listed.is_err() {
+            // What leads to an id without an entry leads nowhere.
+            shard.heap.put_removed(&mut self.state.heap, id, self.sequence);
+            self.later(Later::Dn { tag, id });
+            self.later(Later::Forget(id));
+            return None;
+        }
+        let (created, values) = (self.stamp(unix_ms), rows.values_of(at));
+        if self.loading {
+            let mut front = [0; SHORT_HEADER + FIXED];
+            record::begin_new(&mut front, common.shape, common.parent, created);
+            shard.heap.put_new(&mut self.state.heap, (id, 0), &mut front, values);
+            return Some(id);
         }
         let mut record = std::mem::take(&mut self.state.scratch.record);
-        let mut added = 0;
-        for (at, tag) in range.zip(tags) {
-            if self.has_row(rows, at, tag, common) {
-                break;
-            }
-            let stamps = stamps_of(self.stamp(unix_ms));
-            let flags = record::begin(&mut record, common.shape, common.parent, &stamps);
-            record.extend_from_slice(rows.values_of(at));
-            let Ok(id) = shard.heap.allocate_id(&mut self.state.heap) else { break };
-            if self.link_row(rows, at, (id, tag), common).is_err() {
-                // What leads to an id without an entry leads nowhere.
-                shard.heap.put_removed(&mut self.state.heap, id, self.sequence);
-                self.later(Later::Forget(id));
-                break;
-            }
-            let version = self.version();
-            shard.heap.put(&mut self.state.heap, id, flags, version, &record);
-            added += 1;
-        }
+        let flags = record::begin(&mut record, common.shape, common.parent, &stamps_of(created));
+        record.extend_from_slice(values);
+        shard.heap.put(&mut self.state.heap, id, flags, self.sequence, &record);
         self.state.scratch.record = record;
-        self.count_entries(added as i64);
-        added
+        Some(id)
+    }
+
+    /// Puts an id under the name of a row; false if an entry has that name, or there is no room.
+    #[inline]
+    fn name_row(&mut self, rows: &Rows, at: usize, (id, tag): (u32, u32), common: &Common) -> bool {
+        let shard = self.shard;
+        match shard.dn_table.put_only(&mut self.state.dn, &shard.readers, tag, id) {
+            Ok(true) => true,
+            Ok(false) if !self.has_row(rows, at, tag, common) => {
+                shard.dn_table.put(&mut self.state.dn, &shard.readers, tag, None, id).is_ok()
+            }
+            Ok(false) | Err(_) => false,
+        }
     }
 
     /// Is there an entry with the name of a row?
-    #[inline]
+    #[cold]
     fn has_row(&self, rows: &Rows, at: usize, tag: u32, common: &Common) -> bool {
         let key = &rows.rows[at].key;
         let (padded, view) = (key.padded(), self.view());
@@ -153,13 +212,7 @@ impl Writer<'_> {
 
     /// Makes a row findable under an id.
     #[inline]
-    fn link_row(
-        &mut self,
-        rows: &Rows,
-        at: usize,
-        (id, tag): (u32, u32),
-        common: &Common,
-    ) -> Result<(), Refused> {
+    fn link_row(&mut self, rows: &Rows, at: usize, id: u32, common: &Common) -> Result<(), Refused> {
         let none = std::iter::empty::<&[u8]>();
         for step in &common.steps {
             match *step {
@@ -175,10 +228,7 @@ impl Writer<'_> {
                 }
             }
         }
-        let shard = self.shard;
-        let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
-        shard.dn_table.put_new(&mut self.state.dn, &shard.readers, tag, id).map_err(|_| full)?;
-        self.link_superior(id, common.parent)
+        Ok(())
     }
 }
 
