@@ -185,6 +185,31 @@ def test_rejects_put_right_are_loaded(folder):
     assert len(folder.dns()) == 5
 
 
+def test_a_load_that_fails_leaves_no_directory_founded(folder):
+    wrong = folder.file(TOP + person("a") + person("a"))
+    assert "exists" in folder.load(wrong, "--operational-attributes", "off", code=1).err
+    assert sorted(os.listdir(folder.data)) == ["lock"]
+    folder.load(folder.file(TOP + person("a")), "--operational-attributes", "on")
+    assert "entryUUID" in run(PANDO, "export", "--data", folder.data).out
+    # What is there already stays, whatever comes of another load.
+    folder.load(wrong, "--add", code=1)
+    assert len(folder.dns()) == 2
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "fifo", "standard input"])
+def test_a_stream_that_is_given_twice(folder, kind):
+    one = other = folder.file(TOP + person("a"))
+    if kind == "link":
+        other = folder.path / "other"
+        other.symlink_to(one)
+    elif kind == "fifo":
+        one = other = folder.fifos(1)[0]
+    elif kind == "standard input":
+        one = other = "-"
+    assert f"pando load: {other}: given twice: it is the same as {one}" in folder.load(one, other, code=1).err
+    assert not (folder.data / "founding").exists()
+
+
 def test_skip_and_stop(folder):
     stream = folder.file(TOP + person("a", rest="") * 30 + person("b"))
     tool = folder.load("--on-error", "stop", stream, code=1)
@@ -211,7 +236,7 @@ def test_a_stream_that_cannot_be_followed_ends_it_all(folder, rest, reason):
     finally:
         os.close(handle)
     assert f"byte {len(good)}: " in tool.err and reason in tool.err, tool
-    assert folder.dns() == []
+    assert not (folder.data / "founding").exists()
 
 
 @pytest.mark.parametrize("request_, reason", [

@@ -202,11 +202,18 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
     if !unknown.is_empty() {
         return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
     }
+    let is_new = ["founding", "rules", "log", "snapshot"].iter().all(|name| !dir.join(name).exists());
     let data = match existing {
         Some(data) => data,
         None => Data::open(Arc::new(RealDisk), &dir).map_err(not_ours)?,
     };
-    into_data(args, doing, job, (&config, &data, schema))
+    into_data(args, doing, job, (&config, &data, schema)).map_err(|mut end| {
+        // The next attempt may choose otherwise what is chosen once.
+        let left = if is_new { data.unfound().err() } else { None };
+        end.faults
+            .extend(left.map(|error| format!("what was made of the directory is still there: {error}")));
+        end
+    })
 }
 
 /// Why a data directory cannot be filled; what to do where a server has it.

@@ -1,4 +1,4 @@
-//! `pando import`: LDIF into a data directory that nobody serves, or into a server that runs.
+//! `pando import`: LDIF or BER adds into a data directory that nobody serves, or into a server that runs.
 
 use crate::fill::{self, Doing, Target};
 use clap::Args as ClapArgs;
@@ -6,9 +6,10 @@ use server::import::{Job, OnFault};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Fill a data directory, or a server that runs, from LDIF.
+/// Fill a data directory, or a server that runs, from LDIF or BER adds.
 ///
-/// Reads content records and `changetype: add`, in any order: an entry may come before its superior, in another file too.
+/// Reads LDIF (content records and `changetype: add`) and BER adds one after the other, as `pando load` does; the first byte of
+/// a file tells. They may come in any order: an entry may come before its superior, in another file too.
 /// All entries are made in memory and become the directory's in one step at the end, so that whatever ends the import,
 /// all of them are there or none. The directory is made if it is not there; one that has entries is filled with --add only.
 ///
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 #[derive(ClapArgs, Default)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
-    /// LDIF files; - is standard input
+    /// Files of LDIF or of BER adds; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

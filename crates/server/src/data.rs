@@ -121,6 +121,29 @@ impl Data {
         Ok(Data { disk, dir: dir.to_owned(), _lock: lock })
     }
 
+    /// Takes back what a first start made, of which nothing has come: whoever comes next may choose again what is chosen once.
+    /// The one who writes the directory must have ended.
+    ///
+    /// # Errors
+    /// What the disk says. A second attempt, or a start, goes on from whatever is left.
+    pub fn unfound(&self) -> io::Result<()> {
+        for sub in
+            self.disk.list_dirs(&self.dir)?.iter().filter(|name| ["log", "snapshot"].contains(&&***name))
+        {
+            let sub = self.dir.join(sub);
+            self.disk.list(&sub)?.iter().try_for_each(|name| self.disk.remove(&sub.join(name)))?;
+            self.disk.remove_dir(&sub)?;
+        }
+        // Last of all what the others cannot be read without.
+        let own = [rules::NAME, founding::NAME];
+        let there = self.disk.list(&self.dir)?;
+        for name in own.into_iter().filter(|name| there.iter().any(|other| other == name)) {
+            self.disk.remove(&self.dir.join(name))?;
+            self.disk.sync_dir(&self.dir)?;
+        }
+        Ok(())
+    }
+
     /// Where it is.
     pub fn dir(&self) -> &Path {
         &self.dir

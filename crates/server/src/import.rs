@@ -15,6 +15,7 @@ use env::task;
 use rejects::Rejects;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -118,6 +119,7 @@ fn read_files(
     given_up: &str,
     take: Take<'_>,
 ) -> Result<Summary, Vec<Fault>> {
+    refuse_twice(&job.files)?;
     let is_over = Arc::new(AtomicBool::new(false));
     let open = |path: &PathBuf| Source::open(path, &is_over);
     let mut sources = job.files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -141,6 +143,25 @@ fn read_files(
         _ => Ok(()),
     };
     taken.and_then(|summary| finished.map(|()| summary))
+}
+
+/// A file that is read twice is full of duplicates, and of a FIFO each of two readers gets a part.
+fn refuse_twice(files: &[PathBuf]) -> Result<(), Vec<Fault>> {
+    let identity = |path: &PathBuf| {
+        let about =
+            std::fs::metadata(path).ok().filter(|about| about.is_file() || about.file_type().is_fifo());
+        about.map(|about| (about.dev(), about.ino()))
+    };
+    let is_same = |(a, b): (&PathBuf, &PathBuf)| match (identity(a), identity(b)) {
+        _ if a == b => true,
+        (Some(a), Some(b)) => a == b,
+        _ => false,
+    };
+    let twice = files.iter().enumerate().find_map(|(at, path)| {
+        let before = files[..at].iter().find(|before| is_same((before, path)))?;
+        Some(fault(path, 0, format!("given twice: it is the same as {}", before.display())))
+    });
+    twice.map_or(Ok(()), |fault| Err(vec![fault]))
 }
 
 /// Where rejects go, if they do not make the import fail.
