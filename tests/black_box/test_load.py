@@ -196,7 +196,7 @@ def test_a_load_that_fails_leaves_no_directory_founded(folder):
     assert len(folder.dns()) == 2
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "fifo", "standard input"])
+@pytest.mark.parametrize("kind", ["file", "link", "fifo", "standard input", "/dev/stdin"])
 def test_a_stream_that_is_given_twice(folder, kind):
     one = other = folder.file(TOP + person("a"))
     if kind == "link":
@@ -206,6 +206,8 @@ def test_a_stream_that_is_given_twice(folder, kind):
         one = other = folder.fifos(1)[0]
     elif kind == "standard input":
         one = other = "-"
+    elif kind == "/dev/stdin":
+        one, other = "-", kind
     assert f"pando load: {other}: given twice: it is the same as {one}" in folder.load(one, other, code=1).err
     assert not (folder.data / "founding").exists()
 

@@ -99,7 +99,7 @@ impl<'t> Importer<'t> for Storing<'_, 't> {
             |maker, batch| {
                 batch.prepare(maker, faults_max);
                 let next = streams::locked(&due).pop_front();
-                next.into_iter().for_each(Pages::fault_in);
+                next.into_iter().for_each(|pages| _ = pages.fault_in());
             },
             |batch| self.store_piece(batch),
         );

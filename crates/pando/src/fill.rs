@@ -202,11 +202,12 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
     if !unknown.is_empty() {
         return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
     }
-    let is_new = ["founding", "rules", "log", "snapshot"].iter().all(|name| !dir.join(name).exists());
     let data = match existing {
         Some(data) => data,
         None => Data::open(Arc::new(RealDisk), &dir).map_err(not_ours)?,
     };
+    // Not before the directory is ours: until then another load could fill it.
+    let is_new = ["founding", "rules", "log", "snapshot"].iter().all(|name| !dir.join(name).exists());
     into_data(args, doing, job, (&config, &data, schema)).map_err(|mut end| {
         // The next attempt may choose otherwise what is chosen once.
         let left = if is_new { data.unfound().err() } else { None };

@@ -127,6 +127,14 @@ impl Data {
     /// # Errors
     /// What the disk says. A second attempt, or a start, goes on from whatever is left.
     pub fn unfound(&self) -> io::Result<()> {
+        let (snapshot, manifest) = (self.dir.join("snapshot"), wal::snapshot::MANIFEST);
+        if self.disk.list_dirs(&self.dir)?.iter().any(|name| name == "snapshot")
+            && self.disk.list(&snapshot)?.iter().any(|name| name == manifest)
+        {
+            // It must not outlive what it names.
+            self.disk.remove(&snapshot.join(manifest))?;
+            self.disk.sync_dir(&snapshot)?;
+        }
         for sub in
             self.disk.list_dirs(&self.dir)?.iter().filter(|name| ["log", "snapshot"].contains(&&***name))
         {

@@ -13,6 +13,7 @@ use env::clock::Clock;
 use env::stream::Stream;
 use env::task;
 use rejects::Rejects;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -20,6 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::Shard;
+
+/// The path that means standard input.
+const STDIN: &str = "-";
 
 /// What to load, and how.
 #[derive(Clone, Debug)]
@@ -148,20 +152,19 @@ fn read_files(
 /// A file that is read twice is full of duplicates, and of a FIFO each of two readers gets a part.
 fn refuse_twice(files: &[PathBuf]) -> Result<(), Vec<Fault>> {
     let identity = |path: &PathBuf| {
-        let about =
-            std::fs::metadata(path).ok().filter(|about| about.is_file() || about.file_type().is_fifo());
-        about.map(|about| (about.dev(), about.ino()))
+        let place = if path == Path::new(STDIN) { Path::new("/dev/stdin") } else { path };
+        let about = std::fs::metadata(place).ok();
+        let about = about.filter(|about| about.is_file() || about.file_type().is_fifo());
+        about.map(|about| (about.dev(), about.ino())).ok_or_else(|| path.clone())
     };
-    let is_same = |(a, b): (&PathBuf, &PathBuf)| match (identity(a), identity(b)) {
-        _ if a == b => true,
-        (Some(a), Some(b)) => a == b,
-        _ => false,
-    };
-    let twice = files.iter().enumerate().find_map(|(at, path)| {
-        let before = files[..at].iter().find(|before| is_same((before, path)))?;
-        Some(fault(path, 0, format!("given twice: it is the same as {}", before.display())))
-    });
-    twice.map_or(Ok(()), |fault| Err(vec![fault]))
+    let mut seen = HashMap::new();
+    for path in files {
+        if let Some(before) = seen.insert(identity(path), path) {
+            let text = format!("given twice: it is the same as {}", before.display());
+            return Err(vec![fault(path, 0, text)]);
+        }
+    }
+    Ok(())
 }
 
 /// Where rejects go, if they do not make the import fail.
@@ -210,7 +213,7 @@ enum Source {
 impl Source {
     fn open(path: &Path, is_over: &Arc<AtomicBool>) -> Result<Source, Vec<Fault>> {
         let open = || {
-            if path == Path::new("-") {
+            if path == Path::new(STDIN) {
                 return Stream::standard_input(Arc::clone(is_over)).map(Source::Stream);
             }
             let about = std::fs::metadata(path)?;

@@ -8,7 +8,7 @@ use env::memory::{HUGE_PAGE, Pages, Region};
 
 /// A region is named ahead by so many bytes at most.
 const AHEAD_BYTES: usize = 8 << 20;
-/// A region with fewer bytes in use is left alone: small directories stay small.
+/// A region with no more bytes in use is left alone: small directories stay small.
 const BYTES_MIN: usize = HUGE_PAGE;
 
 /// How far each region was named.
@@ -43,7 +43,7 @@ impl Writer<'_> {
 pub(crate) type Growing<'r> = Option<(&'r Region, usize)>;
 
 fn name(growing: Growing<'_>, named: &mut usize, due: &mut Vec<Pages>) {
-    let Some((region, used)) = growing.filter(|(_, used)| *used >= BYTES_MIN) else { return };
+    let Some((region, used)) = growing.filter(|(_, used)| *used > BYTES_MIN) else { return };
     let end = (used + used.min(AHEAD_BYTES)).next_multiple_of(HUGE_PAGE).min(region.len());
     let begin = used.next_multiple_of(HUGE_PAGE).max(*named);
     due.extend((begin..end).step_by(HUGE_PAGE).map(|at| region.pages(at..at + HUGE_PAGE)));
@@ -63,9 +63,9 @@ mod tests {
             name(Some((&region, used)), &mut named, &mut due);
             (due.len(), named >> 20)
         };
-        assert_eq!(at(HUGE_PAGE - 1), (0, 0));
-        assert_eq!(at(HUGE_PAGE), (1, 4));
-        assert_eq!(at(HUGE_PAGE), (0, 4));
+        assert_eq!(at(HUGE_PAGE), (0, 0));
+        assert_eq!(at(2 * HUGE_PAGE), (2, 8));
+        assert_eq!(at(2 * HUGE_PAGE), (0, 8));
         assert_eq!(at(10 << 20), (4, 18));
         assert_eq!(at((10 << 20) + 1), (1, 20));
         assert_eq!(at(62 << 20), (1, 64));

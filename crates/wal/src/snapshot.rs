@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Name of the manifest.
-const MANIFEST: &str = "manifest";
+pub const MANIFEST: &str = "manifest";
 /// What names end in until their files are whole.
 const NEW: &str = ".new";
 
