@@ -115,6 +115,7 @@ fn run_groups(
 ) -> (usize, usize) {
     let (mut consumed, mut needed) = (0, 0);
     let mut group = Group::new();
+    session.pauses = false;
     count(&parts.counters.bundles, 1);
     while !session.closing {
         let begin = consumed;
@@ -132,7 +133,7 @@ fn run_groups(
             consumed = done.checked_sub(1).map_or(begin, |last| group[last].end);
         }
         let has_enough = session.waits || session.updates.len() >= UPDATES_BYTES_SOFT_MAX;
-        if session.is_in_message() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+        if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::hand_over(session, parts.dsa.journal.get());
             return (consumed, input.len() - consumed);
         }
@@ -183,7 +184,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             group::bring_near(read_point, group, next);
             looking.run(session, &group[next], out);
             next += 1;
-            if session.is_in_message() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+            if session.has_had_turn() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
         }

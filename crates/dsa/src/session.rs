@@ -81,6 +81,8 @@ pub struct Session {
     spare: Option<(Vec<u8>, Drafts)>,
     /// How many answers the client waits for, if it said so.
     pub(crate) queue: Option<Box<Queue>>,
+    /// The request that was just run took long: others of the thread come first.
+    pub(crate) pauses: bool,
 }
 
 impl Session {
@@ -103,6 +105,7 @@ impl Session {
             transactions: Transactions::default(),
             spare: None,
             queue: None,
+            pauses: false,
         }
     }
 
@@ -246,6 +249,11 @@ impl Session {
     /// Is the last thing in the out buffer only the first part of a message?
     pub(crate) fn is_in_message(&self) -> bool {
         self.underway.front().is_some_and(Underway::is_in_message)
+    }
+
+    /// Is it the turn of other sessions?
+    pub(crate) fn has_had_turn(&self) -> bool {
+        self.pauses || self.is_in_message()
     }
 
     fn state(&self) -> State {

@@ -32,6 +32,8 @@ const SET_SPARE: usize = 128;
 
 /// The overlay of one transaction.
 pub struct Overlay {
+    /// Bytes that may be written here.
+    bytes_max: u64,
     shard: Arc<Shard>,
     /// What was copied, with its superior there: also what is gone from here since.
     copied: BTreeMap<u32, Copied>,
@@ -62,16 +64,22 @@ pub(crate) struct Partial {
 pub type Named<'n> = &'n [(Description, &'n [u8])];
 
 impl Overlay {
-    /// An overlay of a shard, with nothing in it.
+    /// An overlay of a shard, with nothing in it; copies end when so many bytes, [`OVERLAY_BYTES_MAX`] at most, were written
+    /// there.
     ///
     /// # Errors
     /// When address space cannot be reserved.
-    pub fn new(base: &Shard) -> io::Result<Overlay> {
+    pub fn new(base: &Shard, bytes_max: u64) -> io::Result<Overlay> {
         // What it may hold is bounded here, and is the same whatever memory the directory may have.
         let settings = Settings { indexes: Vec::new(), memory_bytes_max: 1 << 50, ..base.settings.clone() };
         let shard = Shard::build_small(settings, Arc::clone(&base.schema), HEAP_BYTES, base.entries_max())?;
         let shard = Arc::new(shard);
-        Ok(Overlay { shard, copied: BTreeMap::new(), changed: BTreeSet::new() })
+        Ok(Overlay {
+            bytes_max: bytes_max.min(OVERLAY_BYTES_MAX),
+            shard,
+            copied: BTreeMap::new(),
+            changed: BTreeSet::new(),
+        })
     }
 
     /// The shard in which updates are carried out. Each batch is to be published.
@@ -114,7 +122,7 @@ impl Overlay {
         let entry = base.entry(id).expect("it was just found");
         let mut writer = self.shard.writer();
         let partial = writer.copy_entry(base, &entry, SET_WHOLE_MAX, SET_SPARE)?;
-        let is_much = writer.state.heap.appended > OVERLAY_BYTES_MAX;
+        let is_much = writer.state.heap.appended > self.bytes_max;
         writer.publish();
         self.copied.insert(id.0, Copied { parent: entry.parent().0, partial });
         match is_much {

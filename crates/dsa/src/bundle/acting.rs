@@ -21,8 +21,11 @@ pub(super) fn run(
     update: &Pending<'_>,
     out: &mut Vec<u8>,
 ) -> usize {
+    // What is answered at once comes after the answers to what was collected before.
+    let comes_first = session.updates.is_empty();
     let message = match update.decode() {
         Ok(message) => message,
+        Err(_) if !comes_first => return 0,
         Err(error) => {
             refuse_malformed(session, &error, out);
             return 1;
@@ -30,6 +33,7 @@ pub(super) fn run(
     };
     let requested = match control::requested(&message.request, message.controls) {
         Ok(requested) => requested,
+        Err(_) if !comes_first => return 0,
         Err(error) => {
             count_operation(parts.counters, &message.request);
             control::refuse(&message, error, out);
@@ -39,10 +43,10 @@ pub(super) fn run(
     let is_password = matches!(message.request, Request::Extended(_));
     let authorization_id = requested.proxied();
     let may_join = |acting: &Acting| !is_password && Some(&acting.authorization_id[..]) == authorization_id;
-    if !session.updates.is_empty() && !session.acting.as_deref().is_some_and(may_join) {
+    if !comes_first && !session.acting.as_deref().is_some_and(may_join) {
         return 0;
     }
-    if session.updates.is_empty() {
+    if comes_first {
         let Some(identity) = identity(session, parts, &requested) else {
             count_operation(parts.counters, &message.request);
             let response = tag::response_to(message.request.tag()).expect("updates have answers");

@@ -45,12 +45,15 @@ impl Looking<'_, '_> {
             // The server's own entries are as they are, and who may see nothing sees nothing.
             return self.dispatch(session, None, message, requested, pending, out);
         }
+        if let Some(text) = refusal(&self.dsa.shard, message, requested) {
+            return outcome::say(out, message.id, response, ResultCode::UnwillingToPerform, text);
+        }
+        session.pauses = true;
         let view = View::of(named, self.dsa, self.pin.read_point(), self.now, dn);
-        let view =
-            view.and_then(|view| match refusal(&[&self.dsa.shard, view.shard()], message, requested) {
-                Some(text) => Err((ResultCode::UnwillingToPerform, text.to_owned())),
-                None => Ok(view),
-            });
+        let view = view.and_then(|view| match refusal(view.shard(), message, requested) {
+            Some(text) => Err((ResultCode::UnwillingToPerform, text.to_owned())),
+            None => Ok(view),
+        });
         let view = match view {
             Ok(view) => view,
             Err((code, text)) => return outcome::say(out, message.id, response, code, &text),
@@ -79,20 +82,19 @@ impl Looking<'_, '_> {
     }
 }
 
-/// What there is not inside a transaction.
-fn refusal(shards: &[&Shard], message: &Message<'_>, requested: &Requested<'_>) -> Option<&'static str> {
+/// What there is not inside a transaction, judged by what the shard has, or what the transaction has made.
+fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> Option<&'static str> {
     if requested.paged.is_some() {
         return Some("a search that names a transaction has no pages");
     }
-    let has_referrals = shards.iter().any(|shard| shard.has_referrals());
-    if has_referrals && !requested.manage_dsa_it {
+    if shard.has_referrals() && !requested.manage_dsa_it {
         return Some(
             "where there are referral objects, what names a transaction needs the control ManageDsaIT",
         );
     }
     let follows =
         matches!(&message.request, Request::Search(search) if search.deref_aliases != DerefAliases::Never);
-    if follows && shards.iter().any(|shard| shard.has_aliases()) {
+    if follows && shard.has_aliases() {
         return Some("a search that names a transaction follows no aliases: ask with neverDerefAliases");
     }
     None

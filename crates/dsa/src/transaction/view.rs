@@ -49,7 +49,7 @@ impl View {
         if transaction.updates > UPDATES_MAX {
             return Err(limit("the transaction has more updates than a search can see"));
         }
-        let Ok(mut overlay) = Overlay::new(&dsa.shard) else {
+        let Ok(mut overlay) = Overlay::new(&dsa.shard, BYTES_MAX) else {
             return Err((
                 ResultCode::Busy,
                 "there is no memory for a search in a transaction now".to_owned(),

@@ -4,6 +4,7 @@ use crate::common::*;
 use crate::desk::*;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
+use proto::control::proxied_authorization;
 use proto::ext::aborted_transaction;
 use proto::op::ModifyKind::{self, Replace};
 use std::sync::Arc;
@@ -136,5 +137,11 @@ fn answers_at_once_come_after_those_that_wait_for_the_log() {
             assert_eq!(codes(&answers).last(), Some(&code));
             assert!(answers.len() == 129 && answers.is_sorted_by_key(|answer| answer.id), "{dn}");
         }
+        let refused = [control(proxied_authorization::OID, b"dn:", true), control(b"1.2.3.4", b"", true)];
+        let mut bytes: Vec<u8> = (0..128).flat_map(|_| low.modify_bytes(ADA, &QUEEN, &[])).collect();
+        bytes.extend(low.modify_bytes(ADA, &QUEEN, &refused));
+        let (answers, _) = low.raw(&bytes);
+        assert_eq!(codes(&answers).last(), Some(&UnavailableCriticalExtension));
+        assert!(answers.is_sorted_by_key(|answer| answer.id));
     });
 }

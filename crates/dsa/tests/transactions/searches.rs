@@ -4,12 +4,15 @@ use crate::common::*;
 use crate::desk::*;
 use dsa::transaction::Choices;
 use model::ResultCode::{self, *};
+use model::filter::Assertion;
 use model::{DerefAliases, Scope};
+use proto::Request;
 use proto::control::paged_results::{self, PagedResults};
 use proto::control::{
     self as controls, Control, manage_dsa_it, proxied_authorization, transaction_specification,
 };
 use proto::ext::aborted_transaction;
+use proto::op::Compare;
 use proto::op::ModifyKind::{self, Add, Delete, Replace};
 
 const GRACE: &str = "uid=grace,ou=people,dc=example";
@@ -383,6 +386,52 @@ fn more_updates_than_a_search_can_see() {
     assert_eq!(client.read_in(&txn, GRACE, "sn").end.code, AdminLimitExceeded);
     assert_eq!(client.compare_in(&txn, GRACE, "sn", "x"), AdminLimitExceeded);
     assert_eq!(client.commit(&txn).code, Success, "the transaction did not notice");
+}
+
+/// Another entry may get the name that a moved one's superior had: by name it is where it was.
+#[test]
+fn an_entry_moves_to_a_new_entry_of_its_superiors_name() {
+    const UNIT: Given<'static> = &[("objectClass", &["organizationalUnit"])];
+    each_switched(|mut client| {
+        let (a, c) = ("ou=a,dc=example", "ou=c,ou=a,dc=example");
+        for dn in [a, c, "ou=d,ou=c,ou=a,dc=example", "ou=b,dc=example", "ou=e,ou=b,dc=example"] {
+            client.must_add(dn, UNIT);
+        }
+        for (by_adding, expected) in [(true, 3), (false, 4)] {
+            let txn = client.start();
+            let new = if by_adding { "ou=n,dc=example" } else { "ou=b,dc=example" };
+            if by_adding {
+                assert_eq!(client.add_in(&txn, new, UNIT).code, Success);
+            }
+            assert_eq!(client.rename_in(&txn, c, "ou=c", Some(new)).code, Success);
+            assert_eq!(client.delete_in(&txn, a).code, Success);
+            assert_eq!(client.rename_in(&txn, new, "ou=a", None).code, Success);
+            for scope in [Scope::Subtree, Scope::Subordinates] {
+                let found = client.search_in(&txn, a, scope, "(objectClass=*)", &["1.1"]);
+                let mut dns = found.dns();
+                dns.sort_unstable();
+                dns.dedup();
+                let all = if scope == Scope::Subtree { expected } else { expected - 1 };
+                assert_eq!((dns.len(), found.entries.len(), found.end.code), (all, all, Success), "{dns:?}");
+            }
+            assert_eq!(client.settle(&txn, false).code, Success);
+        }
+    });
+}
+
+/// Each carries the whole transaction out: between two of them it is the turn of other sessions.
+#[test]
+fn one_at_a_time() {
+    let mut client = switched(false);
+    let txn = client.start();
+    assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
+    let compare = Compare { dn: ADA.as_bytes(), assertion: Assertion { attribute: b"sn", value: b"King" } };
+    let inside = [transaction_specification::control(&txn)];
+    let asked: Vec<Vec<u8>> = (0..3).map(|_| client.encode(&Request::Compare(compare), &inside).1).collect();
+    let mut out = Vec::new();
+    let feed = client.session.feed(&mut client.worker, &asked.concat(), &mut out);
+    assert_eq!((feed.consumed, codes(&answers(&out))), (asked[0].len(), vec![CompareTrue]));
+    assert_eq!(codes(&client.raw(&asked[1..].concat()).0), [CompareTrue, CompareTrue]);
 }
 
 #[test]

@@ -29,7 +29,8 @@ impl Overlay {
         Ok(different.into_iter().collect())
     }
 
-    /// The changed entries whose DN is spelled otherwise than before, and so those of all entries below them.
+    /// The changed entries that lie elsewhere than before or are spelled otherwise, and so do all entries below them. Where one
+    /// lies is told by its superior, not by the name alone: another entry may have got the old superior's name.
     fn renamed(&self, base: ReadPoint<'_>) -> Vec<u32> {
         let here = self.shard.writer().view();
         let (mut cache, mut base_cache) = (DnCache::default(), DnCache::default());
@@ -40,7 +41,7 @@ impl Overlay {
             };
             here.write_dn(&entry, &mut cache, &mut now);
             base.write_dn(&was, &mut base_cache, &mut before);
-            now != before
+            entry.parent() != was.parent() || now != before
         };
         self.changed.iter().copied().filter(|id| is_renamed(*id)).collect()
     }

@@ -23,7 +23,7 @@ use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::{Outline, tag};
 use smallvec::SmallVec;
-use store::overlay::Overlay;
+use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 use store::{Known, Ready, Stamp, Writer};
 
 /// Where the answer to the end goes.
@@ -262,7 +262,7 @@ pub(super) fn leak(dsa: &Dsa, scratch: &mut Scratch, now: Now, identity: &Identi
 /// Carries the updates out in an overlay. Returns the bytes that they took there.
 fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>) -> Result<usize, Doom> {
     let base = writer.view();
-    let Ok(mut overlay) = Overlay::new(&parts.dsa.shard) else {
+    let Ok(mut overlay) = Overlay::new(&parts.dsa.shard, OVERLAY_BYTES_MAX) else {
         return Err(out_of_memory(parts, together.messages));
     };
     overlay.stamp_like(writer.last_csn());

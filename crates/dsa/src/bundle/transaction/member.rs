@@ -20,7 +20,7 @@ use model::limits::READ_ENTRIES_MAX;
 use proto::control::{Controls, proxied_authorization, transaction_specification};
 use proto::message::{Message, Request};
 use proto::tag;
-use store::overlay::Overlay;
+use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 use store::{DnCache, Known, ReadPoint};
 
 /// Judges updates of one transaction and answers them.
@@ -283,7 +283,7 @@ fn overlay_of(
     identity: &crate::Identity,
     (dsa, base, scratch, now): (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
 ) -> Option<Box<Overlay>> {
-    let mut overlay = Box::new(Overlay::new(&dsa.shard).ok()?);
+    let mut overlay = Box::new(Overlay::new(&dsa.shard, OVERLAY_BYTES_MAX).ok()?);
     let mut answers = Vec::new();
     for frame in journal::messages(messages) {
         let message = Message::decode(frame).ok()?;
