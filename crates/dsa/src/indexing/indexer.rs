@@ -66,10 +66,10 @@ impl Indexer {
         }
         let Some(build) = self.build.take() else {
             return match self.begin(keeper) {
-                true => Pace::Soon,
-                false if self.leaving.is_empty() => Pace::Idle,
-                false if has_freed || self.leaving.len() < had_leaving => Pace::Soon,
-                false => Pace::Later,
+                Some(pace) => pace,
+                None if self.leaving.is_empty() => Pace::Idle,
+                None if has_freed || self.leaving.len() < had_leaving => Pace::Soon,
+                None => Pace::Later,
             };
         };
         self.go_on(build, keeper)
@@ -96,11 +96,11 @@ impl Indexer {
         has_freed
     }
 
-    /// Begins the next task. False if there is none.
-    fn begin(&mut self, keeper: &mut dyn IndexKeeper) -> bool {
+    /// Begins the next task, if there is one.
+    fn begin(&mut self, keeper: &mut dyn IndexKeeper) -> Option<Pace> {
         let dsa = Arc::clone(&self.dsa);
         let mut state = dsa.indexing.lock();
-        let Some(task) = state.tasks.pop_front() else { return false };
+        let task = state.tasks.pop_front()?;
         match task {
             Task::Build(name) => {
                 state.failed.retain(|(other, _)| *other != name);
@@ -117,8 +117,10 @@ impl Indexer {
                 }
             }
             Task::Verify(name) => {
+                // Who asks finds it waiting or under way at any moment, or else done.
+                state.begin_comparing(name);
                 drop(state);
-                self.begin_comparing(name);
+                return Some(self.begin_comparing(name));
             }
             Task::Drop(name) => {
                 drop(state);
@@ -133,7 +135,7 @@ impl Indexer {
                 }
             }
         }
-        true
+        Some(Pace::Soon)
     }
 
     fn go_on(&mut self, mut build: IndexBuild, keeper: &mut dyn IndexKeeper) -> Pace {

@@ -59,6 +59,10 @@ impl State {
         self.outcomes.retain(|outcome| outcome.name != name);
     }
 
+    pub(super) fn begin_comparing(&mut self, name: IndexName) {
+        self.verifying = Some(Verifying { name, entries: 0, keys: 0, is_cancelled: false });
+    }
+
     fn end_comparing(&mut self, outcome: Option<Outcome>) {
         self.verifying = None;
         let Some(outcome) = outcome else { return };
@@ -102,14 +106,20 @@ impl State {
 }
 
 impl Indexer {
-    /// Begins to compare an index, if it is there.
-    pub(super) fn begin_comparing(&mut self, name: IndexName) {
-        let begun = Reader::register(self.dsa.shard())
-            .and_then(|mut reader| IndexVerify::begin(reader.pin().read_point(), name));
-        let Some(verify) = begun else { return };
-        let verifying = Verifying { name, entries: 0, keys: 0, is_cancelled: false };
-        self.dsa.indexing.lock().verifying = Some(verifying);
-        self.verify = Some(verify);
+    /// Begins to compare an index, if it is there; later, if there are too many readers.
+    pub(super) fn begin_comparing(&mut self, name: IndexName) -> Pace {
+        let Some(mut reader) = Reader::register(self.dsa.shard()) else {
+            let mut state = self.dsa.indexing.lock();
+            if state.verifying.take().is_some_and(|verifying| !verifying.is_cancelled) {
+                state.tasks.push_front(Task::Verify(name));
+            }
+            return Pace::Later;
+        };
+        self.verify = IndexVerify::begin(reader.pin().read_point(), name);
+        if self.verify.is_none() {
+            self.dsa.indexing.lock().end_comparing(None);
+        }
+        Pace::Soon
     }
 
     /// Goes on with it.
