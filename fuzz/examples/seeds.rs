@@ -3,7 +3,12 @@
 use model::filter::Assertion;
 use model::{DerefAliases, ResultCode, Scope};
 use proto::control::paged_results::{self, PagedResults};
-use proto::control::{Control, manage_dsa_it};
+use proto::control::{
+    self, Control, manage_dsa_it, non_transaction, proxied_authorization, queue_length, read_entry,
+    transaction_specification,
+};
+use proto::ext::end_transaction::{self, EndTransaction, encode_culprit};
+use proto::ext::{aborted_transaction, start_transaction};
 use proto::list::{Attributes, Octets, attribute_list, octet_list};
 use proto::op::modify::change_list;
 use proto::op::search::{EntryWriter, encode_reference};
@@ -43,6 +48,7 @@ fn main() {
     requests();
     responses();
     sessions();
+    transactions();
 }
 
 fn dns() {
@@ -198,12 +204,110 @@ fn responses() {
 
 /// A dialogue: sizes of the pieces, then requests with ids from 2 on.
 fn session(name: &str, sizes: &[u8], requests: &[Request<'_>]) {
+    let requests: Vec<_> = requests.iter().map(|request| (request.clone(), Vec::new())).collect();
+    session_with(name, sizes, &requests);
+}
+
+/// The same with controls.
+fn session_with(name: &str, sizes: &[u8], requests: &[(Request<'_>, Vec<Control<'_>>)]) {
     let mut out = vec![sizes.len() as u8];
     out.extend_from_slice(sizes);
-    for (n, request) in requests.iter().enumerate() {
-        request.encode(&mut out, n as i32 + 2, &[]);
+    for (n, (request, controls)) in requests.iter().enumerate() {
+        request.encode(&mut out, n as i32 + 2, controls);
     }
     save("session", name, &out);
+}
+
+/// Transactions, their controls and ends, and the queue length control.
+fn transactions() {
+    let ada = b"uid=ada,ou=people,dc=example";
+    let selection = octet_list([&b"sn"[..], b"+"]);
+    let selectors = Octets::parse(&selection).expect("a list");
+    let read = read_entry::encode_selection(selectors);
+    let filter =
+        filter_string::parse(b"(|(sn=Lovelace)(cn=*b*)(numSubordinates>=1))").expect("a seed parses");
+    let assertion = control::assertion::encode(&filter.filter());
+    let mut eight = Vec::new();
+    queue_length::encode(8, &mut eight);
+    let with = |oid, value| Control { oid, critical: true, value: Some(value) };
+    let outside = Control { oid: non_transaction::OID, critical: true, value: None };
+    let proxied = with(proxied_authorization::OID, &b"dn:uid=ada,ou=people,dc=example"[..]);
+    let queued = with(queue_length::OID, &eight[..]);
+    let inside = transaction_specification::control;
+    let reads = [with(read_entry::PRE_OID, &read[..]), with(read_entry::POST_OID, &read[..])];
+    let asserted = with(control::assertion::OID, &assertion[..]);
+    let extended = |oid, value| Request::Extended(Extended { oid, value });
+    let start = || extended(start_transaction::OID, None);
+    let changes = change_list([(ModifyKind::Replace, &b"sn"[..], vec![&b"King"[..]])]);
+    let changes = Changes::parse(&changes).expect("changes");
+    let added = change_list([(ModifyKind::Add, &b"mail"[..], vec![&b"a@l"[..]])]);
+    let added = Changes::parse(&added).expect("changes");
+    let modify = |changes| Request::Modify(Modify { dn: ada, changes });
+    let people = b"ou=people,dc=example";
+    let rename = || {
+        Request::ModifyDn(ModifyDn {
+            dn: people,
+            new_rdn: b"ou=men",
+            delete_old_rdn: true,
+            new_superior: None,
+        })
+    };
+    let search = |scope| {
+        let (base, filter) = (b"dc=example", filter.filter());
+        Request::Search(Search { size_limit: 9, ..Search::unlimited(base, scope, filter, selectors) })
+    };
+    let value = Assertion { attribute: b"sn", value: b"king" };
+    let compare = || Request::Compare(Compare { dn: ada, assertion: value });
+    let commit = EndTransaction { commit: true, identifier: b"1" }.encode();
+    let roll_back = EndTransaction { commit: false, identifier: b"mine" }.encode();
+    let commit = || extended(end_transaction::OID, Some(&commit[..]));
+    let roll_back = || extended(end_transaction::OID, Some(&roll_back[..]));
+
+    request("transaction-start", start(), std::slice::from_ref(&proxied));
+    request("transaction-commit", commit(), std::slice::from_ref(&queued));
+    request("transaction-roll-back", roll_back(), &[]);
+    request("transaction-member", modify(changes), &[inside(b"1"), reads[0], reads[1], asserted]);
+    request("transaction-outside", modify(changes), std::slice::from_ref(&outside));
+    response("transaction-notice", |out| aborted_transaction::encode(out, b"1", ResultCode::Busy, "another"));
+    let culprit = encode_culprit(3);
+    let failed = LdapResult::new(ResultCode::NoSuchObject);
+    let end = ExtendedResponse { result: failed, oid: None, value: Some(&culprit) };
+    response("transaction-culprit", |out| end.encode(out, 5, &[]));
+
+    let root = || {
+        let authentication = Authentication::Simple(b"secret");
+        Request::Bind(Bind { version: 3, name: b"cn=admin,dc=example", authentication })
+    };
+    session_with(
+        "transaction",
+        &[30, 90],
+        &[
+            (root(), vec![queued]),
+            (start(), vec![]),
+            (modify(changes), vec![inside(b"1")]),
+            (search(Scope::Subtree), vec![inside(b"1")]),
+            (modify(added), vec![inside(b"1"), asserted, reads[0], reads[1]]),
+            (rename(), vec![inside(b"1")]),
+            (search(Scope::Subtree), vec![inside(b"1"), asserted]),
+            (search(Scope::Base), vec![]),
+            (compare(), vec![inside(b"1")]),
+            (commit(), vec![]),
+            (search(Scope::Subtree), vec![inside(b"1")]),
+        ],
+    );
+    session_with(
+        "transaction-implied",
+        &[200],
+        &[
+            (root(), vec![]),
+            (modify(changes), vec![inside(b"mine")]),
+            (rename(), vec![]),
+            (modify(added), vec![outside]),
+            (search(Scope::Subtree), vec![inside(b"mine"), queued]),
+            (Request::Delete(ada), vec![proxied]),
+            (roll_back(), vec![queued]),
+        ],
+    );
 }
 
 fn sessions() {

@@ -5,6 +5,8 @@
 //! last piece takes what is left.
 
 use dsa::config::SearchLimits;
+use dsa::settings::{Choices, Start};
+use dsa::transaction;
 use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
 use env::clock::Now;
 use env::entropy::SeededEntropy;
@@ -168,6 +170,15 @@ fn check_answers(mut bytes: &[u8]) {
     }
 }
 
+/// Everything that can be switched on for transactions.
+fn choices() -> Choices {
+    let (implicit_begin, implicit_membership, search) = (true, true, true);
+    let mut choices = Choices::default();
+    choices.transactions =
+        transaction::Choices { implicit_begin, implicit_membership, search, ..choices.transactions };
+    choices
+}
+
 fn config() -> Config {
     let index = IndexSettings { attribute: "uid".to_owned(), equality: true, ..IndexSettings::default() };
     Config {
@@ -188,7 +199,7 @@ fn config() -> Config {
         anonymous: Anonymous::Read,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
         queue_length_oid: None,
-        settings: Default::default(),
+        settings: Start { configured: choices(), ..Start::default() },
         version: "1.2.3".to_owned(),
         started_ms: NOW.wall_ms,
     }
