@@ -28,13 +28,18 @@ pub(crate) struct Queue {
 /// Looks at requests before they run: at what they say of the queue, and whether they end a run.
 #[cold]
 pub(crate) fn look(queue: &mut Option<Box<Queue>>, other_oid: Option<&[u8]>, group: &[Pending<'_>]) {
+    // Neighbours mostly have the same controls, and say the same.
+    let mut last: (&[u8], Option<u32>) = (&[], None);
     for pending in group {
         let op_tag = pending.op_tag();
         if op_tag == Some(tag::BIND) {
             // Another client, as far as anybody knows.
             *queue = None;
         }
-        if let Some(length) = pending.has_controls().then(|| asked(pending.frame(), other_oid)).flatten() {
+        if pending.after() != last.0 {
+            last = (pending.after(), asked(pending.frame(), other_oid));
+        }
+        if let Some(length) = last.1 {
             set(queue, length);
         }
         if let Some(queue) = queue {

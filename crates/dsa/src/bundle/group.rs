@@ -120,7 +120,7 @@ impl<'a> Pending<'a> {
 
     /// What follows its operation: controls.
     #[inline]
-    pub(super) fn after(&self) -> &'a [u8] {
+    pub(crate) fn after(&self) -> &'a [u8] {
         self.outline.as_ref().map_or(&[], |outline| outline.after)
     }
 
