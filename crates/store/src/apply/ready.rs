@@ -97,7 +97,7 @@ impl<'a> ReadPoint<'a> {
             return None;
         }
         let (entry, place) = self.newest_at(known, cache)?;
-        self.draft_of(&entry, place, known, replacements, drafts)
+        self.draft_of(&entry, place, known.sequence, replacements, drafts)
     }
 
     /// As [`ReadPoint::ready`], of the entry as it is seen here, though it may be changing just now. It cannot be installed,
@@ -113,15 +113,16 @@ impl<'a> ReadPoint<'a> {
             return None;
         }
         let entry = self.lookup_entry(&known.target, known.keys, cache)?;
-        self.draft_of(&entry, Place::NONE, known, replacements, drafts)
+        self.draft_of(&entry, Place::NONE, known.sequence, replacements, drafts)
     }
 
+    /// Drafts what becomes of an entry at a place whose name leads there unless names changed after `names`.
     #[inline]
     fn draft_of(
         self,
         entry: &EntryRef<'_>,
         place: Place,
-        known: &Known<'_>,
+        names: u64,
         replacements: &[Replacement<'_>],
         drafts: &mut Vec<u8>,
     ) -> Option<Ready> {
@@ -131,7 +132,7 @@ impl<'a> ReadPoint<'a> {
         let start = drafts.len() as u32;
         draft(entry, place, placed, drafts)?;
         let end = drafts.len() as u32;
-        Some(Ready { id: entry.id.0, place, start, end, names: known.sequence, is_followed: false })
+        Some(Ready { id: entry.id.0, place, start, end, names, is_followed: false })
     }
 
     /// As [`ReadPoint::ready`], of a modify that comes after another one of the same entry, whose draft is `before`: what
@@ -145,13 +146,9 @@ impl<'a> ReadPoint<'a> {
         let made = drafts[before.range()].to_vec();
         let flags = drafted_flags(&made);
         let entry = EntryRef::new(before.id, flags, &made[DRAFT_HEADER..], &self.shard.shapes);
-        let mut placed = [Placed::default(); REPLACEMENTS_MAX];
-        let placed = placed.get_mut(..replacements.len())?;
-        self.place_all(&entry, replacements, placed)?;
-        let start = drafts.len() as u32;
-        draft(&entry, before.place, placed, drafts)?;
+        let ready = self.draft_of(&entry, before.place, before.names, replacements, drafts)?;
         before.is_followed = true;
-        Some(Ready { start, end: drafts.len() as u32, is_followed: false, ..*before })
+        Some(ready)
     }
 
     /// The entry at a target, if its newest version is the one to see here.
