@@ -22,7 +22,6 @@ use model::ResultCode;
 use proto::message::Message;
 use proto::tag;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use store::{DnCache, Known, ReadPoint, Ready, Replacement, Stamp};
@@ -80,7 +79,7 @@ impl Drafts {
     }
 
     /// Drafts a modify of a transaction, which is its update number `at`: on top of the draft of an earlier one if there is one of
-    /// the same entry. It is not one of the updates yet.
+    /// the same entry. `None`, and nothing done, if it cannot be drafted.
     #[inline]
     pub(crate) fn draft_member(
         &mut self,
@@ -89,24 +88,26 @@ impl Drafts {
         replacements: &[Replacement<'_>],
         cache: &mut DnCache,
         at: usize,
-    ) -> Option<Ready> {
-        let ready = read_point
+    ) -> Option<()> {
+        let mut ready = read_point
             .ready(known, replacements, cache, &mut self.bytes)
             .or_else(|| read_point.ready_as_seen(known, replacements, cache, &mut self.bytes))?;
-        let id = ready.id().0;
-        match self.last_of.entry(id) {
-            Entry::Vacant(none) => {
-                none.insert(at as u32);
-                Some(ready)
+        if let Some(last) = self.last_of.insert(ready.id().0, at as u32) {
+            self.bytes.truncate(ready.range().start);
+            let id = ready.id().0;
+            let before = self.ready[last as usize].as_mut();
+            let again =
+                before.and_then(|before| read_point.ready_after(before, replacements, &mut self.bytes));
+            if again.is_none() {
+                self.last_of.insert(id, last);
             }
-            Entry::Occupied(mut last) => {
-                self.bytes.truncate(ready.range().start);
-                let before = self.ready[*last.get() as usize].as_mut()?;
-                let ready = read_point.ready_after(before, replacements, &mut self.bytes)?;
-                last.insert(at as u32);
-                Some(ready)
-            }
+            ready = again?;
         }
+        match self.ready.get_mut(at) {
+            None => self.ready.push(Some(ready)),
+            Some(former) => *former = Some(ready),
+        }
+        Some(())
     }
 
     /// Forgets which entries were drafted: what is drafted next is made of what is in the directory.
@@ -116,15 +117,10 @@ impl Drafts {
         }
     }
 
-    /// Appends the draft of an update, if there is one.
+    /// Says that the next update has no draft.
     #[inline]
-    pub(crate) fn push(&mut self, ready: Option<Ready>) {
-        self.ready.push(ready);
-    }
-
-    /// Puts another draft in the place of one.
-    pub(crate) fn replace(&mut self, at: usize, ready: Ready) {
-        self.ready[at] = Some(ready);
+    pub(crate) fn push_none(&mut self) {
+        self.ready.push(None);
     }
 
     /// Bytes of memory that it keeps.

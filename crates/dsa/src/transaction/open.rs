@@ -140,7 +140,7 @@ impl Transaction {
         if keeps || put_without_controls(frame, &mut self.messages).is_none() {
             self.messages.extend_from_slice(frame);
         }
-        self.drafts.push(None);
+        self.drafts.push_none();
         self.updates += 1;
         self.adds += usize::from(is_add);
     }

@@ -92,7 +92,7 @@ pub(super) fn run(
 /// Drafts the updates, up to the first that cannot be drafted: in its place there is none.
 fn draft_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) {
     if draft_some(parts, together, drafts).is_none() {
-        drafts.push(None);
+        drafts.push_none();
     }
 }
 
@@ -116,8 +116,7 @@ fn draft_some(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts
             let replacements = replacing.of(outline)?;
             let known = Known { target: *target, keys, sequence: *sequence };
             let at = drafts.ready().len();
-            let ready = drafts.draft_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
-            drafts.push(Some(ready));
+            drafts.draft_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
         }
     }
     Some(())
@@ -185,9 +184,7 @@ fn draft_anew(
         let target = view.target(outline.dn, cache, &mut keys).ok()?;
         let known = Known { target, keys: &keys, sequence: view.sequence() };
         let mut replacing = Replacing::new(view.shard().schema());
-        let ready = drafts.draft_member(view, &known, replacing.of(&outline)?, cache, at)?;
-        drafts.replace(at, ready);
-        Some(())
+        drafts.draft_member(view, &known, replacing.of(&outline)?, cache, at)
     };
     let (mut messages, mut next) = (journal::messages(together.messages), 0);
     stale.iter().all(|at| {

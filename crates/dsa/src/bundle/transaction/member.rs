@@ -120,8 +120,7 @@ impl<'u> Drafting<'_, 'u> {
         let replacements = self.replacing.of_operation(outline)?;
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
         let at = *updates as usize;
-        let ready = drafts.draft_member(self.read_point, &known, replacements, self.cache, at)?;
-        drafts.push(Some(ready));
+        drafts.draft_member(self.read_point, &known, replacements, self.cache, at)?;
         outline.put_without_controls(update.frame(), messages);
         *updates += 1;
         Some(outline.id)
