@@ -193,11 +193,6 @@ impl ReadPoint<'_> {
 }
 
 impl Writer<'_> {
-    /// Is there room for so many bytes of changes?
-    pub fn has_room(&mut self, bytes: usize) -> bool {
-        self.claim_change(bytes, false).is_ok()
-    }
-
     /// Is there room for so many more combinations of attributes?
     pub fn has_shapes(&self, count: usize) -> bool {
         self.state.shapes.usage().0 + count <= SHAPES_MAX

@@ -384,7 +384,7 @@ impl Shard {
 
     fn writer_with<'s>(&'s self, state: MutexGuard<'s, WriterState>) -> Writer<'s> {
         let sequence = self.readers.published() + 1;
-        let mut writer = Writer { shard: self, state, sequence, loading: false, reserved: 0 };
+        let mut writer = Writer { shard: self, state, sequence, loading: false, reserved: 0, is_granted: false };
         writer.state.garbage.begin(sequence);
         writer
     }
@@ -443,6 +443,8 @@ pub struct Writer<'s> {
     pub(crate) loading: bool,
     /// Bytes of segments that were claimed for what is still to be written.
     pub(crate) reserved: usize,
+    /// Was the memory limit looked at for the whole batch?
+    is_granted: bool,
 }
 
 impl<'s> Writer<'s> {
@@ -560,6 +562,17 @@ impl<'s> Writer<'s> {
         self.claim_within(bytes, self.shard.settings.memory_bytes_max)
     }
 
+    /// Grants a batch of which all or nothing must happen the memory that it takes: there must be room for `bytes` now, above
+    /// the limit too, and then nothing in it is refused for the limit's sake.
+    ///
+    /// # Errors
+    /// When there is no such room.
+    pub fn grant(&mut self, bytes: usize) -> Result<(), crate::Refused> {
+        self.claim_change(bytes, false)?;
+        self.is_granted = true;
+        Ok(())
+    }
+
     /// As [`Writer::claim`], for a change: one that does not grow an entry has a reserve above the limit.
     pub(crate) fn claim_change(&mut self, bytes: usize, grows: bool) -> Result<(), crate::Refused> {
         let limit = self.shard.settings.memory_bytes_max;
@@ -569,7 +582,7 @@ impl<'s> Writer<'s> {
     fn claim_within(&mut self, bytes: usize, limit: u64) -> Result<(), crate::Refused> {
         let (shard, bytes) = (self.shard, bytes + self.reserved);
         let full = crate::Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
-        if self.bytes_used() + bytes as u64 > limit {
+        if !self.is_granted && self.bytes_used() + bytes as u64 > limit {
             // Segments that this empties are free when no reader looks at them any more: for a later command, if not
             // for this one.
             self.clean(0);

@@ -304,10 +304,9 @@ fn settle(
     out: &mut Vec<u8>,
 ) {
     let bytes = || transaction.bytes() + transaction.updates * UPDATE_BYTES;
-    if transaction.overlay.is_some()
-        && parts.dsa.shard.memory().total() + bytes() > parts.dsa.memory_bytes_max()
-    {
-        // Once it is in the log there must be room for it.
+    let may_grow = transaction.overlay.is_some() || parts.dsa.journal.get().is_none();
+    if may_grow && parts.dsa.shard.memory().total() + bytes() > parts.dsa.memory_bytes_max() {
+        // Once it is in the log, or half done, there must be room for it.
         let text = "the directory has no memory left for this transaction; delete something or allow it more";
         outcome::say(out, message.id, tag::EXTENDED_RESPONSE, ResultCode::AdminLimitExceeded, text);
         return;

@@ -2,11 +2,13 @@
 
 use crate::common::*;
 use crate::desk::*;
+use dsa::Config;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
 use proto::control::transaction_specification;
 use proto::ext::aborted_transaction;
 use proto::op::ModifyKind::{self, Replace};
+use store::Settings;
 
 const KING: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "sn", &["King"])];
 
@@ -154,4 +156,52 @@ fn reads_of_one_transaction() {
         assert_eq!(2 * accepted.count(), model::limits::READ_ENTRIES_MAX);
         assert_eq!(client.commit(&txn).code, AdminLimitExceeded);
     });
+}
+
+/// Where the directory has little memory left, a transaction that fits for the most part does not happen for the most part.
+#[test]
+fn at_the_memory_limit_all_or_nothing() {
+    let small = || Settings { memory_bytes_max: 24 << 20, ..config().store };
+    let mut client = Client::with(Config { store: small(), ..config() });
+    let long = "x".repeat(60_000);
+    let shorter = |client: &mut Client, round: usize| {
+        let value = "z".repeat(2_000 - round);
+        client.modify("ou=people,dc=example", &[(Replace, "description", &[&value])]).code
+    };
+    assert_eq!(shorter(&mut client, 0), Success);
+    let mut added = 0;
+    while added < 1000 {
+        let dn = format!("uid={added},ou=people,dc=example");
+        let attributes: Given<'_> =
+            &[("objectClass", &["inetOrgPerson"]), ("cn", &["x"]), ("sn", &["x"]), ("description", &[&long])];
+        match client.add(&dn, attributes).code {
+            Success => added += 1,
+            code => {
+                assert_eq!(code, AdminLimitExceeded);
+                break;
+            }
+        }
+    }
+    assert!((10..1000).contains(&added), "{added}");
+    let (mut done, mut refused) = (0, 0);
+    for round in 0..40 {
+        // A little less room is left every time.
+        let lengths = [50_000 + round * 100, 64_000];
+        let of = |at: usize| format!("uid={},ou=people,dc=example", (2 * round + at) % added);
+        let txn = client.start();
+        for (at, length) in lengths.iter().enumerate() {
+            let value = "y".repeat(*length);
+            assert_eq!(client.modify_in(&txn, &of(at), &[(Replace, "description", &[&value])]).code, Success);
+        }
+        let before: Vec<_> = (0..2).map(|at| client.value(&of(at), "description")).collect();
+        let is_done = client.commit(&txn).code == Success;
+        *if is_done { &mut done } else { &mut refused } += 1;
+        // What the writer left behind would come to light with the next change.
+        assert_eq!(shorter(&mut client, round + 1), Success);
+        for at in 0..2 {
+            let is_new = client.value(&of(at), "description") != before[at];
+            assert_eq!(is_new, is_done, "round {round}, entry {at}");
+        }
+    }
+    assert!(refused > 0, "{done} done, {refused} refused");
 }

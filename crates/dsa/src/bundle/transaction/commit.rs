@@ -206,7 +206,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
         true => 0,
     };
     let updates = journal::messages(together.messages).count();
-    if !writer.has_room(bytes + updates * super::UPDATE_BYTES as usize) {
+    if writer.grant(bytes + updates * super::UPDATE_BYTES as usize).is_err() {
         return Err(out_of_memory(parts, together.messages));
     }
     if !writer.has_shapes(updates) {
