@@ -384,7 +384,8 @@ impl Shard {
 
     fn writer_with<'s>(&'s self, state: MutexGuard<'s, WriterState>) -> Writer<'s> {
         let sequence = self.readers.published() + 1;
-        let mut writer = Writer { shard: self, state, sequence, loading: false, reserved: 0, is_granted: false };
+        let mut writer =
+            Writer { shard: self, state, sequence, loading: false, reserved: 0, is_granted: false };
         writer.state.garbage.begin(sequence);
         writer
     }

@@ -2,7 +2,7 @@
 //! shape. One at a time: their neighbours may be another's.
 
 use super::group::{Group, Pending, gather};
-use super::{Parts, count_operation, refuse_malformed, update};
+use super::{Parts, count_operation, refuse_malformed, transaction, update};
 use crate::control::{self, Requested, proxied_authorization};
 use crate::dispatch::Reading;
 use crate::identity::Identity;
@@ -90,13 +90,15 @@ pub(super) fn authorize(
 fn change_password(session: &mut Session, parts: &mut Parts<'_>, message: &Message<'_>, out: &mut Vec<u8>) {
     let acting = session.acting.take().expect("it was just set");
     let Request::Extended(request) = &message.request else { unreachable!("the caller looked") };
-    let prepared = {
+    let prepared = password_modify::decode(&acting.identity, request.value).and_then(|request| {
         let pin = parts.reader.pin();
         let read_point = pin.read_point();
         parts.scratch.evaluator.cache.refresh(read_point);
         let mut reading = Reading { dsa: parts.dsa, read_point, scratch: parts.scratch, now: parts.now };
-        password_modify::prepare(&mut reading, &acting.identity, message.id, request.value)
-    };
+        let change = password_modify::prepare(&mut reading, &acting.identity, message.id, &request)?;
+        transaction::clear_way_to(parts.dsa, &acting.identity, change.dn())?;
+        Ok(change)
+    });
     let mut change = match prepared {
         Ok(change) => change,
         Err((code, text)) => return outcome::say(out, message.id, tag::EXTENDED_RESPONSE, code, text),

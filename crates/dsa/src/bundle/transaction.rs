@@ -3,6 +3,7 @@
 
 mod commit;
 mod member;
+mod password;
 
 pub(crate) use self::commit::{Ending, Together, apply};
 
@@ -209,20 +210,37 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
 /// entry that a transaction of one who goes before is about. Transactions of those who go after are given up.
 #[cold]
 pub(super) fn clear_way(dsa: &Dsa, identity: &Identity, updates: &[Pending<'_>]) -> usize {
-    let schema = dsa.shard.schema();
-    let precedence = dsa.transactions.precedence(schema, &identity.dn);
-    let is_clear = |dn: &[u8]| {
-        let mut name = Vec::new();
-        schema.normalise_dn(dn, &mut name).is_err() || dsa.intents.clear(&name, precedence).is_ok()
-    };
-    let stops = |update: &Pending<'_>| !names(update).iter().all(|dn| is_clear(dn));
+    let precedence = dsa.transactions.precedence(dsa.shard.schema(), &identity.dn);
+    let stops = |update: &Pending<'_>| !names(update).iter().all(|dn| is_clear(dsa, precedence, dn));
     updates.iter().position(stops).unwrap_or(updates.len())
 }
 
-/// Names of the entries that an update is about.
+/// As [`clear_way`], for an update of this entry.
+///
+/// # Errors
+/// Code and text of the refusal if there is no way now.
+pub(super) fn clear_way_to(
+    dsa: &Dsa,
+    identity: &Identity,
+    dn: &[u8],
+) -> Result<(), (ResultCode, &'static str)> {
+    if dsa.intents.is_empty() || !dsa.transactions.ranks() {
+        return Ok(());
+    }
+    let precedence = dsa.transactions.precedence(dsa.shard.schema(), &identity.dn);
+    if is_clear(dsa, precedence, dn) { Ok(()) } else { Err((ResultCode::Busy, IN_THE_WAY)) }
+}
+
+fn is_clear(dsa: &Dsa, precedence: u8, dn: &[u8]) -> bool {
+    let mut name = Vec::new();
+    let normalised = dsa.shard.schema().normalise_dn(dn, &mut name);
+    normalised.is_err() || dsa.intents.clear(&name, precedence).is_ok()
+}
+
+/// Names of the entries that an update is about; of none that changes a password, which says so in its own way.
 fn names(update: &Pending<'_>) -> SmallVec<[Vec<u8>; 2]> {
     let mut names = SmallVec::new();
-    if let Some(outline) = &update.outline {
+    if let Some(outline) = update.outline.as_ref().filter(|_| !update.is_extension()) {
         names.push(outline.dn.to_vec());
         if outline.op_tag == tag::MODIFY_DN
             && let Ok(Message { request: Request::ModifyDn(modify_dn), .. }) = update.decode()

@@ -11,6 +11,7 @@ use crate::identity::Identity;
 use crate::password;
 use model::limits::PASSWORD_BYTES_MAX;
 use model::{EntryId, ResultCode};
+use proto::Outline;
 use proto::control::proxied_authorization::AuthzId;
 use proto::ext::password_modify::{PasswordModify, encode_generated};
 use proto::message::{Reply, Request, Response};
@@ -37,6 +38,27 @@ pub(crate) struct Change {
     proves: bool,
 }
 
+/// What a client asks for.
+///
+/// # Errors
+/// Code and text if it is not to be understood, or if the client is nobody.
+pub(crate) fn decode<'v>(
+    identity: &Identity,
+    value: Option<&'v [u8]>,
+) -> Result<PasswordModify<'v>, Refusal> {
+    let request = value.map_or(Ok(PasswordModify::default()), PasswordModify::decode);
+    let request = request.map_err(|error| (ResultCode::ProtocolError, error.reason))?;
+    match identity.dn.is_empty() {
+        true => Err((ResultCode::StrongerAuthRequired, "anonymous clients have no password; bind first")),
+        false => Ok(request),
+    }
+}
+
+/// Who the password belongs to that a request is about, if it names anybody.
+pub(crate) fn named<'v>(request: &PasswordModify<'v>) -> Option<AuthzId<'v>> {
+    request.user.map(|user| AuthzId::parse(user).unwrap_or(AuthzId::Dn(user)))
+}
+
 /// Works out what a request comes to, at a read point.
 ///
 /// # Errors
@@ -45,14 +67,9 @@ pub(crate) fn prepare(
     reading: &mut Reading<'_>,
     identity: &Identity,
     id: i32,
-    value: Option<&[u8]>,
+    request: &PasswordModify<'_>,
 ) -> Result<Change, Refusal> {
-    let request = value.map_or(Ok(PasswordModify::default()), PasswordModify::decode);
-    let request = request.map_err(|error| (ResultCode::ProtocolError, error.reason))?;
-    if identity.dn.is_empty() {
-        return Err((ResultCode::StrongerAuthRequired, "anonymous clients have no password; bind first"));
-    }
-    let entry = find(reading, identity, &request)?;
+    let entry = find(reading, identity, request)?;
     let old = request.old.map(|old| prove(reading, &entry, old)).transpose()?;
     let (new, generated) = match request.new {
         Some(new) => (new.to_vec(), None),
@@ -80,7 +97,7 @@ fn find<'r>(
     identity: &Identity,
     request: &PasswordModify<'_>,
 ) -> Result<EntryRef<'r>, Refusal> {
-    let named = request.user.map(|user| AuthzId::parse(user).unwrap_or(AuthzId::Dn(user)));
+    let named = named(request);
     let read_point = reading.read_point;
     let evaluator = &mut reading.scratch.evaluator;
     let mut resolve = |dn: &[u8]| read_point.resolve(dn, &mut evaluator.cache).ok();
@@ -131,6 +148,11 @@ fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusal> {
 }
 
 impl Change {
+    /// Name of the entry that it is about.
+    pub(crate) fn dn(&self) -> &[u8] {
+        Outline::of(&self.message).expect("it was just encoded").dn
+    }
+
     /// Appends the answer, from that of the modify.
     pub(crate) fn answer(&self, modified: &[u8], out: &mut Vec<u8>) {
         let reply = Reply::decode(modified).expect("the agent's own answer");

@@ -7,6 +7,7 @@ mod desk;
 mod equivalence;
 mod extensions;
 mod limits;
+mod passwords;
 mod precedence;
 mod rfc5805;
 mod searches;

@@ -2,13 +2,12 @@
 
 use super::super::group::{self, Hint, Pending};
 use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed, update};
+use super::password;
 use crate::control::{self, ControlError, Requested};
-use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::journal;
 use crate::monitor::count;
 use crate::op::modify::Replacing;
-use crate::op::password_modify;
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::{Evaluation, Transaction};
@@ -192,7 +191,7 @@ fn is_accepted(
         return false;
     }
     match &message.request {
-        Request::Extended(request) => change_password(transaction, parts, message, request.value, out),
+        Request::Extended(request) => password::change(transaction, parts, message, request.value, out),
         _ => evaluate(transaction, parts, message, update.frame(), &requested, out),
     }
 }
@@ -214,7 +213,9 @@ fn refusal(
     if update.is_about_config() && update::is_config(parts.dsa, update) {
         return Some((ResultCode::UnwillingToPerform, "the configuration takes no part in transactions"));
     }
+    // Who may change nothing takes nothing from anybody: what it asks for is refused below.
     if parts.dsa.transactions.ranks()
+        && parts.dsa.rules.may_write(transaction.identity.rights)
         && super::names(update).iter().any(|dn| transaction.hold(parts.dsa, dn).is_err())
     {
         return Some((ResultCode::Busy, super::IN_THE_WAY));
@@ -223,7 +224,7 @@ fn refusal(
 }
 
 /// Carries an update out in the transaction's overlay and accepts it if that goes well.
-fn evaluate(
+pub(super) fn evaluate(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
     message: &Message<'_>,
@@ -240,18 +241,12 @@ fn evaluate(
     let Parts { dsa, reader, scratch, now, .. } = parts;
     let pin = reader.pin();
     let base = pin.read_point();
-    let Transaction { messages, identity, overlay, adds, .. } = &mut *transaction;
-    let overlay = match overlay {
-        Some(overlay) => overlay,
-        None => match overlay_of(messages, identity, (dsa, base, scratch, *now)) {
-            Some(made) => overlay.insert(made),
-            None => {
-                let text = "there is no memory for this update in a transaction; try it alone, or later";
-                outcome::say(out, message.id, response_tag(message), ResultCode::Busy, text);
-                return false;
-            }
-        },
-    };
+    if let Err((code, text)) = lay_over(transaction, (dsa, base, scratch, *now)) {
+        outcome::say(out, message.id, response_tag(message), code, text);
+        return false;
+    }
+    let Transaction { identity, adds, overlay, .. } = &mut *transaction;
+    let overlay = overlay.as_mut().expect("there is one now");
     let mut evaluation = Evaluation { dsa, overlay, base, scratch, now: *now, identity };
     let begin = out.len();
     if !evaluation.run(message, frame.len(), requested, base.late_id(*adds as u32), out) {
@@ -276,6 +271,22 @@ fn response_tag(message: &Message<'_>) -> u8 {
     tag::response_to(message.request.tag()).expect("updates have answers")
 }
 
+/// Makes the overlay of a transaction if there is none yet.
+///
+/// # Errors
+/// Code and text of the refusal when there is no address space.
+pub(super) fn lay_over(
+    transaction: &mut Transaction,
+    with: (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
+) -> Result<(), (ResultCode, &'static str)> {
+    let Transaction { messages, identity, overlay, .. } = transaction;
+    if overlay.is_none() {
+        *overlay = overlay_of(messages, identity, with);
+    }
+    let text = "there is no memory for this update in a transaction; try it alone, or later";
+    if overlay.is_some() { Ok(()) } else { Err((ResultCode::Busy, text)) }
+}
+
 /// A new overlay, with everything in it that was only drafted so far. `None` when there is no address space.
 fn overlay_of(
     messages: &[u8],
@@ -293,38 +304,4 @@ fn overlay_of(
         answers.clear();
     }
     Some(overlay)
-}
-
-/// Accepts the change of a password as the modify that it comes to.
-fn change_password(
-    transaction: &mut Transaction,
-    parts: &mut Parts<'_>,
-    message: &Message<'_>,
-    value: Option<&[u8]>,
-    out: &mut Vec<u8>,
-) -> bool {
-    let prepared = {
-        let Parts { dsa, reader, scratch, now, .. } = parts;
-        let pin = reader.pin();
-        let read_point = pin.read_point();
-        scratch.evaluator.cache.refresh(read_point);
-        let mut reading = Reading { dsa, read_point, scratch, now: *now };
-        password_modify::prepare(&mut reading, &transaction.identity, message.id, value)
-    };
-    let change = match prepared {
-        Ok(change) => change,
-        Err((code, text)) => {
-            outcome::say(out, message.id, tag::EXTENDED_RESPONSE, code, text);
-            return false;
-        }
-    };
-    let modify = Message::decode(&change.message).expect("it was just encoded");
-    // Whoever may change nothing else may change its own password.
-    let rights = std::mem::replace(&mut transaction.identity.rights, change.actor.rights);
-    let mut modified = Vec::new();
-    let requested = Requested::default();
-    let accepted = evaluate(transaction, parts, &modify, &change.message, &requested, &mut modified);
-    transaction.identity.rights = rights;
-    change.answer(&modified, out);
-    accepted
 }

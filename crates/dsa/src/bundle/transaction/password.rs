@@ -1,0 +1,93 @@
+//! Password modify in a transaction: it sees what the transaction has made of the user, and is kept as the modify that it
+//! comes to.
+
+use super::super::Parts;
+use super::{IN_THE_WAY, member};
+use crate::control::Requested;
+use crate::control::proxied_authorization::find_user;
+use crate::dispatch::Reading;
+use crate::op::password_modify::{self, Change};
+use crate::outcome;
+use crate::transaction::Transaction;
+use crate::worker::Scratch;
+use model::ResultCode;
+use proto::control::proxied_authorization::AuthzId;
+use proto::message::Message;
+use proto::tag;
+use store::Reader;
+
+type Refusal = (ResultCode, String);
+
+/// Accepts the change of a password as the modify that it comes to, and answers it.
+pub(super) fn change(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    message: &Message<'_>,
+    value: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let change = match prepare(transaction, parts, message.id, value) {
+        Ok(change) => change,
+        Err((code, text)) => {
+            outcome::say(out, message.id, tag::EXTENDED_RESPONSE, code, &text);
+            return false;
+        }
+    };
+    let modify = Message::decode(&change.message).expect("it was just encoded");
+    // Whoever may change nothing else may change its own password.
+    let rights = std::mem::replace(&mut transaction.identity.rights, change.actor.rights);
+    let mut modified = Vec::new();
+    let requested = Requested::default();
+    let accepted = member::evaluate(transaction, parts, &modify, &change.message, &requested, &mut modified);
+    transaction.identity.rights = rights;
+    change.answer(&modified, out);
+    accepted
+}
+
+/// Works out what a request comes to on top of the transaction's updates, and takes the way to the entry.
+fn prepare(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    id: i32,
+    value: Option<&[u8]>,
+) -> Result<Change, Refusal> {
+    let own_words = |(code, text): (ResultCode, &str)| (code, text.to_owned());
+    let Parts { dsa, reader, scratch, now, .. } = parts;
+    let identity = transaction.identity.clone();
+    let mut request = password_modify::decode(&identity, value).map_err(own_words)?;
+    let pin = reader.pin();
+    let base = pin.read_point();
+    scratch.evaluator.cache.refresh(base);
+    // An overlay has no index to find a user by, so it is looked for below, and by its name from there on.
+    let mut dn = Vec::new();
+    match password_modify::named(&request) {
+        Some(AuthzId::User(user)) => {
+            let found = find_user(base, &mut scratch.evaluator, user).and_then(|id| base.entry(id));
+            if let Some(entry) = found {
+                base.write_dn(&entry, &mut scratch.evaluator.cache, &mut dn);
+                request.user = Some(&dn);
+            }
+        }
+        Some(AuthzId::Dn(named)) => dn.extend_from_slice(named),
+        Some(AuthzId::Anonymous) | None => {}
+    }
+    member::lay_over(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
+    let overlay = transaction.overlay.as_mut().expect("there is one now");
+    for dn in [&identity.dn, &dn] {
+        let brought = overlay.bring(base, dn, &[]);
+        brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
+    }
+    let shard = std::sync::Arc::clone(overlay.shard());
+    let Some(mut reader) = Reader::register(&shard) else {
+        return Err((ResultCode::Busy, "too many readers; try again".to_owned()));
+    };
+    let pin = reader.pin();
+    // Ids of names are others in the overlay.
+    let mut scratch = Scratch::default();
+    let mut reading = Reading { dsa, read_point: pin.read_point(), scratch: &mut scratch, now: *now };
+    let change = password_modify::prepare(&mut reading, &identity, id, &request).map_err(own_words)?;
+    match transaction.hold(dsa, change.dn()) {
+        Ok(()) => Ok(change),
+        Err(_) => Err((ResultCode::Busy, IN_THE_WAY.to_owned())),
+    }
+}
