@@ -298,3 +298,19 @@ def test_what_was_committed_outlives_a_kill(keep):
     assert (value(here, "title"), value(here, "sn", f"uid=newer,{PEOPLE}")) == ("Pilot", "Two")
     assert (value(here, "description"), value(here, "uid", BRUNO)) == ("99", None)
     assert len(here.search("-b", PEOPLE, "(uid=n*)", "1.1").dns) == 101
+
+
+def test_one_client_goes_before_another(server, tmp_path):
+    """Row D80: two clients that may write; the provisioning of the one gives way to the switch of the other."""
+    here = server("--write-dn", ADA, "--write-dn", BRUNO, "--txn-precedence", f"7:{BRUNO}", data=tmp_path / "data")
+    here.modify("".join(f"dn: {dn}\nchangetype: modify\nreplace: userPassword\nuserPassword: secret\n\n" for dn in (ADA, BRUNO)))
+    low, high = (ldap3.Connection(ldap3.Server(here.url), dn, "secret", auto_bind=True) for dn in (ADA, BRUNO))
+    with low, high:
+        assert low.extended(START)
+        name = low.result["responseValue"]
+        inside = [(SPECIFICATION, True, name)]
+        assert low.modify(PEOPLE, {"description": [("MODIFY_REPLACE", ["low"])]}, controls=inside), low.result
+        assert high.modify(PEOPLE, {"description": [("MODIFY_REPLACE", ["high"])]}), high.result
+        low.modify(PEOPLE, {"description": [("MODIFY_REPLACE", ["late"])]}, controls=inside)
+        assert low.result["result"] == CANCELED, low.result
+    assert value(here, "description", PEOPLE) == "high"

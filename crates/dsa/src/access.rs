@@ -1,5 +1,5 @@
 //! Who may do what. The default rules: the root DN may do everything; users read everything but secrets and change
-//! nothing; anonymous clients see the root DSE and the subschema, and more only if told so.
+//! nothing, unless the configuration lets them; anonymous clients see the root DSE and the subschema, and more only if told so.
 
 use model::TypeId;
 use schema::Schema;
@@ -22,6 +22,8 @@ pub enum Rights {
     Public,
     /// All entries but secrets.
     Read,
+    /// The same, and changes of all entries.
+    Write,
     /// Everything.
     Root,
 }
@@ -59,7 +61,7 @@ impl Rules {
     pub fn may_read(&self, rights: Rights, attribute_type: TypeId) -> bool {
         match rights {
             Rights::Root => true,
-            Rights::Read => !self.secrets.contains(&attribute_type),
+            Rights::Read | Rights::Write => !self.secrets.contains(&attribute_type),
             Rights::Public => false,
         }
     }
@@ -73,6 +75,6 @@ impl Rules {
     /// May entries be added, changed and deleted?
     #[inline]
     pub fn may_write(&self, rights: Rights) -> bool {
-        rights == Rights::Root
+        rights >= Rights::Write
     }
 }

@@ -25,6 +25,8 @@ pub struct Config {
     pub root_password: Option<Vec<u8>>,
     /// DNs that may act as others (RFC 4370), besides the administrator's.
     pub proxies: Vec<String>,
+    /// Names that may change every entry, besides the root DN.
+    pub writers: Vec<String>,
     /// How passwords are stored that clients give the server to store.
     pub password_scheme: Scheme,
     /// What those may do who did not bind.

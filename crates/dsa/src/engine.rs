@@ -31,6 +31,8 @@ pub struct Dsa {
     pub(crate) root_key: Option<Vec<u8>>,
     /// Normal forms of the DNs that may act as others.
     proxy_keys: Vec<Vec<u8>>,
+    /// Of those that may change every entry.
+    writer_keys: Vec<Vec<u8>>,
     /// For salts and for passwords that the server makes.
     entropy: Mutex<Box<dyn Entropy + Send>>,
     pub(crate) open_transactions: Arc<OpenCount>,
@@ -62,6 +64,7 @@ impl Dsa {
         };
         let root_key = config.root_dn.as_ref().map(|dn| key("root DN", dn)).transpose()?;
         let proxy_keys = config.proxies.iter().map(|dn| key("proxy DN", dn)).collect::<io::Result<_>>()?;
+        let writer_keys = config.writers.iter().map(|dn| key("write DN", dn)).collect::<io::Result<_>>()?;
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let chosen = Chosen::new(&config.settings).map_err(invalid)?;
         let transactions =
@@ -78,6 +81,7 @@ impl Dsa {
             transactions,
             root_key,
             proxy_keys,
+            writer_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
             config,
             open_transactions: Arc::default(),
@@ -151,6 +155,16 @@ impl Dsa {
     pub(crate) fn root(&self) -> Identity {
         let dn = self.config.root_dn.clone().unwrap_or_default().into_bytes();
         Identity { dn, rights: Rights::Root }
+    }
+
+    /// What a user with this name may do.
+    pub(crate) fn rights_of(&self, dn: &[u8]) -> Rights {
+        if self.is_root(dn) {
+            return Rights::Root;
+        }
+        let is_writer = !self.writer_keys.is_empty()
+            && self.key_of(dn).is_some_and(|key| self.writer_keys.contains(&key));
+        if is_writer { Rights::Write } else { Rights::Read }
     }
 
     /// May this one act as others?

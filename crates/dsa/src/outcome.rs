@@ -162,7 +162,7 @@ impl Writing<'_, '_> {
         if !may {
             let text = match self.identity.dn.is_empty() {
                 true => "anonymous clients may not change the directory; bind first",
-                false => "only the root DN may change the directory",
+                false => "this identity may not change the directory",
             };
             no_access(out, id, response_tag, text);
         }

@@ -76,6 +76,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     root_password_file: Option<String>,
 
+    /// A name that may change every entry, as the root DN may, though it reads no passwords and changes no configuration; may
+    /// be repeated
+    #[arg(long, value_name = "DN")]
+    write_dn: Vec<String>,
+
     /// A name that may act as others with the proxied authorization control (RFC 4370), as the root DN always may, but
     /// never as the root DN; may be repeated
     #[arg(long, value_name = "DN")]
@@ -195,7 +200,7 @@ impl Args {
     /// The flags that were given, by the name of their key.
     fn given(&self) -> Vec<(&'static str, Vec<String>)> {
         let one = |value: &Option<String>| value.iter().cloned().collect();
-        let all: [(&str, Vec<String>); 30] = [
+        let all: [(&str, Vec<String>); 31] = [
             ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
             ("data", one(&self.data)),
             ("sync", one(&self.sync)),
@@ -207,6 +212,7 @@ impl Args {
             ("listen", self.listen.clone()),
             ("root-dn", one(&self.root_dn)),
             ("root-password-file", one(&self.root_password_file)),
+            ("write-dn", self.write_dn.clone()),
             ("proxy-dn", self.proxy_dn.clone()),
             ("password-scheme", one(&self.password_scheme)),
             ("anonymous", one(&self.anonymous)),

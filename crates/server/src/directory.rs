@@ -72,6 +72,7 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
     let names = config.suffixes.iter().map(|dn| ("suffix", dn));
     let names = names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn)));
     let names = names.chain(config.proxies.iter().map(|dn| ("proxy-dn", dn)));
+    let names = names.chain(config.writers.iter().map(|dn| ("write-dn", dn)));
     let precedences = config.settings.transactions.precedence.iter();
     for (key, dn) in names.chain(precedences.map(|given| ("txn-precedence", &given.dn))) {
         if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
@@ -105,6 +106,7 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
         root_dn: config.root_dn.clone(),
         root_password: config.root_password()?,
         proxies: config.proxies.clone(),
+        writers: config.writers.clone(),
         password_scheme: match config.password_scheme {
             PasswordScheme::Ssha => Scheme::SaltedSha1,
             PasswordScheme::Clear => Scheme::Clear,

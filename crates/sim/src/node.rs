@@ -60,6 +60,7 @@ pub fn config(founding: Founding) -> dsa::Config {
         root_dn: Some(ROOT.to_owned()),
         root_password: Some(crate::requests::PASSWORD.as_bytes().to_vec()),
         proxies: Vec::new(),
+        writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: dsa::config::SearchLimits { size_max: 0, time_max_s: 0 },

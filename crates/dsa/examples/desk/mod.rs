@@ -46,6 +46,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         root_dn: Some("cn=root".to_owned()),
         root_password: Some(b"secret".to_vec()),
         proxies: Vec::new(),
+        writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },

@@ -179,7 +179,7 @@ pub(super) fn run_as(
     let updates = match updates.iter().position(configures) {
         // What is answered at once comes after the answers to what was collected before.
         Some(0) if !session.updates.is_empty() => return 0,
-        Some(0) => return configure(session, parts, &updates[0], out),
+        Some(0) => return configure(session, rights, parts, &updates[0], out),
         Some(first) => &updates[..first],
         None => updates,
     };
@@ -211,13 +211,19 @@ pub(super) fn is_config(dsa: &Dsa, update: &Pending<'_>) -> bool {
 
 /// Runs an update of the configuration, which is done with.
 #[cold]
-fn configure(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) -> usize {
+fn configure(
+    session: &mut Session,
+    rights: Rights,
+    parts: &mut Parts<'_>,
+    update: &Pending<'_>,
+    out: &mut Vec<u8>,
+) -> usize {
     match update.decode() {
         Ok(message) => {
             count_operation(parts.counters, &message.request);
             match control::requested(&message.request, message.controls) {
                 Ok(requested) => match requested.rare.as_ref().and_then(|rare| rare.critical()) {
-                    None => op::configure::run(parts.dsa, &message, parts.now, out),
+                    None => op::configure::run(parts.dsa, rights, &message, parts.now, out),
                     Some(oid) => control::refuse(&message, ControlError::UnavailableCritical(oid), out),
                 },
                 Err(error) => control::refuse(&message, error, out),

@@ -62,7 +62,7 @@ pub(crate) fn find_user(
 fn identity_of(dsa: &Dsa, read_point: ReadPoint<'_>, id: EntryId, cache: &mut DnCache) -> Option<Identity> {
     let mut dn = Vec::new();
     read_point.write_dn(&read_point.entry(id)?, cache, &mut dn);
-    let rights = if dsa.is_root(&dn) { Rights::Root } else { Rights::Read };
+    let rights = dsa.rights_of(&dn);
     Some(Identity { dn, rights })
 }
 

@@ -1,6 +1,5 @@
 //! Bind (RFC 4511 section 4.2, RFC 4513 section 5.1): who the client is. Simple authentication only.
 
-use crate::access::Rights;
 use crate::dispatch::Reading;
 use crate::identity::Identity;
 use crate::outcome;
@@ -73,7 +72,8 @@ fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Iden
     password::find(read_point, &entry, password)?;
     let mut dn = Vec::new();
     read_point.write_dn(&entry, cache, &mut dn);
-    Some(Identity { dn, rights: if is_root { Rights::Root } else { Rights::Read } })
+    let rights = dsa.rights_of(&dn);
+    Some(Identity { dn, rights })
 }
 
 #[cfg(test)]

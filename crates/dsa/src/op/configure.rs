@@ -3,6 +3,7 @@
 
 mod setting;
 
+use crate::access::Rights;
 use crate::config_entry;
 use crate::engine::Dsa;
 use crate::indexing::{Asked, NotTaken, parse};
@@ -17,11 +18,15 @@ use store::{IndexName, Reader};
 
 type Refusal = (ResultCode, String);
 
-/// Answers an update of `cn=config`, of one who may do everything.
+/// Answers an update of `cn=config`, of one who may change entries.
 #[cold]
-pub(crate) fn run(dsa: &Dsa, message: &Message<'_>, now: Now, out: &mut Vec<u8>) {
+pub(crate) fn run(dsa: &Dsa, rights: Rights, message: &Message<'_>, now: Now, out: &mut Vec<u8>) {
     let Some(response) = tag::response_to(message.request.tag()) else { return };
     let done = match &message.request {
+        _ if rights < Rights::Root => Err((
+            ResultCode::InsufficientAccessRights,
+            "only the root DN may change the configuration".to_owned(),
+        )),
         Request::Modify(modify) => change(dsa, modify, now),
         _ => Err(unwilling(
             "entries of the configuration can be modified, and neither come, go nor be renamed",

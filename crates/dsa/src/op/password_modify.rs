@@ -1,4 +1,4 @@
-//! Password modify (RFC 3062): a user's passwords become one other. The root DN changes those of all, a user its own.
+//! Password modify (RFC 3062): a user's passwords become one other. Whoever may change entries changes those of all, a user its own.
 //!
 //! It comes to a modify of userPassword whose value is ready, so that is what is logged, not a password in the clear nor
 //! anything that would come out differently the next time. That the old password is right is part of the modify: the
@@ -109,7 +109,7 @@ fn find<'r>(
         Some(AuthzId::Anonymous) => None,
     };
     // Whoever may only change its own does not learn which others there are.
-    if identity.rights < Rights::Root && (found.is_none() || found != own) {
+    if !reading.dsa.rules.may_write(identity.rights) && (found.is_none() || found != own) {
         return Err((ResultCode::InsufficientAccessRights, "a user may change its own password only"));
     }
     let is_root = match named {

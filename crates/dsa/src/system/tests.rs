@@ -49,6 +49,7 @@ pub(crate) fn config() -> Config {
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(b"{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0".to_vec()),
         proxies: Vec::new(),
+        writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },

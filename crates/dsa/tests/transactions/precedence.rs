@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use crate::desk::*;
+use dsa::Config;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
 use proto::control::proxied_authorization;
@@ -144,4 +145,40 @@ fn answers_at_once_come_after_those_that_wait_for_the_log() {
         assert_eq!(codes(&answers).last(), Some(&UnavailableCriticalExtension));
         assert!(answers.is_sorted_by_key(|answer| answer.id));
     });
+}
+
+/// Two clients of different names, of which one goes before for good.
+#[test]
+fn d80_a_writer_goes_before_another() {
+    let grace = "uid=grace,ou=people,dc=example";
+    let mut low = Client::with(Config { writers: vec![ADA.to_uppercase(), grace.to_owned()], ..config() });
+    let password: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "userPassword", &["hop"])];
+    assert_eq!(low.modify(grace, &password).code, Success);
+    let precedence = vec![format!("7:{grace}").parse().expect("it is one")];
+    let chosen = Choices { precedence, ..Choices::default() };
+    low.dsa.transactions().put(&chosen, low.dsa.shard().schema()).expect("they are in order");
+    let mut high = low.another();
+    assert_eq!((low.bind(ADA, "lace").code, high.bind(grace, "hop").code), (Success, Success));
+    let (txn, other) = (low.start(), high.start());
+    assert_eq!(low.modify_in(&txn, ADA, &KING).code, Success);
+    assert_eq!(high.modify_in(&other, ADA, &QUEEN).code, Success);
+    assert_eq!(low.modify(ADA, &KING).code, Busy);
+    assert_eq!(high.commit(&other).code, Success);
+    assert_eq!(low.modify(ADA, &[(Replace, "description", &["x"])]).code, Success);
+    assert_eq!(low.value(ADA, "sn"), Some(vec!["Queen".to_owned()]));
+}
+
+/// Whoever may change every entry may still neither see passwords nor change the configuration.
+#[test]
+fn a_writer_is_not_the_root_dn() {
+    let mut client = Client::with(Config { writers: vec![ADA.to_owned()], ..config() });
+    assert_eq!(client.bind(ADA, "lace").code, Success);
+    let grace = "uid=grace,ou=people,dc=example";
+    assert_eq!(client.modify(grace, &QUEEN).code, Success);
+    assert_eq!(client.value(grace, "modifiersName"), Some(vec![ADA.to_owned()]));
+    assert_eq!(client.value(ADA, "userPassword"), None);
+    let config: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "pandoTxnOpenMax", &["9"])];
+    assert_eq!(client.modify("cn=config", &config).code, InsufficientAccessRights);
+    assert_eq!(client.bind("uid=grace,ou=people,dc=example", "x").code, InvalidCredentials);
+    assert_eq!(client.modify(grace, &KING).code, InsufficientAccessRights, "nobody is bound");
 }

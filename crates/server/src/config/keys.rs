@@ -175,6 +175,16 @@ pub const KEYS: &[Key] = &[
         show: |c| paths(&c.root_password_file),
     },
     Key {
+        name: "write-dn",
+        form: "DN",
+        many: true,
+        default: "none",
+        text: "A name that may change every entry, as `root-dn` may. It reads no passwords and changes no configuration; but trust it \
+               as `root-dn`, for it can give any entry a password.",
+        set: |c, v| each(&mut c.writers, v, dn),
+        show: |c| c.writers.clone(),
+    },
+    Key {
         name: "proxy-dn",
         form: "DN",
         many: true,

@@ -50,6 +50,8 @@ pub struct Config {
     pub root_password_file: Option<PathBuf>,
     /// DNs that may act as others.
     pub proxies: Vec<String>,
+    /// Names that may change every entry.
+    pub writers: Vec<String>,
     /// How passwords are stored that the server is given to store.
     pub password_scheme: PasswordScheme,
     /// What a client that has not bound may see.
@@ -95,6 +97,7 @@ impl Default for Config {
             root_dn: None,
             root_password_file: None,
             proxies: Vec::new(),
+            writers: Vec::new(),
             password_scheme: PasswordScheme::Ssha,
             anonymous: Anonymous::None,
             schema: Vec::new(),

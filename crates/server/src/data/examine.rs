@@ -193,6 +193,7 @@ impl Data {
             root_dn: None,
             root_password: None,
             proxies: Vec::new(),
+            writers: Vec::new(),
             password_scheme: Default::default(),
             anonymous: Anonymous::None,
             limits: SearchLimits { size_max: 0, time_max_s: 0 },
