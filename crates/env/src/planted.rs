@@ -45,6 +45,8 @@ pub enum Fault {
     OverlayLeaked,
     /// A transaction is not judged again when it is carried out: what goes well of it stays.
     CommitNotJudged,
+    /// Drafts of a transaction whose entries have changed are left out at its end.
+    StaleDraftsDropped,
     /// Of a transaction that is carried out again only the first half is.
     HalfReplayed,
     /// A transaction that was given up for one who goes before is committed all the same, and nobody told.
@@ -55,7 +57,7 @@ pub enum Fault {
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 23] = [
+    pub const ALL: [Fault; 24] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -76,6 +78,7 @@ impl Fault {
         Fault::PublishedInPieces,
         Fault::OverlayLeaked,
         Fault::CommitNotJudged,
+        Fault::StaleDraftsDropped,
         Fault::HalfReplayed,
         Fault::PreemptedCommitted,
         Fault::PrecedenceIgnored,
@@ -104,6 +107,7 @@ impl Fault {
             Fault::PublishedInPieces => "published-in-pieces",
             Fault::OverlayLeaked => "overlay-leaked",
             Fault::CommitNotJudged => "commit-not-judged",
+            Fault::StaleDraftsDropped => "stale-drafts-dropped",
             Fault::HalfReplayed => "half-replayed",
             Fault::PreemptedCommitted => "preempted-committed",
             Fault::PrecedenceIgnored => "precedence-ignored",

@@ -2,7 +2,7 @@
 
 use crate::answers::{Answer, Attributes, is_refusal};
 use crate::properties;
-use crate::requests::{Bundle, Sent};
+use crate::requests::{Bundle, COUNTER, Sent};
 use model::ResultCode;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +125,7 @@ impl Clients {
                         client.scanning.insert(dn.clone(), attributes.clone());
                     }
                     let Some(Sent::ReadCount(of)) = client.underway.get(id.wrapping_sub(1)) else { continue };
-                    let value = attributes.get("description").and_then(|values| values.first()?.parse().ok());
+                    let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok());
                     let (value, before) = (value.unwrap_or(0), client.read.get(of).copied().unwrap_or(0));
                     if value < before {
                         let what = format!(
@@ -151,7 +151,7 @@ impl Clients {
             let Answer::Entry(id, _, attributes) = answer else { continue };
             let sent = self.all[session].underway.get(id.wrapping_sub(1));
             let Some(Sent::ReadCount(of)) = sent else { continue };
-            let value = attributes.get("description").and_then(|values| values.first()?.parse().ok());
+            let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok());
             if value.is_some_and(|value| self.all[*of].void.contains(&value)) {
                 let what = format!(
                     "session {session} read {value:?} from the counter of session {of}, which was not committed"

@@ -6,7 +6,7 @@ use crate::disk::SimDisk;
 use crate::node::Node;
 use crate::random::Random;
 use crate::recorder::Event;
-use crate::requests::counter_dn;
+use crate::requests::{COUNTER, counter_dn};
 use crate::threads::{CLIENTS, log};
 use crate::view::View;
 use env::disk::RealDisk;
@@ -68,7 +68,7 @@ fn look(dir: &Path, known: &[Known; CLIENTS]) -> Result<u64, String> {
 
 /// The counter of a client, and what the others had been told when it was sent; only a 0 in the beginning.
 fn counter(view: &View, client: usize) -> Vec<u64> {
-    let text = view.entries.get(&counter_dn(client)).and_then(|entry| entry.get("description")?.first());
+    let text = view.entries.get(&counter_dn(client)).and_then(|entry| entry.get(COUNTER)?.first());
     let numbers = text.map_or("0", |text| text).split(' ').map(|number| number.parse().unwrap_or(u64::MAX));
     numbers.collect()
 }

@@ -43,6 +43,8 @@ enum Asked {
     /// An update by itself, and whether it has to give way.
     Alone(bool),
     Commit,
+    /// The session begins anew: nothing is told of the transaction from then on.
+    Bind,
     Other,
 }
 
@@ -70,11 +72,7 @@ impl Precedence {
         for (sent, about) in bundle.sent.iter().zip(&bundle.about) {
             asked.push(match sent {
                 Sent::Commit => Asked::Commit,
-                Sent::Bind => {
-                    self.sessions[session].state = State::Over;
-                    self.sessions[session].held.clear();
-                    Asked::Other
-                }
+                Sent::Bind => Asked::Bind,
                 _ if about.names.is_empty() => Asked::Other,
                 // Whether it is looked at depends on what is open by then: its answer, which comes at once, tells.
                 _ if about.is_member => Asked::Member(about.names.clone()),
@@ -130,6 +128,11 @@ impl Precedence {
                 self.expect_told(session)?;
                 let must_be_busy = !self.touch(session, &names, true);
                 (names, must_be_busy)
+            }
+            Asked::Bind => {
+                let this = &mut self.sessions[session];
+                (this.state, this.held) = (State::Over, BTreeSet::new());
+                return Ok(());
             }
             _ => return Ok(()),
         };

@@ -13,6 +13,8 @@ use proto::op::{Add, Authentication, Bind, Modify, ModifyDn, ModifyKind, Search}
 
 /// DN of the root of the tree that simulated directories have.
 pub const SUFFIX: &str = "dc=x";
+/// What the counter of a session is in. No index knows it: a modify that sets it can be drafted before it has its turn.
+pub const COUNTER: &str = "serialNumber";
 /// Whom clients bind as, and by which password.
 pub const ROOT: &str = "cn=root";
 /// See [`ROOT`].
@@ -158,13 +160,13 @@ impl Bundle {
     /// Reads the counter of a session.
     pub fn read_counter(&mut self, session: usize) {
         let sent = Sent::ReadCount(session);
-        self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &["description"], sent);
+        self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &[COUNTER], sent);
     }
 
     /// Sets the sender's counter.
     pub fn count(&mut self, session: usize, to: u64, sent: Sent) {
         let (dn, text) = (counter_dn(session), to.to_string());
-        self.modify(&dn, ModifyKind::Replace, "description", &[&text], sent);
+        self.modify(&dn, ModifyKind::Replace, COUNTER, &[&text], sent);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::node::recover;
 use crate::recorder::{Event, Recorder};
-use crate::requests::{Bundle, SUFFIX, Sent, counter_dn};
+use crate::requests::{Bundle, COUNTER, SUFFIX, Sent, counter_dn};
 use crate::workloads;
 use dsa::{Dsa, Session, State, Worker};
 use env::clock::{Clock as _, SystemClock};
@@ -92,7 +92,7 @@ impl Client {
             for other in told {
                 text += &format!(" {}", other.load(Ordering::SeqCst));
             }
-            bundle.modify(&counter_dn(number), ModifyKind::Replace, "description", &[&text], Sent::Other);
+            bundle.modify(&counter_dn(number), ModifyKind::Replace, COUNTER, &[&text], Sent::Other);
             recorder.note(Event::Sent(number, count));
             self.send(&bundle.bytes)?;
             recorder.note(Event::Told(number, count));

@@ -1,7 +1,7 @@
 //! All entries of a directory, as a client sees them.
 
 use crate::answers::{Answer, Attributes};
-use crate::requests::counter_dn;
+use crate::requests::{COUNTER, counter_dn};
 use model::ResultCode;
 use std::collections::BTreeMap;
 
@@ -36,8 +36,7 @@ impl View {
 
     /// The counter of a session, 0 if there is none.
     pub fn counter(&self, session: usize) -> u64 {
-        let value =
-            self.entries.get(&counter_dn(session)).and_then(|entry| entry.get("description")?.first());
+        let value = self.entries.get(&counter_dn(session)).and_then(|entry| entry.get(COUNTER)?.first());
         value.and_then(|value| value.parse().ok()).unwrap_or(0)
     }
 }

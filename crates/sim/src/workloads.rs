@@ -6,11 +6,12 @@ mod groups;
 mod mixed;
 mod operated;
 mod ring;
+mod stripes;
 mod transfers;
 
 use crate::clients::Scan;
 use crate::random::Random;
-use crate::requests::{Bundle, SUFFIX, Sent, counter_dn};
+use crate::requests::{Bundle, COUNTER, SUFFIX, Sent, counter_dn};
 use crate::view::View;
 
 /// Something that clients do. It knows what it has sent, not what became of it.
@@ -58,7 +59,8 @@ pub trait Workload: Send {
 }
 
 /// Names of all workloads.
-pub const NAMES: [&str; 7] = ["mixed", "churn", "groups", "counters", "operated", "transfers", "ring"];
+pub const NAMES: [&str; 8] =
+    ["mixed", "churn", "groups", "counters", "operated", "transfers", "ring", "stripes"];
 
 /// The workload of a name, for so many sessions.
 pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
@@ -70,6 +72,7 @@ pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
         "operated" => Box::new(operated::Operated::new(sessions)),
         "transfers" => Box::new(transfers::Transfers),
         "ring" => Box::new(ring::Ring::default()),
+        "stripes" => Box::new(stripes::Stripes),
         _ => return None,
     })
 }
@@ -79,7 +82,7 @@ pub fn base(sessions: usize, to: &mut Bundle) {
     to.add(SUFFIX, &[("objectClass", "domain"), ("dc", "x")], Sent::Other);
     for session in 0..sessions {
         let name = format!("s{session}");
-        let attributes = [("objectClass", "device"), ("cn", &name), ("description", "0")];
+        let attributes = [("objectClass", "device"), ("cn", &name), (COUNTER, "0")];
         to.add(&counter_dn(session), &attributes, Sent::Other);
     }
 }

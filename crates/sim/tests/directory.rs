@@ -73,6 +73,8 @@ fn planted_faults_are_found() {
         (Fault::OverlayLeaked, "kills", Some("ring"), properties::SNAPSHOT),
         (Fault::CommitNotJudged, "kills", Some("transfers"), properties::SNAPSHOT),
         (Fault::CommitNotJudged, "kills", Some("ring"), properties::SNAPSHOT),
+        (Fault::StaleDraftsDropped, "kills", Some("stripes"), properties::SNAPSHOT),
+        (Fault::PublishedInPieces, "kills", Some("stripes"), properties::HALF),
         (Fault::HalfReplayed, "kills", Some("ring"), "the state is the model's"),
         (Fault::HalfReplayed, "kills", Some("transfers"), "no acknowledged write is lost"),
         (Fault::PreemptedCommitted, "kills", Some("transfers"), properties::PRECEDENCE),

@@ -3,7 +3,7 @@ use crate::answers::Answer;
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::node::digest;
-use crate::requests::{Bundle, SUFFIX, Sent, counter_dn};
+use crate::requests::{Bundle, COUNTER, SUFFIX, Sent, counter_dn};
 use crate::workloads;
 use model::ResultCode;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn each_notices_what_it_is_there_for() {
     let mut bundle = Bundle::default();
     bundle.read_counter(1);
     has_read.on_sent(0, &bundle);
-    let entry = [("description".to_owned(), vec!["7".to_owned()])].into();
+    let entry = [(COUNTER.to_owned(), vec!["7".to_owned()])].into();
     let answer = Answer::Entry(1, counter_dn(1), entry);
     has_read.on_answers(0, std::slice::from_ref(&answer), 1).expect("it is the first");
     assert_eq!(broken(|_, _| (), &has_read), [MONOTONIC]);
