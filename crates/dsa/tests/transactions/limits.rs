@@ -59,7 +59,7 @@ fn open_at_once() {
 
 /// Too old, it is aborted by a notice, and what names it later is no new transaction.
 #[test]
-fn age() {
+fn rule_4_the_server_aborts_what_is_too_old() {
     each(|mut client| {
         limit(&client, Choices { age_max_ms: 1000, implicit_begin: true, ..Choices::default() });
         assert_eq!(client.modify_in(b"old", ADA, &KING).code, Success);

@@ -286,6 +286,47 @@ fn rule_5_manage_dsa_it_is_allowed() {
     });
 }
 
+const AWAY: &str = "ou=away,dc=example";
+const ELSEWHERE: Given<'static> =
+    &[("objectClass", &["referral", "extensibleObject"]), ("ref", &["ldap://elsewhere/ou=away"])];
+const OTHER_PLACE: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "ref", &["ldap://there/ou=away"])];
+
+/// With it a referral object is an entry like others.
+#[test]
+fn rule_5_manage_dsa_it_changes_a_referral_object() {
+    each(|mut client| {
+        client.must_add(AWAY, ELSEWHERE);
+        let txn = client.start();
+        let controls = [transaction_specification::control(&txn), manage_dsa_it::control(true)];
+        assert_eq!(client.modify_with(AWAY, &OTHER_PLACE, &controls).end.code, Success);
+        assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
+        assert_eq!(client.commit(&txn).code, Success);
+        let txn = client.start();
+        let controls = [transaction_specification::control(&txn), manage_dsa_it::control(true)];
+        assert_eq!(client.delete_with(AWAY, &controls).end.code, Success);
+        assert_eq!(client.commit(&txn).code, Success);
+        assert_eq!(client.value(ADA, "sn"), one("King"));
+    });
+}
+
+/// What another server holds takes no part: the client is not sent there in the middle of a transaction.
+#[test]
+fn rule_6_entries_of_another_server() {
+    each(|mut client| {
+        client.must_add(AWAY, ELSEWHERE);
+        for dn in [AWAY.to_owned(), format!("uid=bob,{AWAY}")] {
+            let txn = client.start();
+            assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
+            let refused = client.modify_in(&txn, &dn, &OTHER_PLACE);
+            assert_eq!((refused.code, &refused.referral[..]), (AffectsMultipleDsas, &[][..]));
+            let end = client.commit(&txn);
+            assert_eq!(end.code, AffectsMultipleDsas);
+            assert!(end.culprit().is_some(), "{end:?}");
+            assert_eq!(client.value(ADA, "sn"), one("Lovelace"));
+        }
+    });
+}
+
 #[test]
 fn rule_5_what_is_read_comes_at_the_end() {
     each(|mut client| {
