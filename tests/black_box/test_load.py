@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import threading
+import time
 
 import pytest
 

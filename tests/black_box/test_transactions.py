@@ -304,13 +304,11 @@ def test_one_client_goes_before_another(server, tmp_path):
     """Row D80: two clients that may write; the provisioning of the one gives way to the switch of the other."""
     here = server("--write-dn", ADA, "--write-dn", BRUNO, "--txn-precedence", f"7:{BRUNO}", data=tmp_path / "data")
     here.modify("".join(f"dn: {dn}\nchangetype: modify\nreplace: userPassword\nuserPassword: secret\n\n" for dn in (ADA, BRUNO)))
-    low, high = (ldap3.Connection(ldap3.Server(here.url), dn, "secret", auto_bind=True) for dn in (ADA, BRUNO))
-    with low, high:
-        assert low.extended(START)
-        name = low.result["responseValue"]
-        inside = [(SPECIFICATION, True, name)]
-        assert low.modify(PEOPLE, {"description": [("MODIFY_REPLACE", ["low"])]}, controls=inside), low.result
-        assert high.modify(PEOPLE, {"description": [("MODIFY_REPLACE", ["high"])]}), high.result
-        low.modify(PEOPLE, {"description": [("MODIFY_REPLACE", ["late"])]}, controls=inside)
-        assert low.result["result"] == CANCELED, low.result
+    low, high = (connect(here, dn) for dn in (ADA, BRUNO))
+    _, inside = begin(low)
+    low.modify_ext_s(PEOPLE, replace("description", "low"), [inside])
+    high.modify_s(PEOPLE, replace("description", "high"))
+    with pytest.raises(ldap.LDAPError) as gone:
+        low.modify_ext_s(PEOPLE, replace("description", "late"), [inside])
+    assert gone.value.args[0]["result"] == CANCELED
     assert value(here, "description", PEOPLE) == "high"
