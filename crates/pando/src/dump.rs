@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 1 << 20;
 ///
 /// Controls stand before the change as `control:` lines (RFC 2849), which ldapmodify sends along: an update with an assertion is
 /// refused again where that is false. Only the control that names a transaction is left out, for its identifier means nothing any more.
-/// `pando import` takes adds only, and pays no heed to their controls.
+/// `pando import` takes adds only, and none with a critical control.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
