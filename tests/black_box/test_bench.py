@@ -57,18 +57,28 @@ def test_lines_for_people(here):
     out = bench(here, "search-base", "--seconds", 1, "--server-pid", here.pid).out
     for word in ("p50", "p90", "p99", "p99.9", "max", "client", "server"):
         assert word in out, out
+    assert re.search(r"^durability +memory$", out, re.M), out
     assert re.search(r"\d[\d,. ]* ?(operations)?/s|per second", out), out
 
 
 def test_the_server_counts_as_many(here):
     before = monitored(here, "Search")
     report = json.loads(bench(here, "search-base", "--requests", 3000, "--json").out)
-    # Figures are taken at most every tenth of a second: asked until they have moved. Each asking is a search.
-    asked = 1
+    # Figures are taken at most every tenth of a second: asked until they have moved. Each asking is a search, and one of its own is how
+    # durable the server is.
+    asked = 2
     while (counted := monitored(here, "Search") - before) < report["operations"]:
         asked += 1
         assert asked < 10_000, counted
     assert counted <= report["operations"] + asked
+
+
+@pytest.mark.parametrize("sync", ["always", "interval=7", "none"])
+def test_a_report_says_how_durable_the_server_is(server, ldif, tmp_path, sync):
+    here = server("--schema", "dvtds", "--sync", sync, ldif=str(ldif), suffix="dc=com", data=tmp_path / "data")
+    told = lambda **who: json.loads(bench(here, "modify", "--requests", 100, "--json", code=None, **who).out)["settings"]["durability"]
+    assert told() == sync
+    assert told(bound=False) == "unknown"
 
 
 def test_all_attributes_and_some(here):

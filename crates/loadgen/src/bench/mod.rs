@@ -165,6 +165,15 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// The server's process, for its CPU time.
     pub server_pid: Option<u32>,
+    /// When the server's writes count as done, as it says, for the report.
+    pub durability: Option<String>,
+}
+
+impl Settings {
+    /// When the server's writes count as done.
+    pub fn durability_text(&self) -> &str {
+        self.durability.as_deref().unwrap_or("unknown")
+    }
 }
 
 impl Default for Settings {
@@ -192,6 +201,7 @@ impl Default for Settings {
             seed: 1,
             rate: None,
             server_pid: None,
+            durability: None,
         }
     }
 }

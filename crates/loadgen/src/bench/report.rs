@@ -219,6 +219,7 @@ fn describe(settings: &Settings) -> serde_json::Value {
         "value_bytes": [settings.value_bytes.0, settings.value_bytes.1],
         "seed": settings.seed,
         "rate": settings.rate,
+        "durability": settings.durability_text(),
         "switched_off": SWITCHED_OFF,
     })
 }

@@ -1,6 +1,7 @@
 //! The workloads of `pando bench`: options in, figures out.
 
 use crate::remote::address;
+use bulk::remote::Server;
 use clap::{Args as ClapArgs, ValueEnum};
 use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
 use std::path::PathBuf;
@@ -94,7 +95,8 @@ enum WindowName {
 }
 
 pub(super) fn run(workload: Workload, args: &Args) -> ExitCode {
-    let outcome = settings(workload, args).and_then(|settings| {
+    let outcome = settings(workload, args).and_then(|mut settings| {
+        settings.durability = durability(&settings);
         let outcome = bench::run(&settings).map_err(|error| match error {
             bench::BenchError::Io(error) => format!("{}: {error}", args.url),
             error => error.to_string(),
@@ -155,7 +157,16 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
         seed: args.seed,
         rate: args.rate,
         server_pid: args.server_pid,
+        durability: None,
     })
+}
+
+/// When the server says that its writes count as done. A server that cannot be asked fails in the run, which tells why.
+fn durability(settings: &Settings) -> Option<String> {
+    let credentials = settings.credentials.clone();
+    let credentials = credentials.map(|(name, password)| (name, password.into_bytes()));
+    let server = Server { host: settings.host.clone(), port: settings.port, credentials };
+    bulk::remote::durability(&server).ok().flatten()
 }
 
 fn credentials(args: &Args) -> Result<Option<(String, String)>, String> {
@@ -187,6 +198,7 @@ fn print(args: &Args, settings: &Settings, outcome: &Outcome) {
         settings.entries,
         args.attributes,
     );
+    println!("durability    {}", settings.durability_text());
     println!(
         "rate          {:.0} operations/s ({} in {:.3} s)",
         outcome.rate, outcome.operations, outcome.seconds
