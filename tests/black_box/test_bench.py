@@ -81,6 +81,25 @@ def test_a_report_says_how_durable_the_server_is(server, ldif, tmp_path, sync):
     assert told(bound=False) == "unknown"
 
 
+def test_every_session_ends_with_an_unbind(here):
+    connection = ldap.initialize(here.url)
+    connection.simple_bind_s(ADMIN, SECRET)
+
+    def unbinds():
+        [(_, entry)] = connection.search_s("cn=Unbind,cn=Operations,cn=Monitor", ldap.SCOPE_BASE, attrlist=["monitorOpCompleted"])
+        return int(entry["monitorOpCompleted"][0])
+
+    before = unbinds()
+    for work in ("search-base", "transaction"):
+        bench(here, work, "--requests", 100, "--queue", 10)
+    # Two connections each, and one each that asks how durable the server is.
+    asked = 0
+    while unbinds() < before + 6:
+        asked += 1
+        assert asked < 10_000, unbinds()
+    assert unbinds() == before + 6
+
+
 def test_all_attributes_and_some(here):
     for attributes in ("all", "1.1", "uid,carLicense"):
         report = json.loads(bench(here, "search-base", "--requests", 500, "--attributes", attributes, "--json").out)

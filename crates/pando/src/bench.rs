@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// `pando gen --template dvtds` makes them; keys are drawn at random from the whole range.
 ///
 /// Every report says how durable the server's writes are, as cn=Monitor has it for those who may read it: its sync mode, `memory`, or
-/// `unknown`.
+/// `unknown`. At the end every session is ended with an unbind.
 ///
 /// Of every answer are checked: the message id, the operation, the result code, that a search has exactly one entry,
 /// its DN to the byte, and that it has attributes if some were asked for and none otherwise. Anything else is counted as
