@@ -100,6 +100,17 @@ def test_every_session_ends_with_an_unbind(here):
     assert unbinds() == before + 6
 
 
+def test_a_part_of_the_entries(here):
+    report = json.loads(bench(here, "modify", "--requests", 4000, "--value-bytes", "20", "--json", entries="100..119").out)
+    assert report["errors"] == 0 and (report["settings"]["first"], report["settings"]["entries"]) == (100, 20)
+    connection = ldap.initialize(here.url)
+    connection.simple_bind_s(ADMIN, SECRET)
+    found = connection.search_s("dc=com", ldap.SCOPE_ONELEVEL, attrlist=["uid", "carLicense"])
+    changed = {int(entry["uid"][0]) for _, entry in found if len(entry["carLicense"][0]) == 20}
+    assert changed == set(range(100, 120))
+    assert "100..119 entries" in bench(here, "search-base", "--requests", 10, entries="100..119").out
+
+
 def test_all_attributes_and_some(here):
     for attributes in ("all", "1.1", "uid,carLicense"):
         report = json.loads(bench(here, "search-base", "--requests", 500, "--attributes", attributes, "--json").out)
@@ -150,7 +161,7 @@ def test_what_cannot_start(here):
     assert tool.code != 0 and "127.0.0.1:1" in tool.err and "panic" not in tool.err, tool
     tool = run(PANDO, "bench", "search-base", "--url", here.url, "--bind-dn", ADMIN, "--password", "wrong", "--seconds", "1", code=None)
     assert tool.code != 0 and "49" in tool.err + tool.out or "invalidCredentials" in tool.err, tool
-    for arguments in (["--entries", "0"], ["--queue", "0"], ["--connections", "0"], ["--value-bytes", "9..8"], ["--url", "http://x"]):
+    for arguments in (["--entries", "0"], ["--entries", "9..8"], ["--entries", "x"], ["--queue", "0"], ["--connections", "0"], ["--value-bytes", "9..8"], ["--url", "http://x"]):
         tool = run(PANDO, "bench", "modify", "--url", here.url, "--seconds", "1", *arguments, code=None)
         assert tool.code != 0 and tool.err and "panic" not in tool.err, (arguments, tool)
 

@@ -212,6 +212,7 @@ fn describe(settings: &Settings) -> serde_json::Value {
         "queue_length_control": settings.queue_length_control,
         "threads": settings.threads,
         "warmup_seconds": settings.warmup.as_secs_f64(),
+        "first": settings.first,
         "entries": settings.entries,
         "rdn": settings.rdn,
         "base": settings.base,
