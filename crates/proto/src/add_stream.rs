@@ -44,6 +44,7 @@ pub fn decode(bytes: &[u8]) -> Result<Add<'_>, &'static str> {
     }
     match message.request {
         Request::Add(add) => Ok(add),
+        Request::Modify(_) => Err("a ModifyRequest, which is no add; only entries can be loaded"),
         _ => Err("a request that is no add; only entries can be loaded"),
     }
 }
