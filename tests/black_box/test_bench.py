@@ -57,18 +57,58 @@ def test_lines_for_people(here):
     out = bench(here, "search-base", "--seconds", 1, "--server-pid", here.pid).out
     for word in ("p50", "p90", "p99", "p99.9", "max", "client", "server"):
         assert word in out, out
+    assert re.search(r"^durability +memory$", out, re.M), out
     assert re.search(r"\d[\d,. ]* ?(operations)?/s|per second", out), out
 
 
 def test_the_server_counts_as_many(here):
     before = monitored(here, "Search")
     report = json.loads(bench(here, "search-base", "--requests", 3000, "--json").out)
-    # Figures are taken at most every tenth of a second: asked until they have moved. Each asking is a search.
-    asked = 1
+    # Figures are taken at most every tenth of a second: asked until they have moved. Each asking is a search, and one of its own is how
+    # durable the server is.
+    asked = 2
     while (counted := monitored(here, "Search") - before) < report["operations"]:
         asked += 1
         assert asked < 10_000, counted
     assert counted <= report["operations"] + asked
+
+
+@pytest.mark.parametrize("sync", ["always", "interval=7", "none"])
+def test_a_report_says_how_durable_the_server_is(server, ldif, tmp_path, sync):
+    here = server("--schema", "dvtds", "--sync", sync, ldif=str(ldif), suffix="dc=com", data=tmp_path / "data")
+    told = lambda **who: json.loads(bench(here, "modify", "--requests", 100, "--json", code=None, **who).out)["settings"]["durability"]
+    assert told() == sync
+    assert told(bound=False) == "unknown"
+
+
+def test_every_session_ends_with_an_unbind(here):
+    connection = ldap.initialize(here.url)
+    connection.simple_bind_s(ADMIN, SECRET)
+
+    def unbinds():
+        [(_, entry)] = connection.search_s("cn=Unbind,cn=Operations,cn=Monitor", ldap.SCOPE_BASE, attrlist=["monitorOpCompleted"])
+        return int(entry["monitorOpCompleted"][0])
+
+    before = unbinds()
+    for work in ("search-base", "transaction"):
+        bench(here, work, "--requests", 100, "--queue", 10)
+    # Two connections each, and one each that asks how durable the server is.
+    asked = 0
+    while unbinds() < before + 6:
+        asked += 1
+        assert asked < 10_000, unbinds()
+    assert unbinds() == before + 6
+
+
+def test_a_part_of_the_entries(here):
+    report = json.loads(bench(here, "modify", "--requests", 4000, "--value-bytes", "20", "--json", entries="100..119").out)
+    assert report["errors"] == 0 and (report["settings"]["first"], report["settings"]["entries"]) == (100, 20)
+    connection = ldap.initialize(here.url)
+    connection.simple_bind_s(ADMIN, SECRET)
+    found = connection.search_s("dc=com", ldap.SCOPE_ONELEVEL, attrlist=["uid", "carLicense"])
+    changed = {int(entry["uid"][0]) for _, entry in found if len(entry["carLicense"][0]) == 20}
+    assert changed == set(range(100, 120))
+    assert "100..119 entries" in bench(here, "search-base", "--requests", 10, entries="100..119").out
 
 
 def test_all_attributes_and_some(here):
@@ -121,7 +161,7 @@ def test_what_cannot_start(here):
     assert tool.code != 0 and "127.0.0.1:1" in tool.err and "panic" not in tool.err, tool
     tool = run(PANDO, "bench", "search-base", "--url", here.url, "--bind-dn", ADMIN, "--password", "wrong", "--seconds", "1", code=None)
     assert tool.code != 0 and "49" in tool.err + tool.out or "invalidCredentials" in tool.err, tool
-    for arguments in (["--entries", "0"], ["--queue", "0"], ["--connections", "0"], ["--value-bytes", "9..8"], ["--url", "http://x"]):
+    for arguments in (["--entries", "0"], ["--entries", "9..8"], ["--entries", "x"], ["--queue", "0"], ["--connections", "0"], ["--value-bytes", "9..8"], ["--url", "http://x"]):
         tool = run(PANDO, "bench", "modify", "--url", here.url, "--seconds", "1", *arguments, code=None)
         assert tool.code != 0 and tool.err and "panic" not in tool.err, (arguments, tool)
 

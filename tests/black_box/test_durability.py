@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import select
 import shutil
 import subprocess
@@ -384,6 +385,51 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     damage(segment, 30)
     assert f"{segment}: damaged" in run(PANDO, "check", "--data", keep.data, code=1).err
     damage(segment, 30)
+
+
+def test_the_schema_keeps_its_time(keep):
+    """Clients read the schema anew when the subschema's modifyTimestamp has moved: with the schema, and not with a start."""
+    def time_of(server):
+        out = server.search("-b", "cn=Subschema", "-s", "base", "modifyTimestamp", "createTimestamp").out
+        [modified, created] = sorted(re.findall(r"Timestamp: (\S+)", out))
+        assert modified == created
+        server.end()
+        return modified
+
+    first = time_of(keep(ldif="people.ldif"))
+    assert first > "2025"
+    # As if it had been long ago.
+    file = keep.data / "schema"
+    facts = [line for line in file.read_text().splitlines() if not line.startswith("checksum")]
+    file.write_text("\n".join("since-ms = 1600000000000" if line.startswith("since-ms") else line for line in facts) + "\n")
+    assert time_of(keep()) == "20200913122640Z" == time_of(keep())
+    changed = time_of(keep("--schema", "dvtds"))
+    assert changed >= first and time_of(keep("--schema", "dvtds")) == changed
+
+
+def test_a_dump_has_the_controls(keep, tmp_path):
+    """Those of single updates and of a transaction's; ldapmodify sends them along, so that what they ask for is asked for again."""
+    ada = f"uid=ada,{PEOPLE}"
+    change = f"dn: {ada}\nchangetype: modify\nreplace: title\ntitle: %s\n"
+    server = keep(ldif="people.ldif")
+    server.modify(change % "Pilot", "-e", "!assert=(title=Chair)")
+    server.modify(change % "Captain", "-MM")
+    server.modify(change % "Major", "-E", "txn=commit", "-e", "!assert=(title=Captain)")
+    server.modify(change % "General")
+    server.kill()
+    records = run(PANDO, "dump", "--data", keep.data).out.split("\n\n")
+    [pilot, captain, major, general] = [record for record in records if "title: " in record]
+    for record in (pilot, major):
+        assert re.search(r"\ncontrol: 1\.3\.6\.1\.1\.12 true:: \S+\nchangetype: modify\n", record), record
+    assert "\ncontrol: 2.16.840.1.113730.3.4.2 true\nchangetype: modify\n" in captain, captain
+    assert ", a transaction\n" in major and "1.3.6.1.1.21.2" not in major, major
+    assert "control:" not in general
+    again = start_in(tmp_path / "again", ldif="people.ldif")
+    again.modify("\n\n".join(records))
+    assert "title: General" in again.search("-b", ada, "-s", "base", "title").out
+    # What was asserted is not true any more.
+    assert "assertion" in again.modify(pilot + "\n", code=122).said.lower()
+    again.end()
 
 
 def start_in(folder, **settings):

@@ -118,6 +118,10 @@ fn next_of_ldif<'a>(
             let range = *at..*at + consumed;
             *at += consumed;
             let record = parser.record(rest);
+            if record.controls.iter().any(|control| control.critical) {
+                let reason = add_stream::CRITICAL_CONTROL.to_owned();
+                return Some(Err((Fault::of(record.line, record.dn, reason), range)));
+            }
             let (Body::Content(lines) | Body::Add(lines)) = record.body else {
                 let reason = "a change; only entries can be imported".to_owned();
                 return Some(Err((Fault::of(record.line, record.dn, reason), range)));

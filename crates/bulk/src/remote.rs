@@ -4,11 +4,13 @@ mod add;
 mod index;
 mod link;
 mod read;
+mod told;
 
 pub use add::{Ways, add};
 pub use index::{IndexLine, Indexes};
 pub use link::Link;
 pub use read::read;
+pub use told::durability;
 
 use std::fmt;
 use std::io;

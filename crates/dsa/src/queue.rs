@@ -4,7 +4,7 @@
 //! comes. `docs/queue-length.md` has the rules, `docs/decisions/0026-queue-length-control.md` the reasons.
 
 use crate::bundle::Pending;
-use proto::control::{Controls, queue_length};
+use proto::control::{Control, Controls, queue_length};
 use proto::ext::end_transaction;
 use proto::message::{Frame, frame};
 use proto::outline::operation;
@@ -49,10 +49,11 @@ pub(crate) fn look(queue: &mut Option<Box<Queue>>, other_oid: Option<&[u8]>, gro
     }
 }
 
-/// The length that a request asks for.
+/// The length that a request asks for. Under the other OID nobody knows a critical control, so the request is refused for it.
 fn asked(message: &[u8], other_oid: Option<&[u8]>) -> Option<u32> {
-    let is_it = |oid: &[u8]| oid == queue_length::OID || Some(oid) == other_oid;
-    let value = Controls::of(message).iter().find(|control| is_it(control.oid))?.value?;
+    let is_other = |control: &Control<'_>| Some(control.oid) == other_oid && !control.critical;
+    let is_it = |control: &Control<'_>| control.oid == queue_length::OID || is_other(control);
+    let value = Controls::of(message).iter().find(is_it)?.value?;
     queue_length::decode(value).ok()
 }
 

@@ -11,7 +11,10 @@ use std::process::ExitCode;
 /// Measure a server: send operations as fast as it answers, check every answer, report rate and latency.
 ///
 /// Any LDAPv3 server will do. The directory is expected to hold the entries RDN=0 to RDN=N-1 below one parent, as
-/// `pando gen --template dvtds` makes them; keys are drawn at random from the whole range.
+/// `pando gen --template dvtds` makes them; keys are drawn at random from the whole range, or from the part that --entries names.
+///
+/// Every report says how durable the server's writes are, as cn=Monitor has it for those who may read it: its sync mode, `memory`, or
+/// `unknown`. At the end every session is ended with an unbind.
 ///
 /// Of every answer are checked: the message id, the operation, the result code, that a search has exactly one entry,
 /// its DN to the byte, and that it has attributes if some were asked for and none otherwise. Anything else is counted as

@@ -16,6 +16,10 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Before each command stands a comment: number of the record, its place, time, who gave it, the ids of new entries. What
 /// a snapshot made superfluous may be gone from the log; the files of the snapshot are listed first, as comments. Updates
 /// stand there as clients sent them, also those that were refused, and passwords with them. Nothing is changed on the disk.
+///
+/// Controls stand before the change as `control:` lines (RFC 2849), which ldapmodify sends along: an update with an assertion is
+/// refused again where that is false. Only the control that names a transaction is left out, for its identifier means nothing any more.
+/// `pando import` takes adds only, and none with a critical control.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {

@@ -61,7 +61,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, requires = "members")]
     groups: u64,
     /// Members of each group; as long as there are enough entries, each is in one group at most. In the form `ber`, what
-    /// does not fit in one message follows as ModifyRequests that add members
+    /// does not fit in one message (16 MiB) follows as ModifyRequests that add members: for a client that sends the stream;
+    /// `pando load`, which takes adds only, refuses them. The form `ldif` has groups of any size
     #[arg(long, value_name = "M", default_value_t = 0)]
     members: u64,
     /// The order of the entries below their parent

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 /// Fill a data directory, or a server that runs, from streams of adds that are read at the same time.
 ///
 /// A stream is a file, a FIFO, or - for standard input. Its first byte tells what it is: LDIF (content records and
-/// `changetype: add`), or BER adds one after the other, each a whole LDAPMessage with an AddRequest or an AddRequest alone.
+/// `changetype: add`), or BER adds one after the other, each a whole LDAPMessage with an AddRequest or an AddRequest alone;
+/// other requests are faults, also the ModifyRequests in which `pando gen --format ber` has the members of a group that is too big for one
+/// message: such groups come as LDIF.
 /// Its end is the end of the file, or of its last writer; a FIFO that nobody writes to yet is waited for. Nothing is stored
 /// on its way, and indexes are ready when the load ends.
 ///

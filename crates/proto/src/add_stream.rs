@@ -7,6 +7,9 @@ use crate::message::{Frame, Message, Request, frame_tagged};
 use crate::op::Add;
 use crate::tag;
 
+/// Why an add with a critical control is none for a load: it would go without what was to be a condition.
+pub const CRITICAL_CONTROL: &str = "a critical control, which a load cannot heed";
+
 /// Can a stream of adds begin with this byte? No LDIF does.
 pub fn begins(byte: u8) -> bool {
     matches!(byte, tag::SEQUENCE | tag::ADD)
@@ -37,10 +40,11 @@ pub fn decode(bytes: &[u8]) -> Result<Add<'_>, &'static str> {
     }
     let message = Message::decode(bytes).map_err(|error| error.reason)?;
     if message.controls.iter().any(|control| control.critical) {
-        return Err("a critical control, which a load cannot heed");
+        return Err(CRITICAL_CONTROL);
     }
     match message.request {
         Request::Add(add) => Ok(add),
+        Request::Modify(_) => Err("a ModifyRequest, which is no add; only entries can be loaded"),
         _ => Err("a request that is no add; only entries can be loaded"),
     }
 }

@@ -161,6 +161,18 @@ fn faults_have_their_lines_and_names() {
 }
 
 #[test]
+fn only_what_is_critical_of_controls_is_refused() {
+    let text = |critical| {
+        format!(
+            "{TOP}dn: ou=a,dc=com\ncontrol: 1.3.6.1.1.12 {critical}:: hwJjbg==\nchangetype: add\nobjectClass: organizationalUnit\nou: a\n"
+        )
+    };
+    let (shard, done) = run(&text(false));
+    assert!(done.is_ok() && texts(&shard, "ou=a,dc=com", "ou") == ["a"]);
+    assert_eq!(faults(&text(true)), ["5: ou=a,dc=com: a critical control, which a load cannot heed"]);
+}
+
+#[test]
 fn an_import_gives_up_after_many_faults() {
     let bad = "dn: cn=x,dc=org\nobjectClass: person\ncn: x\nsn: x\n\n".repeat(20_000);
     assert_eq!(faults(&bad).len(), FAULTS_MAX);

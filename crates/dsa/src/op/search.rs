@@ -148,6 +148,7 @@ pub(crate) fn run(
         && request.size_limit == 0
         && request.scope != Scope::Base
         && let Some(candidates) = read_point.few_candidates(&filter)
+        && allows(&reading.dsa.config.limits, reads, candidates.len())
     {
         return run_few(
             reading,
@@ -204,6 +205,13 @@ fn run_base(
         }
     }
     encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
+}
+
+/// May so many entries be returned to a client that sets no limit itself? One may always: most searches by equality
+/// look no further.
+#[inline]
+fn allows(limits: &SearchLimits, rights: Rights, entries: usize) -> bool {
+    entries <= 1 || limits.size_max == 0 || entries <= limits.size_max as usize || rights == Rights::Root
 }
 
 /// Runs the search that logins and phone networks are made of: one equality assertion, a few candidates.

@@ -161,4 +161,11 @@ fn it_may_have_another_name() {
     let other = Control { oid: b"1.2.3.4", critical: false, value: Some(&value) };
     let bytes = read(&mut client, &[other]);
     assert_eq!(send(&mut client, &bytes), (1, true));
+    // Critical it is refused, and changes nothing.
+    let mut client = Client::with(dsa::Config { queue_length_oid: Some(b"1.2.3.4".to_vec()), ..config() });
+    let bytes = read(&mut client, &[Control { critical: true, ..other }]);
+    let (answered, _) = client.exchange(&bytes);
+    assert_eq!(codes(&answers(&answered)), [ResultCode::UnavailableCriticalExtension]);
+    let bytes = reads(&mut client, 2);
+    assert_eq!(send(&mut client, &bytes), (2, false));
 }

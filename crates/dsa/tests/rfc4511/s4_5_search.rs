@@ -40,6 +40,32 @@ fn s4_5_1_4_size_limit() {
     }
 }
 
+/// The server's own limit is also for the few that an equality index finds, and for a search of a form that was met
+/// before. It does not bind the root DN.
+#[test]
+fn s4_5_1_4_size_limit_of_the_server() {
+    for (own, found) in [(0, 4), (1, 1), (3, 3), (4, 4), (5, 4)] {
+        let mut config = config();
+        config.store.indexes[0].attribute = "sn".to_owned();
+        config.limits.size_max = own;
+        let mut client = Client::with(config);
+        for name in ["a", "b", "c", "d"] {
+            let person: Given<'_> = &[("objectClass", &["person"]), ("cn", &[name]), ("sn", &["Smith"])];
+            client.must_add(&format!("cn={name},{PEOPLE}"), person);
+        }
+        let mut twice = |entries, code, who| {
+            for again in [false, true] {
+                let answer = client.search("dc=example", Scope::Subtree, "(sn=Smith)", &["cn"]);
+                let got = (answer.entries.len(), answer.end.code);
+                assert_eq!(got, (entries, code), "{who}, limit {own}, again {again}");
+            }
+            assert_eq!(client.bind(ADA, "lace").code, Success);
+        };
+        twice(4, Success, "root");
+        twice(found, if found == 4 { Success } else { SizeLimitExceeded }, "ada");
+    }
+}
+
 /// timeLimit: a search that takes longer ends with timeLimitExceeded. Zero is no limit.
 #[test]
 fn s4_5_1_5_time_limit() {

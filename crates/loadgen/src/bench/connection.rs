@@ -5,12 +5,16 @@ use super::answer::{Answer, Expected, Fault, parse};
 use super::report::{Faults, Recorder};
 use super::request::{ID_FIRST, IDS, Operation, Templates};
 use super::transaction::{Step, Transactions};
+use crate::ber::tag;
 use crate::random::Random;
 use crate::wire::{Frame, Out, frame};
 use env::poll::{Connection, Interest, Poller, Progress};
 
 /// Bytes of the longest answer that is understood.
 pub(super) const ANSWER_MAX: usize = 1 << 20;
+
+/// A whole UnbindRequest (RFC 4511 section 4.3). Its id is that of no other request.
+const UNBIND: [u8; 7] = [tag::SEQUENCE, 5, tag::INTEGER, 1, 2, tag::UNBIND_REQUEST, 0];
 
 /// A place in the queue.
 #[derive(Clone, Copy, Debug)]
@@ -169,6 +173,14 @@ impl Client {
         }
         if self.pending.is_empty() {
             let _ = poller.modify(&self.connection, self.token, Interest::Read);
+        }
+    }
+
+    /// Ends the session, unless the server did, or does not take what was sent before.
+    pub(super) fn unbind(&mut self) {
+        if !self.closed && self.pending.is_empty() {
+            // Nobody can be told if there is no room for it: the end of the connection says the same.
+            let _ = self.connection.write(&UNBIND);
         }
     }
 

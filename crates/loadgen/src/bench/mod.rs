@@ -140,7 +140,9 @@ pub struct Settings {
     pub length: Length,
     /// What is sent before that and not measured.
     pub warmup: Duration,
-    /// Keys are random numbers below this.
+    /// The least key.
+    pub first: u64,
+    /// How many keys there are from there on, of which random ones are drawn.
     pub entries: u64,
     /// How a key becomes the value of the RDN.
     pub key: KeyFormat,
@@ -165,6 +167,23 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// The server's process, for its CPU time.
     pub server_pid: Option<u32>,
+    /// When the server's writes count as done, as it says, for the report.
+    pub durability: Option<String>,
+}
+
+impl Settings {
+    /// As on the command line: how many entries, or the first and the last.
+    pub fn entries_text(&self) -> String {
+        match self.first {
+            0 => self.entries.to_string(),
+            first => format!("{first}..{}", first + self.entries - 1),
+        }
+    }
+
+    /// When the server's writes count as done.
+    pub fn durability_text(&self) -> &str {
+        self.durability.as_deref().unwrap_or("unknown")
+    }
 }
 
 impl Default for Settings {
@@ -180,6 +199,7 @@ impl Default for Settings {
             queue_length_control: false,
             length: Length::Time(Duration::from_secs(10)),
             warmup: Duration::from_secs(2),
+            first: 0,
             entries: 1_000_000,
             key: KeyFormat::default(),
             rdn: "uid".to_owned(),
@@ -192,6 +212,7 @@ impl Default for Settings {
             seed: 1,
             rate: None,
             server_pid: None,
+            durability: None,
         }
     }
 }
@@ -249,6 +270,7 @@ fn check(settings: &Settings) -> Result<(), BenchError> {
         (!(1..=CONNECTIONS_MAX).contains(&settings.connections), "the connections are from 1 to 60000"),
         (!(1..=256).contains(&settings.threads), "the threads are from 1 to 256"),
         (!(1..=1 << 32).contains(&settings.entries), "the entries are from 1 to 2^32"),
+        (settings.first.saturating_add(settings.entries) > 1 << 32, "the last key is below 2^32"),
         (min == 0 || min > max || max > VALUE_BYTES_MAX, "the value bytes are FROM..TO, from 1 to 4096"),
         (
             bind && settings.queue != 1,

@@ -212,6 +212,7 @@ fn describe(settings: &Settings) -> serde_json::Value {
         "queue_length_control": settings.queue_length_control,
         "threads": settings.threads,
         "warmup_seconds": settings.warmup.as_secs_f64(),
+        "first": settings.first,
         "entries": settings.entries,
         "rdn": settings.rdn,
         "base": settings.base,
@@ -219,6 +220,7 @@ fn describe(settings: &Settings) -> serde_json::Value {
         "value_bytes": [settings.value_bytes.0, settings.value_bytes.1],
         "seed": settings.seed,
         "rate": settings.rate,
+        "durability": settings.durability_text(),
         "switched_off": SWITCHED_OFF,
     })
 }

@@ -82,6 +82,7 @@ pub(super) struct Templates {
     modify: Vec<Template>,
     value_bytes: (usize, usize),
     pool: Vec<u8>,
+    first: u64,
     entries: u64,
 }
 
@@ -95,6 +96,7 @@ impl Templates {
             modify: Vec::new(),
             value_bytes: settings.value_bytes,
             pool: Vec::new(),
+            first: settings.first,
             entries: settings.entries,
         };
         let only_modifies = matches!(settings.workload, Workload::Modify | Workload::Transaction { .. });
@@ -117,7 +119,7 @@ impl Templates {
     /// Appends a random request with this id; returns what it asks for.
     #[inline(always)]
     pub(super) fn write(&self, id: u32, random: &mut Random, out: &mut Out) -> (Operation, u64) {
-        let key = random.below(self.entries);
+        let key = self.first + random.below(self.entries);
         let digits = self.key.digits(key);
         let modify = match self.workload {
             Workload::Modify | Workload::Transaction { .. } => true,
@@ -138,7 +140,7 @@ impl Templates {
     /// Appends a random modify with these controls; returns its key.
     #[inline(always)]
     pub(super) fn write_member(&self, id: u32, random: &mut Random, controls: &[u8], out: &mut Out) -> u64 {
-        let key = random.below(self.entries);
+        let key = self.first + random.below(self.entries);
         let digits = self.key.digits(key);
         let (template, value) = self.modify(digits, random);
         let written = template.write_with(id, key, digits, controls, out);

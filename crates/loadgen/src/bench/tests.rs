@@ -69,6 +69,18 @@ fn a_run_by_time_ends() {
     assert!(outcome.faults.total() == 0 && outcome.seconds >= 0.05 && outcome.operations > 0);
 }
 
+/// All keys of the second half, and no other.
+#[test]
+fn keys_of_a_range() {
+    let outcome = |first, entries| {
+        let half = Settings { first, entries, ..settings(Workload::SearchEquality) };
+        against_null(1000, &[half]).remove(0)
+    };
+    assert_eq!(outcome(500, 500).unwrap().faults.total(), 0);
+    assert!(outcome(500, 501).unwrap().faults.total() > 0, "the last is asked for");
+    assert!(matches!(outcome(1 << 32, 1), Err(BenchError::Setting(_))));
+}
+
 #[test]
 fn entries_that_are_not_there_are_faults() {
     let outcome = against_null(500, &[settings(Workload::SearchBase)]).remove(0).unwrap();

@@ -299,6 +299,7 @@ impl<'a> Worker<'a> {
     }
 
     fn finish(mut self) -> Part {
+        self.clients.iter_mut().for_each(Client::unbind);
         let lost: usize = self.clients.iter().map(|client| client.under_way).sum();
         self.recorder.faults.add_many(Fault::Lost, lost as u64);
         let (seconds, spent) = self.spent.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The workloads of `pando bench`: options in, figures out.
 
 use crate::remote::address;
+use bulk::remote::Server;
 use clap::{Args as ClapArgs, ValueEnum};
 use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
 use std::path::PathBuf;
@@ -43,9 +44,9 @@ pub(super) struct Args {
     /// How long to send before measuring
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     warmup: f64,
-    /// Keys are drawn from 0 to N-1
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
-    entries: u64,
+    /// Keys are drawn from 0 to N-1, or from FROM to TO, both included: a part that is asked for often
+    #[arg(long, value_name = "N|FROM..TO", default_value = "1000000")]
+    entries: String,
     /// How a key becomes the value of the RDN: `user.{}`, or with leading zeros `user{:012}`
     #[arg(long, value_name = "FORMAT", default_value = "{}")]
     key: String,
@@ -94,7 +95,8 @@ enum WindowName {
 }
 
 pub(super) fn run(workload: Workload, args: &Args) -> ExitCode {
-    let outcome = settings(workload, args).and_then(|settings| {
+    let outcome = settings(workload, args).and_then(|mut settings| {
+        settings.durability = durability(&settings);
         let outcome = bench::run(&settings).map_err(|error| match error {
             bench::BenchError::Io(error) => format!("{}: {error}", args.url),
             error => error.to_string(),
@@ -122,6 +124,7 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
     let seconds = |seconds: f64, name: &str| {
         Duration::try_from_secs_f64(seconds).map_err(|_| format!("--{name} must not be negative"))
     };
+    let (first, entries) = entries(&args.entries).ok_or("--entries is N, or FROM..TO with FROM <= TO")?;
     Ok(Settings {
         workload,
         host,
@@ -139,7 +142,8 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
             None => Length::Time(seconds(args.seconds, "seconds")?),
         },
         warmup: seconds(args.warmup, "warmup")?,
-        entries: args.entries,
+        first,
+        entries,
         key: KeyFormat::parse(&args.key).ok_or("--key is text with one {} or {:0WIDTH} in it")?,
         rdn: args.rdn.clone(),
         base: args.base.clone(),
@@ -155,7 +159,16 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
         seed: args.seed,
         rate: args.rate,
         server_pid: args.server_pid,
+        durability: None,
     })
+}
+
+/// When the server says that its writes count as done. A server that cannot be asked fails in the run, which tells why.
+fn durability(settings: &Settings) -> Option<String> {
+    let credentials = settings.credentials.clone();
+    let credentials = credentials.map(|(name, password)| (name, password.into_bytes()));
+    let server = Server { host: settings.host.clone(), port: settings.port, credentials };
+    bulk::remote::durability(&server).ok().flatten()
 }
 
 fn credentials(args: &Args) -> Result<Option<(String, String)>, String> {
@@ -172,6 +185,13 @@ fn credentials(args: &Args) -> Result<Option<(String, String)>, String> {
     Ok(Some((name.clone(), password)))
 }
 
+/// The first key, and how many there are.
+fn entries(text: &str) -> Option<(u64, u64)> {
+    let Some((from, to)) = text.split_once("..") else { return Some((0, text.parse().ok()?)) };
+    let (from, to): (u64, u64) = (from.parse().ok()?, to.parse().ok()?);
+    Some((from, to.checked_sub(from)?.checked_add(1)?))
+}
+
 fn value_bytes(text: &str) -> Option<(usize, usize)> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     Some((from.parse().ok()?, to.parse().ok()?))
@@ -184,9 +204,10 @@ fn print(args: &Args, settings: &Settings, outcome: &Outcome) {
         settings.workload.name(),
         args.url,
         settings.window.name(),
-        settings.entries,
+        settings.entries_text(),
         args.attributes,
     );
+    println!("durability    {}", settings.durability_text());
     println!(
         "rate          {:.0} operations/s ({} in {:.3} s)",
         outcome.rate, outcome.operations, outcome.seconds
@@ -224,5 +245,10 @@ mod tests {
         assert_eq!(value_bytes("8..100"), Some((8, 100)));
         assert_eq!(value_bytes("50"), Some((50, 50)));
         assert_eq!(value_bytes("8..x"), None);
+        assert_eq!(
+            (entries("7"), entries("5..9"), entries("5..5")),
+            (Some((0, 7)), Some((5, 5)), Some((5, 1)))
+        );
+        assert_eq!((entries("9..5"), entries("x"), entries("1..")), (None, None, None));
     }
 }

@@ -225,6 +225,26 @@ fn written_lines() {
     assert!(write(&[b'x'; 200], 76).lines().all(|line| line.len() <= 76));
 }
 
+#[test]
+fn written_controls_come_back() {
+    let mut out = Vec::new();
+    write_dn(&mut out, b"cn=a");
+    let long = vec![0xff; 200];
+    let controls: [(bool, Option<&[u8]>); 5] =
+        [(true, None), (false, None), (true, Some(b"")), (false, Some(b"text")), (true, Some(&long))];
+    for (critical, value) in controls {
+        write_control(&mut out, b"1.2.3", critical, value);
+    }
+    out.extend_from_slice(b"changetype: delete\n");
+    assert!(out.starts_with(b"dn: cn=a\ncontrol: 1.2.3 true\ncontrol: 1.2.3 false\ncontrol: 1.2.3 true:\n"));
+    assert!(out.split(|byte| *byte == b'\n').all(|line| line.len() <= FOLD_COLUMNS));
+    let mut parser = Parser::new();
+    let (record, _) = parser.next_record(&out, true).unwrap().unwrap();
+    let read = record.controls.iter().map(|control| (control.oid, control.critical, control.value));
+    let written = controls.map(|(critical, value)| (&b"1.2.3"[..], critical, value.map(Value::Bytes)));
+    assert_eq!(read.collect::<Vec<_>>(), written);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

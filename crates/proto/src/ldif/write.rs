@@ -19,9 +19,26 @@ pub fn write_attribute(out: &mut Vec<u8>, description: &[u8], value: &[u8]) {
 /// Appends an attribute and one value. `columns` is the length of a line without its end, at least 2; 0: lines
 /// are not folded.
 pub fn write_attribute_folded(out: &mut Vec<u8>, description: &[u8], value: &[u8], columns: usize) {
-    assert!(columns != 1, "a continuation line has a space and something more");
     let start = out.len();
     out.extend_from_slice(description);
+    write_value(out, start, value, columns);
+}
+
+/// Appends a control, folded at [`FOLD_COLUMNS`]. Its place is between `dn` and `changetype`.
+pub fn write_control(out: &mut Vec<u8>, oid: &[u8], critical: bool, value: Option<&[u8]>) {
+    let start = out.len();
+    out.extend_from_slice(b"control: ");
+    out.extend_from_slice(oid);
+    out.extend_from_slice(if critical { b" true" } else { b" false" });
+    match value {
+        Some(value) => write_value(out, start, value, FOLD_COLUMNS),
+        None => out.push(b'\n'),
+    }
+}
+
+/// Ends the line that begins at `start` with a value.
+fn write_value(out: &mut Vec<u8>, start: usize, value: &[u8], columns: usize) {
+    assert!(columns != 1, "a continuation line has a space and something more");
     if value.is_empty() {
         out.extend_from_slice(b":\n");
         return;

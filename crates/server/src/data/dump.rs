@@ -3,7 +3,8 @@
 
 use dsa::journal::Command;
 use model::csn::write_generalized_time;
-use proto::ldif::{write_attribute, write_dn};
+use proto::control::{Controls, transaction_specification};
+use proto::ldif::{write_attribute, write_control, write_dn};
 use proto::message::{Frame, Message, Request, frame};
 use proto::op::ModifyKind;
 use std::io::Write as _;
@@ -33,7 +34,7 @@ pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     let mut rest = command.messages;
     while let Ok(Frame::Complete { len }) = frame(rest) {
         match Message::decode(&rest[..len]) {
-            Ok(message) => change(&message.request, out),
+            Ok(message) => change(&message, out),
             // It was refused for that, and so it will be again.
             Err(error) => _ = writeln!(out, "# a request that is no regular one: {}", error.reason),
         }
@@ -43,8 +44,13 @@ pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-fn change(request: &Request<'_>, out: &mut Vec<u8>) {
-    match request {
+fn change(message: &Message<'_>, out: &mut Vec<u8>) {
+    let begin = |dn: &[u8], kind: &str, out: &mut Vec<u8>| {
+        write_dn(out, dn);
+        controls(message.controls, out);
+        write_attribute(out, b"changetype", kind.as_bytes());
+    };
+    match &message.request {
         Request::Add(add) => {
             begin(add.dn, "add", out);
             for attribute in add.attributes.iter() {
@@ -80,18 +86,58 @@ fn change(request: &Request<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn begin(dn: &[u8], kind: &str, out: &mut Vec<u8>) {
-    write_dn(out, dn);
-    write_attribute(out, b"changetype", kind.as_bytes());
+/// A transaction's identifier means nothing any more, and would have the update refused: the comment tells of it.
+fn controls(controls: Controls<'_>, out: &mut Vec<u8>) {
+    for control in controls.iter().filter(|control| control.oid != transaction_specification::OID) {
+        match model::oid::is_numeric(control.oid) {
+            true => write_control(out, control.oid, control.critical, control.value),
+            // Such as nobody knows, so it meant nothing.
+            false => out.extend_from_slice(b"# a control without an OID\n"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Filter;
+    use proto::control::{Control, assertion, manage_dsa_it};
     use proto::list::{Attributes, attribute_list};
     use proto::op::modify::{Changes, change_list};
     use proto::op::{Add, Modify, ModifyDn};
     use wal::{Index, Place};
+
+    fn written(messages: &[u8], ids: Vec<u32>) -> String {
+        let command = Command { wall_ms: 0, actor: b"cn=r", ids: ids.into(), messages, is_transaction: true };
+        let (mut payload, mut out) = (Vec::new(), Vec::new());
+        command.encode(&mut payload);
+        let place = Place { file: 2, offset: 4096 };
+        let record = Record { index: Index(5), kind: Kind::Commands, payload: &payload, place };
+        write(record, &mut out).expect("it is regular");
+        String::from_utf8(out).expect("LDIF is text")
+    }
+
+    #[test]
+    fn controls_stand_before_the_change() {
+        let mut messages = Vec::new();
+        let value = assertion::encode(&Filter::Present(b"cn"));
+        let controls = [
+            transaction_specification::control(b"7"),
+            assertion::control(&value, true),
+            manage_dsa_it::control(false),
+            Control { oid: b"1.2\nx", critical: false, value: None },
+        ];
+        Request::Delete(b"cn=a").encode(&mut messages, 1, &controls);
+        let expected = "\
+dn: cn=a
+control: 1.3.6.1.1.12 true:: hwJjbg==
+control: 2.16.840.1.113730.3.4.2 false
+# a control without an OID
+changetype: delete
+
+";
+        assert_eq!(written(&messages, vec![]).split_once('\n').expect("a comment comes first").1, expected);
+    }
 
     #[test]
     fn a_record_reads_as_ldif() {
@@ -112,13 +158,6 @@ mod tests {
         ] {
             request.encode(&mut messages, 1, &[]);
         }
-        let (ids, is_transaction) = (vec![7].into(), true);
-        let command = Command { wall_ms: 0, actor: b"cn=r", ids, messages: &messages, is_transaction };
-        let (mut payload, mut out) = (Vec::new(), Vec::new());
-        command.encode(&mut payload);
-        let place = Place { file: 2, offset: 4096 };
-        let record = Record { index: Index(5), kind: Kind::Commands, payload: &payload, place };
-        write(record, &mut out).expect("it is regular");
         let expected = "\
 # record 5 at file 2 offset 4096, 19700101000000Z, by \"cn=r\", ids 7, a transaction
 dn: cn=a
@@ -144,6 +183,6 @@ dn: cn=b,dc=y
 changetype: delete
 
 ";
-        assert_eq!(String::from_utf8(out).expect("LDIF is text"), expected);
+        assert_eq!(written(&messages, vec![7]), expected);
     }
 }

@@ -1,7 +1,7 @@
 //! Searches of a form that was met before, which need not be decoded: see [`crate::recent`].
 
 use super::base::Base;
-use super::{Around, glue};
+use super::{Around, allows, glue};
 use crate::access::{Rights, Rules};
 use crate::control::Requested;
 use crate::dispatch::Reading;
@@ -115,6 +115,9 @@ pub(crate) fn equality(
         }
         Err(()) => {
             let Some(candidates) = read_point.hinted_candidates(hint) else { return false };
+            if !allows(&reading.dsa.config.limits, rights, candidates.len()) {
+                return false;
+            }
             few = candidates;
             few.sort_unstable();
             &few[..]
