@@ -35,19 +35,19 @@ class Place:
         done = run(PANDO, "backup", "--data", self.data, "--to", self.backups, *arguments, code=code)
         return Path(done.out.strip()), done.err
 
-    def restore(self, to, *arguments, code=0):
+    def restore(self, to, *arguments, code=0, schema=()):
         """Restores to a new folder, and looks through what came of it."""
         data = self.folder / to
         done = run(PANDO, "restore", "--from", self.backups, "--data", data, *arguments, code=code)
         if code == 0:
-            check(data)
+            check(data, *schema)
         else:
             assert not data.exists() or not any(data.iterdir())
         return data, done.err
 
-    def entries(self, data):
+    def entries(self, data, *arguments):
         """The numbers of the entries of a data directory, and the count in each."""
-        server = self.serve(data=data)
+        server = self.serve(*arguments, data=data)
         found = connect(server).search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(cn=x)", ["uid", "description"])
         server.end()
         return {int(e["uid"][0][1:]): int(e["description"][0].split()[0]) for _, e in found}
@@ -65,14 +65,14 @@ def place(tmp_path):
     place.end()
 
 
-def check(data):
-    out = run(PANDO, "check", "--data", data).out
+def check(data, *arguments):
+    out = run(PANDO, "check", "--data", data, *arguments).out
     assert "all as it should be" in out, out
 
 
-def add(connection, number, rest=b""):
+def add(connection, number, rest=b"", classes=(b"inetOrgPerson",)):
     dn = f"uid=n{number},{PEOPLE}"
-    attributes = [("objectClass", [b"inetOrgPerson"]), ("cn", [b"x"]), ("sn", [b"y"])]
+    attributes = [("objectClass", list(classes)), ("cn", [b"x"]), ("sn", [b"y"])]
     connection.add_s(dn, [*attributes, ("description", [b"0" + rest])])
 
 
@@ -348,6 +348,91 @@ def test_a_restore_does_not_go_through_an_import(place):
     server.kill()
     check(place.data)
     assert sorted(place.entries(place.data)) == [0, 1, 2, 3]
+
+
+EXTRA = "objectclass ( 1.3.6.1.4.1.99999.1.1 NAME 'extraPerson' SUP inetOrgPerson STRUCTURAL )\n"
+
+
+@pytest.fixture
+def extra(tmp_path):
+    """The flags of a schema that has one class more."""
+    path = tmp_path / "extra.schema"
+    path.write_text(EXTRA)
+    return ["--schema", path]
+
+
+def test_a_restore_does_not_go_through_a_change_of_schema(place, extra):
+    """Changes that the earlier schema refuses would be gone, and whatever was built on them."""
+    archive = ["--archive", place.archive]
+    server = place.serve(*archive, ldif="people.ldif")
+    add(connect(server), 0)
+    first, _ = place.backup()
+    add(connect(server), 1)
+    before = now()
+    server.end()
+    server = place.serve(*archive, *extra)
+    changed = now()
+    connection = connect(server)
+    add(connection, 2, classes=[b"extraPerson"])
+    connection.add_s(f"cn=below,uid=n2,{PEOPLE}", [("objectClass", [b"device"]), ("cn", [b"below"])])
+    after = now()
+    log = [*archive, "--archive", place.data / "log"]
+    data, _ = place.restore("before", *log, "--to-time", before)
+    assert sorted(place.entries(data)) == [0, 1]
+    # Nothing was decided by the new schema yet: what is restored goes on with either.
+    for name, schema in ("changed", []), ("changed too", extra):
+        data, _ = place.restore(name, *log, "--to-time", changed)
+        assert sorted(place.entries(data)) == [0, 1]
+        assert sorted(place.entries(data, *schema)) == [0, 1]
+    for arguments in [*log], [*log, "--to-time", after]:
+        said = place.restore("x", *arguments, code=1)[1]
+        assert "log record " in said and "the schema or the settings" in said and "a backup" in said, said
+    said = run(PANDO, "restore", "--from", first, *log, "--data", place.folder / "x", code=1).err
+    assert "the schema or the settings" in said, said
+    # The log of a directory that is lost is no other.
+    server.kill()
+    assert "the schema or the settings" in place.restore("x", "--archive", place.data / "log", code=1)[1]
+    server = place.serve(*archive, *extra)
+    place.backup()
+    for arguments in [], [*log], [*log, "--to-time", after]:
+        data, _ = place.restore("after", *arguments, schema=extra)
+        assert sorted(place.entries(data, *extra)) == [0, 1, 2]
+        shutil.rmtree(data)
+    server.end()
+
+
+def test_a_backup_between_two_schemas_leads_to_either(place, extra):
+    place.serve(ldif="people.ldif").end()
+    place.backup()
+    server = place.serve(*extra)
+    add(connect(server), 0, classes=[b"extraPerson"])
+    server.kill()
+    log = ["--archive", place.data / "log"]
+    data, _ = place.restore("after", *log, schema=extra)
+    assert list(place.entries(data, *extra)) == [0]
+    # By the earlier schema alone it cannot be had.
+    command = [PANDO, "serve", "--data", place.data, "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    assert "`schema`" in run(*command, code=2).err
+    data, _ = place.restore("then")
+    assert place.entries(data) == {}
+
+
+def test_a_log_beside_other_rules_is_not_carried_out(place, extra):
+    place.serve(ldif="people.ldif").end()
+    rules = (place.data / "rules").read_bytes()
+    server = place.serve(*extra)
+    add(connect(server), 0, classes=[b"extraPerson"])
+    server.kill()
+    said = run(PANDO, "dump", "--data", place.data).out
+    assert "the rules are from here on" in said, said
+    mine = (place.data / "rules").read_bytes()
+    (place.data / "rules").write_bytes(rules)
+    command = [PANDO, "serve", "--data", place.data, "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    for tool, code in ([*command], 1), ([*command, *extra], 1), ([PANDO, "check", "--data", place.data, *extra], 1):
+        said = run(*tool, code=code).err
+        assert "log/00000001.log offset 5120" in said and "restore a backup" in said, said
+    (place.data / "rules").write_bytes(mine)
+    assert list(place.entries(place.data, *extra)) == [0]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 //! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
 //! that the directory they make must hold to. Changes nothing.
 
+use super::course::Course;
 use super::recover::{Replay, Stage};
 use super::snapshot::Keeper;
 use super::{Data, DataError, Rules};
@@ -127,7 +128,8 @@ impl Data {
         let too_many = || io::Error::other("there are too many readers");
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let today = Rules::of(schema, rules.suffixes(), rules.schema_check());
-        let mut replay = Replay::new(applier, today.differs(&rules));
+        let refusal = today.differs(&rules);
+        let mut replay = Replay::new(applier, Course::new(rules), refusal);
         let log = self.read_log(&mut |record| match record.index > from {
             true => replay.carry_out(record, on_progress),
             false => Ok(()),
