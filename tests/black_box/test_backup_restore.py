@@ -1,9 +1,8 @@
 """`pando backup` and `pando restore`: what was answered before a backup began is in it, and nothing else is touched."""
 
-import os
-import random
 import shutil
 import subprocess
+import threading
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,10 +10,7 @@ from pathlib import Path
 import ldap
 import pytest
 
-from conftest import PANDO, PATIENCE, PEOPLE, SUFFIX, connect, damage, run, start
-
-# Kills at random moments for each command.
-ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
+from conftest import KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, connect, damage, run, start, wait_until
 
 
 class Place:
@@ -48,8 +44,13 @@ class Place:
     def entries(self, data, *arguments):
         """The numbers of the entries of a data directory, and the count in each."""
         server = self.serve(*arguments, data=data)
-        found = connect(server).search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(cn=x)", ["uid", "description"])
+        found = self.counted(server)
         server.end()
+        return found
+
+    def counted(self, server):
+        """The same of a server."""
+        found = connect(server).search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(cn=x)", ["uid", "description"])
         return {int(e["uid"][0][1:]): int(e["description"][0].split()[0]) for _, e in found}
 
     def end(self):
@@ -172,30 +173,40 @@ def test_a_damaged_backup_is_refused_with_file_and_offset(place):
 
 
 class Load:
-    """A process's worth of writes in the background: counts up in entries, and remembers what it was told."""
+    """A process's worth of writes in the background: counts up in ten entries, one after the other, until it is told to end or
+    the server is gone, and remembers what it was told.
+    """
 
-    def __init__(self, server, size):
-        import threading
-
+    def __init__(self, server, size, told=None):
         self.connection, self.size = connect(server), size
-        self.last, self.over = {}, threading.Event()
+        self.last, self.over = dict(told or {}), threading.Event()
         self.thread = threading.Thread(target=self.work)
         self.thread.start()
 
     def work(self):
-        value, rest = 0, b" " + b"x" * self.size
-        while not self.over.is_set():
-            value += 1
-            for number in range(1000, 1010):
-                if value == 1:
-                    add(self.connection, number, rest)
-                else:
-                    count(self.connection, number, value - 1, rest)
-                self.last[number] = value - 1
+        value, rest = min(self.last.values(), default=-1), b" " + b"x" * self.size
+        try:
+            while not self.over.is_set():
+                value += 1
+                for number in range(1000, 1010):
+                    if self.last.get(number, -1) >= value:
+                        continue
+                    if value == 0:
+                        add(self.connection, number, rest)
+                    else:
+                        count(self.connection, number, value, rest)
+                    self.last[number] = value
+        except (ldap.SERVER_DOWN, ldap.UNAVAILABLE, ldap.CONNECT_ERROR):
+            pass
+
+    def all_are_there(self):
+        wait_for(lambda: len(self.last) == 10, "nothing is written")
+        return self
 
     def end(self):
         self.over.set()
         self.thread.join(PATIENCE)
+        assert not self.thread.is_alive()
 
 
 def is_a_prefix(entries):
@@ -209,9 +220,7 @@ def test_backups_under_load_hold_what_was_answered_before(place):
     server = place.serve("--snapshot-after", "8MiB", ldif="people.ldif")
     load = Load(server, 50_000)
     try:
-        until = time.monotonic() + PATIENCE
-        while len(load.last) < 10:
-            assert time.monotonic() < until
+        load.all_are_there()
         backups = []
         for _ in range(4):
             before = dict(load.last)
@@ -230,29 +239,45 @@ def test_backups_under_load_hold_what_was_answered_before(place):
             assert entries[each] >= value, f"{each}: {entries[each]} of {value}"
 
 
+@pytest.mark.kills
 def test_kills_at_random_moments_lose_nothing(place):
-    server = place.serve("--snapshot-after", "1MiB", ldif="people.ldif")
-    connection, chance = connect(server), random.Random(7)
-    add(connection, 0)
+    """Of the tool, of the server, or of both, while clients write and snapshots are made."""
+    chance, arguments = chances("backup and restore"), ["--snapshot-after", "1MiB"]
+    server = place.serve(*arguments, ldif="people.ldif")
+    load = Load(server, 20_000).all_are_there()
+    # What the last backup has at least that was not killed, and how often what was cut off.
+    safe, seen = dict(load.last), {"tool": 0, "server": 0}
     place.backup()
-    value = 0
-    for _ in range(ROUNDS):
-        for tool in ("backup", "restore"):
-            for _ in range(20):
-                value += 1
-                count(connection, 0, value, b" " + b"x" * 100_000)
+    try:
+        for number in range(2 * KILLS):
+            tool = ("backup", "restore")[number % 2]
             new = place.folder / "killed"
-            arguments = ["--data", place.data, "--to", place.backups]
+            what = ["--data", place.data, "--to", place.backups, "--keep", 3]
             if tool == "restore":
-                arguments = ["--from", place.backups, "--data", new]
+                what = ["--from", place.backups, "--data", new]
+            before = dict(load.last)
             process = subprocess.Popen(
-                [PANDO, tool, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                [PANDO, tool, *map(str, what)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            try:
-                process.wait(chance.uniform(0, 0.08))
-            except subprocess.TimeoutExpired:
+            victim = chance.choice(["tool", "server", "both"])
+            wait_until(time.monotonic() + chance.uniform(0, 0.08))
+            if victim != "server":
+                seen["tool"] += process.poll() is None
                 process.kill()
-                process.wait(PATIENCE)
+            if victim != "tool":
+                seen["server"] += 1
+                server.kill()
+            code = process.wait(PATIENCE)
+            assert victim != "server" or code == 0, f"{tool} without its server: {code}"
+            if code == 0 and tool == "backup":
+                safe = before
+            if victim != "tool":
+                load.end()
+                check(place.data)
+                server = place.serve(*arguments)
+                told, found = load.last, place.counted(server)
+                assert is_a_prefix(found) and all(found[n] - told[n] in (0, 1) for n in told), (found, told)
+                load = Load(server, 20_000, found)
             if tool == "restore" and new.exists():
                 check(new)
                 shutil.rmtree(new)
@@ -260,15 +285,18 @@ def test_kills_at_random_moments_lose_nothing(place):
             for each in place.backups.glob("*Z"):
                 check(each)
             data, _ = place.restore("after")
-            assert place.entries(data)[0] <= value
+            entries = place.entries(data)
+            assert is_a_prefix(entries) and all(entries[n] >= safe[n] for n in safe), (entries, safe)
             shutil.rmtree(data)
-    place.backup()
-    assert not list(place.backups.glob("*.new"))
-    data, _ = place.restore("killed")
+        place.backup("--keep", 3)
+        assert not list(place.backups.glob("*.new"))
+    finally:
+        load.end()
+    print(f"{2 * KILLS} kills: {seen['tool']} of a tool at work, {seen['server']} of the server")
+    place.restore("killed")
     assert not list(place.folder.glob("*.restoring"))
-    assert place.entries(data) == {0: value}
     server.end()
-    assert place.entries(place.data) == {0: value}
+    assert place.entries(place.data) == load.last
 
 
 def now():
