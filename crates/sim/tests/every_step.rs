@@ -3,6 +3,7 @@
 //! that has entries. The step fails alone, with either error, or is the last before the power fails or the process is
 //! killed. The next start has what was reported, and nothing that was not underway.
 
+use env::disk::Disk;
 use env::entropy::SeededEntropy;
 use env::planted::{self, Fault};
 use server::commit::Limits;
@@ -17,7 +18,7 @@ use sim::workloads;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use wal::Mode;
+use wal::{Kind, Mode, Record};
 
 const DIR: &str = "data";
 const ARCHIVE: &str = "archive";
@@ -226,6 +227,24 @@ fn found(disk: &SimDisk) -> Result<u128, String> {
     findings.first().map_or(Ok(digest(&node.recovered.dsa)), |finding| Err(finding.to_string()))
 }
 
+/// Rules that are not those of the first start are not written down before the log has them.
+fn rules_are_noted(disk: &SimDisk) -> Result<(), String> {
+    let path = Path::new(DIR).join("rules");
+    let Ok(file) = disk.open(&path) else { return Ok(()) };
+    let mut text = vec![0; file.len().map_err(|error| error.to_string())? as usize];
+    file.read_at(&mut text, 0).map_err(|error| error.to_string())?;
+    if !String::from_utf8_lossy(&text).contains("schema-check = false") {
+        return Ok(());
+    }
+    let mut noted = false;
+    let mut visit = |record: Record<'_>| {
+        noted |= record.kind == Kind::Rules;
+        Ok(())
+    };
+    wal::read(disk, &Path::new(DIR).join("log"), &mut visit).map_err(|error| error.to_string())?;
+    noted.then_some(()).ok_or_else(|| "the rules were changed, and no note in the log tells".to_owned())
+}
+
 /// All states that the directory is in when nothing fails, and the steps on the way.
 fn undisturbed(disk: &SimDisk, act: Act) -> (Vec<u128>, u64) {
     let mut states = vec![found(&disk.copy()).expect("nothing fails")];
@@ -250,6 +269,7 @@ fn fail(row: &Row, on: &SimDisk, states: &[u128], step: u64, end: End) -> Result
         End::Error(_) | End::Kill => disk.kill(),
     }
     disk.set_faults(Faults::default());
+    rules_are_noted(&disk)?;
     let found = found(&disk)?;
     let state = states.iter().rposition(|state| *state == found);
     let state = state.ok_or("what is there is neither what was nor what should be")?;

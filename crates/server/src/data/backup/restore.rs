@@ -308,7 +308,7 @@ impl Work<'_> {
             }
             pen.append(record)?;
             restored.last = record.index;
-            restored.last_ms = ms.or(restored.last_ms);
+            restored.last_ms = ms.filter(|_| record.kind == Kind::Commands).or(restored.last_ms);
             restored.records += 1;
             Ok(Flow::On)
         };
