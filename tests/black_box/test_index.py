@@ -265,6 +265,18 @@ def test_offline(keep, tmp_path):
     assert run(PANDO, "index", "list", "--data", tmp_path / "restored").out == "cn:eq\nsn:eq\n"
 
 
+def test_check_makes_configured_indexes_and_compares_them(keep):
+    server = keep("--index", "cn:eq,sub", ldif="people.ldif")
+    connection = connect(server)
+    connection.modify_s(names(connection, "(uid=*)")[0], [(ldap.MOD_REPLACE, "cn", [b"Other"])])
+    server.kill()
+    where = ["--data", keep.data]
+    for flags in ["--index", "cn:eq,sub"], ["--index", "cn:eq", "--index", "sn:eq,sub", "--index", "uid"]:
+        assert "all as it should be" in run(PANDO, "check", *where, *flags).out
+    for bad, why in (("taste:eq", "`taste`"), ("jpegPhoto:eq", "no equality"), ("cn:fast", "not a kind of index")):
+        assert why in run(PANDO, "check", *where, "--index", bad, code=2).err
+
+
 def test_a_changed_byte_of_what_is_written_down_stops_the_start(keep):
     server = keep(ldif="people.ldif")
     server.end()

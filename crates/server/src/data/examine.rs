@@ -64,19 +64,20 @@ impl Data {
         Data::open(disk, dir)
     }
 
-    /// Reads and checks everything. `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what
-    /// is told.
+    /// Reads and checks everything, with the indexes that were made and those `configured`, as a start makes them.
+    /// `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what is told.
     ///
     /// # Errors
     /// Damage, or what cannot be read: the first. Also a schema that is not the one that the log was written with.
     pub fn examine(
         &self,
         schema: Arc<Schema>,
+        configured: Vec<IndexSettings>,
         memory_bytes_max: u64,
         findings_max: usize,
     ) -> Result<Examined, DataError> {
         self.snapshots()?.verify()?;
-        let mut indexes = Vec::new();
+        let mut indexes = configured;
         let lost = self.indexes()?.add_to(&mut indexes, &schema);
         let Some(view) = self.view_with(&schema, memory_bytes_max, &indexes, &mut |_| ())? else {
             // Its first start did not come to its end.
