@@ -1,10 +1,12 @@
 """What every suite needs: a server of its own, ended properly, and a way to run a command line tool."""
 
 import os
+import random
 import select
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import ldap
@@ -18,6 +20,21 @@ SECRET = "secret"
 PEOPLE = f"ou=People,{SUFFIX}"
 # Seconds that anything may take before it counts as hanging. A bound, never a wait.
 PATIENCE = 60
+# How often each test kills that does so at random moments, and what the moments follow from.
+KILLS = int(os.environ.get("PANDO_KILLS", "4"))
+KILL_SEED = os.environ.get("PANDO_KILL_SEED", "7")
+
+
+def chances(what):
+    """Random numbers for the moments of kills. The seed is told when the test fails."""
+    print(f"PANDO_KILL_SEED={KILL_SEED} PANDO_KILLS={KILLS}: {what}")
+    return random.Random(f"{KILL_SEED} {what}")
+
+
+def wait_until(moment):
+    """Waits for a moment of the monotonic clock."""
+    while (left := moment - time.monotonic()) > 0:
+        select.select([], [], [], left)
 
 
 class Tool:

@@ -1,9 +1,8 @@
 """`pando backup` and `pando restore`: what was answered before a backup began is in it, and nothing else is touched."""
 
-import os
-import random
 import shutil
 import subprocess
+import threading
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,10 +10,7 @@ from pathlib import Path
 import ldap
 import pytest
 
-from conftest import PANDO, PATIENCE, PEOPLE, SUFFIX, connect, damage, run, start
-
-# Kills at random moments for each command.
-ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
+from conftest import KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, connect, damage, run, start, wait_until
 
 
 class Place:
@@ -35,21 +31,26 @@ class Place:
         done = run(PANDO, "backup", "--data", self.data, "--to", self.backups, *arguments, code=code)
         return Path(done.out.strip()), done.err
 
-    def restore(self, to, *arguments, code=0):
+    def restore(self, to, *arguments, code=0, schema=()):
         """Restores to a new folder, and looks through what came of it."""
         data = self.folder / to
         done = run(PANDO, "restore", "--from", self.backups, "--data", data, *arguments, code=code)
         if code == 0:
-            check(data)
+            check(data, *schema)
         else:
             assert not data.exists() or not any(data.iterdir())
         return data, done.err
 
-    def entries(self, data):
+    def entries(self, data, *arguments):
         """The numbers of the entries of a data directory, and the count in each."""
-        server = self.serve(data=data)
-        found = connect(server).search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(cn=x)", ["uid", "description"])
+        server = self.serve(*arguments, data=data)
+        found = self.counted(server)
         server.end()
+        return found
+
+    def counted(self, server):
+        """The same of a server."""
+        found = connect(server).search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(cn=x)", ["uid", "description"])
         return {int(e["uid"][0][1:]): int(e["description"][0].split()[0]) for _, e in found}
 
     def end(self):
@@ -65,14 +66,14 @@ def place(tmp_path):
     place.end()
 
 
-def check(data):
-    out = run(PANDO, "check", "--data", data).out
+def check(data, *arguments):
+    out = run(PANDO, "check", "--data", data, *arguments).out
     assert "all as it should be" in out, out
 
 
-def add(connection, number, rest=b""):
+def add(connection, number, rest=b"", classes=(b"inetOrgPerson",)):
     dn = f"uid=n{number},{PEOPLE}"
-    attributes = [("objectClass", [b"inetOrgPerson"]), ("cn", [b"x"]), ("sn", [b"y"])]
+    attributes = [("objectClass", list(classes)), ("cn", [b"x"]), ("sn", [b"y"])]
     connection.add_s(dn, [*attributes, ("description", [b"0" + rest])])
 
 
@@ -172,30 +173,40 @@ def test_a_damaged_backup_is_refused_with_file_and_offset(place):
 
 
 class Load:
-    """A process's worth of writes in the background: counts up in entries, and remembers what it was told."""
+    """A process's worth of writes in the background: counts up in ten entries, one after the other, until it is told to end or
+    the server is gone, and remembers what it was told.
+    """
 
-    def __init__(self, server, size):
-        import threading
-
+    def __init__(self, server, size, told=None):
         self.connection, self.size = connect(server), size
-        self.last, self.over = {}, threading.Event()
+        self.last, self.over = dict(told or {}), threading.Event()
         self.thread = threading.Thread(target=self.work)
         self.thread.start()
 
     def work(self):
-        value, rest = 0, b" " + b"x" * self.size
-        while not self.over.is_set():
-            value += 1
-            for number in range(1000, 1010):
-                if value == 1:
-                    add(self.connection, number, rest)
-                else:
-                    count(self.connection, number, value - 1, rest)
-                self.last[number] = value - 1
+        value, rest = min(self.last.values(), default=-1), b" " + b"x" * self.size
+        try:
+            while not self.over.is_set():
+                value += 1
+                for number in range(1000, 1010):
+                    if self.last.get(number, -1) >= value:
+                        continue
+                    if value == 0:
+                        add(self.connection, number, rest)
+                    else:
+                        count(self.connection, number, value, rest)
+                    self.last[number] = value
+        except (ldap.SERVER_DOWN, ldap.UNAVAILABLE, ldap.CONNECT_ERROR):
+            pass
+
+    def all_are_there(self):
+        wait_for(lambda: len(self.last) == 10, "nothing is written")
+        return self
 
     def end(self):
         self.over.set()
         self.thread.join(PATIENCE)
+        assert not self.thread.is_alive()
 
 
 def is_a_prefix(entries):
@@ -209,9 +220,7 @@ def test_backups_under_load_hold_what_was_answered_before(place):
     server = place.serve("--snapshot-after", "8MiB", ldif="people.ldif")
     load = Load(server, 50_000)
     try:
-        until = time.monotonic() + PATIENCE
-        while len(load.last) < 10:
-            assert time.monotonic() < until
+        load.all_are_there()
         backups = []
         for _ in range(4):
             before = dict(load.last)
@@ -230,29 +239,45 @@ def test_backups_under_load_hold_what_was_answered_before(place):
             assert entries[each] >= value, f"{each}: {entries[each]} of {value}"
 
 
+@pytest.mark.kills
 def test_kills_at_random_moments_lose_nothing(place):
-    server = place.serve("--snapshot-after", "1MiB", ldif="people.ldif")
-    connection, chance = connect(server), random.Random(7)
-    add(connection, 0)
+    """Of the tool, of the server, or of both, while clients write and snapshots are made."""
+    chance, arguments = chances("backup and restore"), ["--snapshot-after", "1MiB"]
+    server = place.serve(*arguments, ldif="people.ldif")
+    load = Load(server, 20_000).all_are_there()
+    # What the last backup has at least that was not killed, and how often what was cut off.
+    safe, seen = dict(load.last), {"tool": 0, "server": 0}
     place.backup()
-    value = 0
-    for _ in range(ROUNDS):
-        for tool in ("backup", "restore"):
-            for _ in range(20):
-                value += 1
-                count(connection, 0, value, b" " + b"x" * 100_000)
+    try:
+        for number in range(2 * KILLS):
+            tool = ("backup", "restore")[number % 2]
             new = place.folder / "killed"
-            arguments = ["--data", place.data, "--to", place.backups]
+            what = ["--data", place.data, "--to", place.backups, "--keep", 3]
             if tool == "restore":
-                arguments = ["--from", place.backups, "--data", new]
+                what = ["--from", place.backups, "--data", new]
+            before = dict(load.last)
             process = subprocess.Popen(
-                [PANDO, tool, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                [PANDO, tool, *map(str, what)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            try:
-                process.wait(chance.uniform(0, 0.08))
-            except subprocess.TimeoutExpired:
+            victim = chance.choice(["tool", "server", "both"])
+            wait_until(time.monotonic() + chance.uniform(0, 0.08))
+            if victim != "server":
+                seen["tool"] += process.poll() is None
                 process.kill()
-                process.wait(PATIENCE)
+            if victim != "tool":
+                seen["server"] += 1
+                server.kill()
+            code = process.wait(PATIENCE)
+            assert victim != "server" or code == 0, f"{tool} without its server: {code}"
+            if code == 0 and tool == "backup":
+                safe = before
+            if victim != "tool":
+                load.end()
+                check(place.data)
+                server = place.serve(*arguments)
+                told, found = load.last, place.counted(server)
+                assert is_a_prefix(found) and all(found[n] - told[n] in (0, 1) for n in told), (found, told)
+                load = Load(server, 20_000, found)
             if tool == "restore" and new.exists():
                 check(new)
                 shutil.rmtree(new)
@@ -260,15 +285,18 @@ def test_kills_at_random_moments_lose_nothing(place):
             for each in place.backups.glob("*Z"):
                 check(each)
             data, _ = place.restore("after")
-            assert place.entries(data)[0] <= value
+            entries = place.entries(data)
+            assert is_a_prefix(entries) and all(entries[n] >= safe[n] for n in safe), (entries, safe)
             shutil.rmtree(data)
-    place.backup()
-    assert not list(place.backups.glob("*.new"))
-    data, _ = place.restore("killed")
+        place.backup("--keep", 3)
+        assert not list(place.backups.glob("*.new"))
+    finally:
+        load.end()
+    print(f"{2 * KILLS} kills: {seen['tool']} of a tool at work, {seen['server']} of the server")
+    place.restore("killed")
     assert not list(place.folder.glob("*.restoring"))
-    assert place.entries(data) == {0: value}
     server.end()
-    assert place.entries(place.data) == {0: value}
+    assert place.entries(place.data) == load.last
 
 
 def now():
@@ -348,6 +376,91 @@ def test_a_restore_does_not_go_through_an_import(place):
     server.kill()
     check(place.data)
     assert sorted(place.entries(place.data)) == [0, 1, 2, 3]
+
+
+EXTRA = "objectclass ( 1.3.6.1.4.1.99999.1.1 NAME 'extraPerson' SUP inetOrgPerson STRUCTURAL )\n"
+
+
+@pytest.fixture
+def extra(tmp_path):
+    """The flags of a schema that has one class more."""
+    path = tmp_path / "extra.schema"
+    path.write_text(EXTRA)
+    return ["--schema", path]
+
+
+def test_a_restore_does_not_go_through_a_change_of_schema(place, extra):
+    """Changes that the earlier schema refuses would be gone, and whatever was built on them."""
+    archive = ["--archive", place.archive]
+    server = place.serve(*archive, ldif="people.ldif")
+    add(connect(server), 0)
+    first, _ = place.backup()
+    add(connect(server), 1)
+    before = now()
+    server.end()
+    server = place.serve(*archive, *extra)
+    changed = now()
+    connection = connect(server)
+    add(connection, 2, classes=[b"extraPerson"])
+    connection.add_s(f"cn=below,uid=n2,{PEOPLE}", [("objectClass", [b"device"]), ("cn", [b"below"])])
+    after = now()
+    log = [*archive, "--archive", place.data / "log"]
+    data, _ = place.restore("before", *log, "--to-time", before)
+    assert sorted(place.entries(data)) == [0, 1]
+    # Nothing was decided by the new schema yet: what is restored goes on with either.
+    for name, schema in ("changed", []), ("changed too", extra):
+        data, _ = place.restore(name, *log, "--to-time", changed)
+        assert sorted(place.entries(data)) == [0, 1]
+        assert sorted(place.entries(data, *schema)) == [0, 1]
+    for arguments in [*log], [*log, "--to-time", after]:
+        said = place.restore("x", *arguments, code=1)[1]
+        assert "log record " in said and "the schema or the settings" in said and "a backup" in said, said
+    said = run(PANDO, "restore", "--from", first, *log, "--data", place.folder / "x", code=1).err
+    assert "the schema or the settings" in said, said
+    # The log of a directory that is lost is no other.
+    server.kill()
+    assert "the schema or the settings" in place.restore("x", "--archive", place.data / "log", code=1)[1]
+    server = place.serve(*archive, *extra)
+    place.backup()
+    for arguments in [], [*log], [*log, "--to-time", after]:
+        data, _ = place.restore("after", *arguments, schema=extra)
+        assert sorted(place.entries(data, *extra)) == [0, 1, 2]
+        shutil.rmtree(data)
+    server.end()
+
+
+def test_a_backup_between_two_schemas_leads_to_either(place, extra):
+    place.serve(ldif="people.ldif").end()
+    place.backup()
+    server = place.serve(*extra)
+    add(connect(server), 0, classes=[b"extraPerson"])
+    server.kill()
+    log = ["--archive", place.data / "log"]
+    data, _ = place.restore("after", *log, schema=extra)
+    assert list(place.entries(data, *extra)) == [0]
+    # By the earlier schema alone it cannot be had.
+    command = [PANDO, "serve", "--data", place.data, "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    assert "`schema`" in run(*command, code=2).err
+    data, _ = place.restore("then")
+    assert place.entries(data) == {}
+
+
+def test_a_log_beside_other_rules_is_not_carried_out(place, extra):
+    place.serve(ldif="people.ldif").end()
+    rules = (place.data / "rules").read_bytes()
+    server = place.serve(*extra)
+    add(connect(server), 0, classes=[b"extraPerson"])
+    server.kill()
+    said = run(PANDO, "dump", "--data", place.data).out
+    assert "the rules are from here on" in said, said
+    mine = (place.data / "rules").read_bytes()
+    (place.data / "rules").write_bytes(rules)
+    command = [PANDO, "serve", "--data", place.data, "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    for tool, code in ([*command], 1), ([*command, *extra], 1), ([PANDO, "check", "--data", place.data, *extra], 1):
+        said = run(*tool, code=code).err
+        assert "log/00000001.log offset 5120" in said and "restore a backup" in said, said
+    (place.data / "rules").write_bytes(mine)
+    assert list(place.entries(place.data, *extra)) == [0]
 
 
 @pytest.fixture

@@ -12,10 +12,21 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SUFFIX, connect, damage, run, start
+from conftest import (
+    ADMIN,
+    KILLS,
+    PANDO,
+    PATIENCE,
+    PEOPLE,
+    SUFFIX,
+    chances,
+    connect,
+    damage,
+    run,
+    start,
+    wait_until,
+)
 
-# Kills under load for each mode.
-ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
 EVERYTHING = ["-b", SUFFIX, "(objectClass=*)", "*", "+"]
 
 
@@ -111,11 +122,12 @@ def test_an_import_fills_only_an_empty_directory(keep, tmp_path):
     assert "not empty" in refused(tmp_path, "--import", ldif, code=1)
 
 
+@pytest.mark.kills
 def test_an_import_is_there_whole_or_not_at_all(keep, tmp_path):
-    ldif = tmp_path / "many.ldif"
+    ldif, chance = tmp_path / "many.ldif", chances("an import at a start")
     run(PANDO, "gen", "--template", "slamd", "--count", 3000, "--suffix", SUFFIX, "--format", "ldif", "-o", ldif)
     command = [PANDO, "serve", "--data", keep.data, "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
-    for moment in (0.02, 0.1, 0.2, 0.3, 0.4, 0.6, PATIENCE):
+    for moment in [chance.uniform(0, 0.6) for _ in range(KILLS)] + [PATIENCE]:
         process = subprocess.Popen(
             [*map(str, command), "--import", ldif], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -124,6 +136,8 @@ def test_an_import_is_there_whole_or_not_at_all(keep, tmp_path):
         process.kill()
         process.wait(PATIENCE)
         process.stdout.close()
+        if (keep.data / "founding").exists():
+            assert "all as it should be" in run(PANDO, "check", "--data", keep.data).out, moment
         server = keep()
         entries = len(server.search("-b", SUFFIX, "1.1", code=None).dns)
         server.end()
@@ -133,33 +147,45 @@ def test_an_import_is_there_whole_or_not_at_all(keep, tmp_path):
 
 
 class Load(threading.Thread):
-    """One client that adds entries and counts up in them, and remembers what it was told."""
+    """One client that adds entries, counts up in them and deletes some, as fast as it is answered, until the server is gone.
 
-    def __init__(self, server, number, numbers):
+    What it sent and what it was told make for each entry the values that it may have: `None` is no entry.
+    """
+
+    def __init__(self, server, chance, numbers):
         super().__init__()
-        self.connection, self.number, self.numbers = connect(server), number, numbers
-        self.added, self.counted, self.sent = set(), {}, {}
-        self.enough = threading.Event()
+        self.connection, self.chance, self.numbers = connect(server), chance, numbers
+        self.told, self.open, self.answers = {}, {}, 0
 
     def run(self):
-        chance, count = random.Random(self.number), 0
         try:
             while True:
-                if chance.random() < 0.3 or not self.added:
-                    number = next(self.numbers)
-                    dn, attributes = person(number)
-                    self.connection.add_s(dn, attributes)
-                    self.added.add(dn)
-                    continue
-                dn = chance.choice(sorted(self.added))
-                count += 1
-                self.sent[dn] = count
-                self.connection.modify_s(dn, [(ldap.MOD_REPLACE, "description", [str(count).encode()])])
-                self.counted[dn] = count
-                if count >= 60:
-                    self.enough.set()
+                self.update()
+                self.answers += 1
         except (ldap.SERVER_DOWN, ldap.UNAVAILABLE, ldap.CONNECT_ERROR):
-            self.enough.set()
+            pass
+
+    def update(self):
+        mine = [dn for dn, value in self.told.items() if value is not None]
+        what = self.chance.random()
+        if what < 0.1 or not mine:
+            dn, attributes = person(next(self.numbers))
+            self.told[dn], self.open[dn] = None, 0
+            self.connection.add_s(dn, attributes)
+        elif what < 0.13:
+            dn = self.chance.choice(mine)
+            self.open[dn] = None
+            self.connection.delete_s(dn)
+        else:
+            dn = self.chance.choice(mine)
+            self.open[dn] = self.told[dn] + 1
+            value = b"%d " % self.open[dn] + b"x" * self.chance.randrange(300)
+            self.connection.modify_s(dn, [(ldap.MOD_REPLACE, "description", [value])])
+        self.told[dn] = self.open.pop(dn)
+
+    def may_have(self, dn):
+        """The values that an entry may have."""
+        return {self.told[dn], self.open.get(dn, self.told[dn])}
 
 
 class Numbers:
@@ -177,29 +203,51 @@ class Numbers:
             return self.last
 
 
+def counts(server):
+    """The entries that loads have made, and what stands in each."""
+    found = connect(server).search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(cn=x)", ["description"])
+    return {dn: int(entry["description"][0].split()[0]) for dn, entry in found}
+
+
+def was_writing_a_snapshot(data):
+    """Are there files that no snapshot has? So it is when one was being written, and nobody has started since."""
+    told = run(PANDO, "dump", "--data", data, "--from", "99999999999").out
+    there = {path.name for path in (data / "snapshot").iterdir()} - {"manifest"}
+    return not there <= {line.split()[1] for line in told.splitlines() if line.startswith("#   ")}
+
+
+@pytest.mark.kills
 @pytest.mark.parametrize("sync", ["always", "interval=50", "none"])
 def test_what_was_answered_outlives_kill(keep, sync):
-    """A kill leaves what the system has, so every mode must keep every answer."""
-    arguments = ["--sync", sync, "--snapshot-after", "64KiB"]
+    """A kill leaves what the system has, so every mode must keep every answer; of all rounds, not of the last alone."""
+    chance, given = chances(f"answers {sync}"), Numbers()
+    # So small that snapshots are written all the time.
+    arguments = ["--sync", sync, "--snapshot-after", "16KiB"]
     server = keep(*arguments, ldif="people.ldif")
-    given = Numbers()
-    for round_number in range(ROUNDS):
-        clients = [Load(server, 10 * round_number + n, given) for n in range(3)]
+    known, answers, in_snapshots = {}, 0, 0
+    for round_number in range(KILLS):
+        clients = [Load(server, random.Random(chance.random()), given) for _ in range(3)]
+        moment = time.monotonic() + chance.uniform(0, 0.6)
         for client in clients:
             client.start()
-        for client in clients:
-            assert client.enough.wait(PATIENCE)
+        wait_until(moment)
         server.kill()
         for client in clients:
             client.join(PATIENCE)
+            assert not client.is_alive()
+        in_snapshots += was_writing_a_snapshot(keep.data)
+        assert "all as it should be" in run(PANDO, "check", "--data", keep.data).out, f"round {round_number}"
         server = keep(*arguments)
-        connection = connect(server)
+        found = counts(server)
         for client in clients:
-            for dn in client.added:
-                found = connection.search_s(dn, ldap.SCOPE_BASE, attrlist=["description"])
-                value = int(found[0][1]["description"][0])
-                acknowledged, sent = client.counted.get(dn, 0), client.sent.get(dn, 0)
-                assert acknowledged <= value <= sent, f"{dn}: {value} of {acknowledged} to {sent}"
+            answers += client.answers
+            for dn in client.told:
+                value = found.get(dn)
+                assert value in client.may_have(dn), f"round {round_number}, {dn}: {value}, not {client.may_have(dn)}"
+                known[dn] = value
+        assert found == {dn: value for dn, value in known.items() if value is not None}, f"round {round_number}"
+    print(f"{KILLS} kills, {answers} answers, {in_snapshots} kills while a snapshot was written")
+    assert in_snapshots or KILLS < 20
 
 
 def test_snapshots_are_made_while_it_serves(keep):

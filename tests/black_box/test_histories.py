@@ -13,6 +13,8 @@ HISTORIES = Path(os.environ.get("PANDO_HISTORIES", Path(PANDO).parent / "pando-h
 # Kills of each test that kills, and the seconds that one may take.
 KILLS = int(os.environ.get("PANDO_HISTORY_KILLS", "5"))
 SECONDS_EACH = 10
+# What the seeds of those begin with.
+SEED = int(os.environ.get("PANDO_KILL_SEED", "0"))
 
 pytestmark = pytest.mark.skipif(
     not HISTORIES.exists(), reason=f"no {HISTORIES}: cargo build --package pando-histories makes it"
@@ -39,8 +41,9 @@ def test_transactions_in_memory(tmp_path):
     assert out.count(": holds\n") == 3, out
 
 
+@pytest.mark.kills
 def test_over_kills(tmp_path):
-    out = record(tmp_path, "--kills", KILLS)
+    out = record(tmp_path, "--kills", KILLS, "--seed", SEED + 1)
     assert out.count(": holds\n") == 3, out
 
 
@@ -52,19 +55,22 @@ def test_transactions_with_the_extensions_in_memory(tmp_path):
     assert all(0 < count < everything for count in some), out
 
 
+@pytest.mark.kills
 def test_transactions_with_the_extensions_over_kills(tmp_path):
-    out = record(tmp_path, "--kills", KILLS, "--transactions", "--extensions", "--seed", "4")
+    out = record(tmp_path, "--kills", KILLS, "--transactions", "--extensions", "--seed", SEED + 4)
     assert out.count(": holds\n") == 3, out
 
 
+@pytest.mark.kills
 def test_transactions_over_kills(tmp_path):
-    out = record(tmp_path, "--kills", KILLS, "--transactions", "--seed", "3")
+    out = record(tmp_path, "--kills", KILLS, "--transactions", "--seed", SEED + 3)
     assert out.count(": holds\n") == 3, out
 
 
+@pytest.mark.kills
 def test_over_kills_with_snapshots_and_late_syncs(tmp_path):
     # What the system has outlives a kill.
-    out = record(tmp_path, "--kills", KILLS, "--seed", "2", "--transactions", "--", "--sync", "interval=20", "--snapshot-after", "64KiB")
+    out = record(tmp_path, "--kills", KILLS, "--seed", SEED + 2, "--transactions", "--", "--sync", "interval=20", "--snapshot-after", "64KiB")
     assert out.count(": holds\n") == 3, out
 
 

@@ -2,12 +2,12 @@
 
 import base64
 import os
-import random
+import shutil
 import subprocess
 
 import pytest
 
-from conftest import ADMIN, DATA, PANDO, PATIENCE, PEOPLE, SUFFIX, run, start
+from conftest import ADMIN, DATA, KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, run, start
 
 TOP = f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n"
 
@@ -238,11 +238,14 @@ def test_settings_from_a_file(folder):
     assert "--data" in told
 
 
+@pytest.mark.kills
 def test_kills_during_an_import(folder):
     """Nothing or all is there, and it can be done again."""
     ldif, seen = generated(folder, count=1500, members=100), set()
     base = folder.file(TOP, "base.ldif")
-    for number, moment in enumerate((0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8)):
+    chance = chances("import")
+    # One of them comes soon.
+    for number, moment in enumerate([0.02, *(chance.uniform(0, 0.6) for _ in range(2 * KILLS - 1))]):
         data = folder.path / f"data{number}"
         had = number % 2
         if had:
@@ -259,6 +262,7 @@ def test_kills_during_an_import(folder):
         process.wait(PATIENCE)
         if not (data / "founding").exists():
             seen.add("nothing")
+            shutil.rmtree(data, ignore_errors=True)
             continue
         found = len(folder.export(data=data).dns)
         assert found in (had, 1504), f"round {number}: {found} entries"
@@ -268,14 +272,16 @@ def test_kills_during_an_import(folder):
             code = 1 if had else 0
             folder.fill(*(["--add", "--rejects", folder.path / "rejects"] if had else []), ldif, data=data, code=code)
             assert len(folder.export(data=data).dns) == 1504
+        shutil.rmtree(data)
     assert "nothing" in seen, "none was killed in time"
 
 
+@pytest.mark.kills
 def test_kills_during_an_export(folder):
     """The old file or all of the new one is there, and the directory is as it was."""
     folder.fill(generated(folder, count=1500, members=100))
-    whole, chance = folder.export().out, random.Random(11)
-    for number in range(8):
+    whole, chance = folder.export().out, chances("export")
+    for number in range(2 * KILLS):
         out = folder.path / f"out{number}"
         if number % 2:
             out.write_text("old")
@@ -288,6 +294,7 @@ def test_kills_during_an_export(folder):
         process.wait(PATIENCE)
         if out.exists():
             assert out.read_text() in ("old", whole) if number % 2 else out.read_text() == whole
+            out.unlink()
     assert folder.export().out == whole
     assert "1504 entries, all as it should be" in folder.check()
 

@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-import os
 import random
 import threading
 import time
@@ -10,13 +9,11 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SUFFIX, connect, run, start
+from conftest import ADMIN, KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, connect, run, start, wait_until
 
 CONFIG = "cn=config"
 MONITOR = "cn=Indexes,cn=Monitor"
 COUNT = 3000
-# Kills while indexes are built and dropped.
-ROUNDS = int(os.environ.get("PANDO_KILLS", "4"))
 
 
 @pytest.fixture(scope="module")
@@ -268,6 +265,18 @@ def test_offline(keep, tmp_path):
     assert run(PANDO, "index", "list", "--data", tmp_path / "restored").out == "cn:eq\nsn:eq\n"
 
 
+def test_check_makes_configured_indexes_and_compares_them(keep):
+    server = keep("--index", "cn:eq,sub", ldif="people.ldif")
+    connection = connect(server)
+    connection.modify_s(names(connection, "(uid=*)")[0], [(ldap.MOD_REPLACE, "cn", [b"Other"])])
+    server.kill()
+    where = ["--data", keep.data]
+    for flags in ["--index", "cn:eq,sub"], ["--index", "cn:eq", "--index", "sn:eq,sub", "--index", "uid"]:
+        assert "all as it should be" in run(PANDO, "check", *where, *flags).out
+    for bad, why in (("taste:eq", "`taste`"), ("jpegPhoto:eq", "no equality"), ("cn:fast", "not a kind of index")):
+        assert why in run(PANDO, "check", *where, "--index", bad, code=2).err
+
+
 def test_a_changed_byte_of_what_is_written_down_stops_the_start(keep):
     server = keep(ldif="people.ldif")
     server.end()
@@ -278,12 +287,15 @@ def test_a_changed_byte_of_what_is_written_down_stops_the_start(keep):
     assert "indexes" in refused.err and "checksum" in refused.err
 
 
+@pytest.mark.kills
 def test_kill_while_indexes_come_and_go_loses_nothing(keep, people):
     """What was told to be ready is there, what was told to be gone is not; of the rest either."""
-    choices = random.Random(7)
+    choices = chances("indexes")
     all_names = ["cn:eq", "cn:sub", "sn:eq", "mail:eq", "mail:pres", "uid:eq"]
-    server = keep(ldif=people)
-    for _ in range(ROUNDS):
+    # Snapshots are made meanwhile.
+    arguments = ["--snapshot-after", "64KiB"]
+    server = keep(*arguments, ldif=people)
+    for _ in range(KILLS):
         connection = connect(server)
         over, safe, changed = threading.Event(), set(lines(connection)), []
 
@@ -324,14 +336,13 @@ def test_kill_while_indexes_come_and_go_loses_nothing(keep, people):
         threads = [threading.Thread(target=load), threading.Thread(target=come_and_go)]
         for each in threads:
             each.start()
-        moment = time.monotonic() + choices.random()
-        wait_for(lambda: time.monotonic() > moment)
+        wait_until(time.monotonic() + choices.random())
         server.kill()
         over.set()
         for each in threads:
             each.join()
         assert "all as it should be" in run(PANDO, "check", "--data", keep.data).out
-        server = keep()
+        server = keep(*arguments)
         connection = connect(server)
         there = set(lines(connection))
         assert safe <= there <= safe | unsure, (safe, unsure, there)

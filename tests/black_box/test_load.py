@@ -1,7 +1,6 @@
 """`pando load`: streams of adds, BER or LDIF, from files and FIFOs at the same time; all of them or nothing."""
 
 import os
-import random
 import subprocess
 import threading
 import time
@@ -9,7 +8,7 @@ import time
 import pytest
 
 from ber import tlv
-from conftest import ADMIN, PANDO, PATIENCE, SUFFIX, run, start
+from conftest import ADMIN, KILLS, PANDO, PATIENCE, SUFFIX, chances, run, start
 
 TOP = f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n"
 STREAMS = 4
@@ -304,6 +303,7 @@ def test_nothing_is_stored_on_the_way(folder):
     assert f"directory  {count + 1} entries, all as it should be" in folder.check()
 
 
+@pytest.mark.kills
 def test_kills_at_any_moment(folder):
     make = [PANDO, "gen", "-q", "--template", "dvtds", "--suffix", "dc=com", "--count", "60000", "--format", "ber"]
     run(*make, "--streams", STREAMS, "-o", folder.path / "part-%d")
@@ -312,8 +312,8 @@ def test_kills_at_any_moment(folder):
     folder.load(first, *settings, suffix="dc=com")
     load = [PANDO, "load", "-q", "--schema", "dvtds", "--add", "--data", folder.data, "--on-error", "skip"]
     parts = sorted(folder.path.glob("part-*"))
-    chance, seen, usual = random.Random(7), {"before": 0, "whole": 0}, None
-    for _ in range(20):
+    chance, seen, usual = chances("load"), {"before": 0, "whole": 0}, None
+    for _ in range(max(20, KILLS)):
         began = time.monotonic()
         process = subprocess.Popen([*load, *parts], stderr=subprocess.DEVNULL)
         try:

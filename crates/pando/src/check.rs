@@ -2,6 +2,7 @@
 
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
+use schema::Schema;
 use server::config::Config;
 use server::data::{Data, Examined};
 use server::directory;
@@ -27,12 +28,17 @@ pub(crate) struct Args {
     /// The schema that it is served with, beyond the standard one: files, or names of built-in schemas
     #[arg(long, value_name = "FILE", num_args = 1..)]
     schema: Vec<String>,
+
+    /// An index that it is served with: made as a start makes it and compared with the entries, as those are that were made
+    /// while it was served; may be repeated
+    #[arg(long, value_name = "ATTR:eq[,pres,sub,ord]")]
+    index: Vec<String>,
 }
 
 const AFTER: &str = "\
 EXAMPLES:
   pando check --data /var/lib/pando
-  pando check --data people.pando --schema dvtds
+  pando check --data people.pando --schema dvtds --index uid:eq --index cn:eq,sub
 
 EXIT CODES:
   0  all is well
@@ -41,16 +47,16 @@ EXIT CODES:
 
 /// Runs it.
 pub(crate) fn run(args: Args) -> ExitCode {
-    let config = Config { schema: args.schema.clone(), ..Config::default() };
-    let schema = match directory::schema(&config) {
-        Ok(schema) => Arc::new(schema),
+    let (config, schema) = match prepared(&args) {
+        Ok(prepared) => prepared,
         Err(faults) => {
             faults.iter().for_each(|fault| eprintln!("pando check: {fault}"));
             return ExitCode::from(2);
         }
     };
+    let indexes = config.indexes.iter().map(directory::index_settings).collect();
     let examined = Data::existing(Arc::new(RealDisk), &args.data)
-        .and_then(|data| data.examine(schema, config.memory_bytes_max(), FINDINGS_MAX));
+        .and_then(|data| data.examine(schema, indexes, config.memory_bytes_max(), FINDINGS_MAX));
     match examined {
         Ok(examined) => {
             tell(&examined);
@@ -61,6 +67,22 @@ pub(crate) fn run(args: Args) -> ExitCode {
             eprintln!("pando check: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The settings that were given, and the schema; or every fault of them.
+fn prepared(args: &Args) -> Result<(Config, Arc<Schema>), Vec<String>> {
+    let mut config = Config { schema: args.schema.clone(), ..Config::default() };
+    let of_index = |what: String| format!("--index: {what}");
+    if !args.index.is_empty() {
+        config.set("index", &args.index).map_err(|bad| bad.into_iter().map(of_index).collect::<Vec<_>>())?;
+    }
+    let schema = directory::schema(&config);
+    let schema = schema.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let unknown = directory::unknown_to_schema(&config, &schema);
+    match unknown.is_empty() {
+        true => Ok((config, Arc::new(schema))),
+        false => Err(unknown.into_iter().map(|problem| of_index(problem.message)).collect()),
     }
 }
 

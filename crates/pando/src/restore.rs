@@ -13,7 +13,8 @@ use std::sync::Arc;
 ///
 /// The last backup in --from is taken, or the last that begins before the point. With a point, or with --archive, the log is
 /// followed through later backups and through the archive: every command up to the point, none after it. Where something
-/// is missing on the way that is an error, which names it.
+/// is missing on the way that is an error, which names it. So is an import on the way, or a start with another schema, suffix
+/// or schema-check: begin with a backup that was taken after it.
 ///
 /// Nothing that is there is touched: --data must not exist, or be empty. The new directory is put together beside it, in a
 /// folder whose name ends in `.restoring`, every checksum is compared, and only then it gets its name. A restore that is

@@ -214,9 +214,17 @@ impl Committer {
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
     pub fn note_import(&mut self, wall_ms: u64) -> Result<(), Failed> {
+        self.note(Kind::Import, &wall_ms.to_le_bytes())
+    }
+
+    /// Writes down what is no command: durable when it returns. Nothing else may be under way.
+    ///
+    /// # Errors
+    /// See [`Failed`]; also when there is no room for it.
+    pub(crate) fn note(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
         assert!(self.logged.is_empty() && self.coming.is_empty(), "nothing else is under way");
-        let append = |out: &mut Vec<u8>| out.extend_from_slice(&wall_ms.to_le_bytes());
-        let mut noted = self.log.append(Kind::Import, append);
+        let append = |out: &mut Vec<u8>| out.extend_from_slice(payload);
+        let mut noted = self.log.append(kind, append);
         if let Err(Refused::Full) = noted {
             // Where there is no server, nobody prepares the next file.
             while let Some(preparation) = self.log.wanted() {
@@ -225,12 +233,13 @@ impl Committer {
                     break;
                 }
             }
-            noted = self.log.append(Kind::Import, append);
+            noted = self.log.append(kind, append);
         }
         let index = noted.map_err(|refused| self.fail(Failed::Refused(refused)))?;
         while self.log.safe() < index {
             self.writer.step(self.now_ms).map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
         }
+        self.writer.sync().map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
         self.applied = index;
         self.queue.status().on_applied(index);
         Ok(())

@@ -13,6 +13,7 @@
 //! [`backup`] copies one, and makes one of copies.
 
 pub mod backup;
+mod course;
 pub mod dump;
 mod examine;
 mod founding;

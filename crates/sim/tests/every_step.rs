@@ -1,20 +1,24 @@
 //! Each step that changes the disk fails, whatever the server or a tool does: a first start, changes that fill several log
-//! files, a snapshot and the archive, a clean end, a start after a power loss, an import into a new directory and into one
+//! files, a snapshot and the archive, a clean end, a start after a power loss, one that changes the rules, an import into a new directory and into one
 //! that has entries. The step fails alone, with either error, or is the last before the power fails or the process is
 //! killed. The next start has what was reported, and nothing that was not underway.
 
+use env::disk::Disk;
+use env::entropy::SeededEntropy;
 use env::planted::{self, Fault};
+use server::commit::Limits;
+use server::data::{Data, Wanted};
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{Node, digest};
+use sim::node::{self, Node, digest};
 use sim::operator::{self, digest_of};
 use sim::random::Random;
-use sim::requests::Bundle;
+use sim::requests::{Bundle, Sent};
 use sim::workloads;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use wal::Mode;
+use wal::{Kind, Mode, Record};
 
 const DIR: &str = "data";
 const ARCHIVE: &str = "archive";
@@ -39,12 +43,13 @@ type Act = fn(&SimDisk, &mut dyn FnMut(u128)) -> Result<(), String>;
 /// What it is, on what disk, what is done there, and how many steps that has at least.
 type Row = (&'static str, fn() -> SimDisk, Act, u64);
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     ("a first start", empty, start, 15),
     ("changes", filled, changes, 50),
     ("a snapshot, and log files archived", filled, snapshot, 30),
     ("a clean end", filled, clean_end, 15),
     ("a start after a power loss", torn, start, 8),
+    ("a start by other rules, and a change that only they take", ended, other_rules, 12),
     ("an import", empty, import, 40),
     ("an import into a directory with entries", filled, import_more, 20),
 ];
@@ -64,6 +69,40 @@ fn node(disk: &SimDisk) -> Result<Node, String> {
     let mut node = node.map_err(|error| error.to_string())?;
     node.recovered.snapshots.archive_to(Arc::new(disk.clone()), Path::new(ARCHIVE));
     Ok(node)
+}
+
+/// A server that holds no entry to the schema.
+fn node_without_schema_check(disk: &SimDisk) -> Result<Node, String> {
+    let data = Data::open(Arc::new(disk.clone()), Path::new(DIR)).map_err(|error| error.to_string())?;
+    let founding = data.found(&node::founding()).map_err(|error| error.to_string())?;
+    let mut config = node::config(founding);
+    config.store.schema_check = false;
+    let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
+    let (log, mut entropy) = (log(), SeededEntropy::new(1));
+    let wanted = Wanted { config, schema: node::schema(), log, limits, entropy: &mut entropy };
+    let recovered = data.recover(wanted, &mut |_| ()).map_err(|error| error.to_string())?;
+    Node::over(data, recovered, 1, &SimClock::default()).map_err(|error| error.to_string())
+}
+
+/// An entry without what the schema wants of it.
+fn other_rules(disk: &SimDisk, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
+    let (mut node, clock) = (node_without_schema_check(disk)?, SimClock::default());
+    let mut bundle = Bundle::default();
+    bundle.add("cn=no sn,dc=x", &[("objectClass", "person"), ("cn", "no sn")], Sent::Other);
+    let before = digest(&node.recovered.dsa);
+    node.send(0, &bundle.bytes, &clock);
+    for _ in 0..3 {
+        node.prepare_file();
+        node.step(&clock).map_err(|failed| failed.to_string())?;
+    }
+    let after = digest(&node.recovered.dsa);
+    match node.waits(0) || before == after {
+        true => Err("it was not added".to_owned()),
+        false => {
+            reported(after);
+            Ok(())
+        }
+    }
 }
 
 /// Sends updates, a bundle at a time; each is a state.
@@ -107,7 +146,14 @@ fn filled() -> SimDisk {
     disk
 }
 
-/// As that, and the power has failed where it leaves most to do for the next start: a torn tail, a file that is not finished.
+/// As that, and ended well.
+fn ended() -> SimDisk {
+    let disk = filled();
+    clean_end(&disk, &mut |_| ()).expect("nothing fails");
+    disk
+}
+
+/// As that of [`filled`], and the power has failed where it leaves most to do for the next start: a torn tail, a file that is not finished.
 fn torn() -> SimDisk {
     let disks = (1..40).map(|operation| {
         let disk = filled();
@@ -172,9 +218,31 @@ fn load(disk: &SimDisk, root: &str, reported: &mut dyn FnMut(u128)) -> Result<()
 
 /// What a server finds there; in a directory that was never founded, or served, that is nothing.
 fn found(disk: &SimDisk) -> Result<u128, String> {
-    let node = node(disk)?;
+    let node = match node(disk) {
+        // It was changed before the end.
+        Err(refused) if refused.starts_with("`schema-check`") => node_without_schema_check(disk)?,
+        node => node?,
+    };
     let findings = node.recovered.dsa.shard().writer().check(1);
     findings.first().map_or(Ok(digest(&node.recovered.dsa)), |finding| Err(finding.to_string()))
+}
+
+/// Rules that are not those of the first start are not written down before the log has them.
+fn rules_are_noted(disk: &SimDisk) -> Result<(), String> {
+    let path = Path::new(DIR).join("rules");
+    let Ok(file) = disk.open(&path) else { return Ok(()) };
+    let mut text = vec![0; file.len().map_err(|error| error.to_string())? as usize];
+    file.read_at(&mut text, 0).map_err(|error| error.to_string())?;
+    if !String::from_utf8_lossy(&text).contains("schema-check = false") {
+        return Ok(());
+    }
+    let mut noted = false;
+    let mut visit = |record: Record<'_>| {
+        noted |= record.kind == Kind::Rules;
+        Ok(())
+    };
+    wal::read(disk, &Path::new(DIR).join("log"), &mut visit).map_err(|error| error.to_string())?;
+    noted.then_some(()).ok_or_else(|| "the rules were changed, and no note in the log tells".to_owned())
 }
 
 /// All states that the directory is in when nothing fails, and the steps on the way.
@@ -201,6 +269,7 @@ fn fail(row: &Row, on: &SimDisk, states: &[u128], step: u64, end: End) -> Result
         End::Error(_) | End::Kill => disk.kill(),
     }
     disk.set_faults(Faults::default());
+    rules_are_noted(&disk)?;
     let found = found(&disk)?;
     let state = states.iter().rposition(|state| *state == found);
     let state = state.ok_or("what is there is neither what was nor what should be")?;

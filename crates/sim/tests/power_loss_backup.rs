@@ -168,7 +168,7 @@ fn record(root: &Path, fault: Option<Fault>) -> Run {
 fn look(disk: &Arc<dyn Disk>, dir: &Path) -> Result<u128, String> {
     let read = || {
         let data = Data::existing(Arc::clone(disk), dir)?;
-        let examined = data.examine(schema(), MEMORY_BYTES_MAX, 3)?;
+        let examined = data.examine(schema(), Vec::new(), MEMORY_BYTES_MAX, 3)?;
         let view = data.view(&schema(), MEMORY_BYTES_MAX, &mut |_| ())?;
         Ok::<_, server::data::DataError>((examined.findings, view))
     };

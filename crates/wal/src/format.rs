@@ -28,6 +28,8 @@ pub enum Kind {
     /// Something becomes part of the data here that the log does not have, but the next snapshot: an earlier one and the
     /// log do not make what comes after.
     Import = 4,
+    /// What decides the outcome of commands is another from here on; the payload tells what.
+    Rules = 5,
 }
 
 impl Kind {
@@ -37,6 +39,7 @@ impl Kind {
             2 => Some(Kind::Checkpoint),
             3 => Some(Kind::Ingest),
             4 => Some(Kind::Import),
+            5 => Some(Kind::Rules),
             _ => None,
         }
     }
@@ -266,15 +269,15 @@ mod tests {
     proptest! {
         #[test]
         fn records_come_back(payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..20)) {
-            let kinds = [Kind::Commands, Kind::Checkpoint, Kind::Ingest];
+            let kinds = [Kind::Commands, Kind::Checkpoint, Kind::Ingest, Kind::Import, Kind::Rules];
             let mut body = Vec::new();
             for (at, payload) in payloads.iter().enumerate() {
-                push_record(&mut body, kinds[at % 3], |out| out.extend_from_slice(payload));
+                push_record(&mut body, kinds[at % 5], |out| out.extend_from_slice(payload));
             }
             prop_assert_eq!(body.len() % 8, 0);
             let mut records = Records::new(&body);
             for (at, payload) in payloads.iter().enumerate() {
-                prop_assert_eq!(records.next(), Some((kinds[at % 3], payload.as_slice())));
+                prop_assert_eq!(records.next(), Some((kinds[at % 5], payload.as_slice())));
             }
             prop_assert!(records.is_done());
         }

@@ -1,6 +1,7 @@
 //! A record of the log as people read it: LDIF change records (RFC 2849) below a comment that tells index, time, actor
 //! and ids.
 
+use super::Rules;
 use dsa::journal::Command;
 use model::csn::write_generalized_time;
 use proto::control::{Controls, transaction_specification};
@@ -15,6 +16,15 @@ use wal::{Kind, Record};
 /// # Errors
 /// In words, if it is none that this program could have written.
 pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    if record.kind == Kind::Rules {
+        let (ms, rules) = Rules::of_note(record.payload)?;
+        let _ = write!(out, "# record {} at {}, ", record.index, record.place);
+        write_generalized_time(ms, out);
+        let _ = writeln!(out, ": the rules are from here on");
+        rules.text().lines().skip(1).for_each(|line| _ = writeln!(out, "#   {line}"));
+        out.push(b'\n');
+        return Ok(());
+    }
     if record.kind != Kind::Commands {
         let _ = writeln!(out, "# record {} at {}: {:?}\n", record.index, record.place, record.kind);
         return Ok(());

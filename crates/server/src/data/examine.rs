@@ -1,6 +1,7 @@
 //! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
 //! that the directory they make must hold to. Changes nothing.
 
+use super::course::Course;
 use super::recover::{Replay, Stage};
 use super::snapshot::Keeper;
 use super::{Data, DataError, Rules};
@@ -63,19 +64,20 @@ impl Data {
         Data::open(disk, dir)
     }
 
-    /// Reads and checks everything. `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what
-    /// is told.
+    /// Reads and checks everything, with the indexes that were made and those `configured`, as a start makes them.
+    /// `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what is told.
     ///
     /// # Errors
     /// Damage, or what cannot be read: the first. Also a schema that is not the one that the log was written with.
     pub fn examine(
         &self,
         schema: Arc<Schema>,
+        configured: Vec<IndexSettings>,
         memory_bytes_max: u64,
         findings_max: usize,
     ) -> Result<Examined, DataError> {
         self.snapshots()?.verify()?;
-        let mut indexes = Vec::new();
+        let mut indexes = configured;
         let lost = self.indexes()?.add_to(&mut indexes, &schema);
         let Some(view) = self.view_with(&schema, memory_bytes_max, &indexes, &mut |_| ())? else {
             // Its first start did not come to its end.
@@ -127,7 +129,8 @@ impl Data {
         let too_many = || io::Error::other("there are too many readers");
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let today = Rules::of(schema, rules.suffixes(), rules.schema_check());
-        let mut replay = Replay::new(applier, today.differs(&rules));
+        let refusal = today.differs(&rules);
+        let mut replay = Replay::new(applier, Course::new(rules), refusal);
         let log = self.read_log(&mut |record| match record.index > from {
             true => replay.carry_out(record, on_progress),
             false => Ok(()),

@@ -1,5 +1,6 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
+use super::course::Course;
 use super::snapshot::{self, Keeper};
 use super::{Data, DataError, Rules, backup};
 use crate::commit::{Committer, Limits, Queue};
@@ -70,30 +71,36 @@ impl Data {
             return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
         }
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
-        let made = self.rules()?;
+        let (made, wall_ms) = (self.rules()?, config.started_ms);
         let snapshots = Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?;
         let dsa = self.restore(&snapshots, config, &schema, on_progress)?;
         let from = snapshots.latest().map_or(Index(0), |manifest| manifest.index);
         let changed = made.as_ref().and_then(|made| rules.differs(made));
         let too_many = || io::Error::other("there are too many readers");
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
-        let mut replay = Replay::new(applier, changed);
+        let course = Course::new(made.clone().unwrap_or_else(|| rules.clone()));
+        let mut replay = Replay::new(applier, course, changed);
         let opened =
             wal::open(Arc::clone(&self.disk), &self.dir.join("log"), log, entropy, from, &mut |record| {
                 replay.carry_out(record, on_progress)
             });
         let Opened { writer, cut, .. } = opened.map_err(|error| replay.refusal(DataError::Log(error)))?;
-        let Replay { applier, records, .. } = replay;
+        let Replay { applier, course, records, .. } = replay;
         applier.forget_operations();
         dsa.shard().writer().find_free_ids();
-        if made.as_ref() != Some(&rules) {
-            self.write_rules(&rules)?;
-        }
         // What a draft that was given up has left.
         snapshots.remove_unnamed(&mut |_, _| ())?;
         self.keep_schema_time(&schema_time)?;
         let queue = Arc::new(Queue::default());
-        let committer = Committer::new(Arc::clone(&dsa), applier, writer, Arc::clone(&queue), limits);
+        let mut committer = Committer::new(Arc::clone(&dsa), applier, writer, Arc::clone(&queue), limits);
+        // The note is durable before anything is decided by it, and before the file says that there is one.
+        if course.last() != &rules {
+            let noted = committer.note(wal::Kind::Rules, &rules.note(wall_ms));
+            noted.map_err(|failed| io::Error::other(failed.to_string()))?;
+        }
+        if made.as_ref() != Some(&rules) {
+            self.write_rules(&rules)?;
+        }
         dsa.journal_to(queue);
         Ok(Recovered { dsa, committer, snapshots: Keeper::new(snapshots), records, cut })
     }
@@ -123,20 +130,23 @@ impl Data {
 pub(super) struct Replay {
     applier: Applier,
     answers: Vec<u8>,
+    course: Course,
     records: u64,
     /// Why nothing may be carried out.
     refusal: Option<DataError>,
+    /// Something was not carried out for that.
+    refused: bool,
 }
 
 impl Replay {
     /// With a refusal no record is carried out.
-    pub(super) fn new(applier: Applier, refusal: Option<DataError>) -> Replay {
-        Replay { applier, answers: Vec::new(), records: 0, refusal }
+    pub(super) fn new(applier: Applier, course: Course, refusal: Option<DataError>) -> Replay {
+        Replay { applier, answers: Vec::new(), course, records: 0, refusal, refused: false }
     }
 
     /// Why the records were not carried out, if that was for a refusal; else the error.
     pub(super) fn refusal(&mut self, error: DataError) -> DataError {
-        self.refusal.take().filter(|_| self.records > 0).unwrap_or(error)
+        self.refusal.take().filter(|_| self.refused).unwrap_or(error)
     }
 
     pub(super) fn carry_out(
@@ -145,7 +155,19 @@ impl Replay {
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<(), String> {
         self.records += 1;
+        if record.kind == wal::Kind::Rules {
+            // Alone it decides nothing: a start that was stopped before it was through has left it.
+            return self.course.note(&record).map(|_| ());
+        }
+        self.course.command().map_err(|noted| {
+            format!(
+                "it was decided by another schema or other settings ({}) than those in the file `rules`: they do not belong \
+                 together. Keep a copy of the directory and restore a backup",
+                noted.place()
+            )
+        })?;
         if let Some(refusal) = &self.refusal {
+            self.refused = true;
             return Err(refusal.to_string());
         }
         match record.kind {
@@ -161,7 +183,7 @@ impl Replay {
                 Ok(())
             }
             // Of an import that did not come to its snapshot nothing became.
-            wal::Kind::Checkpoint | wal::Kind::Import => Ok(()),
+            wal::Kind::Checkpoint | wal::Kind::Import | wal::Kind::Rules => Ok(()),
             wal::Kind::Ingest => Err("this version knows no ingested files".to_owned()),
         }
     }

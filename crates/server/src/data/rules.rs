@@ -51,13 +51,35 @@ impl Rules {
         Some(DataError::Differs { key, made, wanted, advice: ADVICE })
     }
 
-    fn text(&self) -> String {
+    /// What the file says.
+    pub(super) fn text(&self) -> String {
         let suffixes = Value::Array(self.suffixes.iter().cloned().map(Value::String).collect());
         seal(format!(
             "# What the changes in the log were decided by.\n\
              behaviour = {}\nsuffix = {suffixes}\nschema-check = {}\nschema = \"{}\"\n",
             self.behaviour, self.schema_check, self.schema
         ))
+    }
+
+    /// What a note in the log says: since when they hold, in milliseconds since 1970, and the text of the file.
+    pub(super) fn note(&self, wall_ms: u64) -> Vec<u8> {
+        [&wall_ms.to_le_bytes(), self.text().as_bytes()].concat()
+    }
+
+    /// Reads a note: since when they hold, and what they are.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(super) fn of_note(payload: &[u8]) -> Result<(u64, Rules), String> {
+        let wrong = |what: &str| format!("the note of what decides changes from here on {what}");
+        let (ms, text) = payload.split_first_chunk::<8>().ok_or_else(|| wrong("is too short"))?;
+        let text = std::str::from_utf8(text).map_err(|error| wrong(&error.to_string()))?;
+        let unread = |what: String| wrong(&format!("cannot be read: {what}"));
+        if unseal(text).map_err(unread)?.len() == text.len() {
+            return Err(unread(missing("checksum")));
+        }
+        let rules = Rules::parse(text).map_err(unread)?;
+        Ok((u64::from_le_bytes(*ms), rules))
     }
 
     pub(super) fn parse(text: &str) -> Result<Rules, String> {
@@ -131,6 +153,17 @@ mod tests {
             let without: String = text.lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
             assert!(Rules::parse(&without).is_err(), "without {line}");
         }
+    }
+
+    #[test]
+    fn a_note_of_any_version_is_read() {
+        let text = "# What the changes in the log were decided by.\nbehaviour = 2\nsuffix = [\"dc=x\"]\n\
+                    schema-check = true\nschema = \"0123456789abcdef\"\nchecksum = \"3afd5448\"\n";
+        let payload = [&[0x7b, 1, 0, 0, 0, 0, 0, 0], text.as_bytes()].concat();
+        let (suffixes, schema) = (vec!["dc=x".to_owned()], "0123456789abcdef".to_owned());
+        let rules = Rules { behaviour: 2, suffixes, schema_check: true, schema };
+        assert_eq!(rules.note(0x17b), payload, "docs/formats/log.md has it");
+        assert_eq!(Rules::of_note(&payload), Ok((0x17b, rules)));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use super::generation::{Backups, Generation, facts, remove_tree};
 use super::take::verify;
 use super::{BackupError, log_dir, snapshot_dir};
 use crate::commit;
-use crate::data::{DataError, missing, write_text};
+use crate::data::course::Course;
+use crate::data::{DataError, Rules, missing, rules, write_text};
 use dsa::journal::Command;
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
@@ -216,11 +217,19 @@ impl Work<'_> {
         on_bytes: &mut dyn FnMut(u64, u64),
     ) -> Result<Restored, BackupError> {
         let disk = &**self.disk;
-        for (name, text) in facts(disk, &self.generation.dir)? {
-            write_text(disk, self.to, name, &text)?;
+        let facts = facts(disk, &self.generation.dir)?;
+        for (name, text) in &facts {
+            write_text(disk, self.to, name, text)?;
         }
+        let made = facts.iter().find(|(name, _)| *name == rules::NAME).map_or("", |(_, text)| text);
+        let made = Rules::parse(made);
+        let made = made.map_err(|what| DataError::Facts(self.generation.dir.join(rules::NAME), what))?;
         self.copy_snapshot(on_bytes)?;
-        let restored = self.write_log(entropy)?;
+        let mut course = Course::new(made.clone());
+        let restored = self.write_log(&mut course, entropy)?;
+        if course.rules() != &made {
+            write_text(disk, self.to, rules::NAME, &course.rules().text())?;
+        }
         verify(self.disk, self.to, restored.last)?;
         disk.sync_dir(&log_dir(self.to))?;
         disk.sync_dir(self.to)?;
@@ -252,8 +261,9 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes the records after the snapshot up to the point into a log of its own.
-    fn write_log(&self, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
+    /// Writes the records after the snapshot up to the point into a log of its own; `course` begins with the rules of the
+    /// backup.
+    fn write_log(&self, course: &mut Course, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
         let (disk, from) = (&**self.disk, self.generation.snapshot);
         let own = log_dir(&self.generation.dir);
         let settings = log_settings(wal::file_bytes(disk, &own)?);
@@ -271,6 +281,7 @@ impl Work<'_> {
             let ms = match record.kind {
                 Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
                 Kind::Import => Some(commit::import_ms(record.payload)?),
+                Kind::Rules => Some(Rules::of_note(record.payload)?.0),
                 Kind::Checkpoint | Kind::Ingest => None,
             };
             if self.is_beyond(record.index, ms) {
@@ -281,9 +292,23 @@ impl Work<'_> {
                             with a later one";
                 return Err(text.to_owned());
             }
+            if record.kind == Kind::Rules {
+                course.note(&record)?;
+                course.adopt();
+            } else {
+                // A start carries out all of it by one schema.
+                course.command().map_err(|noted| {
+                    format!(
+                        "the schema or the settings that decide what becomes of a change were changed at {}, which an earlier \
+                         backup does not lead past ({}): restore to a point before that, or begin with a backup of a later time",
+                        noted.at(),
+                        noted.place()
+                    )
+                })?;
+            }
             pen.append(record)?;
             restored.last = record.index;
-            restored.last_ms = ms.or(restored.last_ms);
+            restored.last_ms = ms.filter(|_| record.kind == Kind::Commands).or(restored.last_ms);
             restored.records += 1;
             Ok(Flow::On)
         };

@@ -151,7 +151,8 @@ impl Work<'_> {
         let known_log = self.known.map(|known| log_dir(&known.dir));
         let log = wal::copy_log(disk, &log_dir(self.data), from, &log_copy, known_log.as_deref())?;
         disk.sync_dir(&log_copy)?;
-        // Rules change only at a start with nothing in the log; then the log that was copied is of one or the other.
+        // Rules change only at a start with nothing in the log that is not in the snapshot. A note of it may have been copied that
+        // the file comes after: then no command does.
         let facts = facts(disk, self.data)?;
         Ok((facts == before).then_some(Caught { facts, snapshot, log }))
     }
