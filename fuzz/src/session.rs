@@ -202,5 +202,6 @@ fn config() -> Config {
         settings: Start { configured: choices(), ..Start::default() },
         version: "1.2.3".to_owned(),
         started_ms: NOW.wall_ms,
+        schema_since_ms: NOW.wall_ms,
     }
 }

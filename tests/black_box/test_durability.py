@@ -387,6 +387,26 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     damage(segment, 30)
 
 
+def test_the_schema_keeps_its_time(keep):
+    """Clients read the schema anew when the subschema's modifyTimestamp has moved: with the schema, and not with a start."""
+    def time_of(server):
+        out = server.search("-b", "cn=Subschema", "-s", "base", "modifyTimestamp", "createTimestamp").out
+        [modified, created] = sorted(re.findall(r"Timestamp: (\S+)", out))
+        assert modified == created
+        server.end()
+        return modified
+
+    first = time_of(keep(ldif="people.ldif"))
+    assert first > "2025"
+    # As if it had been long ago.
+    file = keep.data / "schema"
+    facts = [line for line in file.read_text().splitlines() if not line.startswith("checksum")]
+    file.write_text("\n".join("since-ms = 1600000000000" if line.startswith("since-ms") else line for line in facts) + "\n")
+    assert time_of(keep()) == "20200913122640Z" == time_of(keep())
+    changed = time_of(keep("--schema", "dvtds"))
+    assert changed >= first and time_of(keep("--schema", "dvtds")) == changed
+
+
 def test_a_dump_has_the_controls(keep, tmp_path):
     """Those of single updates and of a transaction's; ldapmodify sends them along, so that what they ask for is asked for again."""
     ada = f"uid=ada,{PEOPLE}"

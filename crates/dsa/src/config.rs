@@ -37,6 +37,8 @@ pub struct Config {
     pub settings: Start,
     /// vendorVersion of the root DSE.
     pub version: String,
-    /// Unix time in milliseconds at which the server started: when the schema became what it is.
+    /// Unix time in milliseconds at which the server started.
     pub started_ms: u64,
+    /// Unix time in milliseconds since which the schema is what it is.
+    pub schema_since_ms: u64,
 }

@@ -2,6 +2,7 @@
 
 use crate::system::{put, put_all};
 use model::Entry;
+use model::csn::write_generalized_time;
 use schema::{DefinitionKind, Schema};
 
 /// Attributes that hold definitions.
@@ -14,9 +15,15 @@ const KINDS: [(&str, DefinitionKind); 5] = [
 ];
 
 /// Puts the attributes of the subschema subentry into an entry.
-pub(crate) fn fill(entry: &mut Entry, schema: &Schema) {
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema, since_ms: u64) {
     put_all(entry, schema, "objectClass", ["top", "subentry", "subschema", "extensibleObject"]);
     put(entry, schema, "cn", "Subschema");
+    // Clients read it anew when this has moved, and only then.
+    let mut since = Vec::new();
+    write_generalized_time(since_ms, &mut since);
+    let since = String::from_utf8_lossy(&since);
+    put(entry, schema, "createTimestamp", &since);
+    put(entry, schema, "modifyTimestamp", &since);
     // It holds for everything this server has.
     put(entry, schema, "subtreeSpecification", "{}");
     for (attribute, kind) in KINDS {

@@ -56,7 +56,7 @@ impl System {
         let mut entry = Entry::new();
         root_dse::fill(&mut entry, schema, config, choices);
         add(&mut writer, config, root_dse::INTERNAL_DN, &mut entry)?;
-        subschema::fill(&mut entry, schema);
+        subschema::fill(&mut entry, schema, config.schema_since_ms);
         add(&mut writer, config, SUBSCHEMA_DN, &mut entry)?;
         let mut gauges = Vec::new();
         for item in monitor_entries::all() {

@@ -19,6 +19,7 @@ mod founding;
 mod indexes;
 mod recover;
 mod rules;
+mod schema_time;
 mod sealed;
 mod settings;
 pub mod snapshot;
@@ -143,7 +144,7 @@ impl Data {
             self.disk.remove_dir(&sub)?;
         }
         // Last of all what the others cannot be read without.
-        let own = [rules::NAME, founding::NAME];
+        let own = [schema_time::NAME, rules::NAME, founding::NAME];
         let there = self.disk.list(&self.dir)?;
         for name in own.into_iter().filter(|name| there.iter().any(|other| other == name)) {
             self.disk.remove(&self.dir.join(name))?;

@@ -123,6 +123,8 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: clock.wall_ms(),
+        // Of a data directory, recovery knows better.
+        schema_since_ms: clock.wall_ms(),
     })
 }
 

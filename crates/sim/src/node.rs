@@ -67,6 +67,7 @@ pub fn config(founding: Founding) -> dsa::Config {
         settings: settings(),
         version: "0".to_owned(),
         started_ms: 0,
+        schema_since_ms: 0,
     }
 }
 

@@ -53,6 +53,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         settings: Default::default(),
         version: "bench".to_owned(),
         started_ms: 0,
+        schema_since_ms: 0,
     };
     let dsa = Dsa::new(config, Arc::new(schema)).expect("memory");
     let shard = dsa.shard();

@@ -207,6 +207,7 @@ pub fn config() -> Config {
         settings: Default::default(),
         version: "1.2.3".to_owned(),
         started_ms: START.wall_ms,
+        schema_since_ms: START.wall_ms,
     }
 }
 

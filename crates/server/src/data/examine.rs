@@ -200,6 +200,7 @@ impl Data {
             settings: Default::default(),
             version: String::new(),
             started_ms: 0,
+            schema_since_ms: 0,
         })
     }
 }

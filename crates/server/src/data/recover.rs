@@ -62,7 +62,9 @@ impl Data {
         wanted: Wanted<'_>,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Recovered, DataError> {
-        let Wanted { config, schema, log, limits, entropy } = wanted;
+        let Wanted { mut config, schema, log, limits, entropy } = wanted;
+        let schema_time = self.schema_time(&schema, config.started_ms)?;
+        config.schema_since_ms = schema_time.since_ms;
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
             let text = "this is a backup, not to be changed; `pando restore` makes a data directory of it";
             return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
@@ -89,6 +91,7 @@ impl Data {
         }
         // What a draft that was given up has left.
         snapshots.remove_unnamed(&mut |_, _| ())?;
+        self.keep_schema_time(&schema_time)?;
         let queue = Arc::new(Queue::default());
         let committer = Committer::new(Arc::clone(&dsa), applier, writer, Arc::clone(&queue), limits);
         dsa.journal_to(queue);

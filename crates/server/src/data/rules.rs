@@ -93,7 +93,7 @@ impl Data {
 }
 
 /// FNV-1a of the definitions, each with its end: it shows that something was changed, by mistake or not.
-fn hash(schema: &Schema) -> String {
+pub(super) fn hash(schema: &Schema) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let kinds = [
         DefinitionKind::LdapSyntaxes,

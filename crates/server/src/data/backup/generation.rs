@@ -3,7 +3,8 @@
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
 use crate::data::sealed::{seal, unseal};
 use crate::data::{
-    DataError, Founding, Rules, founding, indexes, missing, read_text, rules, settings, write_text,
+    DataError, Founding, Rules, founding, indexes, missing, read_text, rules, schema_time, settings,
+    write_text,
 };
 use env::disk::{Disk, Lock};
 use model::timestamp;
@@ -212,6 +213,11 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, St
     if let Some(text) = read_text(disk, dir, settings::NAME)? {
         settings::parse(&text).map_err(|what| DataError::Facts(dir.join(settings::NAME), what))?;
         facts.push((settings::NAME, text));
+    }
+    if let Some(text) =
+        read_text(disk, dir, schema_time::NAME)?.filter(|text| schema_time::parse(text).is_ok())
+    {
+        facts.push((schema_time::NAME, text));
     }
     Ok(facts)
 }
