@@ -136,7 +136,11 @@ fn empty() -> SimDisk {
 
 /// With a snapshot, and log behind it in several files.
 fn filled() -> SimDisk {
-    let disk = SimDisk::new(2);
+    filled_by(2)
+}
+
+fn filled_by(seed: u64) -> SimDisk {
+    let disk = SimDisk::new(seed);
     let mut node = node(&disk).expect("nothing fails");
     send(&mut node, 5, 1, &mut |_| ()).expect("nothing fails");
     make_snapshot(&mut node).expect("nothing fails");
@@ -155,8 +159,10 @@ fn ended() -> SimDisk {
 
 /// As that of [`filled`], and the power has failed where it leaves most to do for the next start: a torn tail, a file that is not finished.
 fn torn() -> SimDisk {
-    let disks = (1..40).map(|operation| {
-        let disk = filled();
+    // What is left of a write is up to the seed.
+    let cuts = (2..6).flat_map(|seed| (1..40).map(move |operation| (seed, operation)));
+    let disks = cuts.map(|(seed, operation)| {
+        let disk = filled_by(seed);
         let mut node = node(&disk).expect("nothing fails");
         disk.set_faults(Faults { power_at: Some(disk.operations() + operation), ..Faults::default() });
         send(&mut node, 20, 4, &mut |_| ()).expect_err("the power fails");
