@@ -198,8 +198,8 @@ fn at_the_memory_limit_all_or_nothing() {
         *if is_done { &mut done } else { &mut refused } += 1;
         // What the writer left behind would come to light with the next change.
         assert_eq!(shorter(&mut client, round + 1), Success);
-        for at in 0..2 {
-            let is_new = client.value(&of(at), "description") != before[at];
+        for (at, before) in before.iter().enumerate() {
+            let is_new = client.value(&of(at), "description") != *before;
             assert_eq!(is_new, is_done, "round {round}, entry {at}");
         }
     }
