@@ -179,7 +179,7 @@ class Load:
 
     def __init__(self, server, size, told=None):
         self.connection, self.size = connect(server), size
-        self.last, self.over = dict(told or {}), threading.Event()
+        self.last, self.over, self.failure = dict(told or {}), threading.Event(), None
         self.thread = threading.Thread(target=self.work)
         self.thread.start()
 
@@ -198,6 +198,8 @@ class Load:
                     self.last[number] = value
         except (ldap.SERVER_DOWN, ldap.UNAVAILABLE, ldap.CONNECT_ERROR):
             pass
+        except Exception as failure:
+            self.failure = failure
 
     def all_are_there(self):
         wait_for(lambda: len(self.last) == 10, "nothing is written")
@@ -206,7 +208,7 @@ class Load:
     def end(self):
         self.over.set()
         self.thread.join(PATIENCE)
-        assert not self.thread.is_alive()
+        assert not self.thread.is_alive() and self.failure is None, self.failure
 
 
 def is_a_prefix(entries):

@@ -97,7 +97,6 @@ def test_every_session_ends_with_an_unbind(here):
     while unbinds() < before + 6:
         asked += 1
         assert asked < 10_000, unbinds()
-    assert unbinds() == before + 6
 
 
 def test_a_part_of_the_entries(here):

@@ -1,7 +1,8 @@
 //! Who may do what. The default rules: the root DN may do everything; users read everything but secrets and change
 //! nothing, unless the configuration lets them; anonymous clients see the root DSE and the subschema, and more only if told so.
 
-use model::TypeId;
+use model::attribute::split_options;
+use model::{Filter, TypeId};
 use schema::Schema;
 
 /// What anonymous clients may do.
@@ -64,6 +65,17 @@ impl Rules {
             Rights::Read | Rights::Write => !self.secrets.contains(&attribute_type),
             Rights::Public => false,
         }
+    }
+
+    /// Does a filter ask for what may not be read: a secret, what secrets are kinds of, or any attribute that there is?
+    pub fn asks_for_hidden(&self, rights: Rights, schema: &Schema, filter: &Filter<'_>) -> bool {
+        rights < Rights::Root
+            && filter.mentions(&|description| {
+                let (name, _) = split_options(description);
+                let kinds = schema.find_type(name).map(|id| schema.subtypes(id));
+                description.is_empty()
+                    || kinds.is_some_and(|kinds| kinds.iter().any(|id| self.secrets.contains(id)))
+            })
     }
 
     /// May entries of the directory be looked at?

@@ -36,7 +36,8 @@ impl Filter<'_> {
         }
     }
 
-    /// Is there an attribute description in it, as sent, of which this is so?
+    /// Is there an attribute description in it, as sent, of which this is so? An extensible match that names none, and so is
+    /// about all attributes, has an empty one.
     pub fn mentions(&self, is_so: &dyn Fn(&[u8]) -> bool) -> bool {
         match self {
             Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| part.mentions(is_so)),
@@ -47,7 +48,7 @@ impl Filter<'_> {
             | Filter::Approx(assertion) => is_so(assertion.attribute),
             Filter::Substrings(substrings) => is_so(substrings.attribute),
             Filter::Present(attribute) => is_so(attribute),
-            Filter::Extensible(extensible) => extensible.attribute.is_some_and(is_so),
+            Filter::Extensible(extensible) => is_so(extensible.attribute.unwrap_or_default()),
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::Parts;
 use super::group::Pending;
 use crate::access::Rights;
-use crate::control::{self, assertion, update};
+use crate::control::{self, Requested, assertion, update};
+use crate::engine::Dsa;
 use model::limits::READ_ENTRIES_MAX;
 
 /// How many updates may be logged together: their answers bring back [`READ_ENTRIES_MAX`] entries at most, `reads` of
@@ -27,6 +28,22 @@ fn reads_of(update: &Pending<'_>) -> usize {
     let Ok(message) = update.decode() else { return 0 };
     let requested = control::requested(&message.request, message.controls);
     requested.ok().and_then(|requested| requested.rare).map_or(0, |rare| rare.reads())
+}
+
+/// Why an update is refused for what it asserts: who may change an entry may not therefore ask for its secrets. What was logged is
+/// judged with all rights, so that it comes out the same whoever may read what by then.
+pub(super) fn hides(dsa: &Dsa, rights: Rights, requested: &Requested<'_>) -> Option<&'static str> {
+    let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
+    let is_hidden =
+        assertion.is_some_and(|(filter, _)| dsa.rules.asks_for_hidden(rights, dsa.shard.schema(), filter));
+    is_hidden.then_some("this identity may not read what it asserts")
+}
+
+/// As [`hides`], of an update that was not decoded yet.
+#[cold]
+pub(super) fn hides_from(dsa: &Dsa, rights: Rights, update: &Pending<'_>) -> Option<&'static str> {
+    let message = update.decode().ok()?;
+    hides(dsa, rights, &control::requested(&message.request, message.controls).ok()?)
 }
 
 /// Is there an assertion that is not true of the update's entry now? Such an update need not be logged, if nothing is on

@@ -263,7 +263,7 @@ pub(super) fn refuse_for_now(
 
 /// Answers an update that is not looked at.
 #[cold]
-fn refuse(
+pub(super) fn refuse(
     session: &mut Session,
     parts: &Parts<'_>,
     update: &Pending<'_>,

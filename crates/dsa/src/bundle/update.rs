@@ -2,7 +2,7 @@
 //! taken is done before, for other threads wait for it.
 
 use super::acting;
-use super::controlled::{fails_now, together, until_read};
+use super::controlled::{fails_now, hides_from, together, until_read};
 use super::group::{self, Group, Hint, Pending};
 use super::transaction;
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
@@ -180,6 +180,19 @@ pub(super) fn run_as(
         // What is answered at once comes after the answers to what was collected before.
         Some(0) if !session.updates.is_empty() => return 0,
         Some(0) => return configure(session, rights, parts, &updates[0], out),
+        Some(first) => &updates[..first],
+        None => updates,
+    };
+    let hides =
+        |update: &Pending<'_>| update.has_controls() && hides_from(parts.dsa, rights, update).is_some();
+    let updates = match updates.iter().position(hides).filter(|_| rights < Rights::Root) {
+        Some(0) if !session.updates.is_empty() => return 0,
+        Some(0) => {
+            let text = hides_from(parts.dsa, rights, &updates[0]).expect("it was just looked at");
+            let refusal = (ResultCode::InsufficientAccessRights, text);
+            transaction::refuse(session, parts, &updates[0], refusal, out);
+            return 1;
+        }
         Some(first) => &updates[..first],
         None => updates,
     };

@@ -39,7 +39,7 @@ pub(crate) fn authorize(
             identity_of(dsa, read_point, id, &mut evaluator.cache)
         }
     };
-    found.filter(|found| found.rights < Rights::Root || client.rights == Rights::Root)
+    found.filter(|found| found.rights < Rights::Write || client.rights == Rights::Root)
 }
 
 /// The only entry with this uid. There must be an equality index on it: nobody makes the server look through everything.

@@ -113,7 +113,8 @@ impl<'a> Reads<'a> {
 /// An entry as the writer sees it, for the one who asks.
 struct Look<'l, 'e> {
     scratch: &'l mut crate::worker::Scratch,
-    rules: (&'l crate::access::Rules, crate::access::Rights),
+    /// With the rights that an assertion is judged with, and those that an entry is read with.
+    rules: (&'l crate::access::Rules, crate::access::Rights, crate::access::Rights),
     entry: store::EntryRef<'e>,
     read_point: store::ReadPoint<'e>,
 }
@@ -121,12 +122,14 @@ struct Look<'l, 'e> {
 impl Look<'_, '_> {
     fn passes(self, filter: &model::Filter<'_>) -> bool {
         let evaluator = &mut self.scratch.updating;
-        assertion::is_true(filter, &self.entry, self.read_point, self.rules, evaluator)
+        let (rules, rights, _) = self.rules;
+        assertion::is_true(filter, &self.entry, self.read_point, (rules, rights), evaluator)
     }
 
     fn read(self, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
         let crate::worker::Scratch { templates, updating, .. } = self.scratch;
-        read(wanted, &self.entry, self.read_point, self.rules, templates, &mut updating.cache)
+        let (rules, _, rights) = self.rules;
+        read(wanted, &self.entry, self.read_point, (rules, rights), templates, &mut updating.cache)
     }
 }
 
@@ -136,7 +139,9 @@ impl Writing<'_, '_> {
         let read_point = self.writer.view();
         let entry = read_point.entry(id).expect("it was just found or made");
         self.scratch.updating.cache.forget();
-        let rules = (&self.dsa.rules, self.identity.rights);
+        // What was logged is carried out with the rights that it takes; what it brings back is for whoever asked for it.
+        let readable = self.identity.rights.min(self.dsa.rights_of(&self.identity.dn));
+        let rules = (&self.dsa.rules, self.identity.rights, readable);
         look(Look { scratch: self.scratch, rules, entry, read_point })
     }
 }

@@ -40,7 +40,12 @@ pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<
 
 /// A client of an empty directory with a log, and what goes through it.
 pub fn journaled() -> (Client, Log) {
-    let mut client = Client::empty(config());
+    journaled_with(config())
+}
+
+/// The same, configured otherwise.
+pub fn journaled_with(config: Config) -> (Client, Log) {
+    let mut client = Client::empty(config);
     let (desk, log) = (Arc::new(Desk::default()), Log::default());
     client.dsa.journal_to(Arc::clone(&desk) as Arc<dyn Journal>);
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");

@@ -23,3 +23,4 @@ mod precedence;
 mod rfc5805;
 mod searches;
 mod searches_model;
+mod writers;

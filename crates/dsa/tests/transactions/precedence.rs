@@ -167,18 +167,3 @@ fn d80_a_writer_goes_before_another() {
     assert_eq!(low.modify(ADA, &[(Replace, "description", &["x"])]).code, Success);
     assert_eq!(low.value(ADA, "sn"), Some(vec!["Queen".to_owned()]));
 }
-
-/// Whoever may change every entry may still neither see passwords nor change the configuration.
-#[test]
-fn a_writer_is_not_the_root_dn() {
-    let mut client = Client::with(Config { writers: vec![ADA.to_owned()], ..config() });
-    assert_eq!(client.bind(ADA, "lace").code, Success);
-    let grace = "uid=grace,ou=people,dc=example";
-    assert_eq!(client.modify(grace, &QUEEN).code, Success);
-    assert_eq!(client.value(grace, "modifiersName"), Some(vec![ADA.to_owned()]));
-    assert_eq!(client.value(ADA, "userPassword"), None);
-    let config: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "pandoTxnOpenMax", &["9"])];
-    assert_eq!(client.modify("cn=config", &config).code, InsufficientAccessRights);
-    assert_eq!(client.bind("uid=grace,ou=people,dc=example", "x").code, InvalidCredentials);
-    assert_eq!(client.modify(grace, &KING).code, InsufficientAccessRights, "nobody is bound");
-}

@@ -190,7 +190,7 @@ pub const KEYS: &[Key] = &[
         many: true,
         default: "none",
         text: "A name that may act as others with the proxied authorization control, as `root-dn` always may; but never as \
-               `root-dn`.",
+               `root-dn` or one that `write-dn` names.",
         set: |c, v| each(&mut c.proxies, v, dn),
         show: |c| c.proxies.clone(),
     },

@@ -3,11 +3,13 @@
 
 use super::sealed::{seal, unseal};
 use super::{Data, DataError, missing, read_text, rules, unknown};
+use env::disk::Disk;
 use schema::Schema;
 use std::io;
+use std::path::Path;
 use toml::Value;
 
-pub(super) const NAME: &str = "schema";
+pub(super) const NAME: &str = "schema-since";
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +25,7 @@ impl Data {
     /// read the schema once more, which is no reason to refuse a start.
     pub(super) fn schema_time(&self, schema: &Schema, now_ms: u64) -> Result<SchemaTime, DataError> {
         let hash = rules::hash(schema);
-        let found = match read_text(&*self.disk, &self.dir, NAME) {
-            Ok(text) => text.and_then(|text| parse(&text).ok()),
-            Err(DataError::Facts(..)) => None,
-            Err(error) => return Err(error),
-        };
+        let found = whole(&*self.disk, &self.dir)?.and_then(|text| parse(&text).ok());
         Ok(found.filter(|found| found.hash == hash).unwrap_or(SchemaTime { hash, since_ms: now_ms }))
     }
 
@@ -41,6 +39,15 @@ impl Data {
     }
 }
 
+/// What the file says, if it can be understood.
+pub(super) fn whole(disk: &dyn Disk, dir: &Path) -> Result<Option<String>, DataError> {
+    match read_text(disk, dir, NAME) {
+        Ok(text) => Ok(text.filter(|text| parse(text).is_ok())),
+        Err(DataError::Facts(..)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 impl SchemaTime {
     fn text(&self) -> String {
         let SchemaTime { hash, since_ms } = self;
@@ -48,7 +55,7 @@ impl SchemaTime {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<SchemaTime, String> {
+fn parse(text: &str) -> Result<SchemaTime, String> {
     let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
     if table.len() > 2 {
         return Err(unknown());

@@ -1,5 +1,6 @@
 //! An update of a transaction as it comes in.
 
+use super::super::controlled;
 use super::super::group::{self, Hint, Pending};
 use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed, update};
 use super::password;
@@ -186,6 +187,11 @@ fn is_accepted(
             return false;
         }
     };
+    let rights = transaction.identity.rights;
+    if let Some(text) = controlled::hides(parts.dsa, rights, &requested) {
+        outcome::say(out, message.id, response_tag(message), ResultCode::InsufficientAccessRights, text);
+        return false;
+    }
     if let Some((code, text)) = refusal(transaction, parts, update) {
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;

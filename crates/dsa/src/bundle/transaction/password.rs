@@ -73,7 +73,9 @@ fn prepare(
     }
     member::lay_over(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
-    for dn in [&identity.dn, &dn] {
+    // Who may change its own only has nothing else looked at.
+    let dn = Some(&dn).filter(|_| dsa.rules.may_write(identity.rights));
+    for dn in dn.into_iter().chain([&identity.dn]) {
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }

@@ -214,9 +214,7 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, St
         settings::parse(&text).map_err(|what| DataError::Facts(dir.join(settings::NAME), what))?;
         facts.push((settings::NAME, text));
     }
-    if let Some(text) =
-        read_text(disk, dir, schema_time::NAME)?.filter(|text| schema_time::parse(text).is_ok())
-    {
+    if let Some(text) = schema_time::whole(disk, dir)? {
         facts.push((schema_time::NAME, text));
     }
     Ok(facts)
