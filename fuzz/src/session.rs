@@ -195,6 +195,7 @@ fn config() -> Config {
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(PASSWORD.as_bytes().to_vec()),
         proxies: Vec::new(),
+        writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::Read,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },

@@ -357,8 +357,9 @@ impl Work<'_> {
             Until::Sequence(wanted) => later.first <= wanted,
             // Of what is missing between, and of what cannot be read, nobody knows the time.
             Until::Time(ms) => {
-                let is_before = Command::decode(&later.payload).map_or(true, |command| command.wall_ms <= ms);
-                later.first > end.next || is_before
+                let command = Command::decode(&later.payload).map(|command| command.wall_ms);
+                let at = command.ok().or_else(|| Rules::of_note(&later.payload).ok().map(|(at, _)| at));
+                later.first > end.next || at.is_none_or(|at| at <= ms)
             }
         });
         if later.is_none() && !short {
