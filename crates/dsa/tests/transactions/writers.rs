@@ -62,7 +62,7 @@ fn reads_no_passwords() {
         assert_eq!(end.code, Success);
         let value = end.value.expect("there are controls");
         let result = EndTransactionResult::decode(&value).expect("a value of the end");
-        let (_, controls) = result.updates.iter().next().expect("one was read");
+        let (_, controls) = result.updates.first().expect("one was read");
         for oid in [read_entry::PRE_OID, read_entry::POST_OID] {
             assert_eq!(found.brought_values(oid, "userPassword"), None);
             assert!(found.brought_values(oid, "cn").is_some());
