@@ -82,7 +82,7 @@ pub(crate) struct Args {
     write_dn: Vec<String>,
 
     /// A name that may act as others with the proxied authorization control (RFC 4370), as the root DN always may, but
-    /// never as the root DN; may be repeated
+    /// never as the root DN or one that --write-dn names; may be repeated
     #[arg(long, value_name = "DN")]
     proxy_dn: Vec<String>,
 

@@ -34,6 +34,13 @@ impl View {
         Ok(view)
     }
 
+    /// The entries below one.
+    pub fn below(&self, base: &str) -> BTreeMap<String, Attributes> {
+        let is_below = |dn: &str| dn.strip_suffix(base).is_some_and(|rdns| !rdns.is_empty());
+        let below = self.entries.iter().filter(|(dn, _)| is_below(dn));
+        below.map(|(dn, entry)| (dn.clone(), entry.clone())).collect()
+    }
+
     /// The counter of a session, 0 if there is none.
     pub fn counter(&self, session: usize) -> u64 {
         let value = self.entries.get(&counter_dn(session)).and_then(|entry| entry.get(COUNTER)?.first());

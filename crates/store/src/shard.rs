@@ -37,10 +37,6 @@ const SLACK_PERCENT: u64 = 25;
 const CLEAN_FACTOR: u64 = 4;
 const CLEAN_BYTES_MIN: u64 = 64 << 10;
 
-/// What changes that do not grow an entry may take above the memory limit: this share of it, and so many bytes. A new
-/// version is written before the old one is cleaned away.
-const RESERVE_SHARE: u64 = 8;
-const RESERVE_BYTES: u64 = 16 << 20;
 /// When memory is short, the cleaner leaves less, and moves up to so many bytes with every batch.
 const SLACK_SHORT_PERCENT: u64 = 5;
 const CLEAN_SHORT_BYTES: u64 = 2 << 20;
@@ -547,7 +543,7 @@ impl<'s> Writer<'s> {
     /// Is little room left under the memory limit?
     fn is_short(&self) -> bool {
         let limit = self.shard.settings.memory_bytes_max;
-        self.bytes_used() > limit - limit / RESERVE_SHARE
+        self.bytes_used() > limit - limit / room::RESERVE_SHARE
     }
 
     /// Cleans until so many bytes were moved, more if memory is short.

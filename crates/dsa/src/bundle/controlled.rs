@@ -5,6 +5,7 @@ use super::group::Pending;
 use crate::access::Rights;
 use crate::control::{self, Requested, assertion, update};
 use crate::engine::Dsa;
+use model::ResultCode;
 use model::limits::READ_ENTRIES_MAX;
 
 /// How many updates may be logged together: their answers bring back [`READ_ENTRIES_MAX`] entries at most, `reads` of
@@ -30,20 +31,27 @@ fn reads_of(update: &Pending<'_>) -> usize {
     requested.ok().and_then(|requested| requested.rare).map_or(0, |rare| rare.reads())
 }
 
-/// Why an update is refused for what it asserts: who may change an entry may not therefore ask for its secrets. What was logged is
-/// judged with all rights, so that it comes out the same whoever may read what by then.
-pub(super) fn hides(dsa: &Dsa, rights: Rights, requested: &Requested<'_>) -> Option<&'static str> {
+/// How an update is refused that [`asks_for_hidden`].
+pub(super) const HIDDEN: (ResultCode, &str) =
+    (ResultCode::InsufficientAccessRights, "this identity may not read what it asserts");
+
+/// Does an update assert something of what its client may not read? Who may change an entry may not therefore ask for its secrets,
+/// and what was logged is judged with all rights, so that it comes out the same whoever may read what by then.
+pub(super) fn asks_for_hidden(dsa: &Dsa, rights: Rights, requested: &Requested<'_>) -> bool {
     let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
-    let is_hidden =
-        assertion.is_some_and(|(filter, _)| dsa.rules.asks_for_hidden(rights, dsa.shard.schema(), filter));
-    is_hidden.then_some("this identity may not read what it asserts")
+    assertion.is_some_and(|(filter, _)| dsa.rules.asks_for_hidden(rights, dsa.shard.schema(), filter))
 }
 
-/// As [`hides`], of an update that was not decoded yet.
-#[cold]
-pub(super) fn hides_from(dsa: &Dsa, rights: Rights, update: &Pending<'_>) -> Option<&'static str> {
-    let message = update.decode().ok()?;
-    hides(dsa, rights, &control::requested(&message.request, message.controls).ok()?)
+/// The first of some updates that [`asks_for_hidden`]. Of the root DN nothing is hidden, and nothing of its updates looked at.
+pub(super) fn first_for_hidden(dsa: &Dsa, rights: Rights, updates: &[Pending<'_>]) -> Option<usize> {
+    let asks = |update: &Pending<'_>| {
+        update.has_controls()
+            && update.decode().is_ok_and(|message| {
+                let requested = control::requested(&message.request, message.controls);
+                requested.is_ok_and(|requested| asks_for_hidden(dsa, rights, &requested))
+            })
+    };
+    if rights == Rights::Root { None } else { updates.iter().position(asks) }
 }
 
 /// Is there an assertion that is not true of the update's entry now? Such an update need not be logged, if nothing is on

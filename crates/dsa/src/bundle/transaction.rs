@@ -224,11 +224,17 @@ pub(super) fn clear_way_to(
     identity: &Identity,
     dn: &[u8],
 ) -> Result<(), (ResultCode, &'static str)> {
-    if dsa.intents.is_empty() || !dsa.transactions.ranks() {
+    if nothing_is_held(dsa) {
         return Ok(());
     }
     let precedence = dsa.transactions.precedence(dsa.shard.schema(), &identity.dn);
     if is_clear(dsa, precedence, dn) { Ok(()) } else { Err((ResultCode::Busy, IN_THE_WAY)) }
+}
+
+/// Holds no open transaction any entry, or nobody goes before another?
+#[inline]
+pub(super) fn nothing_is_held(dsa: &Dsa) -> bool {
+    dsa.intents.is_empty() || !dsa.transactions.ranks()
 }
 
 fn is_clear(dsa: &Dsa, precedence: u8, dn: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 //! taken is done before, for other threads wait for it.
 
 use super::acting;
-use super::controlled::{fails_now, hides_from, together, until_read};
+use super::controlled::{HIDDEN, fails_now, first_for_hidden, together, until_read};
 use super::group::{self, Group, Hint, Pending};
 use super::transaction;
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
@@ -92,9 +92,9 @@ impl Drafts {
         let mut ready = read_point
             .ready(known, replacements, cache, &mut self.bytes)
             .or_else(|| read_point.ready_as_seen(known, replacements, cache, &mut self.bytes))?;
-        if let Some(last) = self.last_of.insert(ready.id().0, at as u32) {
+        let id = ready.id().0;
+        if let Some(last) = self.last_of.insert(id, at as u32) {
             self.bytes.truncate(ready.range().start);
-            let id = ready.id().0;
             let before = self.ready[last as usize].as_mut();
             let again =
                 before.and_then(|before| read_point.ready_after(before, replacements, &mut self.bytes));
@@ -183,20 +183,16 @@ pub(super) fn run_as(
         Some(first) => &updates[..first],
         None => updates,
     };
-    let hides =
-        |update: &Pending<'_>| update.has_controls() && hides_from(parts.dsa, rights, update).is_some();
-    let updates = match updates.iter().position(hides).filter(|_| rights < Rights::Root) {
+    let updates = match first_for_hidden(parts.dsa, rights, updates) {
         Some(0) if !session.updates.is_empty() => return 0,
         Some(0) => {
-            let text = hides_from(parts.dsa, rights, &updates[0]).expect("it was just looked at");
-            let refusal = (ResultCode::InsufficientAccessRights, text);
-            transaction::refuse(session, parts, &updates[0], refusal, out);
+            transaction::refuse(session, parts, &updates[0], HIDDEN, out);
             return 1;
         }
         Some(first) => &updates[..first],
         None => updates,
     };
-    let updates = match parts.dsa.intents.is_empty() || !parts.dsa.transactions.ranks() {
+    let updates = match transaction::nothing_is_held(parts.dsa) {
         true => updates,
         false => match transaction::clear_way(parts.dsa, acting.unwrap_or(&session.identity), updates) {
             0 if !session.updates.is_empty() => return 0,

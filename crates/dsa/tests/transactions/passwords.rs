@@ -90,21 +90,22 @@ fn d73_one_password_after_another() {
     });
 }
 
-/// Clients go before each other by these, the root DN by the first.
-fn rank(client: &Client, root: u8, people: u8) {
+/// Ada, as a client of her own. Clients go before each other by these, the root DN by the first.
+fn ada_ranked(client: &Client, root: u8, people: u8) -> Client {
     let chosen = [format!("{root}:{ROOT_DN}"), format!("{people}:ou=people,dc=example")];
     let precedence = chosen.iter().map(|one| one.parse().expect("it is one")).collect();
     let chosen = Choices { precedence, ..Choices::default() };
     client.dsa.transactions().put(&chosen, client.dsa.shard().schema()).expect("they are in order");
+    let mut ada = client.another();
+    assert_eq!(ada.bind(ADA, "lace").code, Success);
+    ada
 }
 
 #[test]
 fn d80_a_users_password_goes_before() {
     for inside in [false, true] {
         each(|mut client| {
-            let mut ada = client.another();
-            rank(&client, 1, 5);
-            assert_eq!(ada.bind(ADA, "lace").code, Success);
+            let mut ada = ada_ranked(&client, 1, 5);
             let (txn, others) = (client.start(), client.start());
             assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
             assert_eq!(client.modify_in(&others, GRACE, &KING).code, Success);
@@ -128,9 +129,7 @@ fn d80_a_users_password_goes_before() {
 #[test]
 fn d79_a_users_password_goes_after() {
     each(|mut client| {
-        let mut ada = client.another();
-        rank(&client, 5, 1);
-        assert_eq!(ada.bind(ADA, "lace").code, Success);
+        let mut ada = ada_ranked(&client, 5, 1);
         let txn = client.start();
         assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
         assert_eq!(ada.change_password(&[], None, Some("lace"), "silk"), Busy);
@@ -146,9 +145,7 @@ fn d79_a_users_password_goes_after() {
 #[test]
 fn d80_what_is_refused_preempts_nobody() {
     each(|mut client| {
-        let mut ada = client.another();
-        rank(&client, 1, 5);
-        assert_eq!(ada.bind(ADA, "lace").code, Success);
+        let mut ada = ada_ranked(&client, 1, 5);
         let txn = client.start();
         assert_eq!(client.modify_in(&txn, GRACE, &KING).code, Success);
         let own = ada.start();

@@ -25,7 +25,7 @@ impl Data {
     /// read the schema once more, which is no reason to refuse a start.
     pub(super) fn schema_time(&self, schema: &Schema, now_ms: u64) -> Result<SchemaTime, DataError> {
         let hash = rules::hash(schema);
-        let found = whole(&*self.disk, &self.dir)?.and_then(|text| parse(&text).ok());
+        let found = read(&*self.disk, &self.dir)?.map(|(_, found)| found);
         Ok(found.filter(|found| found.hash == hash).unwrap_or(SchemaTime { hash, since_ms: now_ms }))
     }
 
@@ -39,10 +39,10 @@ impl Data {
     }
 }
 
-/// What the file says, if it can be understood.
-pub(super) fn whole(disk: &dyn Disk, dir: &Path) -> Result<Option<String>, DataError> {
+/// The file's text and what it says, if it can be understood.
+pub(super) fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<(String, SchemaTime)>, DataError> {
     match read_text(disk, dir, NAME) {
-        Ok(text) => Ok(text.filter(|text| parse(text).is_ok())),
+        Ok(text) => Ok(text.and_then(|text| parse(&text).ok().map(|time| (text, time)))),
         Err(DataError::Facts(..)) => Ok(None),
         Err(error) => Err(error),
     }

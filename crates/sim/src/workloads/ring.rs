@@ -91,8 +91,7 @@ impl Workload for Ring {
     }
 
     fn check(&self, view: &View) -> Result<(), String> {
-        let members = view.entries.iter().filter(|(dn, _)| dn.starts_with("uid=m") && dn.ends_with(RING));
-        self.look(&members.map(|(dn, entry)| (dn.clone(), entry.clone())).collect())
+        self.look(&view.below(RING))
     }
 }
 

@@ -78,9 +78,7 @@ impl Workload for Stripes {
     }
 
     fn check(&self, view: &View) -> Result<(), String> {
-        let is_board = |dn: &str| dn.strip_suffix(FENCE).is_some_and(|rdn| !rdn.is_empty());
-        let boards = view.entries.iter().filter(|(dn, _)| is_board(dn));
-        self.look(&boards.map(|(dn, entry)| (dn.clone(), entry.clone())).collect())
+        self.look(&view.below(FENCE))
     }
 }
 

@@ -85,9 +85,7 @@ impl Workload for Transfers {
     }
 
     fn check(&self, view: &View) -> Result<(), String> {
-        let is_account = |dn: &str| dn.strip_suffix(BANK).is_some_and(|rdn| !rdn.is_empty());
-        let accounts = view.entries.iter().filter(|(dn, _)| is_account(dn));
-        self.look(&accounts.map(|(dn, entry)| (dn.clone(), entry.clone())).collect())
+        self.look(&view.below(BANK))
     }
 }
 

@@ -1,7 +1,12 @@
 //! Room for what a writer writes: under the memory limit, and in segments.
 
-use super::{RESERVE_BYTES, RESERVE_SHARE, Writer};
+use super::Writer;
 use std::sync::atomic::Ordering;
+
+/// What changes that do not grow an entry may take above the memory limit: this share of it, and so many bytes. A new
+/// version is written before the old one is cleaned away.
+pub(super) const RESERVE_SHARE: u64 = 8;
+const RESERVE_BYTES: u64 = 16 << 20;
 
 impl Writer<'_> {
     /// Is there room for `bytes` more, in segments and under the memory limit?

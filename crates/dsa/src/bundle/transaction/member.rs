@@ -187,12 +187,12 @@ fn is_accepted(
             return false;
         }
     };
-    let rights = transaction.identity.rights;
-    if let Some(text) = controlled::hides(parts.dsa, rights, &requested) {
-        outcome::say(out, message.id, response_tag(message), ResultCode::InsufficientAccessRights, text);
-        return false;
-    }
-    if let Some((code, text)) = refusal(transaction, parts, update) {
+    let asks_for_hidden = controlled::asks_for_hidden(parts.dsa, transaction.identity.rights, &requested);
+    let refusal = match asks_for_hidden {
+        true => Some(controlled::HIDDEN),
+        false => refusal(transaction, parts, update),
+    };
+    if let Some((code, text)) = refusal {
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;
     }

@@ -214,7 +214,7 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, St
         settings::parse(&text).map_err(|what| DataError::Facts(dir.join(settings::NAME), what))?;
         facts.push((settings::NAME, text));
     }
-    if let Some(text) = schema_time::whole(disk, dir)? {
+    if let Some((text, _)) = schema_time::read(disk, dir)? {
         facts.push((schema_time::NAME, text));
     }
     Ok(facts)
