@@ -4,7 +4,7 @@ use super::Workload;
 use super::answer::{Answer, Expected, Fault, parse};
 use super::report::{Faults, Recorder};
 use super::request::{ID_FIRST, IDS, Operation, Templates};
-use super::transaction::{Step, Transactions};
+use super::transaction::{Bound, Step, Transactions};
 use crate::ber::tag;
 use crate::random::Random;
 use crate::wire::{Frame, Out, frame};
@@ -53,8 +53,8 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(connection: Connection, token: u64, queue: usize, workload: Workload) -> Client {
-        // The begin and the end of a transaction have a place of their own.
-        let places = queue + 1;
+        // The start and the end of a transaction have places of their own.
+        let places = queue + Bound::COUNT;
         let mask = places.next_power_of_two() as u32 - 1;
         let free = (0..queue as u32).collect();
         let slots = vec![FREE; places];
@@ -121,27 +121,33 @@ impl Client {
     ) -> u64 {
         let Some(mut transactions) = self.transactions.take() else { return 0 };
         self.round = if self.round + 1 < IDS / (self.mask + 1) { self.round + 1 } else { 0 };
-        let (first, place) = (ID_FIRST + self.round * (self.mask + 1), self.slots.len() - 1);
+        let first = ID_FIRST + self.round * (self.mask + 1);
+        let bound_places = self.slots.len() - Bound::COUNT;
         let slot =
             |key, id, operation| Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
-        let (mut updates, mut asks) = (0, transactions.step != Step::Updates);
-        if !asks {
+        let mut updates = 0;
+        let mut bounds: &[Bound] = &[];
+        let is_bound = transactions.step != Step::Updates;
+        if !is_bound {
             for at in self.free.drain(self.free.len() - count as usize..) {
                 let id = first + at;
                 let key = templates.write_member(id, random, transactions.controls(updates == 0), out);
                 self.slots[at as usize] = slot(key, id, Operation::Modify);
                 updates += 1;
             }
-            asks = transactions.on_updates_sent();
         }
-        if asks {
+        if is_bound || transactions.on_updates_sent() {
+            bounds = transactions.bounds();
+        }
+        for bound in bounds {
+            let place = bound_places + *bound as usize;
             let id = first + place as u32;
-            let request = transactions.request(id);
+            let request = transactions.request(*bound, id);
             out.reserve(request.len());
             out.slice(&request);
-            self.slots[place] = slot(0, id, Operation::Transaction);
+            self.slots[place] = slot(0, id, Operation::Transaction(*bound));
         }
-        self.under_way += updates as usize + usize::from(asks);
+        self.under_way += updates as usize + bounds.len();
         self.transactions = Some(transactions);
         self.write(out.written(), poller);
         updates
@@ -218,13 +224,12 @@ impl Client {
             match answer {
                 Answer::Entry(entry) => check_entry(slot, buffer, entry, expected, &mut recorder.faults),
                 Answer::Extended(result, code) => {
-                    let transactions = self.transactions.as_mut();
-                    match transactions.filter(|_| slot.operation == Operation::Transaction) {
-                        Some(transactions) => {
-                            let answered = transactions.on_answer(buffer, result, code);
+                    match (&mut self.transactions, slot.operation) {
+                        (Some(transactions), Operation::Transaction(bound)) => {
+                            let answered = transactions.on_answer(bound, buffer, result, code);
                             answered.unwrap_or_else(|fault| recorder.faults.add(fault));
                         }
-                        None => recorder.faults.add(Fault::WrongOperation),
+                        _ => recorder.faults.add(Fault::WrongOperation),
                     }
                     slot.under_way = false;
                     self.under_way -= 1;

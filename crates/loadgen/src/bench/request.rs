@@ -1,6 +1,7 @@
 //! Requests ready to be copied: for each number of digits one template, in which message id, key and value are
 //! patched in place.
 
+use super::transaction::Bound;
 use super::{Selection, Settings, Workload};
 use crate::ber::{element, integer, nested, tag};
 use crate::random::Random;
@@ -48,7 +49,7 @@ pub(super) enum Operation {
     Modify,
     Bind,
     /// The begin or the end of a transaction.
-    Transaction,
+    Transaction(Bound),
 }
 
 /// The first message id. Ids have three bytes, so that all requests of a template have the same length.

@@ -12,7 +12,8 @@ const SPECIFICATION: &[u8] = b"1.3.6.1.1.21.2";
 /// How much of RFC 5805 is said, and how much is understood without being said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// All as the RFC has it: a start, whose answer is awaited, and a control with every update.
+    /// All as the RFC has it: a start, whose answer is awaited, and a control with every update. The start of the next
+    /// transaction is sent with the end of the last: an identifier is needed for the updates, not for the end.
     Strict,
     /// The client chooses the identifier, and the first update begins the transaction: no start.
     Named,
@@ -40,6 +41,18 @@ pub(super) enum Step {
     Start,
     Updates,
     End,
+}
+
+/// A request that is no update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    Start,
+    End,
+}
+
+impl Bound {
+    /// Number of those that there are.
+    pub(super) const COUNT: usize = 2;
 }
 
 /// A connection's transactions.
@@ -89,12 +102,29 @@ impl Transactions {
         self.at_once
     }
 
-    /// The start or the end.
-    pub(super) fn request(&self, id: u32) -> Vec<u8> {
+    /// What is to be sent now, when it is no update.
+    pub(super) fn bounds(&mut self) -> &'static [Bound] {
+        match (self.step, self.style) {
+            (Step::Updates, _) => &[],
+            (Step::Start, _) => &[Bound::Start],
+            (Step::End, Style::Strict) => {
+                // Should the start be refused, it is sent again.
+                self.step = Step::Start;
+                &[Bound::End, Bound::Start]
+            }
+            (Step::End, _) => {
+                self.step = Step::Updates;
+                &[Bound::End]
+            }
+        }
+    }
+
+    /// A start or an end.
+    pub(super) fn request(&self, bound: Bound, id: u32) -> Vec<u8> {
         let mut value = Vec::new();
-        let oid = match self.step {
-            Step::Start => START,
-            _ => {
+        let oid = match bound {
+            Bound::Start => START,
+            Bound::End => {
                 nested(tag::SEQUENCE, &mut value, |out| element(tag::OCTET_STRING, &self.identifier, out));
                 END
             }
@@ -112,20 +142,21 @@ impl Transactions {
         out
     }
 
-    /// The start or the end was answered.
+    /// A start or an end was answered.
     ///
     /// # Errors
     /// When it was refused, or the start brought no identifier.
-    pub(super) fn on_answer(&mut self, buffer: &[u8], result: Span, code: u32) -> Result<(), Fault> {
-        let was_start = self.step == Step::Start;
-        match self.style {
-            Style::Strict => self.step = Step::Start,
-            _ => self.step = Step::Updates,
-        }
+    pub(super) fn on_answer(
+        &mut self,
+        bound: Bound,
+        buffer: &[u8],
+        result: Span,
+        code: u32,
+    ) -> Result<(), Fault> {
         if code != 0 {
             return Err(Fault::Code(code));
         }
-        if was_start {
+        if bound == Bound::Start {
             let identifier = identifier(buffer, result).ok_or(Fault::Malformed)?;
             self.name(identifier);
         }
@@ -149,37 +180,51 @@ mod tests {
     use proto::ext::end_transaction::EndTransaction;
     use proto::message::{Message, Request};
 
-    fn sent(transactions: &Transactions) -> (Vec<u8>, Option<Vec<u8>>) {
-        let bytes = transactions.request(0x01_0203);
+    fn sent(transactions: &Transactions, bound: Bound) -> (Vec<u8>, Option<Vec<u8>>) {
+        let bytes = transactions.request(bound, 0x01_0203);
         let message = Message::decode(&bytes).expect("it is a request");
         assert_eq!(message.id, 0x01_0203);
         let Request::Extended(request) = message.request else { panic!("it is an extended one") };
         (request.oid.to_vec(), request.value.map(<[u8]>::to_vec))
     }
 
-    /// As the RFC has it: start, updates that name what the start brought, end.
+    /// As the RFC has it: start, updates that name what the start brought, end, and with it the next start.
     #[test]
     fn a_strict_transaction() {
         let mut transactions = Transactions::new(Style::Strict, false);
-        assert_eq!(sent(&transactions), (proto::ext::start_transaction::OID.to_vec(), None));
+        assert_eq!(transactions.bounds(), [Bound::Start]);
+        let start = (proto::ext::start_transaction::OID.to_vec(), None);
+        assert_eq!(sent(&transactions, Bound::Start), start);
         let mut answer = b"\x78\x0a\x0a\x01\x00\x04\x00\x04\x00\x8b\x01x".to_vec();
         answer.resize(answer.len() + PAD, 0);
         let result = Span { start: 2, end: 12 };
-        assert_eq!(transactions.on_answer(&answer, result, 0), Ok(()));
-        assert_eq!(transactions.step, Step::Updates);
+        assert_eq!(transactions.on_answer(Bound::Start, &answer, result, 0), Ok(()));
+        assert_eq!((transactions.step, transactions.bounds()), (Step::Updates, &[][..]));
         let mut message = Vec::new();
         Request::Delete(b"cn=a").encode(&mut message, 1, &[transaction_specification::control(b"x")]);
         assert!(
             message.ends_with(transactions.controls(false)) && Controls::of(&message).iter().count() == 1
         );
         assert!(!transactions.on_updates_sent());
-        let (oid, value) = sent(&transactions);
+        assert_eq!(transactions.bounds(), [Bound::End, Bound::Start]);
+        let (oid, value) = sent(&transactions, Bound::End);
         assert_eq!(oid, proto::ext::end_transaction::OID);
         let value = value.expect("it names the transaction");
         let end = EndTransaction { commit: true, identifier: b"x" };
         assert_eq!(EndTransaction::decode(&value), Ok(end));
-        assert_eq!(transactions.on_answer(&answer, result, 80), Err(Fault::Code(80)));
-        assert_eq!(transactions.step, Step::Start);
+        assert_eq!(transactions.on_answer(Bound::End, &answer, result, 80), Err(Fault::Code(80)));
+        assert_eq!(transactions.on_answer(Bound::Start, &answer, result, 0), Ok(()));
+        assert_eq!(transactions.step, Step::Updates);
+    }
+
+    #[test]
+    fn a_start_that_was_refused_is_sent_again() {
+        let mut transactions = Transactions::new(Style::Strict, false);
+        transactions.name(b"x");
+        transactions.on_updates_sent();
+        assert_eq!(transactions.bounds(), [Bound::End, Bound::Start]);
+        let refused = transactions.on_answer(Bound::Start, &[], Span { start: 0, end: 0 }, 51);
+        assert_eq!((refused, transactions.bounds()), (Err(Fault::Code(51)), &[Bound::Start][..]));
     }
 
     #[test]
@@ -189,5 +234,6 @@ mod tests {
         let mut implied = Transactions::new(Style::Implied, true);
         assert!(!implied.controls(true).is_empty() && implied.controls(false).is_empty());
         assert!(implied.on_updates_sent());
+        assert_eq!((implied.bounds(), implied.step), (&[Bound::End][..], Step::Updates));
     }
 }
