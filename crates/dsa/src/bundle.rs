@@ -6,6 +6,7 @@ mod acting;
 mod controlled;
 mod group;
 mod inside;
+mod last_of;
 pub(crate) mod transaction;
 mod update;
 

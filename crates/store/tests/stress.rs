@@ -184,7 +184,7 @@ fn write_mine(shard: &Arc<Shard>, attribute: &str, rounds: usize) -> usize {
             ops.iter().map(|op| draft(pin.read_point(), op, &mut cache, &mut drafts)).collect()
         };
         let mut writer = shard.writer();
-        writer.reserve(&drafts).expect("there is room");
+        writer.reserve(drafts.len()).expect("there is room");
         for (op, ready) in ops.iter().zip(ready) {
             if ready.is_some_and(|ready| install(&mut writer, &ready, &mut drafts)) {
                 installed += 1;

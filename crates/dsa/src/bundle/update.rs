@@ -4,6 +4,7 @@
 use super::acting;
 use super::controlled::{HIDDEN, fails_now, first_for_hidden, together, until_read};
 use super::group::{self, Group, Hint, Pending};
+use super::last_of::LastOf;
 use super::transaction;
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
 use crate::access::Rights;
@@ -21,8 +22,6 @@ use crate::worker::Scratch;
 use model::ResultCode;
 use proto::message::Message;
 use proto::tag;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use store::{DnCache, Known, ReadPoint, Ready, Replacement, Stamp};
 
@@ -32,29 +31,8 @@ pub(crate) struct Drafts {
     /// One for each update; `None` for one that the writer must look at.
     ready: Vec<Option<Ready>>,
     bytes: Vec<u8>,
-    /// By id of an entry, which update of a transaction drafted it last.
-    last_of: HashMap<u32, u32, BuildHasherDefault<IdHasher>>,
-}
-
-/// Spreads ids, which the server chose.
-#[derive(Default)]
-pub(crate) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, id: u32) {
-        let spread = (self.0 ^ u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = spread ^ spread >> 32;
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
-    }
+    /// Which update of a transaction drafted an entry last.
+    last_of: LastOf,
 }
 
 impl Drafts {
@@ -93,16 +71,12 @@ impl Drafts {
             .ready(known, replacements, cache, &mut self.bytes)
             .or_else(|| read_point.ready_as_seen(known, replacements, cache, &mut self.bytes))?;
         let id = ready.id().0;
-        if let Some(last) = self.last_of.insert(id, at as u32) {
+        let (place, last) = self.last_of.find(id);
+        if let Some(last) = last {
             self.bytes.truncate(ready.range().start);
-            let before = self.ready[last as usize].as_mut();
-            let again =
-                before.and_then(|before| read_point.ready_after(before, replacements, &mut self.bytes));
-            if again.is_none() {
-                self.last_of.insert(id, last);
-            }
-            ready = again?;
+            ready = read_point.ready_after(self.ready[last].as_mut()?, replacements, &mut self.bytes)?;
         }
+        self.last_of.set(place, id, at);
         match self.ready.get_mut(at) {
             None => self.ready.push(Some(ready)),
             Some(former) => *former = Some(ready),
@@ -112,9 +86,7 @@ impl Drafts {
 
     /// Forgets which entries were drafted: what is drafted next is made of what is in the directory.
     pub(crate) fn forget(&mut self) {
-        if !self.last_of.is_empty() {
-            self.last_of.clear();
-        }
+        self.last_of.clear();
     }
 
     /// Says that the next update has no draft.
@@ -125,8 +97,8 @@ impl Drafts {
 
     /// Bytes of memory that it keeps.
     pub(crate) fn capacity(&self) -> usize {
-        let table = self.last_of.capacity() * size_of::<(u32, u32)>();
-        self.bytes.capacity() + self.ready.capacity() * size_of::<Option<Ready>>() + table
+        let ready = self.ready.capacity() * size_of::<Option<Ready>>();
+        self.bytes.capacity() + ready + self.last_of.capacity()
     }
 }
 
@@ -385,7 +357,7 @@ fn carry_out(
     let mut drafted = ready.iter().flatten().map(Ready::range);
     let range =
         drafted.next().map(|first| first.start..drafted.next_back().map_or(first.end, |last| last.end));
-    let has_room = range.is_some_and(|range| writer.reserve(&bytes[range]).is_ok());
+    let has_room = range.is_some_and(|range| writer.reserve(range.len()).is_ok());
     let ready = if has_room { ready } else { &[] };
     let (mut done, mut answered) = (0, 0);
     while done < updates.len() {

@@ -225,13 +225,13 @@ fn draft(entry: &EntryRef<'_>, place: Place, placed: &[Placed<'_>], out: &mut Ve
 }
 
 impl Writer<'_> {
-    /// Makes sure that there is room for all these drafts; without it none is installed.
+    /// Makes sure that there is room for drafts of so many bytes; without it none is installed.
     ///
     /// # Errors
     /// When there is not. Each alone may still fit.
-    pub fn reserve(&mut self, drafts: &[u8]) -> Result<(), Refused> {
-        self.claim(drafts.len() + RESERVE_SLACK)?;
-        self.reserved += drafts.len();
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), Refused> {
+        self.claim(bytes + RESERVE_SLACK)?;
+        self.reserved += bytes;
         Ok(())
     }
 

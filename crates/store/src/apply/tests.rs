@@ -472,7 +472,7 @@ fn draft(shard: &Arc<Shard>, dn: &str, name: &str, value: &str, drafts: &mut Vec
 
 fn install(shard: &Shard, ready: &Ready, drafts: &mut [u8]) -> bool {
     let mut writer = shard.writer();
-    writer.reserve(drafts).expect("there is room");
+    writer.reserve(drafts.len()).expect("there is room");
     let stamp = stamp(&mut writer);
     let is_installed = writer.install(ready, drafts, stamp);
     writer.publish();
@@ -538,8 +538,8 @@ fn drafts_without_room_are_not_installed() {
     let stamp = stamp(&mut writer);
     assert!(!writer.install(&ready, &mut drafts, stamp), "nothing was reserved");
     let limit = shard.settings().memory_bytes_max as usize;
-    assert!(writer.reserve(&vec![0; limit]).is_err());
-    writer.reserve(&drafts).unwrap();
+    assert!(writer.reserve(limit).is_err());
+    writer.reserve(drafts.len()).unwrap();
     assert!(writer.install(&ready, &mut drafts, stamp));
     assert!(!writer.install(&ready, &mut drafts, stamp), "the room is used up");
     writer.publish();

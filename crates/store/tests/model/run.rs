@@ -140,7 +140,7 @@ impl<C: Choices> Run<'_, C> {
             ops.insert(self.choices.below(ops.len() + 1), None);
         }
         let mut writer = shard.writer();
-        writer.reserve(drafts).map_err(|refused| format!("no room for drafts: {refused}"))?;
+        writer.reserve(drafts.len()).map_err(|refused| format!("no room for drafts: {refused}"))?;
         for op in ops.iter_mut() {
             let (op, ready) = match op.take() {
                 Some(drafted) => drafted,

@@ -26,6 +26,9 @@ use smallvec::SmallVec;
 use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 use store::{Known, Ready, Stamp, Writer};
 
+/// Drafts that another client or the cleaner made stale are few: a share of the room is kept for them.
+const SPARE_SHARE: usize = 8;
+
 /// Where the answer to the end goes.
 pub(crate) struct Ending<'o> {
     /// Message id of the request.
@@ -131,16 +134,19 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     }
     drafts.ready().iter().flatten().for_each(|ready| shard.prefetch_ready(ready));
     let mut writer = shard.writer();
-    // Making room may move entries, so that comes first.
+    // Making room may move entries, so that comes first, also for the few that are made anew.
     let made = drafts.bytes();
-    if writer.reserve(drafts.parts().1).is_err() {
+    let spare = made / SPARE_SHARE;
+    if writer.reserve(made + spare).is_err() {
         return false;
     }
     let stale = stale(&writer, drafts);
     if !stale.is_empty() {
-        let is_anew = draft_anew(parts, &writer, together, drafts, &stale);
-        let has_room = is_anew && writer.reserve(&drafts.parts().1[made..]).is_ok();
-        if !has_room || !self::stale(&writer, drafts).is_empty() {
+        if !draft_anew(parts, &writer, together, drafts, &stale) {
+            return false;
+        }
+        let lacking = (drafts.bytes() - made).saturating_sub(spare);
+        if lacking > 0 && (writer.reserve(lacking).is_err() || !self::stale(&writer, drafts).is_empty()) {
             return false;
         }
     }
