@@ -228,5 +228,5 @@ func check(history []operation, timeout time.Duration) (int, string) {
 	if code == holds {
 		said = []string{"holds"}
 	}
-	return code, fmt.Sprintf("%d objects, %d operations, %d of them unknown: %s", len(all), operations, unknown, strings.Join(said, "\n"))
+	return code, fmt.Sprintf("%d objects, %d operations, %d of them unknown: %s", len(all), operations, unknown, strings.Join(said, "; "))
 }
