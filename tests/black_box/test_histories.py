@@ -94,26 +94,30 @@ def mend(recorded, tmp_path, kind, change):
 
 
 def test_an_element_that_is_lost_is_found_out(recorded, tmp_path):
-    def lose_the_first(steps):
-        lists = [step["list"]["elements"] for step in steps if "list" in step]
-        longer = [elements for elements in lists if len(elements) > 1]
-        if longer:
-            longer[0].pop(0)
-        return bool(longer)
-
     check("lists", recorded / "lists.jsonl", code=0)
     out = check("lists", mend(recorded, tmp_path, "lists", lose_the_first), code=1)
     assert "incompatible order" in out or "internal" in out, out
 
 
-def test_an_old_read_is_found_out(recorded, tmp_path):
-    def read_the_first(steps):
-        read = steps[0].get("read")
-        if not read or read["value"] == 0:
-            return False
-        read["value"] = 0
-        return True
+def read_the_first(steps):
+    """A read of a register finds what it held at first."""
+    read = steps[0].get("read")
+    if not read or read["value"] == 0:
+        return False
+    read["value"] = 0
+    return True
 
+
+def lose_the_first(steps):
+    """A read of a list does not find its first element."""
+    lists = [step["list"]["elements"] for step in steps if "list" in step]
+    longer = [elements for elements in lists if len(elements) > 1]
+    if longer:
+        longer[0].pop(0)
+    return bool(longer)
+
+
+def test_an_old_read_is_found_out(recorded, tmp_path):
     check("registers", recorded / "registers.jsonl", code=0)
     out = check("registers", mend(recorded, tmp_path, "registers", read_the_first), code=1)
     assert "not linearizable" in out, out

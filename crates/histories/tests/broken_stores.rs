@@ -2,9 +2,11 @@
 //! databases have broken. The checker accepts every history of the first, and finds what is wrong with the others.
 
 use env::entropy::{Entropy as _, SeededEntropy};
-use histories::{Anomaly, Event, History, Step, What, lists};
+use histories::{Anomaly, Event, History, Step, Verdict, What, history, lists};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
 
 /// What is wrong with a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,18 @@ enum Flaw {
     /// A transaction that is told to have failed leaves something behind.
     FailureKept,
 }
+
+const FLAWS: [Flaw; 9] = [
+    Flaw::None,
+    Flaw::ReadsNotChecked,
+    Flaw::NothingChecked,
+    Flaw::PublishedInPieces,
+    Flaw::UncommittedSeen,
+    Flaw::OldSnapshot,
+    Flaw::Forgotten,
+    Flaw::HalfReplayed,
+    Flaw::FailureKept,
+];
 
 const LISTS: [&str; 3] = ["x", "y", "z"];
 
@@ -67,6 +81,10 @@ struct World {
 
 /// A history of a store with this flaw.
 fn history(flaw: Flaw, seed: u64) -> History {
+    History::of(events(flaw, seed)).unwrap()
+}
+
+fn events(flaw: Flaw, seed: u64) -> Vec<Event> {
     let clients = (0..4).map(|process| (process, None)).collect();
     let (lists, events, random) = (BTreeMap::new(), Vec::new(), Random(SeededEntropy::new(seed)));
     let mut world =
@@ -89,7 +107,7 @@ fn history(flaw: Flaw, seed: u64) -> History {
     while let Some(transaction) = world.clients[0].1.take() {
         world.go_on(0, transaction);
     }
-    History::of(world.events).unwrap()
+    world.events
 }
 
 impl World {
@@ -287,6 +305,41 @@ proptest! {
 
     #[test]
     fn a_sound_store_is_accepted(seed in any::<u64>()) {
-        prop_assert_eq!(lists::check(&history(Flaw::None, seed)), histories::Verdict::Holds);
+        prop_assert_eq!(lists::check(&history(Flaw::None, seed)), Verdict::Holds);
+    }
+}
+
+/// Somebody else's search says of each history what ours says, or gives up.
+#[test]
+#[ignore = "PANDO_PORCUPINE names the program of tests/porcupine"]
+fn porcupine_says_the_same() {
+    let porcupine = std::env::var_os("PANDO_PORCUPINE").expect("PANDO_PORCUPINE");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken_stores");
+    std::fs::create_dir_all(&folder).unwrap();
+    for flaw in FLAWS {
+        let mut command = Command::new(&porcupine);
+        let mut ours = Vec::new();
+        command.args(["-timeout", "1s"]);
+        for seed in 0..300 {
+            let path = folder.join(format!("{flaw:?}-{seed}.jsonl"));
+            std::fs::write(&path, history::write(&events(flaw, seed))).unwrap();
+            ours.push(lists::check(&history(flaw, seed)) == Verdict::Holds);
+            command.arg(path);
+        }
+        // A line for each file.
+        let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let theirs = said.lines().map(|line| match line {
+            line if line.ends_with(": holds") => Some(true),
+            line if line.contains(": not linearizable: ") => Some(false),
+            _ => None,
+        });
+        let theirs: Vec<Option<bool>> = theirs.collect();
+        assert_eq!(theirs.len(), ours.len(), "{said}");
+        let differs = |seed: &usize| theirs[*seed].is_some_and(|theirs| theirs != ours[*seed]);
+        assert_eq!((0..ours.len()).find(differs), None, "seed of {flaw:?}");
+        let broken = ours.iter().filter(|holds| !**holds).count();
+        let silent = theirs.iter().filter(|theirs| theirs.is_none()).count();
+        println!("{flaw:?}: {broken} of {} do not hold, Porcupine gave up on {silent}", ours.len());
+        assert!(silent * 10 < ours.len(), "{flaw:?}: {silent}");
     }
 }
