@@ -53,7 +53,8 @@ enum Command {
     },
     /// Modifies in transactions (RFC 5805), as many in each as --queue says; only modifies are counted
     ///
-    /// A connection looks at all answers to the updates of a transaction before it commits, unless --at-once. The styles `named` and
+    /// A connection looks at all answers to the updates of a transaction before it commits, unless --at-once; the start of the
+    /// next one is sent with the commit. The styles `named` and
     /// `implied` need the server's settings txn-implicit-begin, and txn-implicit-membership for the latter.
     Transaction {
         /// How much of the protocol is said
