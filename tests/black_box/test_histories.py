@@ -93,12 +93,6 @@ def mend(recorded, tmp_path, kind, change):
     return path
 
 
-def test_an_element_that_is_lost_is_found_out(recorded, tmp_path):
-    check("lists", recorded / "lists.jsonl", code=0)
-    out = check("lists", mend(recorded, tmp_path, "lists", lose_the_first), code=1)
-    assert "incompatible order" in out or "internal" in out, out
-
-
 def read_the_first(steps):
     """A read of a register finds what it held at first."""
     read = steps[0].get("read")
@@ -115,6 +109,12 @@ def lose_the_first(steps):
     if longer:
         longer[0].pop(0)
     return bool(longer)
+
+
+def test_an_element_that_is_lost_is_found_out(recorded, tmp_path):
+    check("lists", recorded / "lists.jsonl", code=0)
+    out = check("lists", mend(recorded, tmp_path, "lists", lose_the_first), code=1)
+    assert "incompatible order" in out or "internal" in out, out
 
 
 def test_an_old_read_is_found_out(recorded, tmp_path):

@@ -46,26 +46,27 @@ type step struct {
 	} `json:"list"`
 }
 
-func (s step) validate() error {
+// validate says what a step lacks; one that was answered tells what it found.
+func (s step) validate(answered bool) error {
 	kinds, complete := 0, true
 	has := func(parts ...bool) {
 		kinds++
 		complete = complete && !slices.Contains(parts, false)
 	}
 	if s.Read != nil {
-		has(s.Read.Register != nil)
+		has(s.Read.Register != nil, !answered || s.Read.Value != nil)
 	}
 	if s.Write != nil {
 		has(s.Write.Register != nil, s.Write.Value != nil)
 	}
 	if s.Swap != nil {
-		has(s.Swap.Register != nil, s.Swap.From != nil, s.Swap.To != nil)
+		has(s.Swap.Register != nil, s.Swap.From != nil, s.Swap.To != nil, !answered || s.Swap.Done != nil)
 	}
 	if s.Append != nil {
 		has(s.Append.List != nil, s.Append.Element != nil)
 	}
 	if s.List != nil {
-		has(s.List.List != nil)
+		has(s.List.List != nil, !answered || s.List.Elements != nil)
 	}
 	if kinds != 1 || !complete {
 		return errors.New("a step is none of a register or a list, or lacks something")
@@ -145,7 +146,7 @@ func readEvent(line []byte) (event, error) {
 		return read, errors.New("no event, or without a time")
 	}
 	for _, step := range read.Steps {
-		if err := step.validate(); err != nil {
+		if err := step.validate(read.What == "ok"); err != nil {
 			return read, err
 		}
 	}

@@ -327,14 +327,16 @@ fn porcupine_says_the_same() {
             command.arg(path);
         }
         // A line for each file.
-        let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let output = command.output().unwrap();
+        let (said, complaint) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
         let theirs = said.lines().map(|line| match line {
             line if line.ends_with(": holds") => Some(true),
             line if line.contains(": not linearizable: ") => Some(false),
             _ => None,
         });
         let theirs: Vec<Option<bool>> = theirs.collect();
-        assert_eq!(theirs.len(), ours.len(), "{said}");
+        assert_eq!(theirs.len(), ours.len(), "{said}{complaint}");
         let differs = |seed: &usize| theirs[*seed].is_some_and(|theirs| theirs != ours[*seed]);
         assert_eq!((0..ours.len()).find(differs), None, "seed of {flaw:?}");
         let broken = ours.iter().filter(|holds| !**holds).count();
@@ -342,4 +344,5 @@ fn porcupine_says_the_same() {
         println!("{flaw:?}: {broken} of {} do not hold, Porcupine gave up on {silent}", ours.len());
         assert!(silent * 10 < ours.len(), "{flaw:?}: {silent}");
     }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -53,9 +53,9 @@ enum Command {
     },
     /// Modifies in transactions (RFC 5805), as many in each as --queue says; only modifies are counted
     ///
-    /// A connection looks at all answers to the updates of a transaction before it commits, unless --at-once; the start of the
-    /// next one is sent with the commit. The styles `named` and
-    /// `implied` need the server's settings txn-implicit-begin, and txn-implicit-membership for the latter.
+    /// A connection looks at all answers to the updates of a transaction before it commits, unless --at-once. A strict one's start
+    /// is sent with the commit of the one before. The styles `named` and `implied` need the server's settings
+    /// txn-implicit-begin, and txn-implicit-membership for the latter.
     Transaction {
         /// How much of the protocol is said
         #[arg(long, value_enum, default_value_t = StyleName::Strict)]

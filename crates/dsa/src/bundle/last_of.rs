@@ -2,6 +2,8 @@
 
 /// Slots of the first table.
 const SLOTS_MIN: usize = 64;
+/// A table is kept that has up to so many times as many slots as were used.
+const LARGER_MAX: usize = 32;
 
 /// A table by id of an entry: open addressing with linear probing, at most half full. It is asked once for each update of a
 /// transaction, nearly always for an entry that it does not have, and emptied at the end.
@@ -12,8 +14,8 @@ pub(super) struct LastOf {
     used: usize,
 }
 
-/// A slot of the table, until that changes otherwise.
-#[derive(Clone, Copy, Debug)]
+/// A slot of the table, to be used before anything else is found or cleared.
+#[derive(Debug)]
 pub(super) struct Place(usize);
 
 impl LastOf {
@@ -37,17 +39,21 @@ impl LastOf {
     /// The last update about an entry, whose place that is, is at `position`.
     #[inline]
     pub(super) fn set(&mut self, place: Place, id: u32, position: usize) {
+        debug_assert!(position < u32::MAX as usize, "a transaction has a limit");
         let slot = &mut self.slots[place.0];
         self.used += usize::from(*slot == 0);
         *slot = u64::from(id) << 32 | (position as u64 + 1);
     }
 
-    /// Forgets all.
+    /// Forgets all. A table that was much too large for it is not kept: to empty it would cost each small transaction more
+    /// than its own updates.
     pub(super) fn clear(&mut self) {
-        if self.used > 0 {
-            self.slots.fill(0);
-            self.used = 0;
+        match self.used {
+            0 => return,
+            used if self.slots.len() > SLOTS_MIN.max(used * LARGER_MAX) => self.slots = Vec::new(),
+            _ => self.slots.fill(0),
         }
+        self.used = 0;
     }
 
     /// Bytes of memory that it keeps.

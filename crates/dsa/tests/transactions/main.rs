@@ -15,6 +15,7 @@
 mod common;
 
 mod desk;
+mod drafts;
 mod equivalence;
 mod extensions;
 mod limits;

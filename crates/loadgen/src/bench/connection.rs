@@ -89,7 +89,7 @@ impl Client {
         poller: &Poller,
     ) -> u64 {
         let count = (self.free.len() as u64).min(limit);
-        if count == 0 || self.closed {
+        if (count == 0 && !self.owes_end()) || self.closed {
             return 0;
         }
         out.clear();
@@ -107,6 +107,16 @@ impl Client {
         self.under_way += count as usize;
         self.write(out.written(), poller);
         count
+    }
+
+    /// Is a transaction open whose updates are all answered?
+    fn owes_end(&self) -> bool {
+        self.transactions.as_ref().is_some_and(|transactions| transactions.step == Step::End)
+    }
+
+    /// Is everything answered that was begun?
+    pub(super) fn is_done(&self) -> bool {
+        self.closed || (self.under_way == 0 && !self.owes_end())
     }
 
     /// Sends what comes next of a transaction: with a limit for the last time perhaps fewer updates than others have.

@@ -48,7 +48,7 @@ pub(super) enum Operation {
     Search,
     Modify,
     Bind,
-    /// The begin or the end of a transaction.
+    /// The start or the end of a transaction.
     Transaction(Bound),
 }
 

@@ -197,9 +197,7 @@ impl<'a> Worker<'a> {
             self.recorder.passed(passed.as_secs());
             let over = match self.settings.length {
                 Length::Time(time) => passed >= time,
-                Length::Operations(_) => {
-                    self.budget == 0 && self.clients.iter().all(|c| c.closed || c.under_way == 0)
-                }
+                Length::Operations(_) => self.budget == 0 && self.clients.iter().all(Client::is_done),
             };
             if over {
                 self.end(now, server_pid);
@@ -266,7 +264,9 @@ impl<'a> Worker<'a> {
             return;
         }
         match self.interval_ns {
-            None => self.send(index, now),
+            None => {
+                self.send(index, now);
+            }
             Some(_) => self.due_burst(index, now),
         }
     }
@@ -284,18 +284,22 @@ impl<'a> Worker<'a> {
     fn due_burst(&mut self, index: usize, now: u64) {
         let due = self.clients[index].due_ns;
         if due <= now {
-            self.clients[index].due_ns = due + self.interval_ns.unwrap_or(0);
-            self.send(index, due);
+            // The start and the end of a transaction are no burst of their own.
+            if self.send(index, due) > 0 || self.clients[index].under_way == 0 {
+                self.clients[index].due_ns = due + self.interval_ns.unwrap_or(0);
+            }
         }
     }
 
-    fn send(&mut self, index: usize, sent_ns: u64) {
+    /// Returns how many operations were sent that count.
+    fn send(&mut self, index: usize, sent_ns: u64) -> u64 {
         let limit = if self.stage == Stage::Measure { self.budget } else { u64::MAX };
         let client = &mut self.clients[index];
         let sent = client.send(self.templates, &mut self.random, sent_ns, limit, &mut self.out, &self.poller);
         if self.stage == Stage::Measure {
             self.budget = self.budget.saturating_sub(sent);
         }
+        sent
     }
 
     fn finish(mut self) -> Part {

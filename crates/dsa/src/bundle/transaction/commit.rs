@@ -136,9 +136,12 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     let mut writer = shard.writer();
     // Making room may move entries, so that comes first, also for the few that are made anew.
     let made = drafts.bytes();
-    let spare = made / SPARE_SHARE;
+    let mut spare = made / SPARE_SHARE;
     if writer.reserve(made + spare).is_err() {
-        return false;
+        spare = 0;
+        if writer.reserve(made).is_err() {
+            return false;
+        }
     }
     let stale = stale(&writer, drafts);
     if !stale.is_empty() {
@@ -149,6 +152,7 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
         if lacking > 0 && (writer.reserve(lacking).is_err() || !self::stale(&writer, drafts).is_empty()) {
             return false;
         }
+        debug_assert!(self::stale(&writer, drafts).is_empty(), "nothing moved since they were looked at");
     }
     let (ready, bytes) = drafts.parts();
     let actor = writer.name(&together.identity.dn);
