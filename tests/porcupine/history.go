@@ -20,17 +20,17 @@ type event struct {
 	Steps   []step  `json:"steps"`
 }
 
+// A holding is a register and what it holds.
+type holding struct {
+	Register *string `json:"register"`
+	Value    *uint64 `json:"value"`
+}
+
 // A step has exactly one of these. What an invocation cannot know is nil.
 type step struct {
-	Read *struct {
-		Register *string `json:"register"`
-		Value    *uint64 `json:"value"`
-	} `json:"read"`
-	Write *struct {
-		Register *string `json:"register"`
-		Value    *uint64 `json:"value"`
-	} `json:"write"`
-	Swap *struct {
+	Read  *holding `json:"read"`
+	Write *holding `json:"write"`
+	Swap  *struct {
 		Register *string `json:"register"`
 		From     *uint64 `json:"from"`
 		To       *uint64 `json:"to"`

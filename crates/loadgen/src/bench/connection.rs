@@ -136,9 +136,8 @@ impl Client {
         let slot =
             |key, id, operation| Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
         let mut updates = 0;
-        let mut bounds: &[Bound] = &[];
-        let is_bound = transactions.step != Step::Updates;
-        if !is_bound {
+        let has_updates = transactions.step == Step::Updates;
+        if has_updates {
             for at in self.free.drain(self.free.len() - count as usize..) {
                 let id = first + at;
                 let key = templates.write_member(id, random, transactions.controls(updates == 0), out);
@@ -146,9 +145,10 @@ impl Client {
                 updates += 1;
             }
         }
-        if is_bound || transactions.on_updates_sent() {
-            bounds = transactions.bounds();
-        }
+        let bounds = match !has_updates || transactions.on_updates_sent() {
+            true => transactions.bounds(),
+            false => &[],
+        };
         for bound in bounds {
             let place = bound_places + *bound as usize;
             let id = first + place as u32;

@@ -136,13 +136,10 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     let mut writer = shard.writer();
     // Making room may move entries, so that comes first, also for the few that are made anew.
     let made = drafts.bytes();
-    let mut spare = made / SPARE_SHARE;
-    if writer.reserve(made + spare).is_err() {
-        spare = 0;
-        if writer.reserve(made).is_err() {
-            return false;
-        }
-    }
+    let spares = [made / SPARE_SHARE, 0];
+    let Some(spare) = spares.into_iter().find(|spare| writer.reserve(made + spare).is_ok()) else {
+        return false;
+    };
     let stale = stale(&writer, drafts);
     if !stale.is_empty() {
         if !draft_anew(parts, &writer, together, drafts, &stale) {
