@@ -40,7 +40,10 @@ const OUTSIDE_ENV: &[Rule] = &[
     Rule { words: &["getrandom::", "rand::", "RandomState"], reason: "random bytes come from env::entropy" },
 ];
 
-/// In crates whose files must last: a disk that is simulated must see all of it.
+/// Crates whose files must last: a disk that is simulated must see all of it.
+const LASTING: [&str; 2] = ["wal", "node"];
+
+/// In crates whose files must last.
 const DURABLE: &[Rule] =
     &[Rule { words: &["std::fs", "fs::File"], reason: "durable files are reached through env::disk" }];
 
@@ -81,7 +84,7 @@ fn check_file(file: &File) -> Vec<Fault> {
         }
         let rules = if name == "env" { &[][..] } else { OUTSIDE_ENV };
         let deterministic = if DETERMINISTIC.contains(&name) { DETERMINISM } else { &[] };
-        let durable = if name == "wal" { DURABLE } else { &[][..] };
+        let durable = if LASTING.contains(&name) { DURABLE } else { &[][..] };
         for rule in rules.iter().chain(deterministic).chain(durable) {
             if let Some(word) = rule.words.iter().find(|word| has_word(&code, word)) {
                 fault(format!("`{word}`: {}", rule.reason));
@@ -139,6 +142,7 @@ mod tests {
     #[test]
     fn durable_files_are_reached_through_env() {
         assert_eq!(faults("crates/wal/src/a.rs", "use std::fs::File;\n").len(), 1);
+        assert_eq!(faults("crates/node/src/a.rs", "use std::fs::File;\n").len(), 1);
         assert!(faults("crates/wal/tests/a.rs", "use std::fs::File;\n").is_empty());
     }
 

@@ -17,22 +17,27 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pando-bulk", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
     ("pando-loadgen", &["pando-model", "pando-proto", "pando-env"]),
     (
+        "pando-node",
+        &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env", "pando-dsa", "pando-wal"],
+    ),
+    (
         "pando-server",
         &[
             "pando-model",
-            "pando-proto",
             "pando-schema",
             "pando-store",
             "pando-env",
             "pando-dsa",
             "pando-bulk",
             "pando-wal",
+            "pando-node",
         ],
     ),
     (
         "pando",
         &[
             "pando-server",
+            "pando-node",
             "pando-loadgen",
             "pando-model",
             "pando-env",
@@ -55,7 +60,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-store",
             "pando-bulk",
             "pando-dsa",
-            "pando-server",
+            "pando-node",
         ],
     ),
     ("xtask", &[]),

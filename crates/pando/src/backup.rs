@@ -4,7 +4,7 @@ use crate::progress::CopyBar;
 use clap::Args as ClapArgs;
 use env::clock::{Clock, SystemClock};
 use env::disk::{Disk, RealDisk};
-use server::data::backup::{self, TakenBackup};
+use node::data::backup::{self, TakenBackup};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
+use node::data::{Data, Examined};
 use schema::Schema;
 use server::config::Config;
-use server::data::{Data, Examined};
 use server::directory;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
-use server::data::{Data, DataError, dump};
+use node::data::{Data, DataError, dump};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use bulk::remote::IndexLine;
 use bulk::{Exported, Progress, Summary, Told};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
-use server::data::Stage;
+use node::data::Stage;
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use crate::progress::CopyBar;
 use clap::Args as ClapArgs;
 use env::disk::{Disk, RealDisk};
 use env::entropy::SystemEntropy;
-use server::data::backup::{self, Restored, Until};
+use node::data::backup::{self, Restored, Until};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;

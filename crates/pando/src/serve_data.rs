@@ -6,12 +6,12 @@ use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
 use env::net::TcpBound;
+use node::commit::Limits;
+use node::data::{Data, DataError, Recovered, Wanted};
+use node::keep::keep;
 use schema::Schema;
-use server::commit::Limits;
 use server::config::Config;
-use server::data::{Data, DataError, Recovered, Wanted};
 use server::directory;
-use server::import::keep;
 use std::path::Path;
 use std::sync::Arc;
 

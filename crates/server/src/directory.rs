@@ -1,13 +1,13 @@
 //! The directory that a configuration describes: its schema, then the store and the agent over it.
 
-use crate::commit;
 use crate::config::{Anonymous, Config, Fault, PasswordScheme, Problem};
-use crate::data::Founding;
 use dsa::Dsa;
 use dsa::config::{Scheme, SearchLimits};
 use dsa::settings::{Changes, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
+use node::commit;
+use node::data::Founding;
 use schema::{BUILTIN_NAMES, Builder, Schema};
 use std::io;
 use std::sync::Arc;

@@ -1,10 +1,7 @@
 //! Files and streams of entries into a directory that nobody reads yet: before the first client is served, or without a
 //! server; or into a server that runs.
 
-mod keep;
 mod rejects;
-
-pub use keep::{KeepError, keep, keep_and_close};
 
 use crate::config::{Config, Fault};
 use bulk::remote::{self, Server, Ways};

@@ -1,15 +1,12 @@
 //! Wiring only: listeners, connections, configuration, shutdown.
 
 mod agent;
-pub mod commit;
 pub mod config;
 mod connection;
-pub mod data;
 pub mod directory;
 pub mod engine;
 mod hold;
 pub mod import;
-pub mod indexer;
 mod listener;
 mod logged;
 mod options;

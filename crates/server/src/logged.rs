@@ -1,14 +1,14 @@
 //! Serving a directory that is logged.
 
-use crate::commit::{Committer, Thread};
 use crate::config::OnLogFailure;
-use crate::data::{IndexFile, snapshot::Keeper};
-use crate::indexer;
 use crate::listener::serve_until;
 use crate::options::Options;
 use env::clock::SystemClock;
 use env::net::TcpBound;
 use env::task;
+use node::commit::{Committer, Thread};
+use node::data::{IndexFile, snapshot::Keeper};
+use node::indexer;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use crate::trace::Trace;
 use crate::view::View;
 use crate::workloads::{self, Workload};
 use env::planted;
-use server::data::DataError;
+use node::data::DataError;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;

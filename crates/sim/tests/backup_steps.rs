@@ -3,9 +3,9 @@
 
 use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
+use node::data::Data;
+use node::data::backup::{Backups, Until, restore, take};
 use proto::op::ModifyKind;
-use server::data::Data;
-use server::data::backup::{Backups, Until, restore, take};
 use sim::clock::SimClock;
 use sim::hooked::{Hook, Kind, Operation, hooked};
 use sim::node::{Node, schema};

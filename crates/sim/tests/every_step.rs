@@ -6,11 +6,11 @@
 use env::disk::Disk;
 use env::entropy::SeededEntropy;
 use env::planted::{self, Fault};
-use server::commit::Limits;
-use server::data::{Data, Wanted};
+use node::commit::Limits;
+use node::data::{Data, Wanted};
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{self, Node, digest};
+use sim::node::{Node, config, digest, founding, schema};
 use sim::operator::{self, digest_of};
 use sim::random::Random;
 use sim::requests::{Bundle, Sent};
@@ -74,12 +74,12 @@ fn node(disk: &SimDisk) -> Result<Node, String> {
 /// A server that holds no entry to the schema.
 fn node_without_schema_check(disk: &SimDisk) -> Result<Node, String> {
     let data = Data::open(Arc::new(disk.clone()), Path::new(DIR)).map_err(|error| error.to_string())?;
-    let founding = data.found(&node::founding()).map_err(|error| error.to_string())?;
-    let mut config = node::config(founding);
+    let founding = data.found(&founding()).map_err(|error| error.to_string())?;
+    let mut config = config(founding);
     config.store.schema_check = false;
     let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
     let (log, mut entropy) = (log(), SeededEntropy::new(1));
-    let wanted = Wanted { config, schema: node::schema(), log, limits, entropy: &mut entropy };
+    let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
     let recovered = data.recover(wanted, &mut |_| ()).map_err(|error| error.to_string())?;
     Node::over(data, recovered, 1, &SimClock::default()).map_err(|error| error.to_string())
 }

@@ -1,8 +1,8 @@
 //! What an import leaves in the log (`Committer::note_import`) finds room there, also where nobody prepares log files: an
 //! import has no threads that do.
 
+use node::data::backup::Until;
 use proto::op::ModifyKind;
-use server::data::backup::Until;
 use sim::clock::SimClock;
 use sim::disk::SimDisk;
 use sim::node::{Node, digest, recover};

@@ -6,8 +6,8 @@
 use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
 use env::planted::{self, Fault};
-use server::data::Data;
-use server::data::backup::{Backups, Until, restore, take};
+use node::data::Data;
+use node::data::backup::{Backups, Until, restore, take};
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
 use sim::node::{Node, digest, schema};
@@ -170,7 +170,7 @@ fn look(disk: &Arc<dyn Disk>, dir: &Path) -> Result<u128, String> {
         let data = Data::existing(Arc::clone(disk), dir)?;
         let examined = data.examine(schema(), Vec::new(), MEMORY_BYTES_MAX, 3)?;
         let view = data.view(&schema(), MEMORY_BYTES_MAX, &mut |_| ())?;
-        Ok::<_, server::data::DataError>((examined.findings, view))
+        Ok::<_, node::data::DataError>((examined.findings, view))
     };
     let (findings, view) = read().map_err(|error| error.to_string())?;
     let view = view.ok_or_else(|| format!("{}: it was never served", dir.display()))?;

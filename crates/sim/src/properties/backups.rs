@@ -4,7 +4,7 @@ use crate::disk::SimDisk;
 use crate::operator::{BACKUPS, Operator, digest_of};
 use crate::oracle::Held;
 use env::disk::Disk;
-use server::data::backup::{Backups, TakenBackup};
+use node::data::backup::{Backups, TakenBackup};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

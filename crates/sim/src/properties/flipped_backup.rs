@@ -5,7 +5,7 @@ use crate::disk::SimDisk;
 use crate::operator::{TARGET, digest_of, restored};
 use crate::oracle::Held;
 use crate::random::Random;
-use server::data::backup::Until;
+use node::data::backup::Until;
 use std::path::Path;
 
 /// Bits that are turned over, each on a disk of its own.

@@ -4,8 +4,8 @@ use super::{DIR, Violation, World};
 use crate::disk::Faults;
 use crate::node::Node;
 use env::clock::Clock as _;
-use server::data::Recovered;
-use server::data::snapshot::Step;
+use node::data::Recovered;
+use node::data::snapshot::Step;
 use std::path::Path;
 use wal::Mode;
 

@@ -6,7 +6,7 @@ use crate::operator::{ARCHIVE, BACKUPS};
 use crate::properties;
 use crate::requests::Bundle;
 use crate::workloads;
-use server::data::snapshot::{SnapshotError, Step as Writes, Way};
+use node::data::snapshot::{SnapshotError, Step as Writes, Way};
 use std::path::Path;
 use wal::Index;
 

@@ -4,14 +4,14 @@ use bulk::{Export, Import, Input, Operational, Tell};
 use env::clock::Clock as _;
 use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
+use node::commit::Limits;
+use node::data::backup::take;
+use node::data::{Data, Founding, Wanted};
+use node::keep::keep;
 use proto::op::ModifyKind;
 use schema::{Builder, Schema};
-use server::commit::Limits;
-use server::data::backup::take;
-use server::data::{Data, Founding, Wanted};
-use server::import::keep;
 use sim::clock::SimClock;
-use sim::node::{self, Node};
+use sim::node::{Node, config};
 use sim::requests::{Bundle, SUFFIX, Sent};
 use std::fmt::Write as _;
 use std::fs;
@@ -47,7 +47,7 @@ pub(crate) struct Place {
 }
 
 fn founding(operational_attributes: bool) -> Founding {
-    Founding { operational_attributes, ..node::founding() }
+    Founding { operational_attributes, ..sim::node::founding() }
 }
 
 impl Place {
@@ -55,8 +55,7 @@ impl Place {
     pub(crate) fn at(disk: Arc<dyn Disk>, dir: &Path, operational_attributes: bool) -> Place {
         let clock = SimClock::default();
         let data = Data::open(disk, dir).expect("nobody else has it");
-        let mut config =
-            node::config(data.found(&founding(operational_attributes)).expect("it can be founded"));
+        let mut config = config(data.found(&founding(operational_attributes)).expect("it can be founded"));
         config.store.indexes.truncate(0);
         config.store.indexes.push(IndexSettings {
             attribute: "cn".to_owned(),

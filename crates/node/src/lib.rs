@@ -1,0 +1,7 @@
+//! A directory that lasts: what commits its updates, what recovers it, its data directory, snapshots and backups. No
+//! sockets and no configuration.
+
+pub mod commit;
+pub mod data;
+pub mod indexer;
+pub mod keep;
