@@ -2,6 +2,7 @@
 //! No sockets, no clock, no thread of its own: bytes and the time go in, bytes come out.
 
 pub mod access;
+mod admission;
 mod applier;
 mod bundle;
 pub mod config;

@@ -20,6 +20,7 @@ use proto::ext::password_modify::{self, PasswordModify};
 use proto::list::Attributes;
 use proto::op::modify::Changes;
 use proto::op::{Add, Extended, Modify, ModifyDn, ModifyKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 use store::{LongReadPoint, Reader};
 
@@ -338,6 +339,40 @@ fn a_failed_assertion_leaves_no_record() {
     assert!(other.session.poll_updates(&mut other.worker, cx, &mut out).is_ready());
     assert_eq!(codes(&common::answers(&out)), [ResultCode::Success]);
     assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
+}
+
+/// What is no longer admitted, and was when a log was written, comes out as it was answered then.
+#[test]
+fn what_was_admitted_once_is_carried_out_again() {
+    let (mut client, log) = journaled();
+    set_up(&mut client);
+    let rdn = "jpegPhoto=x,dc=example";
+    let person: Given<'_> = &[("objectClass", &["inetOrgPerson"]), ("sn", &["X"]), ("cn", &["x"])];
+    let list = attributes_of(person);
+    let attributes = Attributes::parse(&list).expect("just encoded");
+    let asserted = assertion("(!(jpegPhoto=y))");
+    let changes = changes_of(&[(ModifyKind::Replace, "sn", &["Y"])]);
+    let changes = Changes::parse(&changes).expect("just encoded");
+    let mut messages = Vec::new();
+    Request::Add(Add { dn: rdn.as_bytes(), attributes }).encode(&mut messages, 1, &[]);
+    let modify = Request::Modify(Modify { dn: rdn.as_bytes(), changes });
+    let control = control(proto::control::assertion::OID, &asserted, true);
+    modify.encode(&mut messages, 2, &[control]);
+    let before = log.lock().unwrap().len();
+    let refused = [ResultCode::NamingViolation, ResultCode::AssertionFailed];
+    assert_eq!(codes(&client.raw(&messages).0), refused);
+    assert_eq!(log.lock().unwrap().len(), before, "neither is logged");
+    let actor = ROOT_DN.as_bytes();
+    let wall_ms = common::START.wall_ms;
+    let command =
+        Command { wall_ms, actor, ids: Cow::Borrowed(&[9]), messages: &messages, is_transaction: false };
+    let mut applier = Applier::new(&client.dsa).expect("there are few readers");
+    let mut answers = Vec::new();
+    applier.apply(&command, &mut answers).expect("it can be carried out");
+    assert_eq!(codes(&common::answers(&answers)), [ResultCode::Success; 2]);
+    let found = client.search("JPEGPHOTO=x,dc=example", Scope::Base, "(sn=y)", &["sn"]);
+    assert_eq!(found.dns(), [rdn]);
+    assert_eq!(client.delete(rdn).code, ResultCode::Success);
 }
 
 /// What a client says of passwords does not reach the log.

@@ -3,6 +3,7 @@
 use super::Parts;
 use super::group::Pending;
 use crate::access::Rights;
+use crate::admission::{self, Refusal};
 use crate::control::{self, Requested, assertion, update};
 use crate::engine::Dsa;
 use model::ResultCode;
@@ -52,6 +53,15 @@ pub(super) fn first_for_hidden(dsa: &Dsa, rights: Rights, updates: &[Pending<'_>
             })
     };
     if rights == Rights::Root { None } else { updates.iter().position(asks) }
+}
+
+/// The first of some updates that is not admitted, and why.
+#[inline]
+pub(super) fn first_inadmissible(dsa: &Dsa, updates: &[Pending<'_>]) -> Option<(usize, Refusal)> {
+    let schema = dsa.shard.schema();
+    let refusal =
+        |update: &Pending<'_>| admission::refusal_of(schema, update.outline.as_ref()?, update.frame());
+    updates.iter().enumerate().find_map(|(at, update)| Some((at, refusal(update)?)))
 }
 
 /// Is there an assertion that is not true of the update's entry now? Such an update need not be logged, if nothing is on

@@ -2,7 +2,7 @@
 //! taken is done before, for other threads wait for it.
 
 use super::acting;
-use super::controlled::{HIDDEN, fails_now, first_for_hidden, together, until_read};
+use super::controlled::{HIDDEN, fails_now, first_for_hidden, first_inadmissible, together, until_read};
 use super::group::{self, Group, Hint, Pending};
 use super::last_of::LastOf;
 use super::transaction;
@@ -162,6 +162,15 @@ pub(super) fn run_as(
             return 1;
         }
         Some(first) => &updates[..first],
+        None => updates,
+    };
+    let updates = match first_inadmissible(parts.dsa, updates) {
+        Some((0, _)) if !session.updates.is_empty() => return 0,
+        Some((0, (code, text))) => {
+            transaction::refuse(session, parts, &updates[0], (code, &text), out);
+            return 1;
+        }
+        Some((first, _)) => &updates[..first],
         None => updates,
     };
     let updates = match transaction::nothing_is_held(parts.dsa) {

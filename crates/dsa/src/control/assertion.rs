@@ -20,6 +20,18 @@ pub(crate) fn is_true(
     evaluator.evaluate(&compiled, entry, read_point) == Truth::True
 }
 
+/// As [`is_true`], of what an update asserts: it comes out as it did when it was logged.
+pub(crate) fn is_true_for_update(
+    filter: &Filter<'_>,
+    entry: &EntryRef<'_>,
+    read_point: ReadPoint<'_>,
+    (rules, rights): (&Rules, Rights),
+    evaluator: &mut Evaluator,
+) -> bool {
+    let compiled = Compiled::of_update(filter, read_point.shard(), &|t| rules.may_read(rights, t));
+    evaluator.evaluate(&compiled, entry, read_point) == Truth::True
+}
+
 /// Answers that it is not.
 #[cold]
 pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {

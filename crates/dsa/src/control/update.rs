@@ -123,7 +123,7 @@ impl Look<'_, '_> {
     fn passes(self, filter: &model::Filter<'_>) -> bool {
         let evaluator = &mut self.scratch.updating;
         let (rules, rights, _) = self.rules;
-        assertion::is_true(filter, &self.entry, self.read_point, (rules, rights), evaluator)
+        assertion::is_true_for_update(filter, &self.entry, self.read_point, (rules, rights), evaluator)
     }
 
     fn read(self, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {

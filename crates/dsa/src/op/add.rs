@@ -53,8 +53,9 @@ fn add(
     let Some(filter) = condition else { return writing.writer.add(add, stamp) };
     let (rules, evaluator) = ((&writing.dsa.rules, writing.identity.rights), &mut writing.scratch.updating);
     evaluator.cache.forget();
-    let mut is_true =
-        |entry: &EntryRef<'_>, at: ReadPoint<'_>| assertion::is_true(filter, entry, at, rules, evaluator);
+    let mut is_true = |entry: &EntryRef<'_>, at: ReadPoint<'_>| {
+        assertion::is_true_for_update(filter, entry, at, rules, evaluator)
+    };
     writing.writer.add_if(add, stamp, &mut is_true)
 }
 

@@ -42,6 +42,17 @@ fn rfc4528_s3_true_lets_every_operation_happen() {
     assert_eq!(client.compare("uid=bob,ou=people,dc=example", "sn", "bee").code, CompareTrue);
 }
 
+/// Equality of a type without a rule for it is Undefined, and so is what it is negated to.
+#[test]
+fn rfc4528_s3_equality_without_a_rule_is_undefined() {
+    let mut client = Client::new();
+    for filter in ["(jpegPhoto=x)", "(!(jpegPhoto=x))", "(&(objectClass=*)(!(audio=x)))"] {
+        let value = assertion(filter);
+        assert_eq!(client.modify_with(ADA, &SET, &with(&value)).end.code, AssertionFailed, "{filter}");
+        assert_eq!(client.compare_with(ADA, "sn", "lovelace", &with(&value)).end.code, AssertionFailed);
+    }
+}
+
 /// "If the Filter evaluates to FALSE or Undefined, then assertionFailed (122) resultCode is returned, and no further
 /// processing is performed."
 #[test]

@@ -62,6 +62,8 @@ fn s4_5_1_7_undefined_filters_are_no_errors() {
         "ou:dn:booleanMatch:=TRUE",
         ":noSuchRule:=x",
         "jpegPhoto>=x",
+        "jpegPhoto=x",
+        "jpegPhoto~=x",
         "objectClass>=person",
         "objectClass=noSuchClass",
         "objectClass:=noSuchClass",

@@ -70,6 +70,19 @@ fn s4_7_entries_conform() {
     }
 }
 
+/// A type without equality rule cannot name an entry: by what would two names be told apart?
+#[test]
+fn s4_7_types_without_equality_name_nothing() {
+    let mut client = Client::new();
+    let person: Given<'_> = &[("objectClass", &["inetOrgPerson"]), ("sn", &["X"]), ("cn", &["x"])];
+    for rdn in ["jpegPhoto=x", "cn=x+jpegPhoto=x", "audio=#0401ff"] {
+        let end = client.add(&format!("{rdn},dc=example"), person);
+        assert_eq!(end.code, NamingViolation, "{rdn}: {end:?}");
+        let end = client.rename(ADA, rdn, false, None);
+        assert_eq!(end.code, NamingViolation, "{rdn}: {end:?}");
+    }
+}
+
 /// The entry must not exist, under any spelling of its name.
 #[test]
 fn s4_7_entries_are_new() {

@@ -73,11 +73,25 @@ pub(crate) enum Test {
     },
 }
 
+/// What an assertion of equality is where the attribute type has no rule for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WithoutRule {
+    /// RFC 4511 section 4.5.1.7.
+    Undefined,
+    Bytes,
+}
+
 impl Compiled {
     /// Makes a filter ready. What the schema does not know, what has no rule, what is no valid assertion and what
     /// the reader may not see, is undefined.
     pub fn new(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
-        Compiled(compile(filter, &shard.schema, readable))
+        Compiled(compile(filter, &shard.schema, readable, WithoutRule::Undefined))
+    }
+
+    /// As [`Compiled::new`], of what a logged update asserts: equality without a rule compares bytes, as it did when the
+    /// first logs were written.
+    pub fn of_update(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
+        Compiled(compile(filter, &shard.schema, readable, WithoutRule::Bytes))
     }
 
     /// True of all entries of a kind.
@@ -126,15 +140,15 @@ impl Compiled {
     }
 }
 
-fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node {
-    let all =
-        |parts: &[Filter<'_>]| parts.iter().map(|part| compile(part, schema, readable)).collect::<Vec<_>>();
+fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>, without: WithoutRule) -> Node {
+    let part = |part: &Filter<'_>| compile(part, schema, readable, without);
+    let all = |parts: &[Filter<'_>]| parts.iter().map(part).collect::<Vec<_>>();
     match filter {
         Filter::And(parts) if parts.is_empty() => Node::True,
         Filter::Or(parts) if parts.is_empty() => Node::False,
         Filter::And(parts) => Node::And(all(parts)),
         Filter::Or(parts) => Node::Or(all(parts)),
-        Filter::Not(part) => Node::Not(Box::new(compile(part, schema, readable))),
+        Filter::Not(negated) => Node::Not(Box::new(part(negated))),
         // Every entry has an object class, and nearly every base search asks just for that.
         Filter::Present(b"objectClass") => Node::True,
         Filter::Present(attribute) => match described(schema, attribute, readable) {
@@ -142,7 +156,9 @@ fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>) -> Node
             Some(found) => item(schema, found, Test::Present),
             None => Node::Undefined,
         },
-        Filter::Equality(assertion) | Filter::Approx(assertion) => equality(schema, assertion, readable),
+        Filter::Equality(assertion) | Filter::Approx(assertion) => {
+            equality(schema, assertion, readable, without)
+        }
         Filter::GreaterOrEqual(assertion) => {
             ordering(schema, assertion, readable, |rule, key| Test::AtLeast { rule, key })
         }
@@ -170,9 +186,17 @@ fn normalised(make: impl FnOnce(&mut Vec<u8>) -> Result<(), schema::Invalid>) ->
     Some(Normal::from_slice(&out))
 }
 
-fn equality(schema: &Schema, assertion: &Assertion<'_>, readable: Readable<'_>) -> Node {
+fn equality(
+    schema: &Schema,
+    assertion: &Assertion<'_>,
+    readable: Readable<'_>,
+    without: WithoutRule,
+) -> Node {
     let Some(found) = described(schema, assertion.attribute, readable) else { return Node::Undefined };
     let rule = schema.attribute_type(found.0).equality;
+    if rule.is_none() && without == WithoutRule::Undefined {
+        return Node::Undefined;
+    }
     match normalised(|out| schema.normalise_equality_assertion(found.0, assertion.value, out)) {
         Some(normal) => item(schema, found, Test::Equal { rule, normal }),
         None => Node::Undefined,

@@ -4,6 +4,7 @@ use super::super::controlled;
 use super::super::group::{self, Hint, Pending};
 use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed, update};
 use super::password;
+use crate::admission;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
 use crate::journal;
@@ -194,6 +195,10 @@ fn is_accepted(
     };
     if let Some((code, text)) = refusal {
         outcome::say(out, message.id, response_tag(message), code, text);
+        return false;
+    }
+    if let Some((code, text)) = admission::refusal(parts.dsa.shard.schema(), message, &requested) {
+        outcome::say(out, message.id, response_tag(message), code, &text);
         return false;
     }
     match &message.request {

@@ -1,0 +1,62 @@
+//! What is refused of an update before it is logged, though the store would carry it out: what an earlier version let
+//! through. A command of its log comes out at a replay as it was answered.
+
+use crate::control::{self, Requested};
+use model::{Filter, ResultCode, dn};
+use proto::message::{Message, Request};
+use proto::{Outline, tag};
+use schema::Schema;
+
+/// Code and text of a refusal.
+pub(crate) type Refusal = (ResultCode, String);
+
+/// Why an update is not admitted. `None` if it is, or cannot be decoded.
+pub(crate) fn refusal_of(schema: &Schema, outline: &Outline<'_>, frame: &[u8]) -> Option<Refusal> {
+    // What most updates are is told without decoding them.
+    match outline.op_tag {
+        tag::ADD if outline.after.is_empty() => return unfit_name(schema, outline.dn),
+        tag::MODIFY | tag::DELETE if outline.after.is_empty() => return None,
+        _ => {}
+    }
+    let message = Message::decode(frame).ok()?;
+    let requested = control::requested(&message.request, message.controls).ok()?;
+    refusal(schema, &message, &requested)
+}
+
+/// As [`refusal_of`], of a message that is decoded.
+pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Requested<'_>) -> Option<Refusal> {
+    let named = match &message.request {
+        Request::Add(add) => unfit_name(schema, add.dn),
+        Request::ModifyDn(modify_dn) => unfit_name(schema, modify_dn.new_rdn),
+        _ => None,
+    };
+    let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
+    named.or_else(|| untestable(schema, &assertion?.0))
+}
+
+/// An attribute type without equality rule names no entry: nobody could tell two names apart (X.501 section 9.4).
+fn unfit_name(schema: &Schema, dn: &[u8]) -> Option<Refusal> {
+    let rdn = dn::parse_rdn(dn::split_first(dn).0).ok()?;
+    let unfit = rdn.iter().find_map(|ava| {
+        let kind = schema.attribute_type(schema.find_type(ava.attribute_type)?);
+        kind.equality.is_none().then(|| kind.name())
+    })?;
+    let text = format!("{unfit} has no equality matching rule, so it cannot name an entry");
+    Some((ResultCode::NamingViolation, text))
+}
+
+/// An assertion of equality where there is no rule for it: undefined (RFC 4528 section 3, RFC 4511 section 4.5.1.7). The
+/// store compares bytes, as earlier versions did.
+fn untestable(schema: &Schema, filter: &Filter<'_>) -> Option<Refusal> {
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().find_map(|part| untestable(schema, part)),
+        Filter::Not(part) => untestable(schema, part),
+        Filter::Equality(assertion) | Filter::Approx(assertion) => {
+            let (attribute_type, _) = schema.find_wanted(assertion.attribute)?;
+            let kind = schema.attribute_type(attribute_type);
+            let text = || format!("{} has no equality matching rule to assert by", kind.name());
+            kind.equality.is_none().then(|| (ResultCode::AssertionFailed, text()))
+        }
+        _ => None,
+    }
+}
