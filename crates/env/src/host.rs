@@ -1,5 +1,9 @@
 //! What this machine and process have: memory and descriptors.
 
+mod group;
+
+use std::path::Path;
+
 /// Raises the number of descriptors that this process may hold to what the system allows it, and returns it.
 pub fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -12,16 +16,12 @@ pub fn raise_descriptor_limit() -> u64 {
     current.unwrap_or(u64::MAX)
 }
 
-/// Bytes of memory of the machine, or of the control group when that is less. `None` where the system does not say.
+/// Bytes of memory of the machine, or of the control group that this process is in, or of one above it, when that is less.
+/// `None` where the system does not say.
 pub fn memory_bytes() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok();
     let machine = meminfo.as_deref().and_then(|text| kib_field(text, "MemTotal:"));
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let group = group.and_then(|text| text.trim().parse::<u64>().ok());
-    match (machine, group) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
+    machine.into_iter().chain(group::memory_limit(Path::new("/"))).min()
 }
 
 /// Bytes of memory of this process that are resident now. `None` where the system does not say.

@@ -1,6 +1,7 @@
 //! Memory that is reserved at once and committed when touched: what the store's segments, slots and hash tables
 //! lie in. A reservation costs address space only; the kernel hands out zeroed pages at the first touch.
 
+use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -29,7 +30,7 @@ impl Region {
     /// huge pages: right where nearly every page will be touched.
     ///
     /// # Errors
-    /// What `mmap` says: address space limits, or strict overcommit.
+    /// What `mmap` says, with the limit that is in the way: of address space, or strict overcommit.
     pub fn reserve(len: usize, huge: bool) -> io::Result<Region> {
         let len = len.next_multiple_of(HUGE_PAGE).max(HUGE_PAGE);
         let mapped_len = len + HUGE_PAGE;
@@ -47,7 +48,7 @@ impl Region {
             )
         };
         if mapped == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return Err(not_reserved(len, io::Error::last_os_error()));
         }
         let mapped = NonNull::new(mapped.cast::<u8>()).expect("mmap never maps address 0");
         let shift = mapped.as_ptr().align_offset(HUGE_PAGE);
@@ -141,26 +142,27 @@ impl Pages {
     }
 }
 
-/// Bytes of this process in physical memory, as the kernel counts them; 0 where it does not tell.
-pub fn resident_bytes() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm.split_ascii_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
-}
-
-/// Bytes of physical memory of this machine or container, whichever is less; `None` where it cannot be told.
-pub fn physical_bytes() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib: u64 = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok())?;
-    let cgroup =
-        std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
-    Some((kib * 1024).min(cgroup.unwrap_or(u64::MAX)))
+/// Why address space cannot be reserved, with the limit that is in the way and how to raise it.
+fn not_reserved(len: usize, error: io::Error) -> io::Error {
+    let mib = |bytes: u64| bytes >> 20;
+    let advice = match getrlimit(Resource::As).current {
+        Some(bytes) => format!(
+            "the limit of address space is {} MiB: raise it (`ulimit -v unlimited`, `LimitAS=infinity` of systemd)",
+            mib(bytes)
+        ),
+        None => "`vm.overcommit_memory` is 2, or as much is taken already: allow the system more".to_owned(),
+    };
+    let text = format!(
+        "{} MiB of address space cannot be reserved: {error}; {advice}, or let the directory have less with --memory-max",
+        mib(len as u64)
+    );
+    io::Error::new(error.kind(), text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::resident_bytes;
     use std::sync::atomic::Ordering::Relaxed;
 
     #[test]
@@ -172,12 +174,18 @@ mod tests {
         // SAFETY: only atomics refer to the region here.
         unsafe { region.release(4096..8192) };
         assert_eq!(words[512].load(Relaxed), 0);
-        let before = resident_bytes();
+        let before = resident_bytes().expect("this system tells");
         words[0].store(1, Relaxed);
         let is_there = region.pages(0..16 << 20).fault_in();
-        let added = resident_bytes().saturating_sub(before);
+        let added = resident_bytes().expect("this system tells").saturating_sub(before);
         assert!(!is_there || added >= 12 << 20, "{before} bytes and {added} more");
         assert_eq!((words[0].load(Relaxed), words[1].load(Relaxed)), (1, 0));
-        assert!(resident_bytes() > 0 && physical_bytes().is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_reserved_is_told_with_what_to_do() {
+        let error = Region::reserve(1 << 50, false).expect_err("no machine has as much").to_string();
+        assert!(error.starts_with("1073741824 MiB of address space cannot be reserved: "), "{error}");
+        assert!(error.contains("--memory-max"), "{error}");
     }
 }
