@@ -18,7 +18,7 @@ pub mod monitor;
 mod monitor_entries;
 mod op;
 mod outcome;
-mod password;
+pub mod password;
 mod queue;
 mod recent;
 mod referral;

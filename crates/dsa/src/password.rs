@@ -96,6 +96,28 @@ pub(crate) fn verify(stored: &[u8], given: &[u8]) -> bool {
     }
 }
 
+/// Why no password can ever be the one that a stored value stands for; `None` if there may be one.
+pub fn never_matches(stored: &[u8]) -> Option<String> {
+    if stored.iter().all(u8::is_ascii_whitespace) {
+        return Some("it is empty or blank".to_owned());
+    }
+    let (scheme, rest) = split_scheme(stored)?;
+    let name = String::from_utf8_lossy(scheme);
+    let (is_salted, is_plain) = (scheme.eq_ignore_ascii_case(b"SSHA"), scheme.eq_ignore_ascii_case(b"SHA"));
+    let is_whole = |bytes: usize| if is_salted { bytes > SHA1_BYTES } else { bytes == SHA1_BYTES };
+    match BASE64.decode(rest) {
+        _ if !is_salted && !is_plain => {
+            Some(format!("the scheme {{{name}}} is not known; {{SSHA}}, {{SHA}} and clear text are"))
+        }
+        Ok(bytes) if is_whole(bytes.len()) => None,
+        Ok(_) if is_salted => {
+            Some(format!("after {{{name}}} a digest of {SHA1_BYTES} bytes and a salt are needed"))
+        }
+        Ok(_) => Some(format!("after {{{name}}} a digest of {SHA1_BYTES} bytes is needed")),
+        Err(_) => Some(format!("what comes after {{{name}}} is not base64")),
+    }
+}
+
 /// Splits `{SCHEME}rest`. `None` for what does not begin like that: clear text may have braces too.
 fn split_scheme(stored: &[u8]) -> Option<(&[u8], &[u8])> {
     let inner = stored.strip_prefix(b"{")?;
@@ -168,6 +190,25 @@ mod tests {
     fn an_unknown_scheme_matches_nothing() {
         assert!(!verify(b"{CRYPT}x", b"{CRYPT}x"));
         assert!(!verify(b"{CRYPT}x", b"x"));
+    }
+
+    #[test]
+    fn what_can_never_match_is_told() {
+        for stored in
+            [&b"{SSHA}notbase64!"[..], b"{SSHA}notbase64", b"{SSHA}", b"{sha}YWJj", b"{CRYPT}x", b"", b" \t"]
+        {
+            let reason = never_matches(stored).unwrap_or_else(|| panic!("{stored:?}"));
+            assert!(!reason.is_empty() && !reason.contains("notbase64"), "{reason}");
+        }
+        for stored in [
+            "secret",
+            " a",
+            "{not a scheme",
+            "{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0",
+            "{SHA}qZk+NkcGgWq6PiVxeFDCbJzQ2J0=",
+        ] {
+            assert_eq!(never_matches(stored.as_bytes()), None, "{stored}");
+        }
     }
 
     #[test]

@@ -23,6 +23,9 @@ impl Problem {
 
 /// Less than this holds no directory: the schema and the first segments alone take most of it.
 const MEMORY_BYTES_MIN: u64 = 32 << 20;
+/// With what is kept for deletes and for the log beyond it ([`crate::commit::memory_bytes_end`]) this is the 1 TiB that the
+/// store can address.
+pub(super) const MEMORY_BYTES_MAX: u64 = 896 << 30;
 
 impl Config {
     /// Everything wrong with it; empty when it can be served.
@@ -52,13 +55,11 @@ impl Config {
             }
         }
         match self.root_password() {
-            Ok(Some(password)) if password.is_empty() => {
-                problem(
-                    "root-password-file",
-                    "its first line is empty; an empty password never binds".into(),
-                );
+            Ok(password) => {
+                if let Some(reason) = password.and_then(|stored| dsa::password::never_matches(&stored)) {
+                    problem("root-password-file", format!("its first line can never bind: {reason}"));
+                }
             }
-            Ok(_) => {}
             Err(error) => {
                 let path = self.root_password_file.as_deref().unwrap_or(Path::new("")).display();
                 problem("root-password-file", format!("`{path}`: cannot be read: {error}"));
@@ -77,7 +78,26 @@ impl Config {
         if self.memory_bytes_max() < MEMORY_BYTES_MIN {
             problem("memory-max", format!("at least {} MiB are needed", MEMORY_BYTES_MIN >> 20));
         }
+        if self.memory_bytes_max() > MEMORY_BYTES_MAX {
+            let text = format!("a directory holds {} GiB at most", MEMORY_BYTES_MAX >> 30);
+            problem("memory-max", text);
+        }
         problems
+    }
+
+    /// What is worth telling although it can be served.
+    pub fn warnings(&self) -> Vec<String> {
+        use std::os::unix::fs::PermissionsExt;
+        let Some(path) = &self.root_password_file else { return Vec::new() };
+        let Ok(about) = std::fs::metadata(path) else { return Vec::new() };
+        let mode = about.permissions().mode() & 0o777;
+        if !about.is_file() || mode & 0o077 == 0 {
+            return Vec::new();
+        }
+        let path = path.display();
+        vec![format!(
+            "{path}: others than its owner may use the root password ({mode:03o}): chmod 600 {path}"
+        )]
     }
 
     /// What has to be there and is not.
@@ -161,5 +181,34 @@ mod tests {
         assert!(problems(&[("schema", &["dvtds"])]).is_empty());
         assert!(problems(&[("import", &["/"])])[0].contains("is a directory"));
         assert!(problems(&[("memory-max", &["1MiB"])])[0].contains("32 MiB"));
+        assert!(problems(&[("memory-max", &["900TiB"])])[0].contains("896 GiB at most"));
+        assert!(problems(&[("memory-max", &["896GiB"])]).is_empty());
+    }
+
+    #[test]
+    fn a_root_password_that_never_binds_is_refused_and_one_that_others_read_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("password");
+        let name = path.to_str().unwrap();
+        for (text, reason) in [
+            ("{SSHA}notbase64\n", "after {SSHA} is not base64"),
+            ("{CRYPT}x\n", "{CRYPT} is not known"),
+            (" \nsecret\n", "blank"),
+            ("", "empty"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let found = problems(&[("root-dn", &["cn=a"]), ("root-password-file", &[name])]);
+            assert!(found.len() == 1 && found[0].contains(reason), "{text:?}: {found:?}");
+        }
+        std::fs::write(&path, "secret\n").unwrap();
+        let mut config = Config::default();
+        config.set("root-password-file", &[name.to_owned()]).unwrap();
+        for (mode, is_told) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let warnings = config.warnings();
+            assert_eq!(!warnings.is_empty(), is_told, "{mode:o}");
+            assert!(warnings.iter().all(|text| text.contains(&format!("chmod 600 {name}"))), "{warnings:?}");
+        }
     }
 }

@@ -256,8 +256,8 @@ pub const KEYS: &[Key] = &[
         name: "memory-max",
         form: "BYTES",
         many: false,
-        default: "80 % of the machine's memory",
-        text: "Bytes that the directory may occupy; units KiB, MiB, GiB and TiB. Beyond it adds, and changes that make an \
+        default: "80 % of the memory of the machine, or of the control group",
+        text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes that make an \
                entry larger, are refused with adminLimitExceeded; other changes and deletes go on.",
         set: |c, v| put(&mut c.memory_bytes_max, one(v, bytes).map(Some)),
         show: |c| vec![c.memory_bytes_max().to_string()],

@@ -153,7 +153,8 @@ impl Config {
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.
     pub fn memory_bytes_max(&self) -> u64 {
-        self.memory_bytes_max.unwrap_or_else(|| env::host::memory_bytes().unwrap_or(u64::MAX) / 5 * 4)
+        let default = || (env::host::memory_bytes().unwrap_or(u64::MAX) / 5 * 4).min(check::MEMORY_BYTES_MAX);
+        self.memory_bytes_max.unwrap_or_else(default)
     }
 
     /// The root password: the first line of its file.
