@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// One thread's event loop: tokio's `current_thread` runtime, so that nothing moves between cores.
 fn event_loop() -> io::Result<tokio::runtime::LocalRuntime> {
@@ -119,27 +120,74 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// SIGTERM and SIGINT, caught from the moment this is made.
+/// A signal that ends a process unless it does something about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The terminal was closed.
+    Hangup,
+    /// SIGUSR1.
+    User1,
+    /// SIGUSR2.
+    User2,
+    /// SIGALRM.
+    Alarm,
+    /// SIGXFSZ: a file grows beyond RLIMIT_FSIZE; the write then fails with EFBIG.
+    FileSize,
+}
+
+impl Signal {
+    fn kind(self) -> SignalKind {
+        match self {
+            Signal::Hangup => SignalKind::hangup(),
+            Signal::User1 => SignalKind::user_defined1(),
+            Signal::User2 => SignalKind::user_defined2(),
+            Signal::Alarm => SignalKind::alarm(),
+            Signal::FileSize => SignalKind::from_raw(libc::SIGXFSZ),
+        }
+    }
+}
+
+/// From now on the process outlives these signals: nothing comes of them.
+///
+/// # Errors
+/// What the system says.
+pub fn outlive(signals: &[Signal]) -> io::Result<()> {
+    // A handler stays when the one who listened is gone. System calls that it interrupts go on (SA_RESTART).
+    block_on(async { signals.iter().try_for_each(|one| signal(one.kind()).map(drop)) })?
+}
+
+/// What a signal asks of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// SIGTERM or SIGINT: to end.
+    End,
+    /// SIGHUP: the terminal is gone, or somebody wants settings to be read again.
+    Hangup,
+}
+
+/// SIGTERM, SIGINT and SIGHUP, caught from the moment this is made.
 pub struct Termination {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
 }
 
 impl Termination {
-    /// Starts to catch both signals. Must be called inside an event loop.
+    /// Starts to catch them. Must be called inside an event loop.
     pub fn catch() -> io::Result<Termination> {
-        use tokio::signal::unix::{SignalKind, signal};
         Ok(Termination {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
         })
     }
 
     /// Waits for the next of them.
-    pub async fn wait(&mut self) {
+    pub async fn wait(&mut self) -> Asked {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => Asked::End,
+            _ = self.interrupt.recv() => Asked::End,
+            _ = self.hangup.recv() => Asked::Hangup,
         }
     }
 }
@@ -170,5 +218,26 @@ mod tests {
         let late = block_on(timeout_ms(1, std::future::pending::<()>())).unwrap();
         assert!(late.is_none());
         assert_eq!(block_on(timeout_ms(60_000, async { 3 })).unwrap(), Some(3));
+    }
+
+    #[test]
+    fn signals_that_end_a_process_can_be_outlived() {
+        let all = [Signal::Hangup, Signal::User1, Signal::User2, Signal::Alarm, Signal::FileSize];
+        outlive(&all).unwrap();
+        let own = rustix::process::getpid();
+        for signal in all {
+            let signal = rustix::process::Signal::from_named_raw(signal.kind().as_raw_value()).unwrap();
+            rustix::process::kill_process(own, signal).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_hangup_is_no_end() {
+        let asked = block_on(async {
+            let mut termination = Termination::catch().unwrap();
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
+            termination.wait().await
+        });
+        assert_eq!(asked.unwrap(), Asked::Hangup);
     }
 }

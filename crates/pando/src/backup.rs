@@ -1,5 +1,6 @@
 //! `pando backup`: copies a data directory, served or not.
 
+use crate::output::{note, print};
 use crate::progress::CopyBar;
 use clap::Args as ClapArgs;
 use env::clock::{Clock, SystemClock};
@@ -64,22 +65,26 @@ pub(crate) fn run(args: Args) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("pando backup: {error}");
+            note!("pando backup: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
 fn tell(taken: &TakenBackup) {
-    println!("{}", taken.generation.dir.display());
+    // It is made, whoever may be told.
+    if let Err(failed) = print(format_args!("{}\n", taken.generation.dir.display())) {
+        let (dir, faults) = (taken.generation.dir.display(), failed.faults.join("; "));
+        note!("pando backup: {dir} is whole, but its name cannot be printed: {faults}");
+    }
     let mb = |bytes: u64| bytes as f64 / 1e6;
-    eprintln!(
+    note!(
         "backup up to record {}: {:.1} MB written, {:.1} MB shared with the backup before, all checksums compared",
         taken.generation.last,
         mb(taken.bytes),
         mb(taken.shared_bytes)
     );
     if taken.removed > 0 {
-        eprintln!("{} older backups removed", taken.removed);
+        note!("{} older backups removed", taken.removed);
     }
 }

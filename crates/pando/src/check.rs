@@ -1,5 +1,7 @@
 //! `pando check`: looks through a data directory.
 
+use crate::failed::Failed;
+use crate::output::{note, print};
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
 use node::data::{Data, Examined};
@@ -50,7 +52,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let (config, schema) = match prepared(&args) {
         Ok(prepared) => prepared,
         Err(faults) => {
-            faults.iter().for_each(|fault| eprintln!("pando check: {fault}"));
+            faults.iter().for_each(|fault| note!("pando check: {fault}"));
             return ExitCode::from(2);
         }
     };
@@ -59,12 +61,12 @@ pub(crate) fn run(args: Args) -> ExitCode {
         .and_then(|data| data.examine(schema, indexes, config.memory_bytes_max(), FINDINGS_MAX));
     match examined {
         Ok(examined) => {
-            tell(&examined);
-            examined.findings.iter().for_each(|finding| eprintln!("pando check: {finding}"));
-            if examined.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            let printed = Failed::exit(print(text(&examined)), "check");
+            examined.findings.iter().for_each(|finding| note!("pando check: {finding}"));
+            if examined.findings.is_empty() { printed } else { ExitCode::FAILURE }
         }
         Err(error) => {
-            eprintln!("pando check: {error}");
+            note!("pando check: {error}");
             ExitCode::FAILURE
         }
     }
@@ -86,25 +88,28 @@ fn prepared(args: &Args) -> Result<(Config, Arc<Schema>), Vec<String>> {
     }
 }
 
-fn tell(examined: &Examined) {
-    match examined.snapshot {
+/// The outcome in lines.
+fn text(examined: &Examined) -> String {
+    let mut lines = Vec::new();
+    lines.push(match examined.snapshot {
         Some(index) => {
-            println!("snapshot   whole, {:.1} MB, up to record {index}", examined.snapshot_bytes as f64 / 1e6)
+            let mb = examined.snapshot_bytes as f64 / 1e6;
+            format!("snapshot   whole, {mb:.1} MB, up to record {index}")
         }
-        None => println!("snapshot   none yet"),
-    }
-    let indexes = examined.log.and_then(|log| log.indexes);
-    match indexes {
+        None => "snapshot   none yet".to_owned(),
+    });
+    lines.push(match examined.log.and_then(|log| log.indexes) {
         Some((first, next)) if next > first => {
-            println!("log        whole, records {first} to {}", next.0 - 1);
+            format!("log        whole, records {first} to {}", next.0 - 1)
         }
-        _ => println!("log        no records"),
-    }
+        _ => "log        no records".to_owned(),
+    });
     if let Some(log) = examined.log.filter(|log| log.torn > 0) {
-        println!("           torn end after {}: the last end was no clean one", log.end);
+        lines.push(format!("           torn end after {}: the last end was no clean one", log.end));
     }
-    match examined.findings.len() {
-        0 => println!("directory  {} entries, all as it should be", examined.entries),
-        count => println!("directory  {} entries, {count} findings", examined.entries),
-    }
+    lines.push(match examined.findings.len() {
+        0 => format!("directory  {} entries, all as it should be", examined.entries),
+        count => format!("directory  {} entries, {count} findings", examined.entries),
+    });
+    lines.join("\n") + "\n"
 }

@@ -1,5 +1,7 @@
 //! `pando check-config`: every fault of a configuration file, without serving it.
 
+use crate::failed::Failed;
+use crate::output::{note, print};
 use clap::Args as ClapArgs;
 use server::config::{self, Fault};
 use server::directory;
@@ -39,14 +41,12 @@ EXIT CODES:
 /// Runs it.
 pub(crate) fn run(args: Args) -> ExitCode {
     let Some(file) = args.file else {
-        print!("{}", config::template());
-        return ExitCode::SUCCESS;
+        return Failed::exit(print(config::template()), "check-config");
     };
     let faults = faults(&file);
-    for fault in &faults {
-        println!("{fault}");
-    }
-    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let text: String = faults.iter().map(|fault| format!("{fault}\n")).collect();
+    let printed = Failed::exit(print(text), "check-config");
+    if faults.is_empty() { printed } else { ExitCode::FAILURE }
 }
 
 fn faults(file: &Path) -> Vec<Fault> {
@@ -57,7 +57,7 @@ fn faults(file: &Path) -> Vec<Fault> {
             let mut problems = read.config.problems();
             match directory::schema(&read.config) {
                 Ok(schema) => {
-                    directory::warnings(&schema).iter().for_each(|warning| eprintln!("{warning}"));
+                    directory::warnings(&schema).iter().for_each(|warning| note!("{warning}"));
                     problems.extend(directory::unknown_to_schema(&read.config, &schema));
                 }
                 // A file that cannot be read is among the problems already.

@@ -1,5 +1,6 @@
 //! `pando dump`: what a data directory holds, to be read by people.
 
+use crate::output::note;
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
 use node::data::{Data, DataError, dump};
@@ -49,7 +50,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
         // Who reads has enough.
         Err(DataError::Disk(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pando dump: {error}");
+            note!("pando dump: {error}");
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,6 @@
 //! Why a subcommand did nothing, or not all of it.
 
+use crate::output::note;
 use std::process::ExitCode;
 
 /// What is told on standard error, and the exit code.
@@ -24,7 +25,7 @@ impl Failed {
         match done {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failed { code, faults }) => {
-                faults.iter().for_each(|fault| eprintln!("pando {command}: {fault}"));
+                faults.iter().for_each(|fault| note!("pando {command}: {fault}"));
                 ExitCode::from(code)
             }
         }

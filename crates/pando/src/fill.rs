@@ -1,5 +1,6 @@
 //! What `pando import` and `pando load` have in common: where entries go, and how.
 
+use crate::output::note;
 use crate::progress::Bar;
 use crate::remote::Remote;
 use crate::serve::{End, log_to_stderr};
@@ -159,16 +160,16 @@ pub(crate) fn run(target: &Target, doing: Doing, job: Job) -> ExitCode {
             match &job.on_fault {
                 OnFault::Reject(path) => {
                     let path = path.display();
-                    eprintln!(
+                    note!(
                         "pando {command}: {rejected} record{s} not {done}; {path} has them, with the reasons"
                     );
                 }
-                _ => eprintln!("pando {command}: {rejected} record{s} not {done}"),
+                _ => note!("pando {command}: {rejected} record{s} not {done}"),
             }
             ExitCode::FAILURE
         }
         Err(End { code, faults }) => {
-            faults.iter().for_each(|fault| eprintln!("pando {}: {fault}", doing.command));
+            faults.iter().for_each(|fault| note!("pando {}: {fault}", doing.command));
             ExitCode::from(code)
         }
     }
@@ -198,7 +199,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
     let made = existing.as_ref().map_or(Ok(None), Data::made).map_err(refused)?;
     let config = args.settings(config, made).map_err(End::configured)?;
     let schema = directory::schema(&config).map_err(End::configured)?;
-    directory::warnings(&schema).iter().for_each(|warning| eprintln!("pando {}: {warning}", doing.command));
+    directory::warnings(&schema).iter().for_each(|warning| note!("pando {}: {warning}", doing.command));
     let unknown = directory::unknown_to_schema(&config, &schema);
     if !unknown.is_empty() {
         return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));

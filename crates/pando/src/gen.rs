@@ -1,8 +1,9 @@
 //! `pando gen`: makes a directory's data.
 
+use crate::output::note;
 use clap::{Args as ClapArgs, ValueEnum};
 use env::task;
-use loadgen::generate::{self, Format, Job, Made};
+use loadgen::generate::{self, Format, GenerateError, Job, Made};
 use loadgen::order::{Order, Part};
 use loadgen::template::{BuiltIn, Options, Template};
 use std::fs::File;
@@ -111,12 +112,12 @@ pub(crate) fn run(args: Args) -> ExitCode {
     match make(&args) {
         Ok(made) => {
             if !args.quiet {
-                eprintln!("{} entries, {} bytes", made.entries, made.bytes);
+                note!("{} entries, {} bytes", made.entries, made.bytes);
             }
             ExitCode::SUCCESS
         }
         Err(message) => {
-            eprintln!("pando gen: {message}");
+            note!("pando gen: {message}");
             ExitCode::FAILURE
         }
     }
@@ -152,9 +153,13 @@ fn make(args: &Args) -> Result<Made, String> {
     if args.output == Path::new("-") {
         // Standard output of the library flushes at each line; the bytes here are binary and come in large pieces.
         let mut out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
-        let made = generate::run(&job, &mut out, &mut |_| ()).map_err(|error| error.to_string())?;
-        out.flush().map_err(|error| error.to_string())?;
-        return Ok(made);
+        let made = generate::run(&job, &mut out, &mut |_| ());
+        let flushed = made.and_then(|made| out.flush().map(|()| made).map_err(GenerateError::Io));
+        return match flushed {
+            // Who reads has enough.
+            Err(GenerateError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Made::default()),
+            made => made.map_err(|error| format!("standard output: {error}")),
+        };
     }
     make_file(&job, &args.output)
 }

@@ -2,6 +2,7 @@
 //! that runs.
 
 use crate::fill::{self, Doing, Target};
+use crate::output::note;
 use clap::{Args as ClapArgs, ValueEnum};
 use server::import::{Job, OnFault};
 use std::path::PathBuf;
@@ -89,7 +90,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let doing = Doing { command: "load", now: "loading", done: "loaded", tells_streams: true };
     let on_fault = match (args.on_error, args.rejects) {
         (Some(OnError::Stop), Some(_)) => {
-            eprintln!("pando load: --rejects is for --on-error skip: with stop nothing is left out");
+            note!("pando load: --rejects is for --on-error skip: with stop nothing is left out");
             return ExitCode::from(2);
         }
         (_, Some(path)) => OnFault::Reject(path),

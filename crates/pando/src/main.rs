@@ -12,6 +12,7 @@ mod r#gen;
 mod import;
 mod index;
 mod load;
+mod output;
 mod progress;
 mod remote;
 mod restore;
@@ -20,6 +21,8 @@ mod serve_data;
 mod whole_file;
 
 use clap::{Parser, Subcommand};
+use env::task::Signal;
+use output::note;
 use std::process::ExitCode;
 
 /// Long-lived tables and many small buffers: jemalloc fragments less than the system's allocator, and it tells how
@@ -66,6 +69,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A file that grows beyond RLIMIT_FSIZE is an error as any other is, not the end of the process.
+    if let Err(error) = env::task::outlive(&[Signal::FileSize]) {
+        note!("pando: {error}");
+        return ExitCode::FAILURE;
+    }
     match Cli::parse().command {
         Command::Serve(args) => serve::run(*args),
         Command::CheckConfig(args) => check_config::run(args),

@@ -1,5 +1,6 @@
 //! The progress of an import, an export or a recovery: a bar on a terminal, a line now and then elsewhere.
 
+use crate::output::note;
 use bulk::remote::IndexLine;
 use bulk::{Exported, Progress, Summary, Told};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
@@ -60,7 +61,7 @@ impl Bar {
                     _ => format!("{:.1} MB so far", progress.bytes as f64 / 1e6),
                 };
                 let text = rates(progress.entries, progress.bytes, elapsed);
-                eprintln!("{}: {} entries, {text}, {left}", self.words[0], HumanCount(progress.entries));
+                note!("{}: {} entries, {text}, {left}", self.words[0], HumanCount(progress.entries));
                 self.tell_streams(elapsed);
             }
             Some(_) => {}
@@ -70,7 +71,7 @@ impl Bar {
     fn tell_streams(&self, elapsed: Duration) {
         for (name, Progress { entries, bytes }) in &self.streams {
             let rates = rates(*entries, *bytes, elapsed);
-            eprintln!("  {name}: {} entries, {:.1} MB, {rates}", HumanCount(*entries), *bytes as f64 / 1e6);
+            note!("  {name}: {} entries, {:.1} MB, {rates}", HumanCount(*entries), *bytes as f64 / 1e6);
         }
     }
 
@@ -85,7 +86,7 @@ impl Bar {
         self.bar.finish_and_clear();
         let rates = rates(summary.entries, summary.bytes, elapsed);
         let (entries, seconds) = (HumanCount(summary.entries), elapsed.as_secs_f64());
-        eprintln!("{} {entries} entries in {seconds:.1} s: {rates}", self.words[1]);
+        note!("{} {entries} entries in {seconds:.1} s: {rates}", self.words[1]);
         self.tell_streams(elapsed);
     }
 }
@@ -126,7 +127,7 @@ impl RecoveryBar {
             }
             Some(due) if elapsed >= *due => {
                 *due = elapsed + LINE_EVERY;
-                eprintln!("recovering: {}", text());
+                note!("recovering: {}", text());
             }
             Some(_) => {}
         }
@@ -145,7 +146,7 @@ impl RecoveryBar {
             return;
         }
         let (records, entries) = (HumanCount(records), HumanCount(entries));
-        eprintln!("recovered {entries} entries in {seconds:.1} s, {records} records of the log among that");
+        note!("recovered {entries} entries in {seconds:.1} s, {records} records of the log among that");
     }
 }
 
@@ -177,7 +178,7 @@ impl ExportBar {
             Some(due) if elapsed >= *due => {
                 *due = elapsed + LINE_EVERY;
                 let all = entries.map(|all| format!(" of {}", HumanCount(all))).unwrap_or_default();
-                eprintln!("exporting: {}{all} entries, {text}", HumanCount(done.seen));
+                note!("exporting: {}{all} entries, {text}", HumanCount(done.seen));
             }
             Some(_) => {}
         }
@@ -193,10 +194,7 @@ impl ExportBar {
         let elapsed = self.bar.elapsed();
         self.clear();
         let (entries, seconds) = (HumanCount(done.entries), elapsed.as_secs_f64());
-        eprintln!(
-            "exported {entries} entries in {seconds:.1} s: {}",
-            rates(done.entries, done.bytes, elapsed)
-        );
+        note!("exported {entries} entries in {seconds:.1} s: {}", rates(done.entries, done.bytes, elapsed));
     }
 }
 
@@ -228,7 +226,7 @@ impl IndexBar {
             }
             Some(due) if elapsed >= *due => {
                 *due = elapsed + LINE_EVERY;
-                eprintln!("{}: {} of {} entries", line.index, HumanCount(done), HumanCount(all));
+                note!("{}: {} of {} entries", line.index, HumanCount(done), HumanCount(all));
             }
             Some(_) => {}
         }

@@ -1,5 +1,6 @@
 //! `pando restore`: makes a data directory of a backup.
 
+use crate::output::note;
 use crate::progress::CopyBar;
 use clap::Args as ClapArgs;
 use env::disk::{Disk, RealDisk};
@@ -80,7 +81,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("pando restore: {error}");
+            note!("pando restore: {error}");
             ExitCode::FAILURE
         }
     }
@@ -88,15 +89,12 @@ pub(crate) fn run(args: Args) -> ExitCode {
 
 fn tell(restored: &Restored, until: Until) {
     let generation = restored.generation.name();
-    eprintln!(
-        "of backup {generation}: up to record {}, {} of them in the log",
-        restored.last, restored.records
-    );
+    note!("of backup {generation}: up to record {}, {} of them in the log", restored.last, restored.records);
     if let Some(ms) = restored.last_ms {
-        eprintln!("the last change was given at {}", model::timestamp(ms));
+        note!("the last change was given at {}", model::timestamp(ms));
     }
     if matches!(until, Until::Time(_)) && !restored.goes_on {
-        eprintln!(
+        note!(
             "no later change is in backups and archive: if there were any, they are not in the archive yet"
         );
     }

@@ -1,5 +1,6 @@
 //! `pando serve`: the server.
 
+use crate::output::{note, print_ready};
 use crate::progress::Bar;
 use crate::serve_data;
 use clap::Args as ClapArgs;
@@ -7,6 +8,7 @@ use dsa::Dsa;
 use env::clock::SystemClock;
 use env::entropy::SystemEntropy;
 use env::net::{self, TcpBound};
+use env::task::Signal;
 use node::data::Nowhere;
 use node::indexer;
 use server::config::{self, Config, Fault};
@@ -187,6 +189,8 @@ EXAMPLES:
 SIGNALS:
   SIGTERM, SIGINT   take no more connections, finish what is in flight, send every client a Notice of
                     Disconnection, write a snapshot to --data, exit with 0
+  SIGHUP            nothing but a line on standard error: a terminal that is closed does not end the server. SIGUSR1,
+                    SIGUSR2 and SIGALRM are ignored, SIGXFSZ is an error of the write
 
 ENVIRONMENT:
   PANDO_LOG         how much is said on standard error: error, warn, info (default), debug
@@ -280,16 +284,21 @@ pub(crate) fn run(args: Args) -> ExitCode {
         Ok(config) => config,
         Err(faults) => {
             for fault in faults {
-                eprintln!("pando serve: {fault}");
+                note!("pando serve: {fault}");
             }
             return ExitCode::from(2);
         }
     };
     log_to_stderr();
+    // A closed terminal, or whoever means another process, does not end a server.
+    if let Err(error) = env::task::outlive(&[Signal::Hangup, Signal::User1, Signal::User2, Signal::Alarm]) {
+        note!("pando serve: signals cannot be caught: {error}");
+        return ExitCode::FAILURE;
+    }
     let mut config = config;
     if config.settle_storage() {
         let dir = config.data.iter().flat_map(std::path::absolute).next().unwrap_or_default();
-        eprintln!(
+        note!(
             "pando serve: the directory is kept in {}; --data DIR keeps it elsewhere, --memory nowhere",
             dir.display()
         );
@@ -298,7 +307,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(End { code, faults }) => {
             for fault in faults {
-                eprintln!("pando serve: {fault}");
+                note!("pando serve: {fault}");
             }
             ExitCode::from(code)
         }
@@ -327,7 +336,8 @@ impl End {
 fn serve(config: &Config) -> Result<(), End> {
     let clock = SystemClock::start();
     let schema = directory::schema(config).map_err(End::configured)?;
-    directory::warnings(&schema).iter().for_each(|warning| eprintln!("pando serve: {warning}"));
+    directory::warnings(&schema).iter().for_each(|warning| note!("pando serve: {warning}"));
+    config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let unknown = directory::unknown_to_schema(config, &schema);
     if !unknown.is_empty() {
         return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
@@ -341,7 +351,7 @@ fn serve(config: &Config) -> Result<(), End> {
     let dsa = directory::create(config, schema, &clock, &directory::founding(config, &mut SystemEntropy));
     let dsa = dsa.map_err(|error| End::failed("the directory cannot be made", error))?;
     load(config, &dsa, &clock)?;
-    let ready = |address| println!("ready ldap://{address}");
+    let ready = print_ready;
     let indexer = indexer::Thread::start(Arc::clone(&dsa), Nowhere).map_err(cannot_serve)?;
     let served = server::serve(dsa, bound, config.options, ready);
     served.and(indexer.stop()).map_err(cannot_serve)
@@ -387,7 +397,8 @@ pub(crate) fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PANDO_LOG").unwrap_or_else(|_| "info".into());
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    log.with_target(false).with_ansi(colours).init();
+    // Where standard error is gone, no line can tell that either.
+    log.with_target(false).with_ansi(colours).log_internal_errors(false).init();
 }
 
 #[cfg(test)]

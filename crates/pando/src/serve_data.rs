@@ -1,5 +1,6 @@
 //! Serving from a data directory: recovery, the first import, and the server over it.
 
+use crate::output::print_ready;
 use crate::progress::RecoveryBar;
 use crate::serve::{End, cannot_serve, load};
 use env::clock::{Clock as _, SystemClock};
@@ -33,7 +34,7 @@ pub(crate) fn serve(
         RealDisk.create_dir(archive).map_err(|error| End::failed("--archive", error))?;
         snapshots.archive_to(Arc::new(RealDisk), archive);
     }
-    let ready = |address| println!("ready ldap://{address}");
+    let ready = print_ready;
     let indexes = data.indexes().map_err(refused)?;
     let settings = data.settings().map_err(refused)?.warning_of(&config.flags);
     committer.dsa().keep_settings_with(Box::new(settings));

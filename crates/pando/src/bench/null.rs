@@ -1,5 +1,6 @@
 //! `pando bench null`.
 
+use crate::output::{note, print_ready};
 use clap::Args as ClapArgs;
 use loadgen::null::{self, NullError, Settings};
 use std::path::PathBuf;
@@ -47,7 +48,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     match serve(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pando bench null: {error}");
+            note!("pando bench null: {error}");
             ExitCode::FAILURE
         }
     }
@@ -63,5 +64,5 @@ fn serve(args: &Args) -> Result<(), NullError> {
         attribute: args.attribute.clone(),
         wal: args.wal.clone(),
     };
-    null::run(&args.listen, &settings, |address| println!("ready ldap://{address}"))
+    null::run(&args.listen, &settings, print_ready)
 }

@@ -1,5 +1,7 @@
 //! The workloads of `pando bench`: options in, figures out.
 
+use crate::failed::Failed;
+use crate::output::{note, print};
 use crate::remote::address;
 use bulk::remote::Server;
 use clap::{Args as ClapArgs, ValueEnum};
@@ -105,16 +107,16 @@ pub(super) fn run(workload: Workload, args: &Args) -> ExitCode {
     });
     match outcome {
         Err(message) => {
-            eprintln!("pando bench {}: {message}", workload.name());
+            note!("pando bench {}: {message}", workload.name());
             ExitCode::FAILURE
         }
         Ok((settings, outcome)) => {
-            if args.json {
-                println!("{}", outcome.json(&settings));
-            } else {
-                print(args, &settings, &outcome);
-            }
-            ExitCode::from(u8::from(outcome.faults.total() > 0))
+            let text = match args.json {
+                true => format!("{}\n", outcome.json(&settings)),
+                false => text(args, &settings, &outcome),
+            };
+            let printed = Failed::exit(print(text), &format!("bench {}", workload.name()));
+            if outcome.faults.total() > 0 { ExitCode::FAILURE } else { printed }
         }
     }
 }
@@ -197,43 +199,45 @@ fn value_bytes(text: &str) -> Option<(usize, usize)> {
     Some((from.parse().ok()?, to.parse().ok()?))
 }
 
-fn print(args: &Args, settings: &Settings, outcome: &Outcome) {
+/// The outcome in lines for people.
+fn text(args: &Args, settings: &Settings, outcome: &Outcome) -> String {
     let Settings { connections, queue, threads, .. } = settings;
-    println!(
-        "{} {}: {connections} connections, queue {queue} ({}), {threads} threads, {} entries, attributes {}",
-        settings.workload.name(),
-        args.url,
-        settings.window.name(),
-        settings.entries_text(),
-        args.attributes,
-    );
-    println!("durability    {}", settings.durability_text());
-    println!(
-        "rate          {:.0} operations/s ({} in {:.3} s)",
-        outcome.rate, outcome.operations, outcome.seconds
-    );
-    println!(
-        "latency (us)  p50 {:.1}  p90 {:.1}  p99 {:.1}  p99.9 {:.1}  max {:.1}",
-        outcome.latency_us(50.0),
-        outcome.latency_us(90.0),
-        outcome.latency_us(99.0),
-        outcome.latency_us(99.9),
-        outcome.latency.max() as f64 / 1000.0,
-    );
+    let mut lines = vec![
+        format!(
+            "{} {}: {connections} connections, queue {queue} ({}), {threads} threads, {} entries, attributes {}",
+            settings.workload.name(),
+            args.url,
+            settings.window.name(),
+            settings.entries_text(),
+            args.attributes,
+        ),
+        format!("durability    {}", settings.durability_text()),
+        format!(
+            "rate          {:.0} operations/s ({} in {:.3} s)",
+            outcome.rate, outcome.operations, outcome.seconds
+        ),
+        format!(
+            "latency (us)  p50 {:.1}  p90 {:.1}  p99 {:.1}  p99.9 {:.1}  max {:.1}",
+            outcome.latency_us(50.0),
+            outcome.latency_us(90.0),
+            outcome.latency_us(99.0),
+            outcome.latency_us(99.9),
+            outcome.latency.max() as f64 / 1000.0,
+        ),
+    ];
     if let Some(worst) = outcome.worst_second() {
-        let seconds = outcome.per_second.len();
-        println!("steadiness    the worst of {seconds} seconds has {:.0} % of their mean", 100.0 * worst);
+        let (seconds, percent) = (outcome.per_second.len(), 100.0 * worst);
+        lines.push(format!("steadiness    the worst of {seconds} seconds has {percent:.0} % of their mean"));
     }
-    println!("client CPU    {:.0} ns/operation", outcome.client_cpu_ns);
-    match outcome.server_cpu_ns {
-        Some(ns) => println!("server CPU    {ns:.0} ns/operation"),
-        None => println!("server CPU    not measured (--server-pid)"),
-    }
-    println!("switched off  {}", bench::SWITCHED_OFF);
-    println!("errors        {}", outcome.faults.total());
-    for (fault, count) in outcome.faults.iter() {
-        println!("  {count} x {fault}");
-    }
+    lines.push(format!("client CPU    {:.0} ns/operation", outcome.client_cpu_ns));
+    lines.push(match outcome.server_cpu_ns {
+        Some(ns) => format!("server CPU    {ns:.0} ns/operation"),
+        None => "server CPU    not measured (--server-pid)".to_owned(),
+    });
+    lines.push(format!("switched off  {}", bench::SWITCHED_OFF));
+    lines.push(format!("errors        {}", outcome.faults.total()));
+    lines.extend(outcome.faults.iter().map(|(fault, count)| format!("  {count} x {fault}")));
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

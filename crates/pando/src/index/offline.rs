@@ -2,6 +2,7 @@
 
 use super::{names, schema_of, settings};
 use crate::failed::Failed;
+use crate::output::{note, print};
 use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
 use node::data::{Data, View};
@@ -19,8 +20,8 @@ fn open(dir: &Path) -> Result<Data, Failed> {
 
 /// Prints the indexes that are written down.
 pub(super) fn list(dir: &Path) -> Result<(), Failed> {
-    open(dir)?.indexes().map_err(Failed::of)?.listed().iter().for_each(|index| println!("{index}"));
-    Ok(())
+    let indexes = open(dir)?.indexes().map_err(Failed::of)?;
+    print(indexes.listed().iter().map(|index| format!("{index}\n")).collect::<String>())
 }
 
 /// Makes the directory with the indexes, looks through them, and writes them down.
@@ -75,13 +76,12 @@ pub(super) fn verify(dir: &Path, config: &Config, indexes: &[Index], quiet: bool
     let mut all = settings(&names(indexes, &schema)?, &schema);
     let lost = data.indexes().map_err(Failed::of)?.add_to(&mut all, &schema);
     for index in lost {
-        eprintln!("pando index: {index}: the schema no longer has what it needs; a start does without it");
+        note!("pando index: {index}: the schema no longer has what it needs; a start does without it");
     }
     let Some(view) = view(&data, &schema, config, &all, quiet)? else { return Ok(()) };
     look_through(&view)?;
     let entries = view.dsa.shard().entries();
-    println!("{} indexes over {entries} entries, all as they should be", all.len());
-    Ok(())
+    print(format_args!("{} indexes over {entries} entries, all as they should be\n", all.len()))
 }
 
 /// The directory with these indexes, in memory; `None` if it was never served.

@@ -1,6 +1,7 @@
 //! Of a server that runs.
 
 use crate::failed::Failed;
+use crate::output::print;
 use crate::progress::IndexBar;
 use bulk::remote::{IndexLine, Indexes, Server};
 use env::poll::pause;
@@ -11,6 +12,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Prints a line for each.
 pub(super) fn list(server: &Server) -> Result<(), Failed> {
+    let mut all = String::new();
     for line in Indexes::open(server).and_then(|mut indexes| indexes.list()).map_err(Failed::of)? {
         let mut text = format!("{:<24} {}", line.index, line.state);
         if let Some((done, all)) = line.entries.filter(|_| line.state != "ready") {
@@ -25,9 +27,10 @@ pub(super) fn list(server: &Server) -> Result<(), Failed> {
         if let Some(reason) = line.reason {
             text += &format!(": {reason}");
         }
-        println!("{text}");
+        all += &text;
+        all.push('\n');
     }
-    Ok(())
+    print(all)
 }
 
 /// Has indexes built, and waits for them.
@@ -106,11 +109,13 @@ pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(
     if !faults.is_empty() {
         return Err(Failed { code: 1, faults });
     }
-    println!("{} indexes over {entries} entries, all as they should be", texts.len());
+    let mut text = format!("{} indexes over {entries} entries, all as they should be\n", texts.len());
     if passed_over > 0 {
-        println!("{passed_over} keys of big value sets were not looked up; `pando check` does it offline");
+        text += &format!(
+            "{passed_over} keys of big value sets were not looked up; `pando check` does it offline\n"
+        );
     }
-    Ok(())
+    print(text)
 }
 
 /// What became of the comparison of an index; `None` if it is not told.
