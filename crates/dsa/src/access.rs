@@ -32,29 +32,15 @@ pub enum Rights {
 /// The access rules, evaluated per attribute.
 #[derive(Clone, Debug)]
 pub struct Rules {
+    /// Attributes that only the root DN reads ([`Schema::is_secret`]).
     secrets: Vec<TypeId>,
 }
-
-/// Attributes that only the root DN reads: passwords and keys, by the names that schemas in the field give them.
-const SECRETS: [&str; 8] = [
-    "userPassword",
-    "authPassword",
-    "userPKCS12",
-    "sambaNTPassword",
-    "sambaLMPassword",
-    "krbPrincipalKey",
-    "pwdHistory",
-    "olcRootPW",
-];
 
 impl Rules {
     /// The default rules under a schema.
     pub fn new(schema: &Schema) -> Rules {
-        let known = SECRETS.iter().filter_map(|name| schema.find_type(name.as_bytes()));
-        let mut secrets: Vec<TypeId> = known.flat_map(|id| schema.subtypes(id).iter().copied()).collect();
-        secrets.sort_unstable();
-        secrets.dedup();
-        Rules { secrets }
+        let all = schema.attribute_types().map(|(id, _)| id);
+        Rules { secrets: all.filter(|id| schema.is_secret(*id)).collect() }
     }
 
     /// May values of this attribute be read, searched and compared?

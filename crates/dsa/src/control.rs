@@ -106,17 +106,22 @@ fn read<'a>(
     }
     let is_search = matches!(request, Request::Search(_));
     let names_entry = !matches!(request, Request::Bind(_) | Request::Extended(_));
+    let mut has_length = false;
     for control in controls.iter() {
         match control.oid {
-            manage_dsa_it::OID if names_entry => requested.manage_dsa_it = true,
+            manage_dsa_it::OID if names_entry => {
+                once(control.oid, std::mem::replace(&mut requested.manage_dsa_it, true).then_some(()))?;
+            }
             paged_results::OID if is_search => {
                 let paged = paged_results::PagedResults::decode(value_of(&control)?);
-                requested.paged = Some(paged.map_err(|_| ControlError::Malformed(control.oid))?);
+                let paged = paged.map_err(|_| ControlError::Malformed(control.oid))?;
+                once(control.oid, requested.paged.replace(paged))?;
             }
             control::queue_length::OID => {
                 // The session has looked at it (crate::queue): it means nothing to the operation.
                 let length = control::queue_length::decode(value_of(&control)?);
                 length.map_err(|_| ControlError::Malformed(control.oid))?;
+                once(control.oid, std::mem::replace(&mut has_length, true).then_some(()))?;
             }
             _ if requested.take_rare(request, &control, transactions)? => {}
             oid if control.critical => return Err(ControlError::UnavailableCritical(oid)),
@@ -258,6 +263,7 @@ impl<'a> Rare<'a> {
     }
 }
 
+/// Whether a control is the first with its OID: a request that says something twice is not to be understood.
 fn once<'a, T>(oid: &'a [u8], before: Option<T>) -> Result<bool, ControlError<'a>> {
     if before.is_some() { Err(ControlError::Twice(oid)) } else { Ok(true) }
 }
@@ -273,7 +279,7 @@ fn unfit<'a>(oid: &'a [u8], error: &Error) -> ControlError<'a> {
 #[cold]
 pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut Vec<u8>) {
     let Some(response) = tag::response_to(message.request.tag()) else { return };
-    let name = |oid| String::from_utf8_lossy(oid).into_owned();
+    let name = crate::outcome::shortened;
     let (code, text) = match error {
         ControlError::UnavailableCritical(oid) => (
             ResultCode::UnavailableCriticalExtension,

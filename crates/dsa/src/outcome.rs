@@ -129,10 +129,15 @@ pub(crate) fn why_unknown(schema: &Schema, text: &[u8]) -> Option<DescriptionErr
 
 /// A text of a client for a message: in quotes, and the begin of it if it is long.
 pub(crate) fn quoted(text: &[u8]) -> String {
+    format!("\"{}\"", shortened(text))
+}
+
+/// A text of a client for a message: the begin of it if it is long. What cannot be shown is escaped when the message is encoded.
+pub(crate) fn shortened(text: &[u8]) -> String {
     let lossy = String::from_utf8_lossy(&text[..text.len().min(4 * QUOTED_CHARS_MAX)]);
     let short: String = lossy.chars().take(QUOTED_CHARS_MAX).collect();
     let rest = if short.len() < text.len() { "..." } else { "" };
-    format!("\"{short}{rest}\"")
+    format!("{short}{rest}")
 }
 
 fn outside(contexts: &[String]) -> String {

@@ -17,6 +17,8 @@ pub const READ_ENTRY_BYTES_MAX: usize = 192 << 10;
 pub const READ_ENTRIES_MAX: usize = 32;
 /// Bytes of a password that a password modify sets.
 pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Bytes of a diagnosticMessage. What is longer is cut: it repeats something that a client sent.
+pub const DIAGNOSTIC_BYTES_MAX: usize = 1024;
 /// Nesting of BER elements anywhere else.
 pub const BER_DEPTH_MAX: usize = 100;
 /// RDNs in one DN.

@@ -6,6 +6,7 @@ pub mod add_stream;
 pub mod answer;
 pub mod ber;
 pub mod control;
+pub mod diagnostic;
 pub mod error;
 pub mod ext;
 pub mod feature;

@@ -3,6 +3,7 @@
 use crate::answer::{MessageId, PIECE_MAX, put_done};
 use crate::ber::{self, Reader};
 use crate::control::{self, Control};
+use crate::diagnostic::printable;
 use crate::error::Error;
 use crate::list::Octets;
 use crate::tag;
@@ -18,7 +19,7 @@ pub struct LdapResult<'a> {
     pub code: u32,
     /// matchedDN
     pub matched_dn: &'a [u8],
-    /// diagnosticMessage, UTF-8.
+    /// diagnosticMessage; it is sent as [`printable`] makes it.
     pub diagnostic: &'a [u8],
     /// URIs of a referral; empty if there is none.
     pub referral: Octets<'a>,
@@ -52,7 +53,7 @@ impl<'a> LdapResult<'a> {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         ber::put_enumerated(out, self.code);
         ber::put_octets(out, self.matched_dn);
-        ber::put_octets(out, self.diagnostic);
+        ber::put_octets(out, &printable(self.diagnostic));
         if !self.referral.is_empty() {
             ber::put_tlv(out, REFERRAL, self.referral.raw());
         }

@@ -199,7 +199,7 @@ impl Schema {
             Ok(None) => Ok(()),
             Ok(Some(index)) => {
                 let value = values.clone().nth(index).unwrap_or_default();
-                let value = String::from_utf8_lossy(&value[..value.len().min(256)]).into_owned();
+                let value = self.shown_value(description.attribute_type, value);
                 Err(Violation::DuplicateValue { attribute: name(), value })
             }
             Err((index, e)) => Err(invalid(index, e)),

@@ -113,6 +113,7 @@ impl Traits {
     pub(crate) const NO_USER_MODIFICATION: u8 = 2;
     pub(crate) const OPERATIONAL: u8 = 4;
     pub(crate) const OBSOLETE: u8 = 8;
+    pub(crate) const SECRET: u8 = 16;
 
     pub(crate) fn of(kind: &AttributeType) -> Traits {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };

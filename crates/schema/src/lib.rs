@@ -19,6 +19,7 @@ mod prep;
 mod rule;
 mod schema;
 mod scratch;
+mod secret;
 mod source;
 mod subschema;
 mod syntax;

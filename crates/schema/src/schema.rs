@@ -6,7 +6,7 @@ use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions};
 use crate::{
     AttributeType, DescriptionError, Fault, Invalid, ObjectClass, Rule, WellKnown, definition, dn, names,
-    prep,
+    prep, secret,
 };
 use model::attribute::split_options;
 use model::short::Word;
@@ -14,6 +14,9 @@ use model::{ClassId, Description, OptionsId, TypeId};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+
+/// Characters of a value that a text shows.
+const SHOWN_CHARS_MAX: usize = 80;
 
 /// The subschema of a server. Definitions never change once it is built.
 pub struct Schema {
@@ -155,6 +158,23 @@ impl Schema {
     #[inline]
     pub fn is_subtype(&self, sub: TypeId, sup: TypeId) -> bool {
         sub == sup || self.subtypes(sup).binary_search(&sub).is_ok()
+    }
+
+    /// Are values of this type secrets, passwords and keys? No text repeats them.
+    #[inline]
+    pub fn is_secret(&self, id: TypeId) -> bool {
+        self.traits[id.0 as usize].has(Traits::SECRET)
+    }
+
+    /// A value for a text: the begin of it, in quotes, or that it is hidden if it is a secret.
+    pub fn shown_value(&self, id: TypeId, value: &[u8]) -> String {
+        if self.is_secret(id) {
+            return secret::HIDDEN.to_owned();
+        }
+        let text = String::from_utf8_lossy(&value[..value.len().min(4 * SHOWN_CHARS_MAX)]);
+        let short: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+        let rest = if short.len() < text.len() || value.len() > 4 * SHOWN_CHARS_MAX { "..." } else { "" };
+        format!("\"{short}{rest}\"")
     }
 
     /// A type and all its subtypes, near and far, in order of id: what an assertion on it looks at.

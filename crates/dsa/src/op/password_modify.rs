@@ -25,7 +25,6 @@ const USER_PASSWORD: &[u8] = b"userPassword";
 type Refusal = (ResultCode, &'static str);
 
 /// A change of a password that is to be carried out.
-#[derive(Debug)]
 pub(crate) struct Change {
     /// Message id of the request.
     pub(crate) id: i32,
@@ -145,6 +144,13 @@ fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusal> {
     let text =
         "stored in the clear it would be taken for one with a scheme; choose one that does not begin so";
     stored.ok_or((ResultCode::ConstraintViolation, text))
+}
+
+/// Passwords stay out of logs.
+impl std::fmt::Debug for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Change").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 impl Change {

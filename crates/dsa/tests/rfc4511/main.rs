@@ -12,6 +12,7 @@
 //! | 4.1.7 | has no two equivalent values in an attribute | `s4_1_7_no_two_equivalent_values` |
 //! | 4.1.9 | leaves diagnosticMessage empty when it has nothing to say; matchedDN too | `s4_1_9_nothing_to_say_is_empty` |
 //! | 4.1.9 | names the last entry found on the way to the target | `s4_1_9_matched_dn_is_the_nearest_entry` |
+//! | 4.1.9 | sends texts that can be shown, and no secrets in them | `s4_1_9_texts_...` |
 //! | 4.1.10 | sends a referral with no other code than referral | `s4_1_10_no_referral_without_its_code` |
 //! | 4.1.10 | escapes in URIs, says which DN and scope to go on with | `s4_1_10_referrals` |
 //! | 4.1.11 | ignores the criticality of controls of unbind | `s4_1_11_unbind_has_no_criticality` |
@@ -19,6 +20,7 @@
 //! | 4.1.11 | the same for a control that does not suit the operation | `s4_1_11_unsuitable_critical_controls` |
 //! | 4.1.11 | ignores other controls that it does not know or that do not suit | `s4_1_11_other_controls_are_ignored` |
 //! | 4.1.11 | takes any bytes as controlValue | `s4_1_11_any_control_value` |
+//! | 4.1.11 | takes a control that it knows once | `s4_1_11_controls_are_there_once` |
 //! | 4.2 | answers protocolError to a version that it does not speak | `s4_2_other_versions` |
 //! | 4.2 | does not dereference aliases when it looks for who binds | `s4_2_aliases_do_not_bind` |
 //! | 4.2 | answers authMethodNotSupported to other choices; takes passwords as they are | `s4_2_unknown_choices`, `s4_2_passwords_are_not_altered` |
@@ -66,6 +68,7 @@ mod common;
 mod s4_10_compare;
 mod s4_11_abandon;
 mod s4_12_extended;
+mod s4_1_9_results;
 mod s4_1_messages;
 mod s4_2_bind;
 mod s4_3_unbind;
@@ -86,6 +89,7 @@ fn the_table_is_complete() {
         include_str!("s4_10_compare.rs"),
         include_str!("s4_11_abandon.rs"),
         include_str!("s4_12_extended.rs"),
+        include_str!("s4_1_9_results.rs"),
         include_str!("s4_1_messages.rs"),
         include_str!("s4_2_bind.rs"),
         include_str!("s4_3_unbind.rs"),

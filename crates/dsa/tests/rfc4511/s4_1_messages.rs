@@ -304,3 +304,36 @@ fn s4_1_11_any_control_value() {
         assert_eq!(end.code, ProtocolError, "a value that cannot be understood: {value:?}");
     }
 }
+
+/// What a control says twice, be it the same or not, is not to be understood.
+#[test]
+fn s4_1_11_controls_are_there_once() {
+    let mut client = Client::new();
+    let mut length = Vec::new();
+    proto::control::queue_length::encode(1, &mut length);
+    let page = {
+        let mut value = Vec::new();
+        paged_results::PagedResults { size: 5, cookie: b"" }.encode(&mut value);
+        value
+    };
+    let filter = assertion("(uid=ada)");
+    let read = wanted(&["uid"]);
+    let manage = Control { oid: manage_dsa_it::OID, critical: true, value: None };
+    let paged = control(paged_results::OID, &page, false);
+    let asserted = control(proto::control::assertion::OID, &filter, false);
+    for twice in [manage, paged, asserted] {
+        let once = client.read_with(ADA, &[twice]);
+        assert_eq!(once.end.code, Success, "{twice:?}");
+        let end = client.read_with(ADA, &[twice, unknown(false, None), twice]).end;
+        assert_eq!(end.code, ProtocolError, "{twice:?}");
+        assert!(end.text.ends_with("is there more than once"), "{}", end.text);
+    }
+    for oid in [proto::control::read_entry::PRE_OID, proto::control::read_entry::POST_OID] {
+        let twice = control(oid, &read, false);
+        let end = client.modify_with(ADA, &[(ModifyKind::Replace, "mail", &[])], &[twice, twice]).end;
+        assert_eq!(end.code, ProtocolError, "{twice:?}");
+    }
+    let twice = control(proto::control::queue_length::OID, &length, false);
+    assert_eq!(client.read_with(ADA, &[twice]).end.code, Success);
+    assert_eq!(client.read_with(ADA, &[twice, twice]).end.code, ProtocolError, "{twice:?}");
+}

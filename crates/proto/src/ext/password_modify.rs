@@ -8,7 +8,7 @@ use crate::tag::{self, context};
 pub const OID: &[u8] = b"1.3.6.1.4.1.4203.1.11.1";
 
 /// PasswdModifyRequestValue
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct PasswordModify<'a> {
     /// userIdentity: whose password, a DN or an authorization identity; `None` for the client's own.
     pub user: Option<&'a [u8]>,
@@ -16,6 +16,13 @@ pub struct PasswordModify<'a> {
     pub old: Option<&'a [u8]>,
     /// newPasswd; `None` to have one made.
     pub new: Option<&'a [u8]>,
+}
+
+/// Passwords stay out of logs.
+impl std::fmt::Debug for PasswordModify<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PasswordModify(..)")
+    }
 }
 
 impl<'a> PasswordModify<'a> {

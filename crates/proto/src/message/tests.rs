@@ -274,10 +274,11 @@ proptest! {
     fn every_response_comes_back(p in parts(), id in 0..=i32::MAX, code in 0..200u32) {
         let list = octet_list(p.list.iter().map(|v| &v[..]));
         let attributes = attribute_list(p.attributes.iter().map(|(d, v)| (&d[..], v.iter().map(|v| &v[..]))));
+        let shown = crate::diagnostic::printable(p.text.as_bytes());
         let result = LdapResult {
             code,
             matched_dn: p.dn.as_bytes(),
-            diagnostic: p.text.as_bytes(),
+            diagnostic: &shown,
             referral: Octets::parse(&list).unwrap(),
         };
         let value = p.option.as_deref();

@@ -10,6 +10,7 @@ use crate::definition::{
 use crate::element::Traits;
 use crate::names::{NameTable, nearest};
 use crate::options::OptionTable;
+use crate::secret;
 use crate::source::{Statement, StatementKind};
 use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
 use model::{ClassId, TypeId};
@@ -420,8 +421,10 @@ impl Resolver {
                 return None;
             }
         };
+        let mut traits: Vec<Traits> = types.iter().map(Traits::of).collect();
+        secret::mark(&types, &type_names, &mut traits);
         Some(Schema {
-            traits: types.iter().map(Traits::of).collect(),
+            traits,
             types,
             classes,
             syntaxes: std::mem::take(&mut self.syntaxes).into_values().collect(),

@@ -30,7 +30,7 @@ pub enum Violation {
     SingleValue { attribute: String, count: usize },
     /// A value that is not of the attribute's syntax. `index` counts from 0, the message from 1.
     InvalidValue { attribute: String, index: usize, syntax: &'static str, invalid: Invalid },
-    /// The same value twice.
+    /// The same value twice, as [`crate::Schema::shown_value`] shows it.
     DuplicateValue { attribute: String, value: String },
     /// Only the server changes it.
     NoUserModification { attribute: String },
@@ -108,7 +108,7 @@ impl fmt::Display for Violation {
                 write!(f, "value {number} of attribute '{attribute}' is not of syntax {syntax}: {invalid}")
             }
             DuplicateValue { attribute, value } => {
-                write!(f, "attribute '{attribute}' has the value '{value}' twice")
+                write!(f, "attribute '{attribute}' has the value {value} twice")
             }
             NoUserModification { attribute } => {
                 write!(f, "attribute '{attribute}' is maintained by the server and cannot be changed")

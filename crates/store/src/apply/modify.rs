@@ -2,7 +2,7 @@
 
 use super::Stamp;
 use super::name::{find_value, normal};
-use super::sets::{SetEdit, printable};
+use super::sets::SetEdit;
 use super::write::Write;
 use crate::record::{EntryRef, Stamps, ValueSet, Values};
 use crate::refused::Refused;
@@ -218,11 +218,8 @@ impl Writer<'_> {
         forms.sort_unstable();
         match forms.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(pair) => {
-                let name = self.shard.schema.describe(description);
-                Err(Refused::ValueExists(format!(
-                    "{name} is given the value \"{}\" twice",
-                    printable(pair[1].1)
-                )))
+                let (name, value) = self.shown(description, pair[1].1);
+                Err(Refused::ValueExists(format!("{name} is given the value {value} twice")))
             }
             None => Ok(()),
         }
@@ -278,11 +275,8 @@ impl Writer<'_> {
             match number(value).and_then(|n| n.checked_add(by)) {
                 Some(sum) => sums.push(sum.to_string()),
                 None => {
-                    return refuse(format!(
-                        "the value \"{}\" of {} cannot be incremented",
-                        printable(value),
-                        name()
-                    ));
+                    let (name, value) = self.shown(description, value);
+                    return refuse(format!("the value {value} of {name} cannot be incremented"));
                 }
             }
         }
@@ -304,9 +298,8 @@ impl Writer<'_> {
                 continue;
             }
             let Some(found) = find_value(&self.shard.schema, &edit.entry, description, value) else {
-                let name = self.shard.schema.describe(description);
-                let text =
-                    format!("{name} must keep the value \"{}\" that the entry is named by", printable(value));
+                let (name, value) = self.shown(description, value);
+                let text = format!("{name} must keep the value {value} that the entry is named by");
                 return Err(Refused::NotAllowedOnRdn(text));
             };
             let position = edit.entry.position(description).expect("it has the value");

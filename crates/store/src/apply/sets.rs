@@ -146,13 +146,19 @@ impl Writer<'_> {
     }
 
     pub(super) fn value_exists(&self, description: Description, value: &[u8]) -> Refused {
-        let name = self.shard.schema.describe(description);
-        Refused::ValueExists(format!("{name} has the value \"{}\" already", printable(value)))
+        let (name, value) = self.shown(description, value);
+        Refused::ValueExists(format!("{name} has the value {value} already"))
     }
 
     pub(super) fn no_such_value(&self, description: Description, value: &[u8]) -> Refused {
-        let name = self.shard.schema.describe(description);
-        Refused::NoSuchAttribute(format!("{name} has no value \"{}\"", printable(value)))
+        let (name, value) = self.shown(description, value);
+        Refused::NoSuchAttribute(format!("{name} has no value {value}"))
+    }
+
+    /// An attribute and a value of it, for a message.
+    pub(super) fn shown(&self, description: Description, value: &[u8]) -> (String, String) {
+        let schema = &self.shard.schema;
+        (schema.describe(description).into_owned(), schema.shown_value(description.attribute_type, value))
     }
 }
 
@@ -175,11 +181,4 @@ impl<'a> ReadPoint<'a> {
             }
         })
     }
-}
-
-/// A value for a message: at most 80 characters of it.
-pub(super) fn printable(value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&value[..value.len().min(320)]);
-    let short: String = text.chars().take(80).collect();
-    if short.len() < text.len() || value.len() > 320 { format!("{short}...") } else { short }
 }
