@@ -1,5 +1,6 @@
-//! Entries that stand for others: aliases (RFC 4512 section 2.6) and referral objects (RFC 3296). There are few, and a
-//! search must know all of those in its scope, whatever its filter asks for: their ids are kept in sets.
+//! Entries that searches treat as no others: aliases (RFC 4512 section 2.6), referral objects (RFC 3296) and subentries
+//! (RFC 3672). There are few, and a search must know all of those in its scope, whatever its filter asks for, or that there
+//! are none: their ids are kept in sets.
 
 use crate::deferred::Later;
 use crate::dn_cache::DnCache;
@@ -19,11 +20,12 @@ const STEPS_MAX: usize = 32;
 pub(crate) struct Glue {
     aliases: IdSet,
     referrals: IdSet,
+    subentries: IdSet,
 }
 
 impl Glue {
     pub(crate) fn new() -> Glue {
-        Glue { aliases: IdSet::new(), referrals: IdSet::new() }
+        Glue { aliases: IdSet::new(), referrals: IdSet::new(), subentries: IdSet::new() }
     }
 
     pub(crate) fn of(&self, kind: Kind) -> Option<&IdSet> {
@@ -31,6 +33,7 @@ impl Glue {
             Kind::Plain => None,
             Kind::Alias => Some(&self.aliases),
             Kind::Referral => Some(&self.referrals),
+            Kind::Subentry => Some(&self.subentries),
         }
     }
 }
@@ -57,6 +60,12 @@ impl Shard {
     #[inline]
     pub fn has_referrals(&self) -> bool {
         self.glue.referrals.len() > 0
+    }
+
+    /// Are there subentries, or were there lately?
+    #[inline]
+    pub fn has_subentries(&self) -> bool {
+        self.glue.subentries.len() > 0
     }
 }
 

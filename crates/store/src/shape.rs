@@ -19,6 +19,8 @@ pub enum Kind {
     Alias,
     /// For a part of the directory that other servers hold (RFC 3296).
     Referral,
+    /// It says something of the entries around it and is found by its name only (RFC 3672 section 1).
+    Subentry,
 }
 
 /// How the values of an attribute lie in the record.
@@ -168,9 +170,10 @@ fn kind_of(draft: &Draft<'_>) -> Kind {
         let of = |value: &&[u8]| schema.find_class(value).is_some_and(|c| schema.is_subclass(c, class));
         draft.class_values.iter().any(of)
     };
-    match (is(known.referral), is(known.alias)) {
-        (true, _) => Kind::Referral,
-        (_, true) => Kind::Alias,
+    match (is(known.referral), is(known.alias), is(known.subentry)) {
+        (true, ..) => Kind::Referral,
+        (_, true, _) => Kind::Alias,
+        (.., true) => Kind::Subentry,
         _ => Kind::Plain,
     }
 }

@@ -21,6 +21,11 @@ pub(crate) fn run(
     if !writing.may_write(out, id, ADD_RESPONSE) {
         return None;
     }
+    if request.attributes.is_empty() {
+        // RFC 4511 section 4.7: they "make up the content of the entry", and objectClass must be among them.
+        outcome::say(out, id, ADD_RESPONSE, ResultCode::ProtocolError, "an add lists at least one attribute");
+        return None;
+    }
     let mut entry = std::mem::take(&mut writing.scratch.entry).into_cleared();
     let done = match fill(writing.dsa.shard.schema(), &mut entry, request.attributes) {
         Err((code, text)) => {

@@ -9,7 +9,7 @@ mod page;
 
 use self::base::{Base, Refusal, find_base, refuse};
 use self::glue::{Glue, References};
-use self::page::{Page, page_check, put_page_end, read_cookie};
+use self::page::{Page, SearchKey, put_page_end};
 use crate::access::Rights;
 use crate::config::SearchLimits;
 use crate::control::{Requested, assertion};
@@ -264,25 +264,21 @@ fn begin(
     rights: Rights,
     out: &mut Vec<u8>,
 ) -> Option<Running> {
-    let mut after = None;
     let mut page = None;
     if let Some(paged) = &requested.paged {
-        let check = page_check(read_point, base, request);
-        match read_cookie(paged.cookie, check) {
-            Ok(last) => after = last,
-            Err(()) => {
-                let text = "the paged results cookie is not one of this search";
-                encode_result(out, id, tag::SEARCH_DONE, ResultCode::UnwillingToPerform, b"", text, &[]);
-                return None;
-            }
-        }
+        let search = SearchKey::of(read_point, base, request);
+        let Ok(position) = search.read(read_point, paged.cookie) else {
+            let text = "the paged results cookie is not one of this search";
+            encode_result(out, id, tag::SEARCH_DONE, ResultCode::UnwillingToPerform, b"", text, &[]);
+            return None;
+        };
         if paged.size == 0 && !paged.cookie.is_empty() {
             put_page_end(out, id, ResultCode::Success, &[]);
             return None;
         }
-        let size = if paged.size <= 0 { u32::MAX } else { paged.size as u32 };
-        page = Some(Page { left: size, check, last: EntryId(0) });
+        page = Some(Page::new(paged.size, position, search));
     }
+    let after = page.as_ref().and_then(|page| page.at.last);
     let cursor = Cursor::open(read_point, scopes, filter, after);
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
     let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
@@ -310,7 +306,7 @@ fn run_cursor(
         running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut budget, out);
     match rest {
         Rest::End(code) => running.end(out, code),
-        Rest::PageFull => running.end_page(out),
+        Rest::PageFull => running.end_page(read_point, out),
         Rest::Pause => put_under_way(around, running, asked.selectors, None, out),
         Rest::Large(large) => put_under_way(around, running, asked.selectors, Some(large), out),
     }
@@ -384,7 +380,7 @@ impl Underway {
             out,
         ) {
             Rest::End(code) => running.end(out, code),
-            Rest::PageFull => running.end_page(out),
+            Rest::PageFull => running.end_page(read_point, out),
             Rest::Pause => return Progress::Paused,
             Rest::Large(large) => {
                 self.large = Some(large);
@@ -431,7 +427,8 @@ impl Running {
         let seconds = least(request.time_limit_s, limits.time_max_s);
         self.slice_candidates = slice_candidates(&request.filter);
         if size > 0 {
-            self.left = size;
+            // RFC 2696: the pages are parts of one search.
+            self.left = size.saturating_sub(self.page.as_ref().map_or(0, |page| page.at.returned));
         }
         if seconds > 0 {
             self.deadline_ns = self.began_ns.saturating_add(u64::from(seconds) * 1_000_000_000);
@@ -482,12 +479,8 @@ impl Running {
                 return Rest::End(ResultCode::SizeLimitExceeded);
             }
             self.left -= 1;
-            if let Some(page) = &mut self.page {
-                if page.left == 0 {
-                    return Rest::PageFull;
-                }
-                page.left -= 1;
-                page.last = entry.id;
+            if self.page.as_mut().is_some_and(|page| !page.take(entry.id)) {
+                return Rest::PageFull;
             }
             count(&counters.entries, 1);
             let (templates, cache) = scratch.writer(self.is_system);
@@ -519,11 +512,9 @@ impl Running {
         }
     }
 
-    fn end_page(&self, out: &mut Vec<u8>) {
+    fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
         let page = self.page.as_ref().expect("only a paged search fills a page");
-        let mut cookie = page.last.0.to_be_bytes().to_vec();
-        cookie.extend_from_slice(&page.check.to_be_bytes());
-        put_page_end(out, self.message_id, ResultCode::Success, &cookie);
+        put_page_end(out, self.message_id, ResultCode::Success, &page.cookie(read_point));
     }
 }
 

@@ -200,3 +200,85 @@ fn s4_5_3_no_reference_without_a_base() {
         }
     }
 }
+
+/// RFC 3672 section 1: without the subentries control a subentry is found by a search whose base it is, and by no other.
+#[test]
+fn s4_5_1_2_subentries_are_found_as_bases() {
+    let mut client = Client::new();
+    let subentry: Given<'_> = &[
+        ("objectClass", &["subentry", "extensibleObject"]),
+        ("subtreeSpecification", &["{}"]),
+        ("uid", &["area"]),
+    ];
+    let dn = "cn=area,ou=people,dc=example";
+    client.must_add(dn, subentry);
+    for filter in ["(uid=area)", "(objectClass=subentry)", "(cn=area)", "(|(cn=area)(uid=area))"] {
+        for (base, scope) in [
+            ("dc=example", Scope::Subtree),
+            ("ou=people,dc=example", Scope::One),
+            ("dc=example", Scope::Subordinates),
+            (dn, Scope::Subtree),
+        ] {
+            for _ in 0..2 {
+                let found = client.search(base, scope, filter, &["cn"]);
+                let expected: &[&str] = if base == dn { &[dn] } else { &[] };
+                assert_eq!((found.end.code, found.dns()), (Success, expected.to_vec()), "{filter} {scope:?}");
+            }
+        }
+        assert_eq!(client.search(dn, Scope::Base, filter, &["cn"]).dns(), [dn]);
+    }
+    assert_eq!(client.page("dc=example", Scope::Subtree, "(cn=area)", 5, b"").dns(), [""; 0]);
+    assert_eq!(client.compare(dn, "cn", "area").code, CompareTrue);
+    // What becomes another kind of entry, or is no more, hides nothing.
+    client.must_add("uid=area,ou=groups,dc=example", &[("objectClass", &["account"])]);
+    assert_eq!(
+        client.search("dc=example", Scope::Subtree, "(uid=area)", &[]).dns(),
+        ["uid=area,ou=groups,dc=example"]
+    );
+    assert_eq!(client.delete(dn).code, Success);
+}
+
+/// The limit is that of the search, whose pages are parts of it (RFC 2696), the server's as well as the client's.
+#[test]
+fn s4_5_1_4_pages_share_the_size_limit() {
+    let limits = dsa::config::SearchLimits { size_max: 8, time_max_s: 0 };
+    let mut client = Client::with(dsa::Config { limits, ..config() });
+    add_people(&mut client, 20);
+    let page = |client: &mut Client, size: i32, limit: i32, cookie: &[u8]| {
+        let mut value = Vec::new();
+        proto::control::paged_results::PagedResults { size, cookie }.encode(&mut value);
+        let control = control(proto::control::paged_results::OID, &value, true);
+        client.search_with(
+            "ou=people,dc=example",
+            Scope::One,
+            "(sn=Number)",
+            &["1.1"],
+            |search| search.size_limit = limit,
+            &[control],
+        )
+    };
+    let all = |client: &mut Client, size: i32, limit: i32| {
+        let (mut counts, mut cookie) = (Vec::new(), Vec::new());
+        loop {
+            let found = page(client, size, limit, &cookie);
+            counts.push(found.entries.len());
+            cookie = found.cookie.expect("every end has the control");
+            if cookie.is_empty() {
+                return (counts, found.end.code);
+            }
+        }
+    };
+    assert_eq!(all(&mut client, 3, 5), (vec![3, 2], SizeLimitExceeded));
+    assert_eq!(all(&mut client, 3, 6), (vec![3, 3], SizeLimitExceeded));
+    assert_eq!(all(&mut client, 7, 0), (vec![7, 7, 6], Success), "nothing limits the root DN");
+    assert_eq!(all(&mut client, 10, 20), (vec![10, 10], Success));
+    client.bind(ADA, "lace");
+    assert_eq!(all(&mut client, 3, 0), (vec![3, 3, 2], SizeLimitExceeded));
+    // Whoever changes what the cookie says of entries returned has one of no search.
+    let first = page(&mut client, 3, 5, b"").cookie.expect("there is more");
+    for at in 0..first.len() {
+        let mut forged = first.clone();
+        forged[at] ^= 1;
+        assert_eq!(page(&mut client, 3, 5, &forged).end.code, UnwillingToPerform, "byte {at}");
+    }
+}

@@ -106,3 +106,16 @@ fn s4_7_the_parent_exists() {
         assert_eq!((end.code, &end.matched[..]), (NoSuchObject, matched), "{dn}");
     }
 }
+
+/// attributes is "the list of attributes that, along with those from the RDN, make up the content of the entry"; a client
+/// "MUST include the 'objectClass' attribute" in it, so an empty list is no regular request, whatever there is of that name.
+#[test]
+fn s4_7_attributes_are_given() {
+    let mut client = Client::new();
+    for dn in ["cn=x,dc=example", ADA, "cn=x,ou=nowhere,dc=example"] {
+        let end = client.add(dn, &[]);
+        assert_eq!(end.code, ProtocolError, "{dn}: {}", end.text);
+    }
+    client.bind(ADA, "lace");
+    assert_eq!(client.add("cn=x,dc=example", &[]).code, InsufficientAccessRights);
+}

@@ -61,7 +61,7 @@ pub(crate) fn base(
     let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
     let Some((chosen, None)) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
-    if !glue::is_absent(read_point.shard()) {
+    if !glue::is_plain(read_point.shard()) {
         return false;
     }
     if !templates.holds(chosen) {
@@ -99,7 +99,7 @@ pub(crate) fn equality(
     let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
     let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
-    if !glue::is_absent(read_point.shard()) {
+    if !glue::is_plain(read_point.shard()) {
         return false;
     }
     let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };

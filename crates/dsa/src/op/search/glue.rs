@@ -24,6 +24,8 @@ pub(super) struct Glue {
     refers: bool,
     /// Are some entries returned from elsewhere, as a transaction has made them?
     hides: bool,
+    /// Are subentries left out (RFC 3672 section 1)?
+    omits: bool,
 }
 
 impl Glue {
@@ -36,12 +38,13 @@ impl Glue {
             follows: asks && shard.has_aliases(),
             refers: !requested.manage_dsa_it && shard.has_referrals(),
             hides: false,
+            omits: shard.has_subentries(),
         }
     }
 
     /// Of a search inside a transaction: nobody is referred anywhere.
     pub(super) fn hiding() -> Glue {
-        Glue { hides: true, ..Glue::default() }
+        Glue { hides: true, omits: true, ..Glue::default() }
     }
 
     /// Is there nothing to be done?
@@ -89,14 +92,27 @@ impl Glue {
         !self.is_none()
             && ((self.hides && hidden.binary_search(&entry.id.0).is_ok())
                 || (self.follows && entry.shape.kind == Kind::Alias && entry.id != base)
+                || (self.omits && is_omitted(entry, base))
                 || (self.refers && referral::is_elsewhere(read_point, entry)))
     }
 }
 
+/// Is an entry a subentry, which only a search that it is the base of finds?
+#[inline]
+pub(super) fn is_omitted(entry: &EntryRef<'_>, base: EntryId) -> bool {
+    entry.shape.kind == Kind::Subentry && entry.id != base
+}
+
 /// Is there no entry that stands for another?
 #[inline]
-pub(super) fn is_absent(shard: &Shard) -> bool {
+fn is_absent(shard: &Shard) -> bool {
     !shard.has_aliases() && !shard.has_referrals()
+}
+
+/// Is every entry one that any search returns as it is?
+#[inline]
+pub(super) fn is_plain(shard: &Shard) -> bool {
+    is_absent(shard) && !shard.has_subentries()
 }
 
 /// Finds the base that a request means, given what its DN leads to.

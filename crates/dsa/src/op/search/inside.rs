@@ -2,7 +2,7 @@
 //! others from the directory.
 
 use super::base::Base;
-use super::glue::Glue;
+use super::glue::{Glue, is_omitted};
 use super::{Around, Running, put_under_way, run_base, run_cursor};
 use crate::access::Rights;
 use crate::control::{Requested, assertion};
@@ -153,7 +153,7 @@ impl Inside<'_> {
         let filter = compiled(dsa, point, &request.filter, asked.rights);
         for id in &running.hidden {
             let Some(entry) = point.entry(EntryId(*id)) else { continue };
-            if !point.is_in_scope(&entry, running.base, request.scope) {
+            if !point.is_in_scope(&entry, running.base, request.scope) || is_omitted(&entry, running.base) {
                 continue;
             }
             if self.view.is_partial(entry.id) {

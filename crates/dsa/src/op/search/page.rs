@@ -9,13 +9,58 @@ use proto::result::encode_result;
 use proto::tag;
 use store::ReadPoint;
 
-/// How much of a page is left.
+/// The page that a search is on.
 pub(super) struct Page {
+    /// Entries until it is full.
     pub(super) left: u32,
-    /// Ties the cookie to this search.
-    pub(super) check: u64,
-    pub(super) last: EntryId,
+    /// What its cookie goes on from.
+    pub(super) at: Position,
+    search: SearchKey,
 }
+
+/// How far a search has come: what its cookie says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The entry that was returned last, if any was.
+    pub(super) last: Option<EntryId>,
+    /// Entries that were returned, on all pages: the size limit is that of the search.
+    pub(super) returned: u32,
+}
+
+/// What tells one search from others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SearchKey(u64);
+
+impl Page {
+    pub(super) fn new(size: i32, at: Position, search: SearchKey) -> Page {
+        Page { left: if size <= 0 { u32::MAX } else { size as u32 }, at, search }
+    }
+
+    /// Takes an entry that is returned. `false` if it belongs to the next page.
+    #[inline]
+    pub(super) fn take(&mut self, id: EntryId) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        self.at = Position { last: Some(id), returned: self.at.returned.saturating_add(1) };
+        true
+    }
+
+    /// The cookie to go on with: the last entry and the number of those returned, each in 4 bytes, then 8 bytes of a keyed
+    /// hash of both and of the search.
+    pub(super) fn cookie(&self, read_point: ReadPoint<'_>) -> [u8; COOKIE_BYTES] {
+        let mut cookie = [0; COOKIE_BYTES];
+        cookie[..4].copy_from_slice(&self.at.last.unwrap_or_default().0.to_be_bytes());
+        cookie[4..POSITION_BYTES].copy_from_slice(&self.at.returned.to_be_bytes());
+        let check = self.search.check(read_point, &cookie[..POSITION_BYTES]);
+        cookie[POSITION_BYTES..].copy_from_slice(&check);
+        cookie
+    }
+}
+
+const POSITION_BYTES: usize = 8;
+const COOKIE_BYTES: usize = POSITION_BYTES + 8;
 
 pub(super) fn put_page_end(out: &mut Vec<u8>, id: i32, code: ResultCode, cookie: &[u8]) {
     let mut value = Vec::new();
@@ -24,21 +69,37 @@ pub(super) fn put_page_end(out: &mut Vec<u8>, id: i32, code: ResultCode, cookie:
     encode_result(out, id, tag::SEARCH_DONE, code, b"", limit_text(code), &[control]);
 }
 
-/// What a cookie must carry to be one of this search: nothing of it is kept in the server.
-pub(super) fn page_check(read_point: ReadPoint<'_>, base: &Base, request: &Search<'_>) -> u64 {
-    let mut bytes = Vec::new();
-    proto::filter::encode(&request.filter, &mut bytes);
-    bytes.extend_from_slice(&base.id.0.to_be_bytes());
-    bytes.push(request.scope as u8);
-    read_point.shard().keyed_hash(&bytes)
-}
+impl SearchKey {
+    /// That of a search. The limits are not part of it, nor is what is selected.
+    pub(super) fn of(read_point: ReadPoint<'_>, base: &Base, request: &Search<'_>) -> SearchKey {
+        let mut bytes = Vec::new();
+        proto::filter::encode(&request.filter, &mut bytes);
+        bytes.extend_from_slice(&base.id.0.to_be_bytes());
+        bytes.push(request.scope as u8);
+        SearchKey(read_point.shard().keyed_hash(&bytes))
+    }
 
-pub(super) fn read_cookie(cookie: &[u8], check: u64) -> Result<Option<EntryId>, ()> {
-    match cookie {
-        [] => Ok(None),
-        [a, b, c, d, rest @ ..] if *rest == check.to_be_bytes() => {
-            Ok(Some(EntryId(u32::from_be_bytes([*a, *b, *c, *d]))))
+    /// What ties a position to this search, so that no client makes one up.
+    fn check(self, read_point: ReadPoint<'_>, position: &[u8]) -> [u8; 8] {
+        let mut bytes = [0; 8 + POSITION_BYTES];
+        bytes[..8].copy_from_slice(&self.0.to_be_bytes());
+        bytes[8..].copy_from_slice(position);
+        read_point.shard().keyed_hash(&bytes).to_be_bytes()
+    }
+
+    /// Where a cookie says that this search goes on.
+    ///
+    /// # Errors
+    /// When it is none of this search.
+    pub(super) fn read(self, read_point: ReadPoint<'_>, cookie: &[u8]) -> Result<Position, ()> {
+        if cookie.is_empty() {
+            return Ok(Position::default());
         }
-        _ => Err(()),
+        let (position, check) = cookie.split_at_checked(POSITION_BYTES).ok_or(())?;
+        if *check != self.check(read_point, position) {
+            return Err(());
+        }
+        let number = |at: usize| position[at..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        Ok(Position { last: Some(EntryId(number(0))), returned: number(4) })
     }
 }
