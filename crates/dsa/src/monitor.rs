@@ -29,6 +29,8 @@ pub struct Counters {
     pub searches_underway: AtomicU64,
     /// Bundles: reads of a socket that held at least one whole request.
     pub bundles: AtomicU64,
+    /// Connections whose client has yet to take answers, as they were counted last.
+    pub write_waiters: AtomicU64,
 }
 
 impl Counters {
@@ -42,6 +44,8 @@ impl Counters {
 #[derive(Debug, Default)]
 pub struct Monitor {
     threads: Mutex<Vec<Arc<Counters>>>,
+    /// Threads that serve connections.
+    serving: AtomicU64,
 }
 
 impl Monitor {
@@ -50,6 +54,16 @@ impl Monitor {
         let counters = Arc::new(Counters::default());
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&counters));
         counters
+    }
+
+    /// One more thread serves connections.
+    pub fn count_serving_thread(&self) {
+        self.serving.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Threads that serve connections.
+    pub(crate) fn serving_threads(&self) -> u64 {
+        self.serving.load(Ordering::Relaxed)
     }
 
     /// The sum over all threads of what `which` picks.

@@ -113,19 +113,25 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(statistics());
     items.extend(time());
     items.extend(waiters());
+    items.extend(threads());
     items.extend(memory());
     items.extend(log());
     items.push(indexes());
     items
 }
 
-fn connections() -> [Item; 3] {
+fn connections() -> [Item; 4] {
     [
         container("cn=Connections", "Connections of clients"),
         counter("cn=Total,cn=Connections", "Connections since the start", |dsa, _| {
             sum(dsa, |c| &c.connections_opened)
         }),
         counter("cn=Current,cn=Connections", "Connections that are open", |dsa, _| connections_open(dsa)),
+        counter(
+            "cn=Max File Descriptors,cn=Connections",
+            "File descriptors that the process may have, one for each connection among them",
+            |_, _| env::host::descriptor_limit(),
+        ),
     ]
 }
 
@@ -218,11 +224,32 @@ fn time() -> [Item; 4] {
     ]
 }
 
-fn waiters() -> [Item; 2] {
+fn waiters() -> [Item; 3] {
     [
         container("cn=Waiters", "Connections that wait for something"),
         counter("cn=Read,cn=Waiters", "Connections from which requests are awaited", |dsa, _| {
             connections_open(dsa)
+        }),
+        counter(
+            "cn=Write,cn=Waiters",
+            "Connections whose client has yet to take answers, counted once a second",
+            |dsa, _| sum(dsa, |c| &c.write_waiters),
+        ),
+    ]
+}
+
+fn threads() -> [Item; 3] {
+    let object = |name: &str, description, number: fn(&Dsa, Now) -> u64| Item {
+        name: name.to_owned(),
+        class: "monitoredObject",
+        description,
+        measures: vec![("monitoredInfo", Measure::Number(number))],
+    };
+    [
+        container("cn=Threads", "Threads of the server"),
+        object("cn=Max,cn=Threads", "Threads that serve connections", |dsa, _| dsa.monitor.serving_threads()),
+        object("cn=Open,cn=Threads", "Threads of the whole process, 0 if the system does not say", |_, _| {
+            env::host::threads().unwrap_or(0)
         }),
     ]
 }

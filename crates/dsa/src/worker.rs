@@ -8,6 +8,7 @@ use crate::recent::Recent;
 use env::clock::Now;
 use model::Entry;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use store::search::evaluate::Evaluator;
 use store::{DnCache, Reader};
 
@@ -71,6 +72,11 @@ impl Worker {
             counters: dsa.monitor.register(),
             now: Now::default(),
         })
+    }
+
+    /// Says how many of the thread's connections wait for their client to take answers.
+    pub fn count_write_waiters(&mut self, waiters: u64) {
+        self.counters.write_waiters.store(waiters, Ordering::Relaxed);
     }
 
     /// Takes the time; to be called before each bundle.

@@ -16,6 +16,18 @@ pub fn raise_descriptor_limit() -> u64 {
     current.unwrap_or(u64::MAX)
 }
 
+/// File descriptors that this process may hold.
+pub fn descriptor_limit() -> u64 {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Threads of this process. `None` where the system does not say.
+pub fn threads() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    field(&status, "Threads:")
+}
+
 /// Bytes of memory of the machine, or of the control group that this process is in, or of one above it, when that is less.
 /// `None` where the system does not say.
 pub fn memory_bytes() -> Option<u64> {
@@ -32,8 +44,13 @@ pub fn resident_bytes() -> Option<u64> {
 
 /// The field `name` of a /proc file, given there in KiB, in bytes.
 fn kib_field(text: &str, name: &str) -> Option<u64> {
+    field(text, name).map(|kib| kib << 10)
+}
+
+/// The number in the field `name` of a /proc file.
+fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+    line.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -49,5 +66,6 @@ mod tests {
     #[test]
     fn this_process_is_smaller_than_the_machine() {
         assert!(resident_bytes().unwrap() < memory_bytes().unwrap());
+        assert!(threads().unwrap() >= 1 && descriptor_limit() >= 3);
     }
 }

@@ -11,7 +11,9 @@ impl Engine for Dsa {
     type Worker = dsa::Worker;
 
     fn worker(self: &Arc<Self>) -> Option<dsa::Worker> {
-        dsa::Worker::new(self)
+        let worker = dsa::Worker::new(self)?;
+        self.monitor().count_serving_thread();
+        Some(worker)
     }
 }
 
@@ -20,6 +22,10 @@ impl Worker for dsa::Worker {
 
     fn tick(&mut self, now: Now) {
         dsa::Worker::tick(self, now);
+    }
+
+    fn count_write_waiters(&mut self, waiters: u64) {
+        dsa::Worker::count_write_waiters(self, waiters);
     }
 
     fn open(&mut self, _peer: SocketAddr) -> Session {

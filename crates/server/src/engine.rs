@@ -47,6 +47,11 @@ pub trait Worker: 'static {
     /// Takes the time; called before each bundle.
     fn tick(&mut self, now: Now);
 
+    /// Says how many of the thread's connections wait for their client to take answers.
+    fn count_write_waiters(&mut self, waiters: u64) {
+        let _ = waiters;
+    }
+
     /// Starts a session with a client.
     fn open(&mut self, peer: SocketAddr) -> Self::Session;
 

@@ -214,7 +214,9 @@ impl<W: Worker> Shared<W> {
     fn sweep(&self) {
         let now = self.sweeps.get() + 1;
         self.sweeps.set(now);
+        let mut write_waiters = 0;
         for member in &*self.members.borrow() {
+            write_waiters += u64::from(member.waiting.get() == Waiting::Write);
             let allowed = match member.waiting.get() {
                 Waiting::Nothing => 0,
                 Waiting::Read => self.options.idle_timeout_s,
@@ -228,6 +230,7 @@ impl<W: Worker> Shared<W> {
                 member.wake();
             }
         }
+        self.scratch.borrow_mut().worker.count_write_waiters(write_waiters);
     }
 
     fn drain(&self) {

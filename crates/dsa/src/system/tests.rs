@@ -267,6 +267,16 @@ fn the_monitor_counts() {
     assert_eq!(desk.monitored("cn=PDU,cn=Statistics,cn=Monitor", "monitorCounter"), "8");
     assert_eq!(desk.monitored("cn=Total,cn=Connections,cn=Monitor", "monitorCounter"), "4");
     assert_eq!(desk.monitored("cn=Current,cn=Connections,cn=Monitor", "monitorCounter"), "3");
+    desk.worker.count_write_waiters(2);
+    dsa.monitor.count_serving_thread();
+    dsa.system.refresh_monitor(&dsa, Now { monotonic_ns: NOW.monotonic_ns + 1_000_000_000, ..NOW });
+    assert_eq!(desk.monitored("cn=Write,cn=Waiters,cn=Monitor", "monitorCounter"), "2");
+    assert_eq!(desk.monitored("cn=Read,cn=Waiters,cn=Monitor", "monitorCounter"), "3");
+    assert_eq!(desk.monitored("cn=Max,cn=Threads,cn=Monitor", "monitoredInfo"), "1");
+    let number = |text: String| text.parse::<u64>().expect("a number");
+    assert!(number(desk.monitored("cn=Open,cn=Threads,cn=Monitor", "monitoredInfo")) >= 1);
+    let descriptors = "cn=Max File Descriptors,cn=Connections,cn=Monitor";
+    assert!(number(desk.monitored(descriptors, "monitorCounter")) >= 3);
     assert_eq!(desk.monitored("cn=Uptime,cn=Time,cn=Monitor", "monitoredInfo"), "100");
     assert_eq!(desk.monitored("cn=Start,cn=Time,cn=Monitor", "monitorTimestamp"), "20251009085320Z");
     assert_eq!(desk.monitored("cn=Limit,cn=Memory,cn=Monitor", "monitorCounter"), (64u64 << 20).to_string());
