@@ -2,7 +2,7 @@
 
 use crate::access::Rights;
 use crate::bundle::transaction::{self, Ending, Together};
-use crate::bundle::{self, Drafts};
+use crate::bundle::{self, Along};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::journal::{Command, Updates};
@@ -72,16 +72,20 @@ impl Applier {
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
         let mut drafts = std::mem::take(updates.drafts());
+        let mut marks = std::mem::take(updates.marks());
         let end = updates.end();
-        let applied = self.apply_with(&updates.command(wall_ms), Some(&mut drafts), end, answers);
+        marks.begin();
+        let along = Along { drafts: &mut drafts, marks: &mut marks };
+        let applied = self.apply_with(&updates.command(wall_ms), Some(along), end, answers);
         *updates.drafts() = drafts;
+        *updates.marks() = marks;
         applied
     }
 
     fn apply_with(
         &mut self,
         command: &Command<'_>,
-        drafts: Option<&mut Drafts>,
+        along: Option<Along<'_>>,
         end: Option<i32>,
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
@@ -97,9 +101,10 @@ impl Applier {
         if command.is_transaction {
             let (identity, messages, ids) = (&self.identity, command.messages, &command.ids[..]);
             let ending = end.map(|id| Ending { id, out: answers });
+            let drafts = along.map(|along| along.drafts);
             transaction::apply(&mut self.worker, Together { identity, messages, ids }, drafts, ending);
         } else {
-            bundle::apply(&mut self.worker, &self.identity, command.messages, drafts, answers);
+            bundle::apply(&mut self.worker, &self.identity, command.messages, along, answers);
         }
         if !command.ids.is_empty() {
             shard.writer().end_given_ids();

@@ -7,11 +7,13 @@ mod controlled;
 mod group;
 mod inside;
 mod last_of;
+mod mixed;
 pub(crate) mod transaction;
 mod update;
 
 pub(crate) use self::group::Pending;
 use self::group::{Group, Hint};
+pub(crate) use self::mixed::{Mixed, go_on};
 pub(crate) use self::update::Drafts;
 use crate::access::Rights;
 use crate::control::{self, Rare, Requested, proxied_authorization};
@@ -19,6 +21,7 @@ use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
+use crate::marks::Marks;
 use crate::monitor::{Counters, count};
 use crate::op;
 use crate::op::search::{Around, again};
@@ -32,7 +35,7 @@ use proto::ext::notice_of_disconnection;
 use proto::message::{Message, Request};
 use proto::result::encode_result;
 use proto::tag;
-use store::{Pin, ReadPoint, Reader};
+use store::{Look, ReadPoint, Reader};
 
 /// Runs what `input` holds. Returns the bytes done with, and the size of the message that is not complete yet.
 pub(crate) fn run(
@@ -41,11 +44,12 @@ pub(crate) fn run(
     input: &[u8],
     out: &mut Vec<u8>,
 ) -> (usize, usize) {
-    if session.is_in_message() || session.waits {
+    if session.is_in_message() || session.waits || session.mixed.is_due() {
         return (0, input.len());
     }
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
-    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None };
+    let mut parts =
+        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
     run_groups(session, &mut parts, input, out)
 }
 
@@ -59,6 +63,15 @@ struct Parts<'w> {
     now: Now,
     /// Commit sequence at which the group's hints were worked out.
     hinted_at: Option<u64>,
+    /// Where what is carried out is to be published.
+    marks: Option<&'w mut Marks>,
+}
+
+/// What comes with updates that were logged, and is no part of what the log says.
+pub(crate) struct Along<'w> {
+    /// One for each of them.
+    pub(crate) drafts: &'w mut Drafts,
+    pub(crate) marks: &'w mut Marks,
 }
 
 impl Parts<'_> {
@@ -79,16 +92,21 @@ fn look_ahead(point: ReadPoint<'_>, scratch: &mut Scratch, rights: Rights, group
     point.sequence()
 }
 
-/// Carries out updates that were logged, all of one identity. If there are drafts, there is one for each of them.
+/// Carries out updates that were logged, all of one identity.
 pub(crate) fn apply(
     worker: &mut Worker,
     identity: &Identity,
     messages: &[u8],
-    mut drafts: Option<&mut Drafts>,
+    along: Option<Along<'_>>,
     out: &mut Vec<u8>,
 ) {
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
-    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None };
+    let (mut drafts, marks) = match along {
+        Some(Along { drafts, marks }) => (Some(drafts), Some(marks)),
+        None => (None, None),
+    };
+    let mut parts =
+        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks };
     let mut group = Group::new();
     let (mut at, mut done) = (0, 0);
     loop {
@@ -133,7 +151,8 @@ fn run_groups(
             // A half-written answer must be finished before the rest is looked at, and a long one be sent.
             consumed = done.checked_sub(1).map_or(begin, |last| group[last].end);
         }
-        let has_enough = session.waits || session.updates.len() >= UPDATES_BYTES_SOFT_MAX;
+        let has_enough =
+            session.waits || session.updates.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::hand_over(session, parts.dsa.journal.get());
             return (consumed, input.len() - consumed);
@@ -153,8 +172,10 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     let (mut is_new, mut next) = (true, 0);
     while next < group.len() && !session.closing {
         let is_update = group[next].is_update();
-        if is_update && !is_new {
-            let updates = group[next..].iter().take_while(|pending| pending.is_update()).count();
+        let may_update = is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]);
+        if may_update {
+            let goes_along = |pending: &&Pending<'_>| mixed::is_neighbour(session, parts.dsa, pending);
+            let updates = group[next..].iter().take_while(goes_along).count();
             // A session sees its own updates: they are published when this returns, or it waits until they are.
             let done = update::run(session, parts, &group[next..next + updates], out);
             next += done;
@@ -165,10 +186,16 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
                 continue;
             }
         }
-        if is_logged && !session.updates.is_empty() && !(is_update && is_new) {
+        if is_logged && !is_new && !is_update && mixed::keep(session, &group[next]) {
+            next += 1;
+            continue;
+        }
+        if is_logged && !session.updates.is_empty() && !is_new {
             update::hand_over(session, parts.dsa.journal.get());
             return next;
         }
+        // Else they wait with the updates before them.
+        let may_look = session.updates.is_empty();
         let Parts { dsa, reader, system_reader, scratch, counters, now, hinted_at, .. } = parts;
         let pin = reader.pin();
         let read_point = pin.read_point();
@@ -179,9 +206,16 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         let hints_hold = hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
-        let mut looking =
-            Looking { dsa, pin: &pin, system_pin: &system_pin, scratch, counters, now: *now, hints_hold };
-        while next < group.len() && !session.closing && !group[next].is_update() {
+        let mut looking = Looking {
+            dsa,
+            look: pin.look(),
+            system_look: system_pin.look(),
+            scratch,
+            counters,
+            now: *now,
+            hints_hold,
+        };
+        while may_look && next < group.len() && !session.closing && !group[next].is_update() {
             group::bring_near(read_point, group, next);
             looking.run(session, &group[next], out);
             next += 1;
@@ -194,10 +228,10 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
 }
 
 /// Requests that look, at one read point.
-struct Looking<'b, 'r> {
+struct Looking<'b> {
     dsa: &'b Dsa,
-    pin: &'b Pin<'r>,
-    system_pin: &'b Pin<'r>,
+    look: Look<'b>,
+    system_look: Look<'b>,
     scratch: &'b mut Scratch,
     counters: &'b Counters,
     now: Now,
@@ -205,7 +239,7 @@ struct Looking<'b, 'r> {
     hints_hold: bool,
 }
 
-impl Looking<'_, '_> {
+impl Looking<'_> {
     #[inline]
     fn run(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
         if self.hints_hold && self.run_again(session.identity.rights, pending, out) {
@@ -264,7 +298,7 @@ impl Looking<'_, '_> {
     /// Who a request is carried out as.
     #[cold]
     fn authorize(&mut self, session: &Session, authorization_id: &[u8]) -> Option<Identity> {
-        let (read_point, evaluator) = (self.pin.read_point(), &mut self.scratch.evaluator);
+        let (read_point, evaluator) = (self.look.read_point(), &mut self.scratch.evaluator);
         proxied_authorization::authorize(self.dsa, read_point, evaluator, &session.identity, authorization_id)
     }
 
@@ -272,7 +306,7 @@ impl Looking<'_, '_> {
     #[inline]
     fn run_again(&mut self, rights: Rights, pending: &Pending<'_>, out: &mut Vec<u8>) -> bool {
         let (Some(again), Some(outline)) = (pending.again, &pending.outline) else { return false };
-        let read_point = self.pin.read_point();
+        let read_point = self.look.read_point();
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
         let (reading, id, counters) = (&mut reading, outline.id, self.counters);
         let done = match &pending.hint {
@@ -310,7 +344,7 @@ impl Looking<'_, '_> {
         out: &mut Vec<u8>,
     ) {
         let id = message.id;
-        let read_point = self.pin.read_point();
+        let read_point = self.look.read_point();
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
         match &message.request {
             Request::Search(search) => {
@@ -319,8 +353,8 @@ impl Looking<'_, '_> {
                     _ => None,
                 };
                 let mut around = Around {
-                    pin: self.pin,
-                    system_pin: self.system_pin,
+                    look: self.look,
+                    system_look: self.system_look,
                     identity: acting.unwrap_or(&session.identity),
                     underway: &mut session.underway,
                     counters: self.counters,

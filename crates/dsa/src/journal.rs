@@ -1,8 +1,9 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
-use crate::bundle::Drafts;
+use crate::bundle::{Drafts, Mixed};
 use crate::identity::Identity;
+use crate::marks::Marks;
 use model::ResultCode;
 use proto::outline::Outline;
 use proto::{frame, message::Frame, result::encode_result, tag};
@@ -60,6 +61,8 @@ pub struct Updates {
     adds: usize,
     /// What becomes of them, as far as it could be told when they came.
     drafts: Drafts,
+    /// Where reads stand between them.
+    marks: Marks,
     /// For the entries that they add.
     ids: Vec<u32>,
     identity: Identity,
@@ -79,6 +82,7 @@ struct Slot {
     /// The buffers of the last updates and of their answers, to be used again.
     buffer: Vec<u8>,
     drafts: Drafts,
+    marks: Marks,
     spare: Vec<u8>,
     waker: Option<Waker>,
 }
@@ -89,14 +93,19 @@ impl Reply {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the answers to `out`, when they are there.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<()> {
+    /// Appends the answers to `out`, when they are there; if reads stand between the updates `mixed` takes them.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, mixed: &mut Mixed, out: &mut Vec<u8>) -> Poll<()> {
         let mut slot = self.slot();
         match slot.answers.take() {
-            Some(mut answers) => {
+            Some(mut answers) if slot.marks.is_empty() => {
                 out.extend_from_slice(&answers);
                 answers.clear();
                 slot.spare = answers;
+                Poll::Ready(())
+            }
+            Some(answers) => {
+                let marks = std::mem::take(&mut slot.marks);
+                slot.spare = mixed.answered(answers, marks);
                 Poll::Ready(())
             }
             None => {
@@ -112,11 +121,12 @@ impl Reply {
         (std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.drafts))
     }
 
-    fn answer(&self, answers: Vec<u8>, mut buffer: Vec<u8>, mut drafts: Drafts) {
+    fn answer(&self, answers: Vec<u8>, mut buffer: Vec<u8>, mut drafts: Drafts, marks: Marks) {
         buffer.clear();
         drafts.clear();
         let mut slot = self.slot();
         slot.answers = Some(answers);
+        slot.marks = marks;
         if buffer.capacity() <= BUFFER_BYTES_KEPT {
             slot.buffer = buffer;
         }
@@ -140,7 +150,14 @@ impl Updates {
         reply: Arc<Reply>,
     ) -> Updates {
         debug_assert_eq!(self::adds(&messages), adds, "they are counted");
-        Updates { messages, adds, drafts, ids: Vec::new(), identity, reply, end: None, answered: false }
+        let (ids, marks) = (Vec::new(), Marks::default());
+        Updates { messages, adds, drafts, marks, ids, identity, reply, end: None, answered: false }
+    }
+
+    /// The same, with reads between them.
+    pub(crate) fn marked(mut self, marks: Marks) -> Updates {
+        self.marks = marks;
+        self
     }
 
     /// The updates of a transaction, which happen all or not at all; the request with this id ends it.
@@ -165,6 +182,11 @@ impl Updates {
     /// The drafts, to be put back with the other buffers.
     pub(crate) fn drafts(&mut self) -> &mut Drafts {
         &mut self.drafts
+    }
+
+    /// Where reads stand between them, to be put back too.
+    pub(crate) fn marks(&mut self) -> &mut Marks {
+        &mut self.marks
     }
 
     /// Who asks.
@@ -212,7 +234,7 @@ impl Updates {
 
     fn give(&mut self, answers: Vec<u8>) {
         let (messages, drafts) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.drafts));
-        self.reply.answer(answers, messages, drafts);
+        self.reply.answer(answers, messages, drafts, std::mem::take(&mut self.marks));
     }
 
     /// Answers each of them with a code and a text.
@@ -227,12 +249,19 @@ impl Updates {
             encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
             return self.give(answers);
         }
-        for message in messages(&self.messages) {
+        self.marks.begin_anew();
+        for (at, message) in messages(&self.messages).enumerate() {
+            if self.marks.due() == at {
+                self.marks.note(0, answers.len());
+            }
             if let Some(outline) = Outline::of(message)
                 && let Some(response) = tag::response_to(outline.op_tag)
             {
                 encode_result(&mut answers, outline.id, response, code, b"", text, &[]);
             }
+        }
+        if self.marks.due() != usize::MAX {
+            self.marks.note(0, answers.len());
         }
         self.give(answers);
     }
@@ -349,7 +378,7 @@ mod tests {
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {
-        reply.poll(&mut Context::from_waker(Waker::noop()), out)
+        reply.poll(&mut Context::from_waker(Waker::noop()), &mut Mixed::default(), out)
     }
 
     #[test]

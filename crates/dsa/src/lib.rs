@@ -14,6 +14,7 @@ mod entry_writer;
 mod identity;
 pub mod indexing;
 pub mod journal;
+mod marks;
 pub mod monitor;
 mod monitor_entries;
 mod op;

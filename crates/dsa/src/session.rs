@@ -1,6 +1,6 @@
 //! One client's session: its identity, what it has under way, and the bytes between. Sans-IO.
 
-use crate::bundle::{self, Drafts};
+use crate::bundle::{self, Drafts, Mixed};
 use crate::identity::Identity;
 use crate::journal::{BUFFER_BYTES_KEPT, DRAFTS_BYTES_KEPT, Reply};
 use crate::monitor::count;
@@ -72,6 +72,8 @@ pub struct Session {
     pub(crate) password: Option<Change>,
     /// One for each of them.
     pub(crate) drafts: Drafts,
+    /// Reads that stand between its updates, and wait with them.
+    pub(crate) mixed: Mixed,
     /// Its updates are on their way through the log.
     pub(crate) waits: bool,
     /// Where their answers come, once there were any.
@@ -100,6 +102,7 @@ impl Session {
             acting: None,
             password: None,
             drafts: Drafts::default(),
+            mixed: Mixed::default(),
             waits: false,
             reply: None,
             transactions: Transactions::default(),
@@ -140,7 +143,12 @@ impl Session {
     /// Goes on with what is under way; returns when `out` has enough for one write.
     pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
         let before = out.len();
-        while out.len() < OUT_BYTES_SOFT_MAX {
+        self.pauses = false;
+        while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
+            if self.mixed.is_due() && !self.is_in_message() {
+                bundle::go_on(self, worker, out);
+                continue;
+            }
             let Some(mut search) = self.underway.pop_front() else { break };
             match search.go_on(worker, out) {
                 crate::op::search::Progress::Done => {}
@@ -169,7 +177,7 @@ impl Session {
     ) -> Poll<State> {
         let before = out.len();
         if let Some(reply) = self.reply.as_ref().filter(|_| self.waits) {
-            ready!(reply.poll(cx, out));
+            ready!(reply.poll(cx, &mut self.mixed, out));
             self.waits = false;
             if let Some(change) = self.password.take() {
                 let modified = out.split_off(before);
@@ -205,11 +213,13 @@ impl Session {
         }
         self.closing = true;
         self.underway.clear();
+        self.mixed = Mixed::default();
     }
 
     /// Ends a session whose connection is gone.
     pub fn close(mut self, worker: &mut Worker) {
         self.underway.clear();
+        self.mixed = Mixed::default();
         self.count_underway(worker);
         count(&worker.counters.connections_closed, 1);
     }
@@ -219,7 +229,7 @@ impl Session {
     fn written(&mut self, worker: &Worker, written: &[u8]) {
         count(&worker.counters.bytes_out, written.len() as u64);
         if let Some(queue) = &mut self.queue {
-            queue.count(written, self.waits);
+            queue.count(written, self.waits || self.mixed.is_due());
         }
     }
 
@@ -227,7 +237,7 @@ impl Session {
     /// waits for updates or input is at hand: then [`Self::end_run`] is to be called, and what was kept sent.
     #[inline]
     pub fn holds(&self) -> bool {
-        self.queue.as_ref().is_some_and(|queue| queue.holds() && !self.closing && self.underway.is_empty())
+        self.queue.as_ref().is_some_and(|queue| queue.holds() && !self.closing && self.is_at_rest())
     }
 
     /// What was kept back is sent, for nothing came any more.
@@ -256,8 +266,14 @@ impl Session {
         self.pauses || self.is_in_message()
     }
 
+    /// Has it nothing to go on with?
+    #[inline]
+    fn is_at_rest(&self) -> bool {
+        self.underway.is_empty() && !self.mixed.is_due()
+    }
+
     fn state(&self) -> State {
-        match (self.closing, self.underway.is_empty()) {
+        match (self.closing, self.is_at_rest()) {
             (true, _) => State::Close,
             _ if self.waits => State::Waiting,
             (false, true) => State::Idle,

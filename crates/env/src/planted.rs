@@ -53,11 +53,13 @@ pub enum Fault {
     PreemptedCommitted,
     /// One who goes before is told to try again, as who goes after is.
     PrecedenceIgnored,
+    /// A read that stands between updates of its bundle sees those that follow it.
+    LaterUpdateSeen,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 24] = [
+    pub const ALL: [Fault; 25] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -82,6 +84,7 @@ impl Fault {
         Fault::HalfReplayed,
         Fault::PreemptedCommitted,
         Fault::PrecedenceIgnored,
+        Fault::LaterUpdateSeen,
     ];
 
     /// What it is called on a command line.
@@ -111,6 +114,7 @@ impl Fault {
             Fault::HalfReplayed => "half-replayed",
             Fault::PreemptedCommitted => "preempted-committed",
             Fault::PrecedenceIgnored => "precedence-ignored",
+            Fault::LaterUpdateSeen => "later-update-seen",
         }
     }
 }

@@ -152,6 +152,11 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let scratch = &mut *shared.scratch.borrow_mut();
         scratch.reset_out();
         self.state = ready!(scratch.worker.poll_updates(&mut self.session, cx, &mut scratch.out));
+        if self.state == State::Busy {
+            // Reads stand between the updates: all is answered with one write.
+            scratch.worker.tick(shared.clock.now());
+            self.state = scratch.worker.step(&mut self.session, &mut scratch.out);
+        }
         Poll::Ready(())
     }
 

@@ -1,6 +1,6 @@
 //! What a thread remembers of DNs, so that nearly none is looked up twice.
 
-use crate::shard::ReadPoint;
+use crate::shard::{ReadPoint, Shard};
 use model::short::{self, Word};
 use model::{TypeId, dn};
 use schema::Schema;
@@ -40,16 +40,23 @@ impl Default for DnCache {
     }
 }
 
+/// Can an entry that was there at `known` not have been added yet at `sequence`?
+#[inline]
+fn is_too_new(shard: &Shard, known: u64, sequence: u64) -> bool {
+    sequence < known && shard.names_added.load(Ordering::Acquire) > sequence
+}
+
 impl DnCache {
     /// Forgets what may not be true at a read point. To be called whenever the read point is another one, be it
     /// newer or older.
     #[inline]
     pub fn refresh(&mut self, read_point: ReadPoint<'_>) {
-        let changed = read_point.shard.names_changed.load(Ordering::Acquire);
-        if self.valid_from != read_point.sequence && changed > self.valid_from.min(read_point.sequence) {
+        let (shard, known, sequence) = (read_point.shard, self.valid_from, read_point.sequence);
+        let changed = shard.names_changed.load(Ordering::Acquire);
+        if known != sequence && (changed > known.min(sequence) || is_too_new(shard, known, sequence)) {
             self.forget();
         }
-        self.valid_from = read_point.sequence;
+        self.valid_from = sequence;
     }
 
     /// Forgets everything. To be called before the writer's own view is looked at: its changes have no sequence of their

@@ -41,6 +41,15 @@ impl Readers {
         Some(slot)
     }
 
+    /// As [`Readers::register`], but `None` already when less than half of them are free: for one who can do without.
+    pub(crate) fn register_spare(&self) -> Option<u16> {
+        let mut free = lock(&self.free);
+        let slot = if free.len() > READERS_MAX / 2 { free.pop()? } else { return None };
+        drop(free);
+        self.used_end.fetch_max(u64::from(slot) + 1, SeqCst);
+        Some(slot)
+    }
+
     /// Gives a slot back; it must rest.
     pub(crate) fn unregister(&self, slot: u16) {
         self.rest(slot);

@@ -1,7 +1,9 @@
 //! The shard: what readers share, and the writer's exclusive part.
 
+mod look;
 mod room;
 
+pub use self::look::Look;
 use crate::ahead::Ahead;
 use crate::append::Append;
 use crate::cell::Garbage;
@@ -93,6 +95,8 @@ pub struct Shard {
     foreign_uuids: AtomicBool,
     /// Sequence of the last change that can make a remembered DN wrong: a rename or a delete.
     pub(crate) names_changed: AtomicU64,
+    /// Sequence of the last change that can make a remembered DN wrong for older read points: an add.
+    pub(crate) names_added: AtomicU64,
     entries: AtomicU64,
     ids_end: AtomicU64,
     pub(crate) memory: MemoryGauges,
@@ -155,7 +159,7 @@ impl Reader {
     }
 
     /// Looks at what is published now, for as long as need be.
-    pub(crate) fn stay(self) -> LongReadPoint {
+    pub fn stay(self) -> LongReadPoint {
         let sequence = self.shard.readers.pin(self.slot);
         LongReadPoint { reader: self, sequence }
     }
@@ -189,10 +193,7 @@ impl Pin<'_> {
 
     /// A look at the very same state that may outlive this one. `None` when there are too many readers.
     pub fn extend(&self) -> Option<LongReadPoint> {
-        let reader = Reader::register(&self.reader.shard)?;
-        // While this pin is active nothing that its sequence needs is freed, so a second one at the same is safe.
-        reader.shard.readers.pin_at(reader.slot, self.sequence);
-        Some(LongReadPoint { reader, sequence: self.sequence })
+        self.look().extend()
     }
 }
 
@@ -326,6 +327,7 @@ impl Shard {
             uuids: Uuids::new(settings.key[3]),
             foreign_uuids: AtomicBool::new(false),
             names_changed: AtomicU64::new(0),
+            names_added: AtomicU64::new(0),
             entries: AtomicU64::new(0),
             ids_end: AtomicU64::new(1),
             memory: MemoryGauges::default(),
@@ -368,6 +370,7 @@ impl Shard {
     pub(crate) fn start_at(&self, sequence: u64) {
         self.readers.publish(sequence);
         self.names_changed.store(sequence, Ordering::Release);
+        self.names_added.store(sequence, Ordering::Release);
     }
 
     /// Takes the writer's role; waits while another has it.
@@ -505,6 +508,9 @@ impl<'s> Writer<'s> {
 
     pub(crate) fn count_entries(&self, by: i64) {
         self.shard.entries.fetch_add(by as u64, Ordering::Relaxed);
+        if by > 0 {
+            self.shard.names_added.store(self.sequence, Ordering::Release);
+        }
     }
 
     /// One of several updates that are published together was carried out: tests look whether anybody sees it.
@@ -515,17 +521,23 @@ impl<'s> Writer<'s> {
         planted::tell(Moment::UpdateDone);
     }
 
+    /// Makes what the batch has made so far visible, as a batch of its own, and begins the next; the housekeeping is left to
+    /// [`Writer::publish`]. The sequence that it was published as.
+    pub fn publish_part(&mut self) -> u64 {
+        let published = self.sequence;
+        self.show();
+        self.sequence += 1;
+        published
+    }
+
     /// Makes the batch visible, and does a share of the housekeeping.
     pub fn publish(mut self) {
         self.publish_batch();
     }
 
     pub(crate) fn publish_batch(&mut self) {
-        let (shard, sequence) = (self.shard, self.sequence);
-        shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
-        shard.readers.publish(sequence);
-        // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
-        self.state.garbage.begin(sequence + 1);
+        let shard = self.shard;
+        self.show();
         self.run_deferred();
         let state = &mut *self.state;
         state.garbage.collect(&shard.readers);
@@ -538,6 +550,14 @@ impl<'s> Writer<'s> {
             // Deletes write little, and are what makes room.
             self.clean(0);
         }
+    }
+
+    fn show(&mut self) {
+        let (shard, sequence) = (self.shard, self.sequence);
+        shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
+        shard.readers.publish(sequence);
+        // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
+        self.state.garbage.begin(sequence + 1);
     }
 
     /// Is little room left under the memory limit?

@@ -147,6 +147,12 @@ impl<'a> Pending<'a> {
         self.outline.as_ref().is_some_and(|outline| ends_in(outline.dn, config_entry::DN.as_bytes()))
     }
 
+    /// Is this about the server's own figures or its configuration?
+    pub(super) fn is_about_server(&self) -> bool {
+        let is_below = |dn| ends_in(dn, b"cn=monitor") || ends_in(dn, config_entry::DN.as_bytes());
+        self.outline.as_ref().is_some_and(|outline| is_below(outline.dn))
+    }
+
     /// Asks for the hash bucket that it will look at first.
     #[inline(always)]
     fn prefetch_bucket(&self, read_point: ReadPoint<'_>) {

@@ -13,7 +13,7 @@ use proto::message::{Message, Request};
 use proto::tag;
 use store::Shard;
 
-impl Looking<'_, '_> {
+impl Looking<'_> {
     /// Runs a search or compare that names a transaction of the session.
     #[cold]
     pub(super) fn run_inside(
@@ -49,7 +49,7 @@ impl Looking<'_, '_> {
             return outcome::say(out, message.id, response, ResultCode::UnwillingToPerform, text);
         }
         session.pauses = true;
-        let view = View::of(named, self.dsa, self.pin.read_point(), self.now, dn);
+        let view = View::of(named, self.dsa, self.look.read_point(), self.now, dn);
         let view = view.and_then(|view| match refusal(view.shard(), message, requested) {
             Some(text) => Err((ResultCode::UnwillingToPerform, text.to_owned())),
             None => Ok(view),
@@ -58,14 +58,14 @@ impl Looking<'_, '_> {
             Ok(view) => view,
             Err((code, text)) => return outcome::say(out, message.id, response, code, &text),
         };
-        let read_point = self.pin.read_point();
+        let read_point = self.look.read_point();
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
         let (id, identity) = (message.id, &session.identity);
         match &message.request {
             Request::Search(search) => {
                 let mut around = Around {
-                    pin: self.pin,
-                    system_pin: self.system_pin,
+                    look: self.look,
+                    system_look: self.system_look,
                     identity,
                     underway: &mut session.underway,
                     counters: self.counters,

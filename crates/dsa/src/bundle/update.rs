@@ -47,6 +47,12 @@ impl Drafts {
         self.bytes.len()
     }
 
+    /// Updates that there is a draft of, or that have none.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.ready.len()
+    }
+
     pub(crate) fn ready(&self) -> &[Option<Ready>] {
         &self.ready
     }
@@ -317,7 +323,8 @@ pub(super) fn hand_over(session: &mut Session, journal: Option<&Arc<dyn Journal>
         }
     };
     session.waits = true;
-    journal.submit(Updates::new(messages, adds, drafts, identity, reply));
+    let marks = session.mixed.hand_over();
+    journal.submit(Updates::new(messages, adds, drafts, identity, reply).marked(marks));
 }
 
 /// Drafts what can be drafted at a read point; appends to `drafts`.
@@ -356,7 +363,7 @@ fn carry_out(
     first: usize,
     out: &mut Vec<u8>,
 ) {
-    let Parts { dsa, scratch, counters, now, hinted_at, .. } = parts;
+    let Parts { dsa, scratch, counters, now, hinted_at, marks, .. } = parts;
     let keys = std::mem::take(&mut scratch.keys);
     let mut writer = dsa.shard.writer();
     let actor = writer.name(&identity.dn);
@@ -369,7 +376,17 @@ fn carry_out(
     let has_room = range.is_some_and(|range| writer.reserve(range.len()).is_ok());
     let ready = if has_room { ready } else { &[] };
     let (mut done, mut answered) = (0, 0);
+    let mut due = marks.as_ref().map_or(usize::MAX, |marks| marks.due());
     while done < updates.len() {
+        if first + done == due
+            && let Some(marks) = marks
+        {
+            // Reads stand here, which see what is before them.
+            succeed(counters, &updates[answered..done], out);
+            answered = done;
+            marks.publish(&mut writer, out.len());
+            due = marks.due();
+        }
         // There may be referral objects since the drafts were made: what is below them is not what it was.
         let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());
         let mut spare = None;
@@ -395,9 +412,15 @@ fn carry_out(
         }
         done += 1;
     }
+    let sequence = writer.view().sequence();
     writer.publish();
     scratch.keys = keys;
     succeed(counters, &updates[answered..done], out);
+    if first + done == due
+        && let Some(marks) = marks
+    {
+        marks.note(sequence, out.len());
+    }
 }
 
 fn known<'k>(update: &Pending<'_>, keys: &'k [u8], hinted_at: Option<u64>) -> Option<Known<'k>> {

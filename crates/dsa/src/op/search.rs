@@ -30,14 +30,14 @@ use proto::tag;
 use std::collections::VecDeque;
 use store::search::evaluate::Truth;
 use store::search::{Compiled, Cursor, FewCandidates, Scopes, Step};
-use store::{EntryRef, LongReadPoint, Pin, ReadPoint, Target};
+use store::{EntryRef, LongReadPoint, Look, ReadPoint, Target};
 
 /// Candidates that a search looks at inside its bundle, and in one slice afterwards, if its filter is short.
 const SLICE_CANDIDATES: u32 = 1024;
 /// Items of a filter that are as dear as looking at a candidate.
 const ITEMS_FREE: u32 = 8;
 /// A search under way holds back the cleaner: after this time it is ended.
-const UNDERWAY_MAX_NS: u64 = 600 * 1_000_000_000;
+pub(crate) const UNDERWAY_MAX_NS: u64 = 600 * 1_000_000_000;
 
 /// A search that outlived its bundle.
 pub(crate) struct Underway {
@@ -94,9 +94,9 @@ enum Rest {
 }
 
 /// What surrounds a search in its bundle.
-pub(crate) struct Around<'b, 'r> {
-    pub(crate) pin: &'b Pin<'r>,
-    pub(crate) system_pin: &'b Pin<'r>,
+pub(crate) struct Around<'b> {
+    pub(crate) look: Look<'b>,
+    pub(crate) system_look: Look<'b>,
     pub(crate) identity: &'b Identity,
     pub(crate) underway: &'b mut VecDeque<Underway>,
     pub(crate) counters: &'b Counters,
@@ -109,7 +109,7 @@ pub(crate) struct Around<'b, 'r> {
 /// Runs a search, or begins it.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_, '_>,
+    around: &mut Around<'_>,
     id: i32,
     request: &Search<'_>,
     requested: &Requested<'_>,
@@ -123,7 +123,7 @@ pub(crate) fn run(
     if !base.is_system && !reading.dsa.rules.may_search(rights) {
         return refuse(reading, id, request, Refusal::Access, out);
     }
-    let read_point = if base.is_system { around.system_pin.read_point() } else { reading.read_point };
+    let read_point = if base.is_system { around.system_look.read_point() } else { reading.read_point };
     let rules = &reading.dsa.rules;
     let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
     if let Some(rare) = &requested.rare
@@ -180,7 +180,7 @@ pub(crate) fn run(
 #[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_base(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_, '_>,
+    around: &mut Around<'_>,
     id: i32,
     read_point: ReadPoint<'_>,
     entry: &EntryRef<'_>,
@@ -218,7 +218,7 @@ fn allows(limits: &SearchLimits, rights: Rights, entries: usize) -> bool {
 #[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_few(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_, '_>,
+    around: &mut Around<'_>,
     id: i32,
     read_point: ReadPoint<'_>,
     mut candidates: FewCandidates,
@@ -295,7 +295,7 @@ fn slice_candidates(filter: &Filter<'_>) -> u32 {
 
 fn run_cursor(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_, '_>,
+    around: &mut Around<'_>,
     read_point: ReadPoint<'_>,
     mut running: Running,
     asked: Asked<'_>,
@@ -313,15 +313,15 @@ fn run_cursor(
 }
 
 fn put_under_way(
-    around: &mut Around<'_, '_>,
+    around: &mut Around<'_>,
     running: Running,
     selectors: Octets<'_>,
     large: Option<Large>,
     out: &mut Vec<u8>,
 ) {
-    let pin = if running.is_system { around.system_pin } else { around.pin };
+    let look = if running.is_system { around.system_look } else { around.look };
     let room = around.underway.len() < SESSION_SEARCHES_MAX || large.is_some();
-    match pin.extend().filter(|_| room) {
+    match look.extend().filter(|_| room) {
         Some(read_point) => {
             let search = Underway { read_point, running, selectors: selectors.raw().to_vec(), large };
             // What is half written comes first.
@@ -518,7 +518,7 @@ impl Running {
     }
 }
 
-fn limit_text(code: ResultCode) -> &'static str {
+pub(crate) fn limit_text(code: ResultCode) -> &'static str {
     match code {
         ResultCode::SizeLimitExceeded => "there are more entries than the size limit allows",
         ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",

@@ -9,6 +9,15 @@ use std::sync::Mutex;
 #[derive(Default)]
 pub struct Desk(Mutex<Vec<Updates>>);
 
+impl Desk {
+    /// Turns away what came in.
+    pub fn refuse_all(&self) {
+        for updates in self.0.lock().expect("nobody panicked").drain(..) {
+            updates.refuse(ResultCode::Unavailable, "not today");
+        }
+    }
+}
+
 impl Journal for Desk {
     fn submit(&self, updates: Updates) {
         self.0.lock().expect("nobody panicked").push(updates);
@@ -48,6 +57,7 @@ pub fn journaled_with(config: Config) -> (Client, Log) {
     let mut client = Client::empty(config);
     let (desk, log) = (Arc::new(Desk::default()), Log::default());
     client.dsa.journal_to(Arc::clone(&desk) as Arc<dyn Journal>);
+    client.desk = Some(Arc::clone(&desk));
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
     let (dsa, logged) = (Arc::clone(&client.dsa), Arc::clone(&log));
     client.commit = Some(Rc::new(RefCell::new(move || {

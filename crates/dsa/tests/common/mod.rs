@@ -1,6 +1,7 @@
 //! An agent over `dc=example` and a client that talks to it in bytes, as through a socket that never waits.
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its part")]
 
+pub mod asks;
 mod controlled;
 pub mod journal;
 
@@ -220,6 +221,8 @@ pub struct Client {
     pub now: Now,
     /// Carries out what sessions handed over to the journal, if there is one.
     pub commit: Option<Rc<RefCell<dyn FnMut()>>>,
+    /// Where they handed it over.
+    pub desk: Option<Arc<journal::Desk>>,
     next_id: i32,
 }
 
@@ -235,7 +238,7 @@ impl Client {
         let mut worker = Worker::new(dsa).expect("there are few readers");
         worker.tick(START);
         let session = Session::new(&mut worker);
-        Client { dsa: Arc::clone(dsa), worker, session, now: START, commit: None, next_id: 1 }
+        Client { dsa: Arc::clone(dsa), worker, session, now: START, commit: None, desk: None, next_id: 1 }
     }
 
     /// Bound as the root DN, over a small tree: `dc=example`, `ou=people`, `ou=groups`, and the people ada (password

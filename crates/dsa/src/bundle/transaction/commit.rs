@@ -61,7 +61,8 @@ pub(crate) fn apply(
         together.messages = &together.messages[..first];
     }
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
-    let mut parts = Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None };
+    let mut parts =
+        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
     run(&mut parts, together, drafts, ending);
 }
 

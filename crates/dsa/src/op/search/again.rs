@@ -20,7 +20,7 @@ use store::{DnCache, EntryRef, ReadPoint, Target};
 /// Keeps the form of a search that the next ones are likely to have too.
 pub(super) fn remember(
     reading: &mut Reading<'_>,
-    around: &Around<'_, '_>,
+    around: &Around<'_>,
     request: &Search<'_>,
     requested: &Requested<'_>,
     base: &Base,

@@ -34,7 +34,7 @@ pub(super) enum Refusal {
 /// Finds the base: in the directory, else among the server's own entries.
 pub(super) fn find_base(
     reading: &mut Reading<'_>,
-    around: &Around<'_, '_>,
+    around: &Around<'_>,
     request: &Search<'_>,
     requested: &Requested<'_>,
 ) -> Result<Base, Refusal> {
@@ -68,7 +68,7 @@ pub(super) fn find_base(
     }
     let system = &reading.dsa.system;
     let cache = &mut reading.scratch.system_evaluator.cache;
-    match around.system_pin.read_point().resolve(system.kept_as(request.base), cache) {
+    match around.system_look.read_point().resolve(system.kept_as(request.base), cache) {
         Ok(_) if !system.may_read(around.identity.rights, request.base) => Err(Refusal::Access),
         Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
         Err(_) if !may_search => Err(Refusal::Access),

@@ -40,7 +40,7 @@ enum Stopped {
 /// Runs it, or begins it.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_, '_>,
+    around: &mut Around<'_>,
     view: View,
     id: i32,
     request: &Search<'_>,
@@ -91,7 +91,7 @@ impl Inside<'_> {
     fn search(
         mut self,
         reading: &mut Reading<'_>,
-        around: &mut Around<'_, '_>,
+        around: &mut Around<'_>,
         base: &Base,
         id: i32,
         request: &Search<'_>,

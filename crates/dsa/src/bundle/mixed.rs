@@ -1,0 +1,261 @@
+//! Bundles in which reads stand between updates, in a directory that is logged. All updates go to the log together, and the
+//! reads wait with them: so the bundle costs one sync. When the updates are carried out they are published in runs, and the
+//! reads behind a run look at what was published with it: they see the updates before them and none after them.
+
+use super::group::{self, Group, Pending};
+use super::{Looking, Parts, look_ahead};
+use crate::engine::Dsa;
+use crate::journal::BUFFER_BYTES_KEPT;
+use crate::marks::Marks;
+use crate::op::search::{UNDERWAY_MAX_NS, limit_text};
+use crate::outcome;
+use crate::session::{OUT_BYTES_SOFT_MAX, Session};
+use crate::worker::Worker;
+use env::planted::{self, Fault};
+use model::ResultCode;
+use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
+use proto::outline::Outline;
+use proto::tag;
+
+/// Longer reads wait for the updates before them to be answered, and are run like any other.
+const READ_BYTES_MAX: usize = 16 << 10;
+
+/// Reads that stand between the updates of a session.
+#[derive(Default)]
+pub(crate) struct Mixed {
+    /// Whole messages, in the order they came.
+    reads: Vec<u8>,
+    /// Where they stand. They are with the updates while these are on their way.
+    marks: Marks,
+    /// Answers to the updates, of which some may be sent.
+    answers: Vec<u8>,
+    /// The answers are there.
+    is_due: bool,
+    /// Bytes of reads that were run, and of answers that were sent.
+    read: usize,
+    sent: usize,
+    /// The run that is under way.
+    run: usize,
+    /// When the answers came.
+    since_ns: Option<u64>,
+    /// Bytes of reads that were looked through for counts, and whether there are any.
+    searched: usize,
+    counts: bool,
+}
+
+impl Mixed {
+    /// Are there reads that can be run now?
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// Bytes of the reads.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.reads.len()
+    }
+
+    /// The marks, for the updates that are on their way from now on.
+    #[inline]
+    pub(crate) fn hand_over(&mut self) -> Marks {
+        std::mem::take(&mut self.marks)
+    }
+
+    /// The updates were answered. Returns the buffer of earlier answers.
+    pub(crate) fn answered(&mut self, answers: Vec<u8>, marks: Marks) -> Vec<u8> {
+        self.marks = marks;
+        self.is_due = true;
+        std::mem::replace(&mut self.answers, answers)
+    }
+
+    /// Do the reads ask how many subordinates an entry has? That is told as of now, not as of a point in the past.
+    #[cold]
+    fn asks_for_counts(&mut self) -> bool {
+        // hasSubordinates, numSubordinates, and all operational attributes.
+        const NAMES: [&[u8]; 4] = [b"ubordinates", b"2.5.18.9", b"1.3.6.1.4.1.453.16.2.103", b"+"];
+        let new = &self.reads[self.searched..];
+        let has = |name: &&[u8]| new.windows(name.len()).any(|bytes| bytes.eq_ignore_ascii_case(name));
+        self.counts |= NAMES.iter().any(has);
+        self.searched = self.reads.len();
+        self.counts
+    }
+
+    /// All is done: what is kept is memory.
+    fn rest(&mut self) {
+        let Mixed { mut reads, mut marks, mut answers, .. } = std::mem::take(self);
+        marks.clear();
+        for buffer in [&mut reads, &mut answers] {
+            buffer.clear();
+            buffer.shrink_to(BUFFER_BYTES_KEPT);
+        }
+        *self = Mixed { reads, marks, answers, ..Mixed::default() };
+    }
+}
+
+/// Keeps a read that stands behind updates of its session, to be run when they are carried out. `false` if it is not one of
+/// those that may wait with them.
+#[inline]
+pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
+    if session.updates.is_empty() || !may_wait(session, read) {
+        return false;
+    }
+    let Session { mixed, drafts, .. } = session;
+    mixed.reads.extend_from_slice(read.frame());
+    mixed.marks.put(drafts.len(), mixed.reads.len());
+    true
+}
+
+fn may_wait(session: &Session, read: &Pending<'_>) -> bool {
+    const OIDS: [&[u8]; 3] =
+        [transaction_specification::OID, non_transaction::OID, proxied_authorization::OID];
+    matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
+        && !read.is_about_server()
+        && read.frame().len() <= READ_BYTES_MAX
+        && session.acting.is_none()
+        && session.transactions.is_empty()
+        && (!read.has_controls()
+            || Controls::of(read.frame()).iter().all(|control| !OIDS.contains(&control.oid)))
+        // What ends the session must end it before the updates that follow.
+        && (read.again.is_some() || read.decode().is_ok())
+}
+
+/// May an update go to the log together with those before it, though reads stand between them?
+#[inline]
+pub(super) fn may_follow(session: &mut Session, dsa: &Dsa, update: &Pending<'_>) -> bool {
+    session.mixed.marks.is_empty() || may_follow_reads(session, dsa, update)
+}
+
+fn may_follow_reads(session: &mut Session, dsa: &Dsa, update: &Pending<'_>) -> bool {
+    let changes_counts = matches!(update.op_tag(), Some(tag::ADD | tag::DELETE | tag::MODIFY_DN));
+    !(changes_counts && session.mixed.asks_for_counts()) && session.mixed.marks.hold(&dsa.shard)
+}
+
+/// Does a request follow updates directly, so that it goes with them?
+#[inline]
+pub(super) fn is_neighbour(session: &mut Session, dsa: &Dsa, request: &Pending<'_>) -> bool {
+    request.is_update() && may_follow(session, dsa, request)
+}
+
+/// Sends answers and runs the reads between them, in their order, until all is done, an answer is half written or there is
+/// enough to be sent.
+pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8>) {
+    let mut mixed = std::mem::take(&mut session.mixed);
+    let now_ns = worker.now.monotonic_ns;
+    let since_ns = *mixed.since_ns.get_or_insert(now_ns);
+    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let mut parts =
+        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
+    let reads = std::mem::take(&mut mixed.reads);
+    if now_ns.saturating_sub(since_ns) > UNDERWAY_MAX_NS {
+        refuse_rest(&mut mixed, &reads, out);
+    }
+    let is_done = run_groups(session, &mut mixed, &mut parts, &reads, out);
+    mixed.reads = reads;
+    if is_done {
+        out.extend_from_slice(&mixed.answers[mixed.sent..]);
+        mixed.rest();
+    }
+    session.mixed = mixed;
+}
+
+/// Runs reads. `false` if others are to have their turn before the next one.
+fn run_groups(
+    session: &mut Session,
+    mixed: &mut Mixed,
+    parts: &mut Parts<'_>,
+    reads: &[u8],
+    out: &mut Vec<u8>,
+) -> bool {
+    let mut group = Group::new();
+    loop {
+        group.clear();
+        group::gather(reads, mixed.read, &mut group);
+        if group.is_empty() {
+            return true;
+        }
+        if !run_group(session, mixed, parts, &mut group, out) {
+            return false;
+        }
+    }
+}
+
+/// Runs some reads. `false` if others are to have their turn before the next one.
+fn run_group(
+    session: &mut Session,
+    mixed: &mut Mixed,
+    parts: &mut Parts<'_>,
+    group: &mut Group<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let Parts { dsa, reader, system_reader, scratch, counters, now, .. } = parts;
+    let (mut next, mut hinted_at) = (0, None);
+    while next < group.len() {
+        let end = mixed.begin_run(out);
+        let pin;
+        let look = match mixed.marks.look(mixed.run).filter(|_| !planted::is(Fault::LaterUpdateSeen)) {
+            Some(look) => look,
+            None => {
+                pin = reader.pin();
+                pin.look()
+            }
+        };
+        let read_point = look.read_point();
+        let hinted_at = match hinted_at {
+            None => *hinted_at.insert(look_ahead(read_point, scratch, session.identity.rights, group)),
+            Some(sequence) => {
+                scratch.evaluator.cache.refresh(read_point);
+                sequence
+            }
+        };
+        let hints_hold = read_point.names_hold_since(hinted_at);
+        let system_pin = system_reader.pin();
+        scratch.system_evaluator.cache.refresh(system_pin.read_point());
+        let system_look = system_pin.look();
+        let mut looking = Looking { dsa, look, system_look, scratch, counters, now: *now, hints_hold };
+        while next < group.len() && group[next].end <= end {
+            group::bring_near(read_point, group, next);
+            looking.run(session, &group[next], out);
+            mixed.read = group[next].end;
+            next += 1;
+            if session.has_had_turn() || session.closing || out.len() >= OUT_BYTES_SOFT_MAX {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+impl Mixed {
+    /// Begins the run of the next read, if it is another one: the answers to the updates before it come first. Returns where
+    /// the run ends among the reads.
+    fn begin_run(&mut self, out: &mut Vec<u8>) -> usize {
+        let (mut end, mut answers_end) = self.marks.ends(self.run);
+        while end <= self.read {
+            self.run += 1;
+            (end, answers_end) = self.marks.ends(self.run);
+        }
+        out.extend_from_slice(&self.answers[self.sent..answers_end]);
+        self.sent = answers_end;
+        end
+    }
+}
+
+/// What the reads are to look at was kept for as long as it may be.
+#[cold]
+fn refuse_rest(mixed: &mut Mixed, reads: &[u8], out: &mut Vec<u8>) {
+    while mixed.read < reads.len() {
+        mixed.begin_run(out);
+        let mut group = Group::new();
+        group::gather(reads, mixed.read, &mut group);
+        let Some(read) = group.first() else { return };
+        if let Some(Outline { id, op_tag, .. }) = read.outline
+            && let Some(response) = tag::response_to(op_tag)
+        {
+            let code = ResultCode::AdminLimitExceeded;
+            outcome::say(out, id, response, code, limit_text(code));
+        }
+        mixed.read = read.end;
+    }
+    mixed.marks.let_go();
+}

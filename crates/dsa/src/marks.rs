@@ -1,0 +1,132 @@
+//! Where reads stand among updates that are logged together, and what was published when those before them were carried out.
+
+use std::fmt;
+use std::sync::Arc;
+use store::{LongReadPoint, Look, Reader, Shard, Writer};
+
+/// Reads that stand next to each other behind updates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Run {
+    /// Updates before them.
+    updates: u32,
+    /// Where they end among the reads that are kept.
+    reads_end: u32,
+    /// Where the answers to those updates end.
+    answers_end: u32,
+    /// What those updates were published as; 0 while they are not carried out.
+    sequence: u64,
+}
+
+/// What keeps everything that the reads need.
+#[derive(Default)]
+enum Slot {
+    #[default]
+    None,
+    /// Nothing was published yet that they see.
+    Resting(Reader),
+    /// From before the first of the updates on.
+    Active(LongReadPoint),
+}
+
+/// The marks of a bundle: they go with its updates, are filled in while these are carried out, and come back with the
+/// answers. A replay has none: what becomes of updates does not depend on where they are published.
+#[derive(Default)]
+pub(crate) struct Marks {
+    runs: Vec<Run>,
+    /// Runs whose updates were carried out.
+    done: usize,
+    slot: Slot,
+}
+
+impl fmt::Debug for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Marks").field("runs", &self.runs).field("done", &self.done).finish_non_exhaustive()
+    }
+}
+
+impl Marks {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Forgets all, but keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.runs.clear();
+        self.done = 0;
+        self.slot = Slot::None;
+    }
+
+    /// A read stands behind so many updates; it ends at `reads_end` among those kept.
+    pub(crate) fn put(&mut self, updates: usize, reads_end: usize) {
+        let (updates, reads_end) = (updates as u32, reads_end as u32);
+        match self.runs.last_mut() {
+            Some(last) if last.updates == updates => last.reads_end = reads_end,
+            _ => self.runs.push(Run { updates, reads_end, ..Run::default() }),
+        }
+    }
+
+    /// Makes sure of a slot for the reads so far, which see less than what follows them. `false` if there is none to spare.
+    #[inline]
+    pub(crate) fn hold(&mut self, shard: &Arc<Shard>) -> bool {
+        if self.is_empty() || !matches!(self.slot, Slot::None) {
+            return true;
+        }
+        match Reader::register_spare(shard) {
+            Some(reader) => self.slot = Slot::Resting(reader),
+            None => return false,
+        }
+        true
+    }
+
+    /// The updates are about to be carried out: from now on nothing is freed that the reads need.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        if let Slot::Resting(reader) = std::mem::take(&mut self.slot) {
+            self.slot = Slot::Active(reader.stay());
+        }
+    }
+
+    /// How many updates are to be carried out before the next publication.
+    #[inline]
+    pub(crate) fn due(&self) -> usize {
+        self.runs.get(self.done).map_or(usize::MAX, |run| run.updates as usize)
+    }
+
+    /// Publishes what is due while others of the batch follow.
+    pub(crate) fn publish(&mut self, writer: &mut Writer<'_>, answers_end: usize) {
+        let sequence = writer.publish_part();
+        self.note(sequence, answers_end);
+    }
+
+    /// What is due was published as `sequence`, and answered up to there.
+    pub(crate) fn note(&mut self, sequence: u64, answers_end: usize) {
+        let run = &mut self.runs[self.done];
+        (run.sequence, run.answers_end) = (sequence, answers_end as u32);
+        self.done += 1;
+    }
+
+    /// The updates are answered anew, and were not carried out, as far as anybody knows.
+    pub(crate) fn begin_anew(&mut self) {
+        self.done = 0;
+    }
+
+    /// Where the reads of a run end, and where the answers to the updates before them do.
+    pub(crate) fn ends(&self, run: usize) -> (usize, usize) {
+        (self.runs[run].reads_end as usize, self.runs[run].answers_end as usize)
+    }
+
+    /// What the reads of a run look at: `None` if that is what is published when they are run.
+    pub(crate) fn look(&self, run: usize) -> Option<Look<'_>> {
+        match (&self.slot, self.runs[run].sequence) {
+            (_, 0) => None,
+            (Slot::Active(point), sequence) => Some(point.look_at(sequence)),
+            _ => None,
+        }
+    }
+
+    /// The reads that are left see what is published when they are run.
+    pub(crate) fn let_go(&mut self) {
+        self.slot = Slot::None;
+    }
+}
