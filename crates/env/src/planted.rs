@@ -55,11 +55,13 @@ pub enum Fault {
     PrecedenceIgnored,
     /// A read that stands between updates of its bundle sees those that follow it.
     LaterUpdateSeen,
+    /// A replica takes what its own disk has for committed.
+    AnsweredBeforeCommit,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 25] = [
+    pub const ALL: [Fault; 26] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -85,6 +87,7 @@ impl Fault {
         Fault::PreemptedCommitted,
         Fault::PrecedenceIgnored,
         Fault::LaterUpdateSeen,
+        Fault::AnsweredBeforeCommit,
     ];
 
     /// What it is called on a command line.
@@ -115,6 +118,7 @@ impl Fault {
             Fault::PreemptedCommitted => "preempted-committed",
             Fault::PrecedenceIgnored => "precedence-ignored",
             Fault::LaterUpdateSeen => "later-update-seen",
+            Fault::AnsweredBeforeCommit => "answered-before-commit",
         }
     }
 }

@@ -20,6 +20,8 @@ pub enum Refused {
     Poisoned(Poisoned),
     /// The log was closed.
     Closed,
+    /// Another replica leads the log, or none does.
+    NotLeader,
 }
 
 impl fmt::Display for Refused {
@@ -30,6 +32,7 @@ impl fmt::Display for Refused {
             Refused::NoSpace(reason) => write!(f, "no room for the log: {reason}"),
             Refused::Poisoned(poisoned) => poisoned.fmt(f),
             Refused::Closed => f.write_str("the log is closed"),
+            Refused::NotLeader => f.write_str("this server does not lead the log; try again"),
         }
     }
 }

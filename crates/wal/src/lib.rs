@@ -3,6 +3,7 @@
 //! Many threads append to a [`Log`]; one [`Writer`] moves what they appended to the disk, a block at a time: while one
 //! block is synced the next one fills. Nothing here starts a thread or reads a clock unless [`Syncer`] is used, so a
 //! simulator can take every step itself. Formats: `docs/formats/log.md`.
+//! Whoever owns the log of a shard sees it as a [`ShardLog`], which may be replicated; [`LocalLog`] is the one that is not.
 //! [`snapshot`] keeps the files that make old parts of the log superfluous.
 
 mod chain;
@@ -10,11 +11,13 @@ mod copy;
 mod error;
 mod files;
 mod format;
+mod local;
 mod log;
 mod open;
 mod place;
 mod scan;
 mod settings;
+mod shard_log;
 pub mod snapshot;
 mod state;
 mod syncer;
@@ -25,10 +28,12 @@ pub use copy::{Copied, archive_file, copy_log, file_bytes};
 pub use error::{Damage, OpenError, Poisoned, Refused};
 pub use files::{Preparation, Prepared};
 pub use format::{FILE_HEADER_BYTES, Kind};
+pub use local::LocalLog;
 pub use log::{Batch, Log};
 pub use open::{Cut, Opened, open};
 pub use place::{Index, Place};
 pub use scan::{Found, Record, Visitor, read};
 pub use settings::{Mode, Settings};
+pub use shard_log::{Committed, Position, Role, ShardLog, Ticket};
 pub use syncer::{Progress, Syncer};
-pub use writer::{Block, Step, Writer};
+pub use writer::{Block, Step, SyncDone, SyncJob, Write, Writer};

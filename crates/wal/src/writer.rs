@@ -3,12 +3,14 @@
 
 use crate::error::Poisoned;
 use crate::files::LogFile;
-use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, body_crc};
+use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, Kind, Records, body_crc};
 use crate::log::Log;
 use crate::place::{Index, Place};
 use crate::settings::Mode;
-use crate::state::{Health, Taken};
+use crate::state::{Filling, Health, Taken};
 use env::planted::{self, Fault};
+use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 
 /// Moves blocks from memory to the disk.
@@ -25,8 +27,14 @@ pub struct Writer {
     mark: Place,
     /// Last record written.
     written: Index,
-    /// Files with writes that are not synced, in order.
+    /// Files with writes that no sync was begun for, in order.
     dirty: Vec<Arc<LogFile>>,
+    /// A sync was begun and its outcome is not known.
+    is_syncing: bool,
+    /// Blocks that were written and are not safe, in order.
+    unsafe_blocks: VecDeque<Block>,
+    /// Blocks that are safe, in order, for whoever asks for their records.
+    safe_blocks: VecDeque<Block>,
     last_sync_ms: u64,
     /// There are blocks that no mark on the disk covers.
     unmarked: bool,
@@ -41,6 +49,61 @@ impl Block {
     pub fn last(&self) -> Index {
         Index(self.0.filled.next().0 - 1)
     }
+}
+
+impl Block {
+    /// Its records, in order.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (Index, Kind, &[u8])> {
+        let Filling { bytes, first, records } = &self.0.filled;
+        let mut body = Records::new(&bytes[BLOCK_HEADER_BYTES..]);
+        // Behind the last one a written block has zeros up to the end of its sector.
+        (0..u64::from(*records)).map_while(move |at| {
+            let (kind, payload) = body.next()?;
+            Some((first.plus(at), kind, payload))
+        })
+    }
+}
+
+/// A sync of what was written before it was begun. Any thread may run it while the writer goes on.
+#[derive(Debug)]
+pub struct SyncJob {
+    files: Vec<Arc<LogFile>>,
+    /// Everything before it is synced afterwards.
+    end: Place,
+    written: Index,
+}
+
+impl SyncJob {
+    /// Waits for the disk.
+    pub fn run(self) -> SyncDone {
+        let sync = |file: &Arc<LogFile>| match planted::is(Fault::LogNotSynced) {
+            true => Ok(()),
+            false => file.file.sync_data(),
+        };
+        let outcome = self.files.iter().try_for_each(sync);
+        SyncDone { job: self, outcome }
+    }
+}
+
+/// A sync that was run.
+#[derive(Debug)]
+pub struct SyncDone {
+    job: SyncJob,
+    outcome: io::Result<()>,
+}
+
+/// What [`Writer::begin_step`] did.
+#[derive(Debug)]
+pub enum Write {
+    /// There was nothing to do.
+    Idle {
+        /// When there will be, though nothing is appended: milliseconds of the clock that steps are told.
+        due_ms: Option<u64>,
+    },
+    /// Something was written. No sync is due, or one is under way.
+    Done,
+    /// This sync is due. Whoever runs it reports to [`Writer::end_step`].
+    Sync(SyncJob),
 }
 
 /// What [`Writer::step`] did.
@@ -59,7 +122,20 @@ impl Writer {
     /// `end` is where the next block goes; everything before it is synced.
     pub(crate) fn new(log: Arc<Log>, run: u64, previous: u32, end: Place, unmarked: bool) -> Writer {
         let written = log.synced();
-        Writer { log, run, previous, end, mark: end, written, dirty: Vec::new(), last_sync_ms: 0, unmarked }
+        Writer {
+            log,
+            run,
+            previous,
+            end,
+            mark: end,
+            written,
+            dirty: Vec::new(),
+            is_syncing: false,
+            unsafe_blocks: VecDeque::new(),
+            safe_blocks: VecDeque::new(),
+            last_sync_ms: 0,
+            unmarked,
+        }
     }
 
     /// Takes what was appended so far. The next block fills from here on.
@@ -119,27 +195,74 @@ impl Writer {
         if let Some(poisoned) = self.log.poisoned() {
             return Err(poisoned);
         }
-        for file in self.dirty.drain(..) {
-            if !planted::is(Fault::LogNotSynced) {
-                file.file.sync_data().map_err(|error| self.log.poison(&error))?;
-            }
+        assert!(!self.is_syncing, "one sync at a time");
+        let job = self.begin_sync();
+        self.end_sync(job.run())
+    }
+
+    /// Was a sync handed out whose end was not told?
+    pub fn is_syncing(&self) -> bool {
+        self.is_syncing
+    }
+
+    /// A sync of all that was written and of which none was begun.
+    fn begin_sync(&mut self) -> SyncJob {
+        SyncJob { files: std::mem::take(&mut self.dirty), end: self.end, written: self.written }
+    }
+
+    fn end_sync(&mut self, done: SyncDone) -> Result<(), Poisoned> {
+        let SyncDone { job: SyncJob { mut files, end, written }, outcome } = done;
+        outcome.map_err(|error| self.log.poison(&error))?;
+        assert!(self.mark <= end && written <= self.written, "what was synced was written before");
+        self.mark = end;
+        self.log.set_synced(written);
+        if self.dirty.is_empty() {
+            // The buffer is used again.
+            files.clear();
+            self.dirty = files;
         }
-        self.mark = self.end;
-        self.log.set_synced(self.written);
         Ok(())
     }
 
     /// Reports a block's records as safe, in the order in which blocks were taken, and gives its buffer back. Whether it
     /// was synced before is for the mode to say.
     pub fn settle(&mut self, block: Block) {
+        self.report(&block);
+        self.give_back(block);
+    }
+
+    /// Reports a block's records as safe: see [`Writer::settle`].
+    fn report(&self, block: &Block) {
         let last = block.last();
         assert!(last <= self.written, "a block is written before it is reported");
         assert!(
             self.log.settings.mode != Mode::Always || last <= self.log.synced(),
             "a block is synced before it is reported"
         );
-        self.log.lock().free = block.0.filled.bytes;
         self.log.set_safe(last);
+    }
+
+    /// The buffer of a block is used again.
+    fn give_back(&mut self, block: Block) {
+        self.log.lock().free = block.0.filled.bytes;
+    }
+
+    /// Reports written blocks as safe, up to a record.
+    fn report_up_to(&mut self, last: Index) {
+        while self.unsafe_blocks.front().is_some_and(|block| block.last() <= last)
+            && let Some(block) = self.unsafe_blocks.pop_front()
+        {
+            self.report(&block);
+            self.safe_blocks.push_back(block);
+        }
+    }
+
+    /// The records that became safe since the last call, in order.
+    pub fn take_safe(&mut self, each: &mut dyn FnMut(Index, Kind, &[u8])) {
+        while let Some(block) = self.safe_blocks.pop_front() {
+            block.records().for_each(|(index, kind, payload)| each(index, kind, payload));
+            self.give_back(block);
+        }
     }
 
     /// Does what is due at `now_ms`: writes what was appended and syncs as the mode says.
@@ -147,34 +270,57 @@ impl Writer {
     /// # Errors
     /// The log is poisoned.
     pub fn step(&mut self, now_ms: u64) -> Result<Step, Poisoned> {
+        let step = match self.begin_step(now_ms)? {
+            Write::Idle { due_ms } => return Ok(Step::Idle { due_ms }),
+            Write::Done => Step::Moved,
+            Write::Sync(job) => self.end_step(job.run()).map(|()| Step::Moved)?,
+        };
+        self.take_safe(&mut |_, _, _| ());
+        Ok(step)
+    }
+
+    /// The first half of a step: writes what was appended. If a sync is due then, it is handed out, and until
+    /// [`Writer::end_step`] was told of its end no other is.
+    ///
+    /// # Errors
+    /// The log is poisoned.
+    pub fn begin_step(&mut self, now_ms: u64) -> Result<Write, Poisoned> {
         if let Some(poisoned) = self.log.poisoned() {
             return Err(poisoned);
         }
         // Looked at before the block is taken: what was appended before the request is in it.
-        let wanted = std::mem::take(&mut self.log.lock().sync_wanted);
+        let wanted = !self.is_syncing && std::mem::take(&mut self.log.lock().sync_wanted);
         let block = self.take();
+        let has_written = block.is_some();
         if let Some(mut block) = block {
             self.write(&mut block)?;
-            match planted::is(Fault::AnsweredBeforeSync) {
-                true => self.log.set_synced(self.written),
-                false => self.sync_if(wanted || self.sync_is_due(now_ms), now_ms)?,
+            self.unsafe_blocks.push_back(block);
+            if planted::is(Fault::AnsweredBeforeSync) {
+                self.log.set_synced(self.written);
+                self.report_up_to(self.written);
+                return Ok(Write::Done);
             }
-            self.settle(block);
-            return Ok(Step::Moved);
         }
-        let due = wanted || self.sync_is_due(now_ms);
-        if due && !self.dirty.is_empty() {
-            self.sync_if(true, now_ms)?;
-            return Ok(Step::Moved);
+        if !self.is_syncing && !self.dirty.is_empty() && (wanted || self.sync_is_due(now_ms)) {
+            (self.is_syncing, self.last_sync_ms) = (true, now_ms);
+            return Ok(Write::Sync(self.begin_sync()));
         }
-        Ok(Step::Idle { due_ms: self.due_ms() })
+        if self.log.settings.mode != Mode::Always {
+            self.report_up_to(self.written);
+        }
+        Ok(if has_written { Write::Done } else { Write::Idle { due_ms: self.due_ms() } })
     }
 
-    fn sync_if(&mut self, due: bool, now_ms: u64) -> Result<(), Poisoned> {
-        if due {
-            self.sync()?;
-            self.last_sync_ms = now_ms;
-        }
+    /// The second half of a step: the sync that was handed out has ended.
+    ///
+    /// # Errors
+    /// The log is poisoned: the sync failed. Nothing is retried: after a failed sync the system may hold as clean what it
+    /// never wrote.
+    pub fn end_step(&mut self, done: SyncDone) -> Result<(), Poisoned> {
+        assert!(std::mem::take(&mut self.is_syncing), "a sync was handed out");
+        self.end_sync(done)?;
+        let safe = if self.log.settings.mode == Mode::Always { self.log.synced() } else { self.written };
+        self.report_up_to(safe);
         Ok(())
     }
 

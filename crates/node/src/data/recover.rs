@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use store::Settings;
 use wal::snapshot::Snapshots;
-use wal::{Cut, Index, Opened};
+use wal::{Cut, Index, LocalLog, Opened};
 
 /// How far a recovery is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,13 @@ impl Data {
         snapshots.remove_unnamed(&mut |_, _| ())?;
         self.keep_schema_time(&schema_time)?;
         let queue = Arc::new(Queue::default());
-        let mut committer = Committer::new(Arc::clone(&dsa), applier, writer, Arc::clone(&queue), limits);
+        let mut committer = Committer::new(
+            Arc::clone(&dsa),
+            applier,
+            Box::new(LocalLog::new(writer)),
+            Arc::clone(&queue),
+            limits,
+        );
         // The note is durable before anything is decided by it, and before the file says that there is one.
         if course.last() != &rules {
             let noted = committer.note(wal::Kind::Rules, &rules.note(wall_ms));

@@ -1,0 +1,171 @@
+//! The half of a committer that proposes: it takes updates from the queue, admits them, makes commands of them and appends
+//! those to the log, if this replica leads it.
+
+use super::replica::Replica;
+use super::{Limits, Queue};
+use dsa::Dsa;
+use dsa::journal::Updates;
+use model::ResultCode;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use wal::{Kind, Position, Refused, Role, ShardLog, Ticket};
+
+/// Where memory is short, this share of what is allowed is kept for changes that are no adds, and so many bytes.
+const RESERVE_SHARE: u64 = 8;
+const RESERVE_BYTES: u64 = 16 << 20;
+
+/// Bytes of memory from which on only deletes are taken, if adds are up to `memory_bytes_max`.
+pub fn memory_bytes_end(memory_bytes_max: u64) -> u64 {
+    memory_bytes_max.saturating_add(memory_bytes_max / RESERVE_SHARE + RESERVE_BYTES)
+}
+
+/// See the module.
+pub(super) struct Proposer {
+    dsa: Arc<Dsa>,
+    queue: Arc<Queue>,
+    memory_bytes_max: u64,
+    /// Not in the log yet, for want of room in the block that fills, or because a term has just begun.
+    coming: VecDeque<Updates>,
+    term: Term,
+}
+
+/// Whether something may be proposed: ids and times follow from what was applied, so all of the terms before must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Term {
+    /// This replica does not lead.
+    None,
+    /// This one has begun; when this barrier is passed and what it stands for is applied, all of earlier terms is.
+    Begins(u64, Ticket),
+    /// Of this one may be proposed.
+    Open(u64),
+}
+
+impl Proposer {
+    /// For a directory.
+    pub(super) fn new(dsa: Arc<Dsa>, queue: Arc<Queue>, limits: &Limits) -> Proposer {
+        let (memory_bytes_max, coming) = (limits.memory_bytes_max, VecDeque::new());
+        Proposer { dsa, queue, memory_bytes_max, coming, term: Term::None }
+    }
+
+    /// Is nothing taken that waits to be proposed?
+    pub(super) fn is_settled(&self) -> bool {
+        self.coming.is_empty()
+    }
+
+    /// Proposes what came in, as far as the log has room, or refuses it where this replica does not lead. The wall clock is
+    /// read once it is decided what is taken.
+    pub(super) fn take(
+        &mut self,
+        wall_ms: impl FnOnce() -> u64,
+        log: &mut dyn ShardLog,
+        replica: &mut Replica,
+    ) {
+        self.queue.drain(&mut self.coming);
+        let may_propose = self.follow_term(log, replica);
+        if self.coming.is_empty() {
+            return;
+        }
+        if self.term == Term::None {
+            return self.refuse_coming(&Refused::NotLeader);
+        }
+        if !may_propose {
+            return;
+        }
+        let wall_ms = wall_ms();
+        let used = self.memory_used();
+        while let Some(updates) = self.coming.pop_front() {
+            let Some(updates) = self.admit(updates, used) else { continue };
+            match propose(log, &updates, wall_ms) {
+                Ok(at) => replica.on_proposed(at, wall_ms, updates),
+                Err(Refused::Full) => return self.coming.push_front(updates),
+                Err(refused) => self.turn_away(updates, code_of(&refused), &refused.to_string()),
+            }
+        }
+    }
+
+    /// Whether this replica leads and has applied everything of the terms before.
+    fn follow_term(&mut self, log: &mut dyn ShardLog, replica: &Replica) -> bool {
+        let Role::Leader { term } = log.role() else {
+            self.term = Term::None;
+            return false;
+        };
+        match self.term {
+            Term::Open(open) if open == term => return true,
+            Term::Begins(begun, _) if begun == term => {}
+            _ => self.term = Term::Begins(term, log.barrier()),
+        }
+        let (passed, index) = log.passed();
+        let is_open = matches!(self.term, Term::Begins(_, barrier) if barrier <= passed)
+            && index <= replica.applied()
+            && replica.is_settled();
+        if is_open {
+            self.term = Term::Open(term);
+        }
+        is_open
+    }
+
+    /// Bytes that the directory takes; when that is too much, after some cleaning.
+    fn memory_used(&self) -> u64 {
+        let shard = self.dsa.shard();
+        if shard.memory().total() > self.memory_bytes_max {
+            shard.writer().make_room();
+        }
+        shard.memory().total()
+    }
+
+    /// Gives updates the ids that they need, or refuses them for want of memory: before they are logged, since how much
+    /// there is must not decide what becomes of them later.
+    fn admit(&self, mut updates: Updates, used: u64) -> Option<Updates> {
+        let is_short = used > self.memory_bytes_max && updates.adds() > 0;
+        let is_full = used > memory_bytes_end(self.memory_bytes_max);
+        if is_short || (is_full && !updates.are_deletes()) {
+            let text = "the directory has the memory that it may have; delete something or allow it more";
+            self.turn_away(updates, ResultCode::AdminLimitExceeded, text);
+            return None;
+        }
+        let adds = updates.adds() - updates.ids().len();
+        if adds > 0
+            && let Err(refused) = self.dsa.shard().writer().reserve_ids(adds, updates.ids())
+        {
+            updates.refuse(refused.result_code(), &refused.to_string());
+            return None;
+        }
+        Some(updates)
+    }
+
+    fn turn_away(&self, mut updates: Updates, code: ResultCode, text: &str) {
+        self.dsa.shard().writer().return_ids(updates.ids());
+        updates.refuse(code, text);
+    }
+
+    fn refuse_coming(&mut self, refused: &Refused) {
+        while let Some(updates) = self.coming.pop_front() {
+            self.turn_away(updates, code_of(refused), &refused.to_string());
+        }
+    }
+
+    /// Refuses what is not in the log, now and later.
+    pub(super) fn refuse_rest(&mut self, text: &str) {
+        self.queue.refuse_from_now_on(ResultCode::Unavailable, text);
+        self.queue.drain(&mut self.coming);
+        for updates in self.coming.drain(..) {
+            updates.refuse(ResultCode::Unavailable, text);
+        }
+    }
+}
+
+/// Makes the record of updates, and proposes it.
+fn propose(log: &mut dyn ShardLog, updates: &Updates, wall_ms: u64) -> Result<Position, Refused> {
+    let command = updates.command(wall_ms);
+    log.propose(Kind::Commands, &mut |out| command.encode(out))
+}
+
+fn code_of(refused: &Refused) -> ResultCode {
+    match refused {
+        // It waits instead, or comes again.
+        Refused::Full | Refused::NotLeader => ResultCode::Busy,
+        Refused::TooLong => ResultCode::AdminLimitExceeded,
+        Refused::NoSpace(_) => ResultCode::UnwillingToPerform,
+        Refused::Poisoned(_) | Refused::Closed => ResultCode::Unavailable,
+    }
+}

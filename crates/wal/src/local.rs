@@ -1,0 +1,75 @@
+//! A log that has one replica: what its files have is committed.
+
+use crate::error::{Poisoned, Refused};
+use crate::format::Kind;
+use crate::log::Log;
+use crate::place::Index;
+use crate::shard_log::{Committed, Position, Role, ShardLog, Ticket};
+use crate::writer::{SyncDone, Write, Writer};
+use std::sync::Arc;
+
+/// See the module. It always leads, in term 0; a record is committed when it is as safe as the mode promises.
+#[derive(Debug)]
+pub struct LocalLog {
+    writer: Writer,
+    barriers: Ticket,
+}
+
+impl LocalLog {
+    /// The log that a writer writes.
+    pub fn new(writer: Writer) -> LocalLog {
+        LocalLog { writer, barriers: Ticket(0) }
+    }
+}
+
+fn local(index: Index) -> Position {
+    Position { index, term: 0 }
+}
+
+impl ShardLog for LocalLog {
+    fn role(&self) -> Role {
+        Role::Leader { term: 0 }
+    }
+
+    fn propose(&mut self, kind: Kind, encode: &mut dyn FnMut(&mut Vec<u8>)) -> Result<Position, Refused> {
+        self.writer.log().append(kind, encode).map(local)
+    }
+
+    fn write(&mut self, now_ms: u64) -> Result<Write, Poisoned> {
+        self.writer.begin_step(now_ms)
+    }
+
+    fn sync_done(&mut self, done: SyncDone) -> Result<(), Poisoned> {
+        self.writer.end_step(done)
+    }
+
+    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>)) {
+        self.writer.take_safe(&mut |index, kind, payload| {
+            each(Committed { at: local(index), kind, payload });
+        });
+    }
+
+    fn barrier(&mut self) -> Ticket {
+        self.barriers.0 += 1;
+        self.barriers
+    }
+
+    fn passed(&self) -> (Ticket, Index) {
+        (self.barriers, self.writer.log().safe())
+    }
+
+    fn flush(&mut self) -> Result<bool, Poisoned> {
+        if self.writer.is_syncing() {
+            return Ok(false);
+        }
+        self.writer.sync().map(|()| true)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Poisoned> {
+        self.writer.close()
+    }
+
+    fn files(&self) -> &Arc<Log> {
+        self.writer.log()
+    }
+}
