@@ -53,6 +53,8 @@ impl System {
         };
         let shard = Shard::create(settings, Arc::clone(schema))?;
         let mut writer = shard.writer();
+        // Strict readers want definitions of the subschema behind those they are derived from.
+        writer.keep_order();
         let mut entry = Entry::new();
         root_dse::fill(&mut entry, schema, config, choices);
         add(&mut writer, config, root_dse::INTERNAL_DN, &mut entry)?;

@@ -16,6 +16,7 @@ mod invalid;
 mod names;
 mod options;
 mod prep;
+mod published;
 mod rule;
 mod schema;
 mod scratch;

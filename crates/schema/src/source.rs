@@ -152,7 +152,7 @@ fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
             continue;
         };
         // The entry's own class, `objectClass: olcSchemaConfig`, is no definition.
-        let is_definition = |value: &str| value.contains('(') || value.contains(' ');
+        let is_definition = |value: &str| value.contains('(') || value.contains(char::is_whitespace);
         match kind_of(name.split(';').next().unwrap_or(name)) {
             Ok(Some(kind)) => match decode(value) {
                 Some((text, cut)) if is_definition(&text) => {

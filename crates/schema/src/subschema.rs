@@ -1,6 +1,7 @@
 //! The content of the subschema subentry (RFC 4512 section 4.2): definitions in their canonical text.
 
 use crate::definition::{Extensions, SyntaxDefinition};
+use crate::published::{self, superiors_first};
 use crate::{AttributeType, Rule, RuleKind, Schema, Syntax};
 use std::fmt::Write;
 
@@ -20,8 +21,30 @@ pub enum DefinitionKind {
 }
 
 impl Schema {
-    /// Hands over the values of one attribute of the subschema subentry.
+    /// Hands over the values of one attribute of the subschema subentry, in an order that strict readers can read: what is
+    /// derived from another comes after it.
     pub fn write_definitions(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
+        match kind {
+            DefinitionKind::AttributeTypes => {
+                let above = |at: usize| self.types[at].sup.map(|sup| usize::from(sup.0));
+                for kind in superiors_first(self.types.len(), above).into_iter().map(|at| &self.types[at]) {
+                    each(&published::attribute_type(&kind.oid, &kind.definition).to_string());
+                }
+            }
+            DefinitionKind::ObjectClasses => {
+                let above = |at: usize| self.classes[at].sup.iter().map(|sup| usize::from(sup.0));
+                for class in
+                    superiors_first(self.classes.len(), above).into_iter().map(|at| &self.classes[at])
+                {
+                    each(&published::object_class(&class.oid, &class.definition).to_string());
+                }
+            }
+            _ => self.write_as_defined(kind, each),
+        }
+    }
+
+    /// Hands over the definitions of one kind as the files have them, in their order: what tells one schema from another.
+    pub fn write_as_defined(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
         match kind {
             DefinitionKind::AttributeTypes => {
                 self.types.iter().for_each(|t| each(&t.definition.to_string()));

@@ -118,6 +118,8 @@ pub(crate) struct WriterState {
     pub(crate) cache: DnCache,
     pub(crate) ahead: Ahead,
     pub(crate) scratch: Scratch,
+    /// Are values never put into trees, which have an order of their own?
+    pub(crate) keeps_order: bool,
     last_csn: Csn,
     cleaned_at: u64,
 }
@@ -310,6 +312,7 @@ impl Shard {
             cache: DnCache::default(),
             ahead: Ahead::default(),
             scratch: Scratch::default(),
+            keeps_order: false,
             last_csn: Csn::from_unix_ms(0, settings.site),
             cleaned_at: 0,
         };

@@ -12,6 +12,7 @@ use proto::list::{Attributes, attribute_list};
 use proto::message::Reply;
 use proto::op::bind::{Authentication, Bind};
 use proto::op::compare::Compare;
+use schema::DefinitionKind;
 use store::Values;
 
 /// An agent over `dc=com`, one thread's worker, and a session that the root DN has bound.
@@ -233,6 +234,19 @@ fn the_subschema_holds_every_definition() {
             !desk.system_values("cn=subschema", attribute).expect("there is one").is_empty(),
             "{attribute}"
         );
+    }
+}
+
+/// Strict readers ask for that, and no tree of values puts them into an order of its own.
+#[test]
+fn the_subschema_is_sent_in_its_order() {
+    let mut desk = Desk::new();
+    for (attribute, kind) in
+        [("attributeTypes", DefinitionKind::AttributeTypes), ("objectClasses", DefinitionKind::ObjectClasses)]
+    {
+        let mut expected = Vec::new();
+        standard_schema().write_definitions(kind, |text| expected.push(text.to_owned()));
+        assert_eq!(desk.system_values("cn=Subschema", attribute), Some(expected), "{attribute}");
     }
 }
 

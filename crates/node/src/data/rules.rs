@@ -114,8 +114,13 @@ impl Data {
     }
 }
 
-/// FNV-1a of the definitions, each with its end: it shows that something was changed, by mistake or not.
+/// FNV-1a of the definitions as the files have them: it shows that something was changed, by mistake or not.
 pub(super) fn hash(schema: &Schema) -> String {
+    hash_of(|kind, each| schema.write_as_defined(kind, each))
+}
+
+/// FNV-1a of definitions, each with its end.
+pub(super) fn hash_of(write: impl Fn(DefinitionKind, &mut dyn FnMut(&str))) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let kinds = [
         DefinitionKind::LdapSyntaxes,
@@ -124,7 +129,7 @@ pub(super) fn hash(schema: &Schema) -> String {
         DefinitionKind::ObjectClasses,
     ];
     for kind in kinds {
-        schema.write_definitions(kind, |text| {
+        write(kind, &mut |text: &str| {
             for byte in text.bytes().chain([0]) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
             }

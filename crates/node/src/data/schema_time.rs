@@ -24,7 +24,8 @@ impl Data {
     /// Since when this schema holds: `now_ms` if another one did, or if nobody knows. A damaged file is one that nobody knows: clients then
     /// read the schema once more, which is no reason to refuse a start.
     pub(super) fn schema_time(&self, schema: &Schema, now_ms: u64) -> Result<SchemaTime, DataError> {
-        let hash = rules::hash(schema);
+        // What clients see, which may change where the definitions do not.
+        let hash = rules::hash_of(|kind, each| schema.write_definitions(kind, each));
         let found = read(&*self.disk, &self.dir)?.map(|(_, found)| found);
         Ok(found.filter(|found| found.hash == hash).unwrap_or(SchemaTime { hash, since_ms: now_ms }))
     }

@@ -2,6 +2,7 @@
 
 use super::table::{Placed, Table};
 use super::{BuildErrors, Fault};
+use crate::builtin;
 use crate::class_set::ClassSets;
 use crate::definition::{
     AttributeTypeDefinition, ClassKind, DefinitionError, ObjectClassDefinition, SyntaxDefinition, Usage,
@@ -10,6 +11,7 @@ use crate::definition::{
 use crate::element::Traits;
 use crate::names::{NameTable, nearest};
 use crate::options::OptionTable;
+use crate::published;
 use crate::secret;
 use crate::source::{Statement, StatementKind};
 use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
@@ -231,7 +233,7 @@ impl Resolver {
             equality: rule(|d| &d.equality, RuleKind::Equality),
             ordering: rule(|d| &d.ordering, RuleKind::Ordering),
             substring: rule(|d| &d.substring, RuleKind::Substring),
-            oid: d.oid.clone(),
+            oid: shown_oid(&placed.file, &d.oid),
             names: d.names.clone(),
             sup: sup.map(|at| TypeId(at as u16)),
             syntax,
@@ -344,7 +346,7 @@ impl Resolver {
             }
         }
         ObjectClass {
-            oid: d.oid.clone(),
+            oid: shown_oid(&placed.file, &d.oid),
             names: d.names.clone(),
             sup,
             kind: d.kind,
@@ -398,18 +400,15 @@ impl Resolver {
             self.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
             return None;
         }
-        let type_names = NameTable::new(
-            types
-                .iter()
-                .enumerate()
-                .flat_map(|(at, t)| t.names.iter().chain([&t.oid]).map(move |n| (n.as_str(), at as u16))),
-        );
-        let class_names = NameTable::new(
-            classes
-                .iter()
-                .enumerate()
-                .flat_map(|(at, c)| c.names.iter().chain([&c.oid]).map(move |n| (n.as_str(), at as u16))),
-        );
+        // An OID that is no longer shown is still known: data and logs may have it.
+        let type_names = NameTable::new(types.iter().enumerate().flat_map(|(at, t)| {
+            let oids = [&t.oid, &t.definition.oid];
+            t.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
+        }));
+        let class_names = NameTable::new(classes.iter().enumerate().flat_map(|(at, c)| {
+            let oids = [&c.oid, &c.definition.oid];
+            c.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
+        }));
         let well_known = match WellKnown::find(&type_names, &class_names) {
             Ok(well_known) => well_known,
             Err(missing) => {
@@ -436,6 +435,13 @@ impl Resolver {
             warnings: Vec::new(),
         })
     }
+}
+
+/// The OID that clients are shown: that of the definition, but for some of the built-in ones.
+fn shown_oid(file: &str, oid: &str) -> String {
+    let is_builtin = builtin::text(file).is_some();
+    let short = if is_builtin { published::short_oid(oid) } else { None };
+    short.unwrap_or_else(|| oid.to_owned())
 }
 
 fn name<'d>(names: &'d [String], oid: &'d str) -> &'d str {

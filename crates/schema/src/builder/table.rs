@@ -1,6 +1,7 @@
 //! Definitions by OID and by name while a schema is built.
 
 use super::Fault;
+use crate::published::short_oid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,9 +29,10 @@ impl<D> Default for Table<D> {
 impl<D> Table<D> {
     /// Takes a definition in; says why not.
     pub(super) fn add(&mut self, oid: String, placed: Placed<D>) -> Result<(), String> {
-        match self.by_oid.get(&oid) {
+        let key = known_as(&oid);
+        match self.by_oid.get(&key) {
             None => {
-                self.by_oid.insert(oid, self.list.len());
+                self.by_oid.insert(key, self.list.len());
                 self.list.push(placed);
             }
             Some(at) if self.list[*at].file == placed.file => {
@@ -62,11 +64,16 @@ impl<D> Table<D> {
 
     /// Position of the definition with this name or OID.
     pub(super) fn find(&self, word: &str) -> Option<usize> {
-        self.by_name.get(&word.to_ascii_lowercase()).copied()
+        self.by_name.get(&known_as(&word.to_ascii_lowercase())).copied()
     }
 
     /// All names, for what might have been meant.
     pub(super) fn names(&self, of: fn(&D) -> &Vec<String>) -> impl Iterator<Item = &str> {
         self.list.iter().flat_map(move |p| of(&p.definition)).map(String::as_str)
     }
+}
+
+/// The OID that stands for this one, where two stand for the same: what was published can be read again.
+fn known_as(oid: &str) -> String {
+    short_oid(oid).unwrap_or_else(|| oid.to_owned())
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{BUILTIN_NAMES, ClassKind, DefinitionKind, Rule, Schema, Syntax};
+use std::collections::BTreeSet;
 
 fn standard() -> Schema {
     Builder::new().standard().build().unwrap_or_else(|e| panic!("{e}"))
@@ -225,6 +226,64 @@ fn descriptions() {
         assert_eq!(schema.find_description(bad), None, "{bad:?}");
         assert_eq!(schema.find_wanted(bad), None, "{bad:?}");
     }
+}
+
+/// What strict readers ask of a published schema.
+#[test]
+fn published_definitions_are_for_strict_readers() {
+    let all = BUILTIN_NAMES.iter().fold(Builder::new().standard(), |b, name| b.builtin(name).unwrap());
+    for schema in [standard(), all.build().unwrap_or_else(|e| panic!("{e}"))] {
+        let (mut oids, mut names) = (BTreeSet::new(), BTreeSet::new());
+        let mut meet = |oid: &str, of: &[String]| {
+            assert!(oids.insert(oid.to_owned()), "{oid} is there twice");
+            let fits = |number: &str| number.parse::<u32>().is_ok_and(|number| number <= i32::MAX as u32);
+            assert!(oid.split('.').all(fits), "{oid} has a number that is too long");
+            for name in of {
+                assert!(names.insert(name.to_ascii_lowercase()), "the name {name} is given twice");
+            }
+            names.insert(oid.to_owned());
+            names.clone()
+        };
+        for text in definitions(&schema, DefinitionKind::AttributeTypes) {
+            let d = crate::definition::parse_attribute_type(&text).unwrap();
+            let known = meet(&d.oid, &d.names);
+            assert!(d.sup.iter().all(|sup| known.contains(&sup.to_ascii_lowercase())), "{text} is too early");
+        }
+        for text in definitions(&schema, DefinitionKind::ObjectClasses) {
+            let d = crate::definition::parse_object_class(&text).unwrap();
+            let known = meet(&d.oid, &d.names);
+            assert!(d.sup.iter().all(|sup| known.contains(&sup.to_ascii_lowercase())), "{text} is too early");
+            assert!(d.must.iter().all(|name| !d.may.contains(name)), "{text} requires what it allows");
+        }
+    }
+}
+
+/// What directories were written by is known by its text as it was: an OID that is no longer shown is found, and the
+/// definitions that rules are told apart by have not changed.
+#[test]
+fn what_was_defined_before_is_known() {
+    const LONG: &str = "2.25.154922985830315352532805608621549046223";
+    let schema = standard();
+    let context = schema.find_type(b"defaultNamingContext");
+    assert!(context.is_some() && schema.find_type(LONG.as_bytes()) == context);
+    let shown = schema.attribute_type(context.unwrap()).oid.clone();
+    assert_eq!(schema.find_type(shown.as_bytes()), context);
+    let mut defined = Vec::new();
+    schema.write_as_defined(DefinitionKind::AttributeTypes, |text| defined.push(text.to_owned()));
+    assert!(defined[0].starts_with("( 2.5.4.0 NAME 'objectClass'"), "{}", defined[0]);
+    assert!(defined.iter().any(|text| text.starts_with(&format!("( {LONG} NAME"))));
+    assert!(
+        defined.iter().any(|text| text.contains("( 'internationalISDNNumber' 'internationaliSDNNumber' )"))
+    );
+}
+
+#[test]
+fn macros_of_ldif_may_have_tabs() {
+    let text = "dn: cn=x,cn=schema,cn=config\nobjectClass: olcSchemaConfig\ncn: x\n\
+                olcObjectIdentifier: Base 1.2.3\nolcObjectIdentifier: Types\tBase:1\n\
+                olcAttributeTypes: ( Types:1\n  NAME 'mine'\n  SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n";
+    let schema = Builder::new().standard().file("x.ldif", text).build().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(schema.attribute_type(schema.find_type(b"mine").unwrap()).oid, "1.2.3.1.1");
 }
 
 proptest::proptest! {

@@ -15,7 +15,7 @@ pub type Condition<'c> = &'c mut dyn FnMut(&EntryRef<'_>, ReadPoint<'_>) -> bool
 const UNSTORED: u32 = u32::MAX;
 
 /// Values of one attribute that a record can hold.
-const RECORD_VALUES_MAX: usize = u16::MAX as usize;
+pub(super) const RECORD_VALUES_MAX: usize = u16::MAX as usize;
 
 impl Writer<'_> {
     /// Adds an entry if a condition is true of it. It is asked once everything is known to be right with the entry

@@ -1,5 +1,6 @@
 //! From a checked entry to the record that is stored.
 
+use super::condition::RECORD_VALUES_MAX;
 use super::sets::SetKey;
 use crate::record::{self, Stamps, ValueSet, ber_octets};
 use crate::refused::Refused;
@@ -24,6 +25,12 @@ pub(super) struct Write<'w> {
 }
 
 impl Writer<'_> {
+    /// From now on the values of an attribute stay in the order in which they are given, up to 65,535 of them. Searching
+    /// many of them costs more then.
+    pub fn keep_order(&mut self) {
+        self.state.keeps_order = true;
+    }
+
     /// Stores an entry. Room was claimed, indexes are the caller's. Refused is only what [`Writer::shape_of`] refuses.
     pub(super) fn write_entry(&mut self, write: &Write<'_>) -> Result<(), Refused> {
         let number = self.shape_of(write)?;
@@ -65,7 +72,8 @@ impl Writer<'_> {
     /// # Errors
     /// When there are too many shapes, or too many values of an attribute that names the entry.
     pub(super) fn shape_of(&mut self, write: &Write<'_>) -> Result<u32, Refused> {
-        self.shape_with(write, INLINE_VALUES_MAX)
+        let inline_max = if self.state.keeps_order { RECORD_VALUES_MAX } else { INLINE_VALUES_MAX };
+        self.shape_with(write, inline_max)
     }
 
     /// As [`Writer::shape_of`], of an entry that keeps up to `inline_max` values of an attribute in its record.
