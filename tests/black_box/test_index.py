@@ -195,7 +195,7 @@ def test_any_client_can_have_indexes_verified(keep, people):
     assert "uid:eq" in index(server, "list").out and ", verify: clean" in index(server, "list").out
     assert "noSuchAttribute" in index(server, "verify", "cn:eq", code=1).err
     server.end()
-    assert "3 indexes over" in run(PANDO, "index", "verify", "--data", keep.data, "--quiet", "uid:eq,sub").out
+    assert "3 indexes over" in run(PANDO, "index", "verify", "--data", keep.data, "--quiet").out
 
 
 def test_only_the_administrator_may_look_and_change(fresh):
@@ -255,7 +255,9 @@ def test_offline(keep, tmp_path):
     assert "more than the" in run(PANDO, "index", "build", *where, "--memory-max", "1MiB", "l:eq", code=1).err
     run(PANDO, "index", "drop", *where, "cn:sub")
     assert "not among those" in run(PANDO, "index", "drop", *where, "cn:sub", code=1).err
-    assert run(PANDO, "index", "verify", *where, "uid:eq,pres").out.startswith("4 indexes over ")
+    assert run(PANDO, "index", "verify", *where, "--index", "uid:eq,pres").out.startswith("4 indexes over ")
+    assert run(PANDO, "index", "verify", *where, "cn:eq").out.startswith("1 indexes over ")
+    assert "no such index" in run(PANDO, "index", "verify", *where, "cn:eq", "uid:eq", code=1).err
     assert "all as it should be" in run(PANDO, "check", *where).out
     server = keep()
     assert lines(connect(server)) == {"cn:eq": "ready", "sn:eq": "ready"}

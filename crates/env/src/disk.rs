@@ -27,7 +27,8 @@ const ZEROS: usize = 1 << 20;
 
 /// A file system, as far as durable data needs one.
 pub trait Disk: Send + Sync + Debug {
-    /// A new file, for reading and writing; what was there under that name is emptied.
+    /// A new file, for reading and writing; what was there under that name is emptied. Only its owner may use it, whatever
+    /// the umask: it may hold passwords.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
 
     /// A file that exists, for reading and writing.
@@ -61,13 +62,19 @@ pub trait Disk: Send + Sync + Debug {
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes a folder, and those above it, unless it is there; durable when it returns.
+    /// Makes a folder, and those above it, unless it is there; durable when it returns. Only its owner may use it.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// Makes the names in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Takes `dir` for this process alone, until the lock is dropped.
+    /// The permissions of a folder, if others than its owner may use it.
+    fn open_to_others(&self, _dir: &Path) -> io::Result<Option<u32>> {
+        Ok(None)
+    }
+
+    /// Takes `dir` for this process alone, until the lock is dropped. The folder itself is locked too, where the file system
+    /// can: the file that stands for it may be removed.
     ///
     /// # Errors
     /// `ResourceBusy` when somebody else has it.

@@ -34,6 +34,7 @@ pub use settings::SettingsFile;
 
 use env::disk::{Disk, Lock};
 use env::planted::{self, Fault};
+use sealed::Unread;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -154,6 +155,14 @@ impl Data {
         Ok(())
     }
 
+    /// What to tell when others than the owner may look into the directory: it has passwords.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn open_to_others(&self) -> io::Result<Option<String>> {
+        open_to_others(&*self.disk, &self.dir)
+    }
+
     /// Where it is.
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -173,19 +182,31 @@ impl Data {
     }
 
     /// Reads a file of facts, if it is there.
-    fn facts<T>(
+    fn facts<T, E: Into<Unread>>(
         &self,
         name: &str,
-        parse: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Option<T>, DataError> {
         let Some(text) = read_text(&*self.disk, &self.dir, name)? else { return Ok(None) };
-        parse(&text).map(Some).map_err(|what| DataError::Facts(self.dir.join(name), what))
+        parse(&text).map(Some).map_err(|what| unread(self.dir.join(name), what))
     }
 
     /// Replaces a file of facts; durable when it returns.
     fn write_facts(&self, name: &str, text: &str) -> io::Result<()> {
         write_text(&*self.disk, &self.dir, name, text)
     }
+}
+
+/// What to tell when others than its owner may look into a folder that holds passwords: a data directory, an archive, backups.
+///
+/// # Errors
+/// What the disk says.
+pub fn open_to_others(disk: &dyn Disk, dir: &Path) -> io::Result<Option<String>> {
+    let mode = disk.open_to_others(dir)?;
+    let dir = dir.display();
+    Ok(mode.map(|mode| {
+        format!("{dir}: others than its owner may look into it ({mode:03o}), and it holds passwords: chmod -R go= {dir}")
+    }))
 }
 
 /// Settings of a directory that was served or filled before.
@@ -197,6 +218,11 @@ pub struct Made {
     pub schema_check: bool,
     /// Are entryUUID, times and names kept?
     pub operational_attributes: bool,
+}
+
+/// A file of facts cannot be read.
+fn unread(path: PathBuf, what: impl Into<Unread>) -> DataError {
+    DataError::Facts(path, what.into().to_string())
 }
 
 /// Reads a short file of text, if it is there.
@@ -212,7 +238,8 @@ fn read_text(disk: &dyn Disk, dir: &Path, name: &str) -> Result<Option<String>, 
     }
     let mut bytes = vec![0; len as usize];
     file.read_at(&mut bytes, 0)?;
-    String::from_utf8(bytes).map(Some).map_err(|error| DataError::Facts(path, error.to_string()))
+    let text = String::from_utf8(bytes).map(Some);
+    text.map_err(|error| unread(path, format!("at offset {}: no text", error.utf8_error().valid_up_to())))
 }
 
 /// Replaces a file of text; durable when it returns.

@@ -5,7 +5,10 @@ use crate::progress::CopyBar;
 use clap::Args as ClapArgs;
 use env::clock::{Clock, SystemClock};
 use env::disk::{Disk, RealDisk};
-use node::data::backup::{self, TakenBackup};
+use node::data::{
+    self,
+    backup::{self, TakenBackup},
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -59,6 +62,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let mut bar = CopyBar::new("copying");
     let taken = backup::take(&disk, &args.data, &args.to, keep, now_ms, &mut |done, all| bar.show(done, all));
     bar.clear();
+    if let Ok(Some(warning)) = data::open_to_others(&*disk, &args.to) {
+        note!("pando backup: {warning}");
+    }
     match taken {
         Ok(taken) => {
             tell(&taken);

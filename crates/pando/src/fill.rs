@@ -4,7 +4,7 @@ use crate::output::note;
 use crate::progress::Bar;
 use crate::remote::Remote;
 use crate::serve::{End, log_to_stderr};
-use crate::serve_data::{recover, refused};
+use crate::serve_data::{open, recover, refused};
 use bulk::{Operational, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
 use env::clock::{Clock, SystemClock};
@@ -206,7 +206,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
     }
     let data = match existing {
         Some(data) => data,
-        None => Data::open(Arc::new(RealDisk), &dir).map_err(not_ours)?,
+        None => open(&dir, not_ours)?,
     };
     // Not before the directory is ours: until then another load could fill it.
     let is_new = ["founding", "rules", "log", "snapshot"].iter().all(|name| !dir.join(name).exists());

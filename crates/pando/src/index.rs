@@ -89,9 +89,9 @@ enum Action {
     /// Where values are more than an entry holds in itself (some hundred), keys in sub and ord indexes are looked up from
     /// the entry only.
     ///
-    /// Offline: the directory is made in memory as a start makes it, from the snapshot and the log behind it. Then every
-    /// key of every entry is looked up in each index, and what each index holds is counted against the entries. Nothing is
-    /// changed.
+    /// Offline: the directory is made in memory as a start makes it, from the snapshot and the log behind it, with the indexes that
+    /// are written down and those that --index names. Then every key of every entry is looked up in each index, and what each
+    /// index holds is counted against the entries. Nothing is changed.
     Verify {
         #[command(flatten)]
         place: Place,
@@ -101,7 +101,10 @@ enum Action {
         /// Do not show how far it is
         #[arg(short, long)]
         quiet: bool,
-        /// On line: these, as for `build`. Offline: indexes beyond those that are written down, such as the configured ones
+        /// Offline: an index that it is served with, as --index of `pando serve` has it; may be repeated
+        #[arg(long = "index", value_name = "ATTR[:KINDS]", conflicts_with = "url")]
+        configured: Vec<Index>,
+        /// These, as for `build`, not all of them
         #[arg(value_name = "ATTR[:KINDS]")]
         indexes: Vec<Index>,
     },
@@ -168,10 +171,13 @@ fn act(action: Action) -> Result<(), Failed> {
             Some(server) => online::drop(&server, &texts(&indexes)),
             None => offline::drop(place.data()?, &config(&place.schema, None)?, &indexes),
         },
-        Action::Verify { place, memory_max, quiet, indexes } => {
+        Action::Verify { place, memory_max, quiet, configured, indexes } => {
             match place.remote.server().map_err(Failed::usage)? {
                 Some(server) => online::verify(&server, &known_texts(&indexes)?, quiet),
-                None => offline::verify(place.data()?, &config(&place.schema, memory_max)?, &indexes, quiet),
+                None => {
+                    let config = config(&place.schema, memory_max)?;
+                    offline::verify(place.data()?, &config, &configured, &indexes, quiet)
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::output::note;
 use crate::progress::CopyBar;
+use crate::serve_data::no_folder_above;
 use clap::Args as ClapArgs;
 use env::disk::{Disk, RealDisk};
 use env::entropy::SystemEntropy;
@@ -63,6 +64,10 @@ EXIT CODES:
 /// Runs it.
 pub(crate) fn run(args: Args) -> ExitCode {
     env::host::raise_descriptor_limit();
+    if let Some(text) = no_folder_above(&args.data) {
+        note!("pando restore: --data: {text}");
+        return ExitCode::FAILURE;
+    }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let until = match (args.to_time, args.to_sequence) {
         (Some(ms), _) => Until::Time(ms),

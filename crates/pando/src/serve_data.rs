@@ -8,7 +8,7 @@ use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
 use env::net::TcpBound;
 use node::commit::Limits;
-use node::data::{Data, DataError, Recovered, Wanted};
+use node::data::{self, Data, DataError, Recovered, Wanted};
 use node::keep::keep;
 use schema::Schema;
 use server::config::Config;
@@ -24,14 +24,16 @@ pub(crate) fn serve(
     bound: Vec<TcpBound>,
     clock: &SystemClock,
 ) -> Result<(), End> {
-    let data = Data::open(Arc::new(RealDisk), dir).map_err(refused)?;
+    let data = open(dir, refused)?;
     let mut recovered = recover(config, &data, schema, clock)?;
     if !config.import.is_empty() {
         import(config, &mut recovered, clock)?;
     }
     let Recovered { committer, mut snapshots, .. } = recovered;
     if let Some(archive) = &config.archive {
-        RealDisk.create_dir(archive).map_err(|error| End::failed("--archive", error))?;
+        let made = RealDisk.create_dir(archive).and_then(|()| data::open_to_others(&RealDisk, archive));
+        let wide = made.map_err(|error| End::failed("--archive", error))?;
+        wide.iter().for_each(|warning| tracing::warn!("{warning}"));
         snapshots.archive_to(Arc::new(RealDisk), archive);
     }
     let ready = print_ready;
@@ -48,6 +50,29 @@ pub(crate) fn serve(
         ready,
     );
     served.map_err(cannot_serve)
+}
+
+/// What is wrong with a place for a new data directory. It is made, but not what it lies in: a name that asks for that is more
+/// likely a wrong one.
+pub(crate) fn no_folder_above(dir: &Path) -> Option<String> {
+    let above = dir.parent().filter(|above| !above.as_os_str().is_empty() && !above.exists())?;
+    let (dir, above) = (dir.display(), above.display());
+    Some(format!("{dir}: there is no folder {above}: make it first, or name another directory"))
+}
+
+/// Takes the data directory `dir` for this process, and tells when it is a new one. `refused` says what comes of an error.
+pub(crate) fn open(dir: &Path, refused: fn(DataError) -> End) -> Result<Data, End> {
+    if let Some(text) = no_folder_above(dir) {
+        return Err(End::failed("--data", text));
+    }
+    let is_new = !dir.join("founding").exists();
+    let data = Data::open(Arc::new(RealDisk), dir).map_err(refused)?;
+    if is_new {
+        tracing::info!("{}: a new data directory is made", dir.display());
+    }
+    let wide = data.open_to_others().map_err(|error| End::failed("--data", error))?;
+    wide.iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(data)
 }
 
 /// Takes up the directory in `data` as it is configured; a bar tells how far it is.
@@ -114,5 +139,21 @@ pub(crate) fn refused(error: DataError) -> End {
     End {
         code: if matches!(error, DataError::Differs { .. }) { 2 } else { 1 },
         ..End::failed("--data", error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_folder_is_made() {
+        let above = tempfile::tempdir().unwrap();
+        let dir = above.path().join("not/there");
+        let end = open(&dir, refused).expect_err("the folder above is missing");
+        assert!(end.code == 1 && end.faults[0].contains("there is no folder"), "{:?}", end.faults);
+        assert!(!above.path().join("not").exists());
+        assert!(open(&above.path().join("new"), refused).is_ok());
+        assert_eq!(no_folder_above(Path::new("new")), None);
     }
 }

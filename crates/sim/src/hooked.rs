@@ -160,6 +160,10 @@ impl Disk for Hooked {
         self.hook.around(Operation::SyncFolder(dir), &mut || self.disk.sync_dir(dir))
     }
 
+    fn open_to_others(&self, dir: &Path) -> io::Result<Option<u32>> {
+        self.disk.open_to_others(dir)
+    }
+
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
         self.disk.lock_dir(dir)
     }

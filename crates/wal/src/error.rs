@@ -51,6 +51,10 @@ impl fmt::Display for Poisoned {
 
 impl std::error::Error for Poisoned {}
 
+/// What to say and do where something that was stored safely is not what it was.
+pub const DAMAGE_ADVICE: &str = "It was stored safely once, so the disk or something else changed it; nothing was repaired. \
+                                 Keep a copy of the directory and restore a backup";
+
 /// Bytes that were stored safely once and are not what they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -109,11 +113,7 @@ impl fmt::Display for OpenError {
             OpenError::Settings(reason) => f.write_str(reason),
             OpenError::Io(error) => error.fmt(f),
             OpenError::Damaged(damage) => {
-                write!(
-                    f,
-                    "{damage}. It was stored safely once, so the disk or something else changed it; nothing was "
-                )?;
-                f.write_str("repaired. Keep a copy of the directory and restore a backup")
+                write!(f, "{damage}. {DAMAGE_ADVICE}")
             }
             OpenError::Missing { wanted, first, last } => {
                 write!(f, "the log should have record {wanted} but begins with {first}")?;

@@ -25,7 +25,7 @@ mod writer;
 
 pub use chain::{ChainEnd, Flow, Later, Taker, read_chain};
 pub use copy::{Copied, archive_file, copy_log, file_bytes};
-pub use error::{Damage, OpenError, Poisoned, Refused};
+pub use error::{DAMAGE_ADVICE, Damage, OpenError, Poisoned, Refused};
 pub use files::{Preparation, Prepared};
 pub use format::{FILE_HEADER_BYTES, Kind};
 pub use local::LocalLog;

@@ -7,7 +7,7 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, statvfs};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -17,13 +17,30 @@ pub struct RealDisk;
 
 /// Name of the file that [`Disk::lock_dir`] locks.
 const LOCK_NAME: &str = "lock";
+/// Permissions of what is made: nobody but the owner.
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+/// Permissions that others than the owner have.
+const OTHERS: u32 = 0o077;
+
+/// Gives a file of ours the permissions that it should have: an earlier version, or the umask, may have given it others. A
+/// file system without permissions refuses, and has none to narrow.
+fn narrow(file: &fs::File, mode: u32) -> io::Result<()> {
+    if file.metadata()?.permissions().mode() & 0o777 != mode {
+        let _ = file.set_permissions(fs::Permissions::from_mode(mode));
+    }
+    Ok(())
+}
 
 impl RealDisk {
     fn file(path: &Path, create: bool) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
-        options.read(true).write(true).create(create).truncate(create);
+        options.read(true).write(true).create(create).truncate(create).mode(FILE_MODE);
         let what = if create { "create" } else { "open" };
         let file = options.open(path).map_err(|error| fault(error, path, what, None))?;
+        if create {
+            narrow(&file, FILE_MODE).map_err(|error| fault(error, path, "give permissions", None))?;
+        }
         Ok(Arc::new(RealFile { file, path: path.to_owned(), uncached: OnceLock::new() }))
     }
 }
@@ -84,7 +101,8 @@ impl Disk for RealDisk {
         if let Some(above) = dir.parent().filter(|above| !above.as_os_str().is_empty()) {
             self.create_dir(above)?;
         }
-        match fs::create_dir(dir) {
+        let made = fs::DirBuilder::new().mode(DIR_MODE).create(dir);
+        match made.and_then(|()| narrow(&fs::File::open(dir)?, DIR_MODE)) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(fault(error, dir, "create the folder", None));
             }
@@ -98,12 +116,27 @@ impl Disk for RealDisk {
         sync().map_err(|error| fault(error, dir, "sync the folder", None))
     }
 
+    fn open_to_others(&self, dir: &Path) -> io::Result<Option<u32>> {
+        let about = fs::metadata(dir).map_err(|error| fault(error, dir, "ask for permissions", None))?;
+        let mode = about.permissions().mode() & 0o777;
+        Ok((mode & OTHERS != 0).then_some(mode))
+    }
+
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
         let path = dir.join(LOCK_NAME);
-        let open = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
+        let open = options.open(&path).and_then(|file| narrow(&file, FILE_MODE).map(|()| file));
         let file = open.map_err(|error| fault(error, &path, "open", None))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+        let folder = fs::File::open(dir).map_err(|error| fault(error, dir, "open the folder", None))?;
+        let lock = |file: &fs::File| flock(file, FlockOperation::NonBlockingLockExclusive);
+        let both = lock(&file).and_then(|()| match lock(&folder) {
+            Err(Errno::WOULDBLOCK) => Err(Errno::WOULDBLOCK),
+            // NFS locks only what is open for writing, which no folder is: the file has to do.
+            _ => Ok(()),
+        });
+        match both {
+            Ok(()) => Ok(Box::new(RealLock { _file: file, _folder: folder })),
             Err(Errno::WOULDBLOCK) => {
                 let error = io::Error::new(io::ErrorKind::ResourceBusy, "another process uses this folder");
                 Err(fault(error, &path, "lock", None))
@@ -118,10 +151,11 @@ impl Disk for RealDisk {
     }
 }
 
-/// An flock, which ends with the descriptor, so with the process at the latest.
+/// Two flocks, which end with their descriptors, so with the process at the latest.
 #[derive(Debug)]
 struct RealLock {
     _file: fs::File,
+    _folder: fs::File,
 }
 
 impl Lock for RealLock {}
@@ -245,7 +279,33 @@ mod tests {
         let lock = RealDisk.lock_dir(dir.path()).unwrap();
         let error = RealDisk.lock_dir(dir.path()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        std::fs::remove_file(dir.path().join(LOCK_NAME)).unwrap();
+        let error = RealDisk.lock_dir(dir.path()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy, "the folder is locked without its file");
         drop(lock);
         RealDisk.lock_dir(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn what_is_made_is_for_its_owner_alone() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let dir = tempfile::tempdir().unwrap();
+        let (above, inner) = (dir.path().join("a"), dir.path().join("a/b"));
+        // As a process with umask 0 would have left it.
+        fs::create_dir(&above).unwrap();
+        let wide = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        wide(&above, 0o755);
+        RealDisk.create_dir(&inner).unwrap();
+        assert_eq!((mode(&above), mode(&inner)), (0o755, DIR_MODE), "what is there stays as it is");
+        assert_eq!(RealDisk.open_to_others(&above).unwrap(), Some(0o755));
+        assert_eq!(RealDisk.open_to_others(&inner).unwrap(), None);
+        for name in ["one", LOCK_NAME] {
+            fs::write(inner.join(name), "").unwrap();
+            wide(&inner.join(name), 0o666);
+        }
+        RealDisk.create(&inner.join("one")).unwrap();
+        RealDisk.create(&inner.join("two")).unwrap();
+        let _lock = RealDisk.lock_dir(&inner).unwrap();
+        assert_eq!(["one", "two", LOCK_NAME].map(|name| mode(&inner.join(name))), [FILE_MODE; 3]);
     }
 }

@@ -1,6 +1,6 @@
 //! What a directory is made with and keeps for ever.
 
-use super::sealed::{seal, unseal};
+use super::sealed::{Unread, seal, table};
 use super::{Data, DataError, missing, unknown};
 
 pub(super) const NAME: &str = "founding";
@@ -61,12 +61,14 @@ impl Founding {
         ))
     }
 
-    pub(super) fn parse(text: &str) -> Result<Founding, String> {
-        let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    pub(super) fn parse(text: &str) -> Result<Founding, Unread> {
+        let table = table(text)?;
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(FORMAT) => {}
-            Some(other) => return Err(format!("format {other} is of another version of Pando")),
-            None => return Err(missing("format")),
+            Some(other) => {
+                return Err(Unread::OtherVersion(format!("format {other} is of another version of Pando")));
+            }
+            None => return Err(missing("format").into()),
         }
         let keys = table.get("key").and_then(toml::Value::as_array).ok_or_else(|| missing("key"))?;
         let keys: Vec<u64> = keys.iter().filter_map(|k| u64::from_str_radix(k.as_str()?, 16).ok()).collect();
@@ -74,7 +76,7 @@ impl Founding {
         let operational = table.get("operational-attributes").and_then(toml::Value::as_bool);
         let founder = table.get("founder").and_then(toml::Value::as_str);
         if table.len() > 5 {
-            return Err(unknown());
+            return Err(unknown().into());
         }
         Ok(Founding {
             key: keys.try_into().map_err(|_| missing("key"))?,
@@ -87,6 +89,7 @@ impl Founding {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sealed::unseal;
     use super::*;
 
     #[test]
@@ -95,7 +98,7 @@ mod tests {
         let founding = Founding { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, founder };
         assert_eq!(Founding::parse(&founding.text()), Ok(founding.clone()));
         let later = seal(unseal(&founding.text()).unwrap().replace("format = 1", "format = 2"));
-        assert!(Founding::parse(&later).unwrap_err().contains("another version"));
+        assert!(Founding::parse(&later).unwrap_err().to_string().contains("another version"));
         let text = founding.text();
         let text = unseal(&text).unwrap();
         assert_eq!(Founding::parse(text), Ok(founding), "as earlier versions wrote it");

@@ -1,7 +1,7 @@
 //! The indexes that were made while the directory was served, or by `pando index`: those that a start has beyond the
 //! configured ones.
 
-use super::sealed::{seal, unseal};
+use super::sealed::{seal, table};
 use super::{Data, DataError, missing, unknown, write_text};
 use dsa::indexing::IndexKeeper;
 use env::disk::Disk;
@@ -42,7 +42,7 @@ impl Data {
 }
 
 pub(super) fn parse(text: &str) -> Result<BTreeSet<String>, String> {
-    let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let table = table(text)?;
     if table.len() > 1 {
         return Err(unknown());
     }

@@ -1,7 +1,7 @@
 //! What decides the outcome of an update besides the directory and the update itself. What is in the log was decided by
 //! the rules that are written down beside it, so it can only be carried out again by the same.
 
-use super::sealed::{seal, unseal};
+use super::sealed::{seal, table, unseal};
 use super::{Data, DataError, missing, unknown};
 use schema::{DefinitionKind, Schema};
 use std::io;
@@ -83,7 +83,7 @@ impl Rules {
     }
 
     pub(super) fn parse(text: &str) -> Result<Rules, String> {
-        let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table = table(text)?;
         let suffixes = table.get("suffix").and_then(Value::as_array).ok_or_else(|| missing("suffix"))?;
         let suffixes: Option<Vec<String>> =
             suffixes.iter().map(|suffix| suffix.as_str().map(str::to_owned)).collect();

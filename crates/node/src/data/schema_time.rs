@@ -1,7 +1,7 @@
 //! Since when the schema is what it is: the subschema's modifyTimestamp, by which clients know whether what they remember of it
 //! still holds.
 
-use super::sealed::{seal, unseal};
+use super::sealed::{seal, table};
 use super::{Data, DataError, missing, read_text, rules, unknown};
 use env::disk::Disk;
 use schema::Schema;
@@ -57,7 +57,7 @@ impl SchemaTime {
 }
 
 fn parse(text: &str) -> Result<SchemaTime, String> {
-    let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let table = table(text)?;
     if table.len() > 2 {
         return Err(unknown());
     }

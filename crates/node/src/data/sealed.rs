@@ -1,5 +1,7 @@
 //! Files of facts end in a checksum of what stands before it, so that a changed byte is no other fact.
 
+use std::fmt;
+
 /// What the last line begins with.
 const KEY: &str = "checksum";
 
@@ -27,9 +29,53 @@ pub(super) fn unseal(text: &str) -> Result<&str, String> {
     }
 }
 
+/// The table that the lines before the checksum are.
+///
+/// # Errors
+/// In words, with the offset where the text is no TOML.
+pub(super) fn table(text: &str) -> Result<toml::Table, String> {
+    unseal(text)?.parse().map_err(|error: toml::de::Error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        format!("at offset {offset}: {}", error.message())
+    })
+}
+
+/// Why a file of facts cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is not what was written.
+    Damaged(String),
+    /// A later version wrote it.
+    OtherVersion(String),
+}
+
+impl From<String> for Unread {
+    fn from(what: String) -> Unread {
+        Unread::Damaged(what)
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unread::Damaged(what) => write!(f, "damaged: {what}. {}", wal::DAMAGE_ADVICE),
+            Unread::OtherVersion(what) => f.write_str(what),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_that_ends_too_early_is_told_with_its_offset() {
+        let text = "# a\nb = \"long\"\nc = \"longer\"\n";
+        let what = table(&text[..text.len() - 4]).expect_err("a string has no end");
+        assert!(what.starts_with("at offset ") && !what.contains('\n'), "{what}");
+        let said = Unread::from(what).to_string();
+        assert!(said.starts_with("damaged: at offset ") && said.contains("restore a backup"), "{said}");
+    }
 
     #[test]
     fn text_comes_back_and_a_change_shows() {

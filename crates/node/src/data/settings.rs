@@ -1,6 +1,6 @@
 //! The settings that were changed while the directory was served: a start goes by them before the configuration file.
 
-use super::sealed::{seal, unseal};
+use super::sealed::{seal, table};
 use super::{Data, DataError, write_text};
 use dsa::settings::{self, Changes, Keeper};
 use env::disk::Disk;
@@ -42,7 +42,7 @@ impl Data {
 }
 
 pub(super) fn parse(text: &str) -> Result<Changes, String> {
-    let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let table = table(text)?;
     let mut changes = Changes::new();
     for (name, values) in &table {
         let key =

@@ -7,7 +7,7 @@ use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
 use node::data::{Data, View};
 use server::config::{Config, Index};
-use server::directory::IndexSettings;
+use server::directory::{IndexName, IndexSettings};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -70,11 +70,31 @@ pub(super) fn drop(dir: &Path, config: &Config, indexes: &[Index]) -> Result<(),
     file.unmake(&texts).map_err(Failed::of)
 }
 
-/// Compares indexes with entries.
-pub(super) fn verify(dir: &Path, config: &Config, indexes: &[Index], quiet: bool) -> Result<(), Failed> {
+/// Compares indexes with entries: those that are written down and the `configured` ones, of them only `wanted` if any is.
+pub(super) fn verify(
+    dir: &Path,
+    config: &Config,
+    configured: &[Index],
+    wanted: &[Index],
+    quiet: bool,
+) -> Result<(), Failed> {
     let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));
-    let mut all = settings(&names(indexes, &schema)?, &schema);
-    let lost = data.indexes().map_err(Failed::of)?.add_to(&mut all, &schema);
+    let file = data.indexes().map_err(Failed::of)?;
+    let wanted = names(wanted, &schema)?;
+    let configured = names(configured, &schema)?;
+    let text = |name: &IndexName| name.text(&schema);
+    let is_there = |name: &&IndexName| configured.contains(name) || file.listed().contains(&text(name));
+    let missing: Vec<&IndexName> = wanted.iter().filter(|name| !is_there(name)).collect();
+    if !missing.is_empty() {
+        let fault = |name: &&IndexName| {
+            let text = text(name);
+            format!("{text}: there is no such index; one that is configured is named with --index {text}")
+        };
+        return Err(Failed { code: 1, faults: missing.iter().map(fault).collect() });
+    }
+    let is_all = wanted.is_empty();
+    let mut all = settings(if is_all { &configured } else { &wanted }, &schema);
+    let lost = if is_all { file.add_to(&mut all, &schema) } else { Vec::new() };
     for index in lost {
         note!("pando index: {index}: the schema no longer has what it needs; a start does without it");
     }

@@ -3,7 +3,7 @@
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
 use crate::data::sealed::{seal, unseal};
 use crate::data::{
-    DataError, Founding, Rules, founding, indexes, missing, read_text, rules, schema_time, settings,
+    DataError, Founding, Rules, founding, indexes, missing, read_text, rules, schema_time, settings, unread,
     write_text,
 };
 use env::disk::{Disk, Lock};
@@ -202,16 +202,16 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, St
         Ok((name, found.ok_or_else(|| DataError::Facts(dir.to_owned(), text.to_owned()))?))
     };
     let founding = read(founding::NAME, "this is no data directory of Pando")?;
-    Founding::parse(&founding.1).map_err(|what| DataError::Facts(dir.join(founding.0), what))?;
+    Founding::parse(&founding.1).map_err(|what| unread(dir.join(founding.0), what))?;
     let rules = read(rules::NAME, "the first start of this data directory did not come to its end")?;
-    Rules::parse(&rules.1).map_err(|what| DataError::Facts(dir.join(rules.0), what))?;
+    Rules::parse(&rules.1).map_err(|what| unread(dir.join(rules.0), what))?;
     let mut facts = vec![founding, rules];
     if let Some(text) = read_text(disk, dir, indexes::NAME)? {
-        indexes::parse(&text).map_err(|what| DataError::Facts(dir.join(indexes::NAME), what))?;
+        indexes::parse(&text).map_err(|what| unread(dir.join(indexes::NAME), what))?;
         facts.push((indexes::NAME, text));
     }
     if let Some(text) = read_text(disk, dir, settings::NAME)? {
-        settings::parse(&text).map_err(|what| DataError::Facts(dir.join(settings::NAME), what))?;
+        settings::parse(&text).map_err(|what| unread(dir.join(settings::NAME), what))?;
         facts.push((settings::NAME, text));
     }
     if let Some((text, _)) = schema_time::read(disk, dir)? {

@@ -7,7 +7,7 @@ use super::take::verify;
 use super::{BackupError, log_dir, snapshot_dir};
 use crate::commit;
 use crate::data::course::Course;
-use crate::data::{DataError, Rules, missing, rules, write_text};
+use crate::data::{DataError, Rules, missing, rules, unread, write_text};
 use dsa::journal::Command;
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
@@ -223,7 +223,7 @@ impl Work<'_> {
         }
         let made = facts.iter().find(|(name, _)| *name == rules::NAME).map_or("", |(_, text)| text);
         let made = Rules::parse(made);
-        let made = made.map_err(|what| DataError::Facts(self.generation.dir.join(rules::NAME), what))?;
+        let made = made.map_err(|what| unread(self.generation.dir.join(rules::NAME), what))?;
         self.copy_snapshot(on_bytes)?;
         let mut course = Course::new(made.clone());
         let restored = self.write_log(&mut course, entropy)?;
