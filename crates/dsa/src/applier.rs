@@ -23,8 +23,8 @@ pub struct Applier {
 pub enum ApplyError {
     /// It brings an id that another entry has, or that there is no room for.
     Id(u32),
-    /// An update was refused because memory ran out. How much there is differs from start to start, so that is no
-    /// outcome that a log can rely on.
+    /// The address space that is reserved ran out, which is more than the machine has memory, or a transaction was larger than
+    /// any may be. How much there is differs from start to start, so that is no outcome that a log can rely on.
     Memory,
 }
 
@@ -40,8 +40,10 @@ impl fmt::Display for ApplyError {
 impl std::error::Error for ApplyError {}
 
 impl Applier {
-    /// For a directory; `None` when there are too many readers of it.
+    /// For a directory; `None` when there are too many readers of it. From then on the memory limit is for who logs the
+    /// commands: what is logged is carried out, whatever memory that takes ([`store::Shard::waive_limit`]).
     pub fn new(dsa: &Arc<Dsa>) -> Option<Applier> {
+        dsa.shard.waive_limit();
         // Whoever may not write is refused before anything is logged.
         Some(Applier { worker: Worker::new(dsa)?, identity: Identity::anonymous(Rights::Root) })
     }

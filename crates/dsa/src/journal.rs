@@ -216,6 +216,13 @@ impl Updates {
         self.adds
     }
 
+    /// Bytes by which they make the directory larger, at most, but for indexes by substrings. Those of a transaction are all
+    /// written before what they replace can be cleaned away, so its drafts count.
+    pub fn bytes_needed(&self) -> u64 {
+        let together = if self.end.is_some() { self.drafts.bytes() } else { 0 };
+        (2 * self.messages.len() + together) as u64
+    }
+
     /// An empty buffer for the answers.
     pub fn answers_buffer(&self) -> Vec<u8> {
         std::mem::take(&mut self.reply.slot().spare)

@@ -142,6 +142,13 @@ impl Pages {
     }
 }
 
+/// Is there less address space than this process could ever reserve: by a limit of its own, or since the system counts it as memory?
+pub fn is_address_space_short() -> bool {
+    let counts =
+        std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
+    counts || getrlimit(Resource::As).current.is_some()
+}
+
 /// Why address space cannot be reserved, with the limit that is in the way and how to raise it.
 fn not_reserved(len: usize, error: io::Error) -> io::Error {
     let mib = |bytes: u64| bytes >> 20;

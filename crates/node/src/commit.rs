@@ -10,11 +10,11 @@ mod pace;
 mod propose;
 mod queue;
 mod replica;
+mod room;
 mod snapshotter;
 mod status;
 mod thread;
 
-pub use propose::memory_bytes_end;
 pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;

@@ -6,7 +6,6 @@ use dsa::config::{Scheme, SearchLimits};
 use dsa::settings::{Changes, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
-use node::commit;
 use node::data::Founding;
 use schema::{BUILTIN_NAMES, Builder, Schema};
 use std::io;
@@ -140,16 +139,6 @@ pub fn founding(config: &Config, entropy: &mut impl Entropy) -> Founding {
     }
 }
 
-/// Bytes that the store may take. Where updates are logged it is not the store that refuses them, for then carrying the
-/// log out again on another machine could end differently: whoever logs them does, and the store has some more room.
-fn store_bytes_max(config: &Config) -> u64 {
-    let bytes_max = config.memory_bytes_max();
-    match config.data {
-        Some(_) => commit::memory_bytes_end(bytes_max).saturating_add(256 << 20),
-        None => bytes_max,
-    }
-}
-
 /// A configured index as the store has it.
 pub fn index_settings(index: &crate::config::Index) -> IndexSettings {
     IndexSettings {
@@ -165,7 +154,7 @@ fn settings(config: &Config, founding: &Founding) -> Settings {
     Settings {
         suffixes: config.suffixes.clone(),
         indexes: config.indexes.iter().map(index_settings).collect(),
-        memory_bytes_max: store_bytes_max(config),
+        memory_bytes_max: config.memory_bytes_max(),
         operational_attributes: founding.operational_attributes,
         schema_check: config.schema_check,
         founder: founding.founder.clone(),

@@ -20,9 +20,8 @@ use std::task::{Context, Waker};
 use store::{IndexSettings, Reader};
 use wal::{Index, Step};
 
-/// Bytes of memory from which on adds are refused, and those that the store has.
+/// Bytes of memory from which on adds are refused.
 const MEMORY_BYTES_MAX: u64 = 48 << 20;
-const STORE_BYTES_MAX: u64 = 64 << 20;
 /// Keys that go into an index in one step.
 const INDEX_STEP_KEYS: usize = 16;
 
@@ -50,7 +49,7 @@ pub fn config(founding: Founding) -> dsa::Config {
         store: store::Settings {
             suffixes: vec![SUFFIX.to_owned()],
             indexes: vec![index("uid"), index("description")],
-            memory_bytes_max: STORE_BYTES_MAX,
+            memory_bytes_max: MEMORY_BYTES_MAX,
             operational_attributes: founding.operational_attributes,
             schema_check: true,
             founder: founding.founder,

@@ -12,6 +12,7 @@ pub(crate) struct MemoryGauges {
     dn: AtomicU64,
     children: AtomicU64,
     pub(crate) indexes: AtomicU64,
+    longest: AtomicU64,
     shapes: AtomicU64,
     appended: AtomicU64,
     moved: AtomicU64,
@@ -34,6 +35,8 @@ pub struct MemoryUse {
     pub indexes: u64,
     /// Shapes.
     pub shapes: u64,
+    /// Of the segments, those that the longest object so far takes: so much is needed to write any entry anew.
+    pub longest: u64,
     /// Bytes ever written to segments.
     pub appended: u64,
     /// Of these, by the cleaner: `appended / (appended - moved)` is its write amplification.
@@ -59,6 +62,7 @@ impl Shard {
             children: of(&self.memory.children),
             indexes: of(&self.memory.indexes),
             shapes: of(&self.memory.shapes),
+            longest: of(&self.memory.longest),
             appended: of(&self.memory.appended),
             moved: of(&self.memory.moved),
         }
@@ -83,6 +87,7 @@ impl Writer<'_> {
         set(&gauges.dn, self.shard.dn_table.bytes(&state.dn) as u64);
         set(&gauges.children, self.shard.children.bytes(&state.children) as u64);
         set(&gauges.indexes, self.view().indexes().measure(&state.indexes, self.view()));
+        set(&gauges.longest, state.heap.bytes_of_longest());
         set(&gauges.shapes, state.shapes.usage().1 as u64);
         set(&gauges.appended, state.heap.appended);
         set(&gauges.moved, state.heap.moved);

@@ -1,31 +1,35 @@
-//! How much room there is; and making room on demand, for who keeps a memory limit of its own.
+//! How much room a shard reserves: address space, not memory.
 
-use crate::shard::{Settings, Shard, Writer};
+use crate::shard::{Settings, Shard};
 
-/// Share of dead bytes that is left, in percent, and bytes that are moved at most.
-const SLACK_PERCENT: u64 = 5;
-const CLEAN_BYTES: usize = 2 << 20;
+/// Bytes of address space beyond what the memory limit asks for.
+const SPARE_BYTES: usize = 64 << 20;
 
 impl Settings {
-    /// Entries that tables get address space for.
+    /// Entries that tables get address space for: as many as the limit has room for, and the machine, which may have more than
+    /// the limit. A start with a lower limit than the last takes what is there.
     pub(crate) fn entries_max(&self) -> usize {
-        (self.memory_bytes_max as usize / 32).clamp(1 << 16, 1 << 31)
+        (self.memory_bytes_max.max(machine_bytes()) as usize / 32).clamp(1 << 16, 1 << 31)
     }
+
+    /// Address space of the heap. What is logged is carried out though it goes over the limit, so nothing but the machine bounds
+    /// what lies there: twice the limit for what old readers hold, or twice the machine's memory, for segments that are
+    /// not full.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let bytes = self.memory_bytes_max.max(machine_bytes()) as usize;
+        bytes.saturating_mul(2).saturating_add(SPARE_BYTES)
+    }
+}
+
+/// Memory of the machine; none where address space is short, so that a lower limit asks for less of it.
+fn machine_bytes() -> u64 {
+    let is_short = cfg!(any(miri, pando_loom)) || env::memory::is_address_space_short();
+    if is_short { 0 } else { env::host::memory_bytes().unwrap_or(0) }
 }
 
 impl Shard {
     /// Entries that tables have address space for.
     pub(crate) fn entries_max(&self) -> usize {
         self.settings.entries_max()
-    }
-}
-
-impl Writer<'_> {
-    /// Cleans for a moment, publishes, and brings the memory report up to date.
-    pub fn make_room(mut self) {
-        let (heap, readers) = (&self.shard.heap, &self.shard.readers);
-        heap.clean(&mut self.state.heap, readers, SLACK_PERCENT, CLEAN_BYTES);
-        self.publish_batch();
-        self.measure();
     }
 }

@@ -99,6 +99,8 @@ pub(crate) struct HeapWriter {
     pub(crate) moved: u64,
     live: u64,
     used: u64,
+    /// Segments of the longest object so far.
+    longest: usize,
     /// The segment that is being emptied, and how far that went.
     cleaning: Option<(usize, usize)>,
 }
@@ -140,6 +142,7 @@ impl Heap {
             moved: 0,
             live: 0,
             used: 0,
+            longest: 1,
             cleaning: None,
         };
         heap.begin_segment(&mut writer, 0, 1);
@@ -433,6 +436,7 @@ impl Heap {
     }
 
     fn place_run(&self, writer: &mut HeapWriter, segments: usize) -> usize {
+        writer.longest = writer.longest.max(segments);
         let first = match find_run(&mut writer.free, segments) {
             Some(at) => {
                 writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize
@@ -492,6 +496,11 @@ impl HeapWriter {
     /// Bytes of the newest versions of all objects.
     pub(crate) fn bytes_live(&self) -> u64 {
         self.live
+    }
+
+    /// Bytes of segments that a new version of any object takes at most, if it does not grow.
+    pub(crate) fn bytes_of_longest(&self) -> u64 {
+        (self.longest * SEGMENT) as u64
     }
 
     /// Bytes of slots in use.

@@ -4,6 +4,7 @@ mod look;
 mod room;
 
 pub use self::look::Look;
+pub use self::room::memory_bytes_end;
 use crate::ahead::Ahead;
 use crate::append::Append;
 use crate::cell::Garbage;
@@ -99,6 +100,8 @@ pub struct Shard {
     pub(crate) names_added: AtomicU64,
     entries: AtomicU64,
     ids_end: AtomicU64,
+    /// Is the memory limit judged by who logs commands, before they are logged?
+    limit_is_waived: AtomicBool,
     pub(crate) memory: MemoryGauges,
     writer: Mutex<WriterState>,
 }
@@ -122,6 +125,8 @@ pub(crate) struct WriterState {
     pub(crate) keeps_order: bool,
     last_csn: Csn,
     cleaned_at: u64,
+    /// Bytes appended when room was made last.
+    way_made_at: u64,
 }
 
 /// Buffers that are used again.
@@ -265,8 +270,7 @@ impl Shard {
     }
 
     pub(crate) fn build(settings: Settings, schema: Arc<Schema>) -> io::Result<Shard> {
-        // Reserved, not taken: up to the limit, its reserve, and a note for each delete while old readers hold the rest.
-        let heap_bytes = (settings.memory_bytes_max as usize).saturating_mul(2).saturating_add(64 << 20);
+        let heap_bytes = settings.heap_bytes();
         let entries_max = settings.entries_max();
         Shard::build_on(
             settings,
@@ -315,6 +319,7 @@ impl Shard {
             keeps_order: false,
             last_csn: Csn::from_unix_ms(0, settings.site),
             cleaned_at: 0,
+            way_made_at: 0,
         };
         Ok(Shard {
             schema,
@@ -333,6 +338,7 @@ impl Shard {
             names_added: AtomicU64::new(0),
             entries: AtomicU64::new(0),
             ids_end: AtomicU64::new(1),
+            limit_is_waived: AtomicBool::new(false),
             memory: MemoryGauges::default(),
             writer: Mutex::new(state),
             settings,
@@ -376,6 +382,12 @@ impl Shard {
         self.names_added.store(sequence, Ordering::Release);
     }
 
+    /// Commands are refused for want of memory before they are logged, if at all: from now on no command is when it is carried
+    /// out, for that would make its outcome depend on the memory of one start. Loads are still held to the limit.
+    pub fn waive_limit(&self) {
+        self.limit_is_waived.store(true, Ordering::Relaxed);
+    }
+
     /// Takes the writer's role; waits while another has it.
     pub fn writer(&self) -> Writer<'_> {
         self.writer_with(lock(&self.writer))
@@ -388,8 +400,8 @@ impl Shard {
 
     fn writer_with<'s>(&'s self, state: MutexGuard<'s, WriterState>) -> Writer<'s> {
         let sequence = self.readers.published() + 1;
-        let mut writer =
-            Writer { shard: self, state, sequence, loading: false, reserved: 0, is_granted: false };
+        let is_granted = self.limit_is_waived.load(Ordering::Relaxed);
+        let mut writer = Writer { shard: self, state, sequence, loading: false, reserved: 0, is_granted };
         writer.state.garbage.begin(sequence);
         writer
     }
@@ -448,7 +460,7 @@ pub struct Writer<'s> {
     pub(crate) loading: bool,
     /// Bytes of segments that were claimed for what is still to be written.
     pub(crate) reserved: usize,
-    /// Was the memory limit looked at for the whole batch?
+    /// Was the memory limit looked at for the whole batch, or before it was logged?
     is_granted: bool,
 }
 
@@ -471,6 +483,8 @@ impl<'s> Writer<'s> {
     pub fn load(&mut self) {
         assert!(self.shard.readers.all_rest(), "nobody reads while a load goes on");
         self.loading = true;
+        // What is loaded goes past the log: nobody has looked at the limit.
+        self.is_granted = false;
     }
 
     /// The next CSN: later than all before it, and not before the given time.
@@ -570,7 +584,7 @@ impl<'s> Writer<'s> {
     }
 
     /// Cleans until so many bytes were moved, more if memory is short.
-    fn clean(&mut self, budget: u64) {
+    pub(crate) fn clean(&mut self, budget: u64) {
         let (slack, budget) = match self.is_short() {
             true => (SLACK_SHORT_PERCENT, budget.max(CLEAN_SHORT_BYTES)),
             false => (SLACK_PERCENT, budget),

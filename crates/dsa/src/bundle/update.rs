@@ -22,6 +22,7 @@ use crate::worker::Scratch;
 use model::ResultCode;
 use proto::message::Message;
 use proto::tag;
+use std::ops::Range;
 use std::sync::Arc;
 use store::{DnCache, Known, ReadPoint, Ready, Replacement, Stamp};
 
@@ -373,6 +374,11 @@ fn carry_out(
     let mut drafted = ready.iter().flatten().map(Ready::range);
     let range =
         drafted.next().map(|first| first.start..drafted.next_back().map_or(first.end, |last| last.end));
+    let length = |update: &Pending<'_>| update.frame().len();
+    let is_tight = writer.is_tight(updates.len(), updates.iter().map(length).sum());
+    if is_tight {
+        writer.make_way(range.as_ref().map_or(0, Range::len));
+    }
     let has_room = range.is_some_and(|range| writer.reserve(range.len()).is_ok());
     let ready = if has_room { ready } else { &[] };
     let (mut done, mut answered) = (0, 0);
@@ -386,6 +392,9 @@ fn carry_out(
             answered = done;
             marks.publish(&mut writer, out.len());
             due = marks.due();
+        }
+        if is_tight {
+            writer.make_way(length(&updates[done]));
         }
         // There may be referral objects since the drafts were made: what is below them is not what it was.
         let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());

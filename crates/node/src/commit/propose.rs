@@ -2,6 +2,7 @@
 //! those to the log, if this replica leads it.
 
 use super::replica::Replica;
+use super::room::Room;
 use super::{Limits, Queue};
 use dsa::Dsa;
 use dsa::journal::Updates;
@@ -9,15 +10,6 @@ use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{Kind, Position, Refused, Role, ShardLog, Ticket};
-
-/// Where memory is short, this share of what is allowed is kept for changes that are no adds, and so many bytes.
-const RESERVE_SHARE: u64 = 8;
-const RESERVE_BYTES: u64 = 16 << 20;
-
-/// Bytes of memory from which on only deletes are taken, if adds are up to `memory_bytes_max`.
-pub fn memory_bytes_end(memory_bytes_max: u64) -> u64 {
-    memory_bytes_max.saturating_add(memory_bytes_max / RESERVE_SHARE + RESERVE_BYTES)
-}
 
 /// See the module.
 pub(super) struct Proposer {
@@ -72,11 +64,15 @@ impl Proposer {
             return;
         }
         let wall_ms = wall_ms();
-        let used = self.memory_used();
+        let dsa = Arc::clone(&self.dsa);
+        let mut room = Room::new(dsa.shard(), self.memory_bytes_max, replica.bytes_needed());
         while let Some(updates) = self.coming.pop_front() {
-            let Some(updates) = self.admit(updates, used) else { continue };
+            let Some(updates) = self.admit(updates, &mut room) else { continue };
             match propose(log, &updates, wall_ms) {
-                Ok(at) => replica.on_proposed(at, wall_ms, updates),
+                Ok(at) => {
+                    room.promise(updates.bytes_needed());
+                    replica.on_proposed(at, wall_ms, updates);
+                }
                 Err(Refused::Full) => return self.coming.push_front(updates),
                 Err(refused) => self.turn_away(updates, code_of(&refused), &refused.to_string()),
             }
@@ -104,23 +100,11 @@ impl Proposer {
         is_open
     }
 
-    /// Bytes that the directory takes; when that is too much, after some cleaning.
-    fn memory_used(&self) -> u64 {
-        let shard = self.dsa.shard();
-        if shard.memory().total() > self.memory_bytes_max {
-            shard.writer().make_room();
-        }
-        shard.memory().total()
-    }
-
     /// Gives updates the ids that they need, or refuses them for want of memory: before they are logged, since how much
     /// there is must not decide what becomes of them later.
-    fn admit(&self, mut updates: Updates, used: u64) -> Option<Updates> {
-        let is_short = used > self.memory_bytes_max && updates.adds() > 0;
-        let is_full = used > memory_bytes_end(self.memory_bytes_max);
-        if is_short || (is_full && !updates.are_deletes()) {
-            let text = "the directory has the memory that it may have; delete something or allow it more";
-            self.turn_away(updates, ResultCode::AdminLimitExceeded, text);
+    fn admit(&self, mut updates: Updates, room: &mut Room<'_>) -> Option<Updates> {
+        if let Err(text) = room.find(&updates) {
+            self.turn_away(updates, ResultCode::AdminLimitExceeded, &text);
             return None;
         }
         let adds = updates.adds() - updates.ids().len();

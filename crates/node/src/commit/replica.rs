@@ -68,6 +68,11 @@ impl Replica {
         self.proposed.is_empty()
     }
 
+    /// Bytes by which the directory grows at most when what was proposed here is applied.
+    pub(super) fn bytes_needed(&self) -> u64 {
+        self.proposed.iter().flat_map(|proposed| &proposed.updates).map(Updates::bytes_needed).sum()
+    }
+
     /// These updates stand in the log at a position that is not committed yet.
     pub(super) fn on_proposed(&mut self, at: Position, wall_ms: u64, updates: Updates) {
         assert!(self.proposed.back().is_none_or(|last| last.at < at), "positions go up");

@@ -41,7 +41,8 @@ pub struct Recovered {
 
 /// What a directory is served with.
 pub struct Wanted<'w> {
-    /// Of the agent and its store. `memory_bytes_max` of the store leaves room above that of the committer.
+    /// Of the agent and its store. `memory_bytes_max` of the store is that of the committer: the one cleans to keep it, the other
+    /// refuses.
     pub config: dsa::Config,
     /// The schema.
     pub schema: Arc<schema::Schema>,
@@ -91,6 +92,7 @@ impl Data {
         // What a draft that was given up has left.
         snapshots.remove_unnamed(&mut |_, _| ())?;
         self.keep_schema_time(&schema_time)?;
+        make_room(&dsa, limits.memory_bytes_max);
         let queue = Arc::new(Queue::default());
         let mut committer = Committer::new(
             Arc::clone(&dsa),
@@ -129,6 +131,21 @@ impl Data {
             Some(shard) => Ok(Dsa::over(shard, config)?),
             None => Ok(Dsa::new(config, Arc::clone(schema))?),
         }
+    }
+}
+
+/// A start takes the memory that it needs, and cleans when it has it all. Above the limit it goes on, and says so.
+fn make_room(dsa: &Dsa, bytes_max: u64) {
+    dsa.shard().measure();
+    if dsa.shard().memory().total() > bytes_max && !dsa.shard().writer().make_room(bytes_max) {
+        let (bytes, live) = (dsa.shard().memory().total(), dsa.shard().memory().live);
+        tracing::warn!(
+            bytes,
+            live,
+            bytes_max,
+            "the directory takes more memory than it may have: adds are refused until something is deleted or memory-max is \
+             larger"
+        );
     }
 }
 

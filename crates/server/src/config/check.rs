@@ -23,7 +23,7 @@ impl Problem {
 
 /// Less than this holds no directory: the schema and the first segments alone take most of it.
 const MEMORY_BYTES_MIN: u64 = 32 << 20;
-/// With what is kept for deletes and for the log beyond it ([`crate::commit::memory_bytes_end`]) this is the 1 TiB that the
+/// With what is kept for deletes and for the log beyond it ([`store::memory_bytes_end`]) this is the 1 TiB that the
 /// store can address.
 pub(super) const MEMORY_BYTES_MAX: u64 = 896 << 30;
 

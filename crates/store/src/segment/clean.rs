@@ -41,12 +41,28 @@ impl Heap {
         slack_percent: u64,
         budget: usize,
     ) -> usize {
+        let is_enough = |w: &HeapWriter| w.dead() * 100 <= w.used * slack_percent + 400 * SEGMENT as u64;
+        self.clean_until(writer, readers, is_enough, budget)
+    }
+
+    /// As [`Heap::clean`], as long as there is anything to gain.
+    pub(crate) fn clean_well(&self, writer: &mut HeapWriter, readers: &Readers, budget: usize) -> usize {
+        self.clean_until(writer, readers, |_| false, budget)
+    }
+
+    fn clean_until(
+        &self,
+        writer: &mut HeapWriter,
+        readers: &Readers,
+        is_enough: impl Fn(&HeapWriter) -> bool,
+        budget: usize,
+    ) -> usize {
         self.reuse(writer, readers);
         let (mut moved, oldest) = (0, readers.oldest());
         while moved < budget {
             let (victim, from) = match writer.cleaning.take() {
                 Some(begun) => begun,
-                None if writer.dead() * 100 <= writer.used * slack_percent + 400 * SEGMENT as u64 => break,
+                None if is_enough(writer) => break,
                 None => match writer.emptiest(oldest) {
                     Some(victim) => (victim, victim * SEGMENT + FIRST),
                     None => break,

@@ -138,6 +138,7 @@ impl Heap {
             let (used, run, serial) = (part.bytes, part.run, part.serial);
             writer.accounts.push(Account { live: *live, used, last_death: 0, run, serial });
             writer.accounts.resize((part.number + part.run) as usize, Account::default());
+            writer.longest = writer.longest.max(run as usize);
             writer.live += u64::from(*live);
             writer.used += u64::from(used) - FIRST as u64;
         }

@@ -1,12 +1,20 @@
 //! Room for what a writer writes: under the memory limit, and in segments.
 
 use super::Writer;
+use crate::segment::SEGMENT;
 use std::sync::atomic::Ordering;
 
 /// What changes that do not grow an entry may take above the memory limit: this share of it, and so many bytes. A new
 /// version is written before the old one is cleaned away.
 pub(super) const RESERVE_SHARE: u64 = 8;
 const RESERVE_BYTES: u64 = 16 << 20;
+/// Bytes that are moved at a time while room is made: more than an eighth of them is gained, or nothing is to be.
+const ROUND_BYTES: usize = 32 << 20;
+
+/// Bytes of memory beyond which only deletes are taken, if adds are up to `memory_bytes_max`.
+pub fn memory_bytes_end(memory_bytes_max: u64) -> u64 {
+    memory_bytes_max.saturating_add(memory_bytes_max / RESERVE_SHARE + RESERVE_BYTES)
+}
 
 impl Writer<'_> {
     /// Is there room for `bytes` more, in segments and under the memory limit?
@@ -28,7 +36,7 @@ impl Writer<'_> {
     /// As [`Writer::claim`], for a change: one that does not grow an entry has a reserve above the limit.
     pub(crate) fn claim_change(&mut self, bytes: usize, grows: bool) -> Result<(), crate::Refused> {
         let limit = self.shard.settings.memory_bytes_max;
-        self.claim_within(bytes, if grows { limit } else { limit + limit / RESERVE_SHARE + RESERVE_BYTES })
+        self.claim_within(bytes, if grows { limit } else { memory_bytes_end(limit) })
     }
 
     fn claim_within(&mut self, bytes: usize, limit: u64) -> Result<(), crate::Refused> {
@@ -43,6 +51,62 @@ impl Writer<'_> {
             }
         }
         shard.heap.claim(&mut self.state.heap, &shard.readers, bytes).map_err(|_| full)
+    }
+
+    /// Could so many updates, of so many bytes in all, come to the memory limit? Then [`Writer::make_way`] is to be called before
+    /// each of them.
+    pub fn is_tight(&self, updates: usize, bytes: usize) -> bool {
+        let each = self.state.heap.bytes_of_longest();
+        let all = each.saturating_mul(updates as u64).saturating_add(2 * bytes as u64);
+        self.bytes_used().saturating_add(all) > self.shard.settings.memory_bytes_max
+    }
+
+    /// Between two updates that others may see apart: makes room under the memory limit for an update of so many bytes, as far
+    /// as cleaning does. What the batch has replaced so far can be cleaned away once it is published, so that is done.
+    pub fn make_way(&mut self, bytes: usize) {
+        let limit = self.shard.settings.memory_bytes_max;
+        // Its entry is written anew before the version that it replaces is cleaned away.
+        let needed = 2 * (bytes as u64 + self.state.heap.bytes_of_longest());
+        let wanted = self.bytes_used().saturating_add(needed);
+        let since = self.state.heap.appended - self.state.way_made_at;
+        // Less would not make a segment free.
+        let is_worth_it = since >= SEGMENT as u64 || wanted > memory_bytes_end(limit);
+        if wanted > limit && is_worth_it {
+            self.clean_down_to(limit.saturating_sub(needed));
+        }
+    }
+
+    /// Cleans until the directory takes no more than `target` bytes ([`crate::MemoryUse::total`]), or nothing is to be gained;
+    /// publishes, and brings the memory report up to date. Says whether it came to that.
+    pub fn make_room(mut self, target: u64) -> bool {
+        let is_made = self.clean_down_to(target.saturating_sub(self.shard.memory().shapes));
+        self.measure();
+        is_made
+    }
+
+    /// Cleans until no more than `target` bytes are in use. Publishes what the batch has done so far, and goes on with the next.
+    fn clean_down_to(&mut self, target: u64) -> bool {
+        loop {
+            let before = self.bytes_used();
+            // What is dead for the batch is so for all once that is published, and what was emptied is free one later.
+            self.publish_and_go_on();
+            let (heap, readers) = (&self.shard.heap, &self.shard.readers);
+            if before > target {
+                heap.clean_well(&mut self.state.heap, readers, ROUND_BYTES);
+                self.publish_and_go_on();
+                heap.reuse(&mut self.state.heap, readers);
+            }
+            let after = self.bytes_used();
+            if after <= target || after >= before {
+                self.state.way_made_at = self.state.heap.appended;
+                return after <= target;
+            }
+        }
+    }
+
+    fn publish_and_go_on(&mut self) {
+        self.publish_batch();
+        self.sequence = self.shard.readers.published() + 1;
     }
 
     /// Bytes that count under the memory limit.

@@ -137,6 +137,7 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     let mut writer = shard.writer();
     // Making room may move entries, so that comes first, also for the few that are made anew.
     let made = drafts.bytes();
+    make_way(&mut writer, made);
     let spares = [made / SPARE_SHARE, 0];
     let Some(spare) = spares.into_iter().find(|spare| writer.reserve(made + spare).is_ok()) else {
         return false;
@@ -165,6 +166,14 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     }
     writer.publish();
     true
+}
+
+/// Makes room for so many bytes under the memory limit: before the first update is carried out, since others must not see
+/// some of them.
+fn make_way(writer: &mut Writer<'_>, bytes: usize) {
+    if writer.is_tight(1, bytes) {
+        writer.make_way(bytes);
+    }
 }
 
 /// Positions of the drafts that cannot be installed any more. Of several of one entry it is all or none.
@@ -218,6 +227,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
         true => 0,
     };
     let updates = journal::messages(together.messages).count();
+    make_way(&mut writer, bytes);
     if writer.grant(bytes + updates * super::UPDATE_BYTES as usize).is_err() {
         return Err(out_of_memory(parts, together.messages));
     }
