@@ -166,6 +166,16 @@ impl Rule {
         }
     }
 
+    /// Does it take the same values for equal as another rule, as far as both can compare them?
+    pub(crate) fn compares_like(self, other: Rule) -> bool {
+        let form = |rule: Rule| match rule.form() {
+            Form::FoldedIa5 => Form::Folded,
+            Form::ExactIa5 => Form::Exact,
+            form => form,
+        };
+        form(self) == form(other)
+    }
+
     /// Does it compare strings of characters, and are capital letters and small ones alike?
     #[inline(always)]
     pub(crate) fn folds(self) -> Option<bool> {

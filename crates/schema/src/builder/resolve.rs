@@ -21,6 +21,10 @@ use std::sync::Arc;
 
 /// Attribute types or object classes of one schema.
 const DEFINITIONS_MAX: usize = 30_000;
+/// Types or classes that one is derived from, near and far. With more of them the work grows with the square of their number.
+const SUPERIORS_MAX: usize = 250;
+/// Unknown names for which is looked what may be meant: each costs a look at every name.
+const NEAREST_MAX: usize = 100;
 /// Steps from a macro to the OID it stands for.
 const MACRO_STEPS_MAX: usize = 16;
 
@@ -32,6 +36,10 @@ pub(super) struct Resolver {
     types: Table<AttributeTypeDefinition>,
     classes: Table<ObjectClassDefinition>,
     syntaxes: BTreeMap<String, SyntaxDefinition>,
+    /// Is something derived from more others than may be?
+    has_long_chains: bool,
+    /// Unknown names that were looked at for what may be meant.
+    unknown: usize,
 }
 
 impl Resolver {
@@ -44,6 +52,10 @@ impl Resolver {
         each().filter(|(_, s)| s.kind == StatementKind::Macro).for_each(|(f, s)| self.read_macro(f, s));
         for (file, statement) in each() {
             self.read(file, statement);
+        }
+        if self.types.list.len().max(self.classes.list.len()) > DEFINITIONS_MAX {
+            self.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
+            return Err(BuildErrors(self.faults));
         }
         self.index_names();
         let types = self.resolve_types();
@@ -159,6 +171,11 @@ impl Resolver {
         let table = std::mem::take(&mut self.types);
         let sups: Vec<Option<usize>> = table.list.iter().map(|p| self.sup_of(&table, p)).collect();
         let chains = self.chains(&table, &sups);
+        if self.has_long_chains {
+            // What comes would take too long.
+            self.types = table;
+            return Vec::new();
+        }
         let mut built = Vec::with_capacity(table.list.len());
         for (at, placed) in table.list.iter().enumerate() {
             built.push(self.resolve_type(&table, placed, sups[at], &chains[at]));
@@ -168,6 +185,7 @@ impl Resolver {
                 built[*above].subtypes.push(TypeId(at as u16));
             }
         }
+        self.check_replaced(&table, &built);
         self.types = table;
         built
     }
@@ -180,7 +198,7 @@ impl Resolver {
         let sup = placed.definition.sup.as_ref()?;
         let found = table.find(sup);
         if found.is_none() {
-            let message = undefined("attribute type", sup, table.names(|d| &d.names));
+            let message = self.undefined("attribute type", sup, table.names(|d| &d.names));
             self.fault(&placed.file, placed.line, message);
         }
         found
@@ -204,6 +222,14 @@ impl Resolver {
                     break;
                 }
                 chain.push(above);
+                if chain.len() > SUPERIORS_MAX {
+                    if !self.has_long_chains {
+                        let message = format!("it is derived from more than {SUPERIORS_MAX} others");
+                        self.fault(&placed.file, placed.line, message);
+                    }
+                    self.has_long_chains = true;
+                    break;
+                }
             }
             chains.push(chain);
         }
@@ -249,6 +275,58 @@ impl Resolver {
             subtypes: Vec::new(),
             definition: d.clone(),
         }
+    }
+
+    /// Says that a name is not defined, and which one may be meant.
+    fn undefined<'n>(&mut self, what: &str, word: &str, names: impl Iterator<Item = &'n str>) -> String {
+        self.unknown += 1;
+        let meant = if self.unknown <= NEAREST_MAX { nearest(word, names) } else { None };
+        match meant {
+            Some(meant) => format!("{what} '{word}' is not defined; did you mean '{meant}'?"),
+            None => format!("{what} '{word}' is not defined"),
+        }
+    }
+
+    /// Nothing that is stored by one matching rule can be looked up by another: a file may replace a definition, but for
+    /// that. The built-in files are made to replace each other.
+    fn check_replaced(&mut self, table: &Table<AttributeTypeDefinition>, built: &[AttributeType]) {
+        for (at, former) in &table.replaced {
+            let now = &table.list[*at];
+            let old = self.former_rule(table, former);
+            let is_other =
+                old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
+            if is_other && builtin::text(&now.file).is_none() {
+                let rule = |rule: Option<Rule>| rule.map_or("no equality rule", Rule::name);
+                let message = format!(
+                    "'{}' ({}) has {} here and {} at {}:{}; what is stored by one is not found by the other: leave it out, or \
+                     give it a name and an OID of its own",
+                    name(&now.definition.names, &now.definition.oid),
+                    now.definition.oid,
+                    rule(built[*at].equality),
+                    rule(old),
+                    former.file,
+                    former.line
+                );
+                self.fault(&now.file, now.line, message);
+            }
+        }
+    }
+
+    /// The equality rule of a definition that was replaced.
+    fn former_rule(
+        &self,
+        table: &Table<AttributeTypeDefinition>,
+        former: &Placed<AttributeTypeDefinition>,
+    ) -> Option<Rule> {
+        let mut definition = &former.definition;
+        for _ in 0..SUPERIORS_MAX {
+            match (&definition.equality, &definition.sup) {
+                (Some(rule), _) => return Rule::find(rule.as_bytes()),
+                (None, Some(sup)) => definition = &table.list[table.find(sup)?].definition,
+                (None, None) => return None,
+            }
+        }
+        None
     }
 
     /// Rules of RFC 4512 section 4.1.2 on usage.
@@ -308,7 +386,12 @@ impl Resolver {
         let table = std::mem::take(&mut self.classes);
         let mut built: Vec<ObjectClass> = table.list.iter().map(|p| self.resolve_class(&table, p)).collect();
         for at in 0..built.len() {
-            let superiors = superiors_of(&built, at);
+            let Some(superiors) = superiors_of(&built, at) else {
+                let placed = &table.list[at];
+                let message = format!("it is derived from more than {SUPERIORS_MAX} others");
+                self.fault(&placed.file, placed.line, message);
+                break;
+            };
             if superiors.iter().any(|c| built[c.0 as usize].sup.contains(&ClassId(at as u16))) {
                 let placed = &table.list[at];
                 self.fault(
@@ -340,7 +423,7 @@ impl Resolver {
             match table.find(word) {
                 Some(at) => sup.push(ClassId(at as u16)),
                 None => {
-                    let message = undefined("object class", word, table.names(|d| &d.names));
+                    let message = self.undefined("object class", word, table.names(|d| &d.names));
                     self.fault(&placed.file, placed.line, message);
                 }
             }
@@ -368,7 +451,9 @@ impl Resolver {
             match self.types.find(word) {
                 Some(at) => ids.push(TypeId(at as u16)),
                 None => {
-                    let message = undefined("attribute type", word, self.types.names(|d| &d.names));
+                    let types = std::mem::take(&mut self.types);
+                    let message = self.undefined("attribute type", word, types.names(|d| &d.names));
+                    self.types = types;
                     self.fault(&placed.file, placed.line, message);
                 }
             }
@@ -396,10 +481,6 @@ impl Resolver {
     }
 
     fn assemble(&mut self, types: Vec<AttributeType>, classes: Vec<ObjectClass>) -> Option<Schema> {
-        if types.len() > DEFINITIONS_MAX || classes.len() > DEFINITIONS_MAX {
-            self.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
-            return None;
-        }
         // An OID that is no longer shown is still known: data and logs may have it.
         let type_names = NameTable::new(types.iter().enumerate().flat_map(|(at, t)| {
             let oids = [&t.oid, &t.definition.oid];
@@ -448,18 +529,14 @@ fn name<'d>(names: &'d [String], oid: &'d str) -> &'d str {
     names.first().map_or(oid, String::as_str)
 }
 
-fn undefined<'n>(what: &str, word: &str, names: impl Iterator<Item = &'n str>) -> String {
-    match nearest(word, names) {
-        Some(meant) => format!("{what} '{word}' is not defined; did you mean '{meant}'?"),
-        None => format!("{what} '{word}' is not defined"),
-    }
-}
-
-/// A class and all above it, in order of id; cycles end by themselves.
-fn superiors_of(built: &[ObjectClass], at: usize) -> Vec<ClassId> {
+/// A class and all above it, in order of id; cycles end by themselves. `None` if there are more than [`SUPERIORS_MAX`].
+fn superiors_of(built: &[ObjectClass], at: usize) -> Option<Vec<ClassId>> {
     let mut found = vec![ClassId(at as u16)];
     let mut next = 0;
     while let Some(class) = found.get(next).copied() {
+        if found.len() > SUPERIORS_MAX {
+            return None;
+        }
         for sup in &built[class.0 as usize].sup {
             if !found.contains(sup) {
                 found.push(*sup);
@@ -468,7 +545,7 @@ fn superiors_of(built: &[ObjectClass], at: usize) -> Vec<ClassId> {
         next += 1;
     }
     found.sort_unstable();
-    found
+    Some(found)
 }
 
 fn gather(built: &[ObjectClass], classes: &[ClassId], of: fn(&ObjectClass) -> &Vec<TypeId>) -> Vec<TypeId> {

@@ -15,6 +15,8 @@ pub(super) struct Placed<D> {
 /// Definitions by OID; a later file replaces, the same file may not.
 pub(super) struct Table<D> {
     pub(super) list: Vec<Placed<D>>,
+    /// What was replaced, with the position of what stands for it.
+    pub(super) replaced: Vec<(usize, Placed<D>)>,
     by_oid: BTreeMap<String, usize>,
     /// Lower case names and OIDs.
     by_name: BTreeMap<String, usize>,
@@ -22,7 +24,7 @@ pub(super) struct Table<D> {
 
 impl<D> Default for Table<D> {
     fn default() -> Table<D> {
-        Table { list: Vec::new(), by_oid: BTreeMap::new(), by_name: BTreeMap::new() }
+        Table { list: Vec::new(), replaced: Vec::new(), by_oid: BTreeMap::new(), by_name: BTreeMap::new() }
     }
 }
 
@@ -38,7 +40,10 @@ impl<D> Table<D> {
             Some(at) if self.list[*at].file == placed.file => {
                 return Err(format!("{oid} is defined twice, first at line {}", self.list[*at].line));
             }
-            Some(at) => self.list[*at] = placed,
+            Some(at) => {
+                let former = std::mem::replace(&mut self.list[*at], placed);
+                self.replaced.push((*at, former));
+            }
         }
         Ok(())
     }

@@ -277,6 +277,46 @@ fn what_was_defined_before_is_known() {
     );
 }
 
+/// A replaced definition may not compare values otherwise than they were stored by.
+#[test]
+fn no_file_changes_how_values_are_compared() {
+    let list = faults("# mine\nattributetype ( 2.5.4.3 NAME 'cn' SUP name\n  EQUALITY caseExactMatch )\n");
+    assert_eq!(list.len(), 1, "{list:#?}");
+    let expected = "test:2: 'cn' (2.5.4.3) has caseExactMatch here and caseIgnoreMatch at system:";
+    assert!(list[0].starts_with(expected), "{list:#?}");
+    let without = "attributetype ( 2.5.4.13 NAME 'description' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )";
+    assert!(faults(without)[0].contains("no equality rule here"));
+    // The same again, and with other words around it.
+    let same = "attributetype ( 2.5.4.3 NAME ( 'cn' 'commonName' ) DESC 'RFC 4519' SUP name )\n\
+                attributetype ( 1.3.6.1.1.1.1.12 NAME 'memberUid' EQUALITY caseExactMatch\n\
+                  SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n";
+    let schema = Builder::new().standard().file("same", same).build().unwrap_or_else(|e| panic!("{e}"));
+    assert!(schema.warnings().is_empty(), "{:?}", schema.warnings());
+}
+
+/// The work of a file that derives everything from everything is bounded.
+#[test]
+fn nothing_is_derived_from_too_many() {
+    let derived = |keyword: &str, count: usize| -> String {
+        let line = |n: usize| match n {
+            0 => format!(
+                "{keyword} ( 1.2.9.0 NAME 'x0' SUP {} )\n",
+                if keyword == "objectclass" { "top" } else { "name" }
+            ),
+            n => format!("{keyword} ( 1.2.9.{n} NAME 'x{n}' SUP x{} )\n", n - 1),
+        };
+        (0..count).map(line).collect()
+    };
+    for keyword in ["attributetype", "objectclass"] {
+        let list = faults(&derived(keyword, 20_000));
+        assert!(list.len() == 1 && list[0].contains("derived from more than"), "{keyword}: {list:#?}");
+        let list = faults(&derived(keyword, 50_000));
+        assert!(list.len() == 1 && list[0].contains("more than 30000 definitions"), "{keyword}: {list:#?}");
+        let some = derived(keyword, 200);
+        assert!(Builder::new().standard().file("deep", &some).build().is_ok(), "{keyword}");
+    }
+}
+
 #[test]
 fn macros_of_ldif_may_have_tabs() {
     let text = "dn: cn=x,cn=schema,cn=config\nobjectClass: olcSchemaConfig\ncn: x\n\
