@@ -199,6 +199,7 @@ fn config() -> Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::Read,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        clients: Default::default(),
         queue_length_oid: None,
         settings: Start { configured: choices(), ..Start::default() },
         version: "1.2.3".to_owned(),

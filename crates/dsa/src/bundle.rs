@@ -154,12 +154,22 @@ fn run_groups(
         let has_enough =
             session.waits || session.updates.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
-            update::hand_over(session, parts.dsa.journal.get());
+            update::hand_over(session, parts.dsa);
+            end_turn(session);
             return (consumed, input.len() - consumed);
         }
     }
-    update::hand_over(session, parts.dsa.journal.get());
+    update::hand_over(session, parts.dsa);
+    end_turn(session);
     (consumed, needed)
+}
+
+/// A session that had its turn to hand updates over, and had none, gives its turn up.
+#[inline]
+fn end_turn(session: &mut Session) {
+    if session.ticket.is_some() && !session.waits {
+        session.ticket = None;
+    }
 }
 
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer or the session
@@ -172,6 +182,9 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     let (mut is_new, mut next) = (true, 0);
     while next < group.len() && !session.closing {
         let is_update = group[next].is_update();
+        if is_update && is_logged && session.updates.is_empty() && !session.is_admitted(&parts.dsa.throttle) {
+            return next;
+        }
         let may_update = is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]);
         if may_update {
             let goes_along = |pending: &&Pending<'_>| mixed::is_neighbour(session, parts.dsa, pending);
@@ -191,7 +204,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             continue;
         }
         if is_logged && !session.updates.is_empty() && !is_new {
-            update::hand_over(session, parts.dsa.journal.get());
+            update::hand_over(session, parts.dsa);
             return next;
         }
         // Else they wait with the updates before them.

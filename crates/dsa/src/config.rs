@@ -14,6 +14,19 @@ pub struct SearchLimits {
     pub time_max_s: u32,
 }
 
+/// What clients may take of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Bytes of updates, with what was prepared of them, that all sessions together have on their way through the log.
+    pub update_bytes_max: u64,
+}
+
+impl Default for ClientLimits {
+    fn default() -> ClientLimits {
+        ClientLimits { update_bytes_max: 256 << 20 }
+    }
+}
+
 /// The agent's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -33,6 +46,8 @@ pub struct Config {
     pub anonymous: Anonymous,
     /// Limits on searches.
     pub limits: SearchLimits,
+    /// Limits on what clients take of the server.
+    pub clients: ClientLimits,
     /// A further OID under which the queue length control is known, uncritical.
     pub queue_length_oid: Option<Vec<u8>>,
     /// The settings that can be changed while the server runs.

@@ -8,6 +8,7 @@ use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::settings::{Chosen, Keeper};
 use crate::system::System;
+use crate::throttle::Throttle;
 use crate::transaction::{self, Intents, OpenCount};
 use env::entropy::{Entropy, SystemEntropy};
 use std::io;
@@ -37,6 +38,7 @@ pub struct Dsa {
     entropy: Mutex<Box<dyn Entropy + Send>>,
     pub(crate) open_transactions: Arc<OpenCount>,
     pub(crate) intents: Arc<Intents>,
+    pub(crate) throttle: Arc<Throttle>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }
@@ -83,6 +85,7 @@ impl Dsa {
             proxy_keys,
             writer_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
+            throttle: Throttle::new(config.clients.update_bytes_max),
             config,
             open_transactions: Arc::default(),
             intents: Arc::default(),
@@ -101,6 +104,11 @@ impl Dsa {
     /// If there is one already.
     pub fn journal_to(&self, journal: Arc<dyn Journal>) {
         assert!(self.journal.set(journal).is_ok(), "a directory has one journal");
+    }
+
+    /// How much of updates is on its way through the log.
+    pub fn throttle(&self) -> &Throttle {
+        &self.throttle
     }
 
     /// The configuration.

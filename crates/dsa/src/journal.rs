@@ -4,6 +4,7 @@
 use crate::bundle::{Drafts, Mixed};
 use crate::identity::Identity;
 use crate::marks::Marks;
+use crate::throttle::{Permit, Throttle};
 use model::ResultCode;
 use proto::outline::Outline;
 use proto::{frame, message::Frame, result::encode_result, tag};
@@ -14,9 +15,36 @@ use std::task::{Context, Poll, Waker};
 /// Bytes of updates that one session hands over at a time.
 pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 
-/// Bytes of the buffer that a session keeps for its next updates, and of that for their drafts: longer ones are not kept.
-pub(crate) const BUFFER_BYTES_KEPT: usize = 128 << 10;
-pub(crate) const DRAFTS_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
+/// Bytes of a buffer of updates that is used again, and of one of their drafts. Longer ones are freed.
+const BUFFER_BYTES_KEPT: usize = 128 << 10;
+const DRAFTS_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
+/// Bytes of the buffers that a session keeps for reads between its updates and for their answers.
+pub(crate) const SESSION_BYTES_KEPT: usize = 16 << 10;
+/// Bytes of the buffer that a session keeps for answers.
+const ANSWERS_BYTES_KEPT: usize = 4 << 10;
+/// Pairs of buffers that a thread keeps.
+const BUFFERS_KEPT: usize = 32;
+
+/// Empty buffers for updates and their drafts, of all sessions of a thread: a session that waits for nothing has none.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers(Vec<(Vec<u8>, Drafts)>);
+
+impl Buffers {
+    /// A pair of empty buffers.
+    pub(crate) fn take(&mut self) -> (Vec<u8>, Drafts) {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// Takes buffers back, unless there are enough or these have grown long.
+    pub(crate) fn put(&mut self, mut messages: Vec<u8>, mut drafts: Drafts) {
+        let is_kept = messages.capacity() <= BUFFER_BYTES_KEPT && drafts.capacity() <= DRAFTS_BYTES_KEPT;
+        if is_kept && messages.capacity() > 0 && self.0.len() < BUFFERS_KEPT {
+            messages.clear();
+            drafts.clear();
+            self.0.push((messages, drafts));
+        }
+    }
+}
 
 /// Where a session's updates go. What it took is applied in the order in which it was taken.
 pub trait Journal: Send + Sync {
@@ -70,6 +98,8 @@ pub struct Updates {
     /// Message id of the request that ends the transaction which they are; it alone is answered.
     end: Option<i32>,
     answered: bool,
+    /// Their part of what may be on its way.
+    permit: Option<Permit>,
 }
 
 /// Where a session gets its answers.
@@ -79,10 +109,11 @@ pub(crate) struct Reply(Mutex<Slot>);
 #[derive(Debug, Default)]
 struct Slot {
     answers: Option<Vec<u8>>,
-    /// The buffers of the last updates and of their answers, to be used again.
+    /// The buffers of the updates that were answered, until the answers are taken.
     buffer: Vec<u8>,
     drafts: Drafts,
     marks: Marks,
+    /// An empty buffer for the next answers.
     spare: Vec<u8>,
     waker: Option<Waker>,
 }
@@ -93,19 +124,29 @@ impl Reply {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the answers to `out`, when they are there; if reads stand between the updates `mixed` takes them.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>, mixed: &mut Mixed, out: &mut Vec<u8>) -> Poll<()> {
+    /// Appends the answers to `out`, when they are there; if reads stand between the updates `mixed` takes them. The
+    /// buffers of the updates go to `buffers`.
+    pub(crate) fn poll(
+        &self,
+        cx: &mut Context<'_>,
+        (mixed, buffers): (&mut Mixed, &mut Buffers),
+        out: &mut Vec<u8>,
+    ) -> Poll<()> {
         let mut slot = self.slot();
         match slot.answers.take() {
             Some(mut answers) if slot.marks.is_empty() => {
                 out.extend_from_slice(&answers);
                 answers.clear();
-                slot.spare = answers;
+                if answers.capacity() <= ANSWERS_BYTES_KEPT {
+                    slot.spare = answers;
+                }
+                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.drafts));
                 Poll::Ready(())
             }
             Some(answers) => {
                 let marks = std::mem::take(&mut slot.marks);
                 slot.spare = mixed.answered(answers, marks);
+                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.drafts));
                 Poll::Ready(())
             }
             None => {
@@ -115,23 +156,12 @@ impl Reply {
         }
     }
 
-    /// Empty buffers for the next updates and their drafts.
-    pub(crate) fn buffers(&self) -> (Vec<u8>, Drafts) {
-        let mut slot = self.slot();
-        (std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.drafts))
-    }
-
-    fn answer(&self, answers: Vec<u8>, mut buffer: Vec<u8>, mut drafts: Drafts, marks: Marks) {
-        buffer.clear();
-        drafts.clear();
+    fn answer(&self, answers: Vec<u8>, buffer: Vec<u8>, drafts: Drafts, marks: Marks) {
         let mut slot = self.slot();
         slot.answers = Some(answers);
         slot.marks = marks;
-        if buffer.capacity() <= BUFFER_BYTES_KEPT {
-            slot.buffer = buffer;
-        }
-        if drafts.capacity() <= DRAFTS_BYTES_KEPT {
-            slot.drafts = drafts;
+        if buffer.capacity() <= BUFFER_BYTES_KEPT && drafts.capacity() <= DRAFTS_BYTES_KEPT {
+            (slot.buffer, slot.drafts) = (buffer, drafts);
         }
         if let Some(waker) = slot.waker.take() {
             drop(slot);
@@ -150,8 +180,18 @@ impl Updates {
         reply: Arc<Reply>,
     ) -> Updates {
         debug_assert_eq!(self::adds(&messages), adds, "they are counted");
-        let (ids, marks) = (Vec::new(), Marks::default());
-        Updates { messages, adds, drafts, marks, ids, identity, reply, end: None, answered: false }
+        Updates {
+            messages,
+            adds,
+            drafts,
+            marks: Marks::default(),
+            ids: Vec::new(),
+            identity,
+            reply,
+            end: None,
+            answered: false,
+            permit: None,
+        }
     }
 
     /// The same, with reads between them.
@@ -172,6 +212,12 @@ impl Updates {
         let mut updates = Updates::new(messages, adds, drafts, identity, reply);
         updates.end = Some(end);
         updates
+    }
+
+    /// Counts their bytes, those of their drafts and those of the reads that wait for them, until they are answered.
+    pub(crate) fn admit(&mut self, throttle: &Arc<Throttle>, waiting: usize) {
+        let bytes = self.messages.capacity() + self.drafts.capacity() + waiting;
+        self.permit = Some(throttle.admit(bytes as u64));
     }
 
     /// Message id of the request that ends the transaction which they are, if they are one.
@@ -240,6 +286,8 @@ impl Updates {
     }
 
     fn give(&mut self, answers: Vec<u8>) {
+        // Before the session is woken, which looks whether there is room for its next updates.
+        self.permit = None;
         let (messages, drafts) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.drafts));
         self.reply.answer(answers, messages, drafts, std::mem::take(&mut self.marks));
     }
@@ -385,7 +433,8 @@ mod tests {
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {
-        reply.poll(&mut Context::from_waker(Waker::noop()), &mut Mixed::default(), out)
+        let (mut mixed, mut buffers) = (Mixed::default(), Buffers::default());
+        reply.poll(&mut Context::from_waker(Waker::noop()), (&mut mixed, &mut buffers), out)
     }
 
     #[test]

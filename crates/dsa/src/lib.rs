@@ -29,6 +29,7 @@ mod session;
 pub mod settings;
 mod subschema;
 mod system;
+pub mod throttle;
 pub mod transaction;
 mod worker;
 

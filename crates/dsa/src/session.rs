@@ -2,11 +2,12 @@
 
 use crate::bundle::{self, Drafts, Mixed};
 use crate::identity::Identity;
-use crate::journal::{BUFFER_BYTES_KEPT, DRAFTS_BYTES_KEPT, Reply};
+use crate::journal::Reply;
 use crate::monitor::count;
 use crate::op::password_modify::Change;
 use crate::op::search::Underway;
 use crate::queue::Queue;
+use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
 use crate::worker::Worker;
 use model::ResultCode;
@@ -43,6 +44,10 @@ pub struct Feed {
 /// Bytes of answers in one go after which a session lets its connection send them.
 pub(crate) const OUT_BYTES_SOFT_MAX: usize = SESSION_OUT_BYTES_MAX / 4;
 
+/// Bytes that are read at a time of a client whose updates would have to wait: enough for an unbind, an abandon or a few
+/// searches, and little enough to be kept for each of thousands.
+const CROWDED_READ_BYTES: usize = 4 << 10;
+
 /// Who the updates that a session collected are carried out as, if not as who it bound.
 #[derive(Debug)]
 pub(crate) struct Acting {
@@ -74,13 +79,13 @@ pub struct Session {
     pub(crate) drafts: Drafts,
     /// Reads that stand between its updates, and wait with them.
     pub(crate) mixed: Mixed,
-    /// Its updates are on their way through the log.
+    /// Its updates are on their way through the log, or it waits until it may hand some over.
     pub(crate) waits: bool,
+    /// Its place among the sessions that wait until they may hand updates over, or its turn to do so.
+    pub(crate) ticket: Option<Arc<Ticket>>,
     /// Where their answers come, once there were any.
     pub(crate) reply: Option<Arc<Reply>>,
     pub(crate) transactions: Transactions,
-    /// Buffers of a transaction that is over.
-    spare: Option<(Vec<u8>, Drafts)>,
     /// How many answers the client waits for, if it said so.
     pub(crate) queue: Option<Box<Queue>>,
     /// The request that was just run took long: others of the thread come first.
@@ -104,29 +109,30 @@ impl Session {
             drafts: Drafts::default(),
             mixed: Mixed::default(),
             waits: false,
+            ticket: None,
             reply: None,
             transactions: Transactions::default(),
-            spare: None,
             queue: None,
             pauses: false,
         }
     }
 
-    /// Empty buffers for the messages of a transaction and their drafts.
-    pub(crate) fn buffers(&mut self) -> (Vec<u8>, Drafts) {
-        match (self.spare.take(), &self.reply) {
-            (Some(buffers), _) => buffers,
-            (None, Some(reply)) => reply.buffers(),
-            (None, None) => Default::default(),
+    /// Whether its next updates may go to the log. If not, it waits for its turn from now on.
+    #[inline]
+    pub(crate) fn is_admitted(&mut self, throttle: &Throttle) -> bool {
+        if throttle.is_closed() && self.ticket.is_none() {
+            self.ticket = throttle.wait();
+            self.waits = self.ticket.is_some();
         }
+        !self.waits
     }
 
-    /// Keeps buffers to be used again.
-    pub(crate) fn keep_buffers(&mut self, mut messages: Vec<u8>, mut drafts: Drafts) {
-        if messages.capacity() <= BUFFER_BYTES_KEPT && drafts.capacity() <= DRAFTS_BYTES_KEPT {
-            messages.clear();
-            drafts.clear();
-            self.spare = Some((messages, drafts));
+    /// Bytes of input that it should be offered at a time: few while it would have to wait with updates among them.
+    #[inline]
+    pub fn read_bytes_max(&self, worker: &Worker) -> usize {
+        match worker.dsa.throttle.is_closed() && self.ticket.is_none() {
+            true => CROWDED_READ_BYTES,
+            false => usize::MAX,
         }
     }
 
@@ -176,8 +182,12 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Poll<State> {
         let before = out.len();
+        if let Some(ticket) = self.ticket.as_ref().filter(|_| self.waits) {
+            ready!(ticket.poll(cx));
+            self.waits = false;
+        }
         if let Some(reply) = self.reply.as_ref().filter(|_| self.waits) {
-            ready!(reply.poll(cx, &mut self.mixed, out));
+            ready!(reply.poll(cx, (&mut self.mixed, &mut worker.scratch.buffers), out));
             self.waits = false;
             if let Some(change) = self.password.take() {
                 let modified = out.split_off(before);

@@ -3,6 +3,7 @@
 use crate::bundle::Drafts;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
+use crate::journal::Buffers;
 use crate::monitor::Counters;
 use crate::recent::Recent;
 use env::clock::Now;
@@ -39,6 +40,8 @@ pub(crate) struct Scratch {
     /// For what the writer sees: what it remembers of DNs is forgotten before each use.
     pub(crate) updating: Evaluator,
     pub(crate) drafts: Drafts,
+    /// For updates on their way to the log.
+    pub(crate) buffers: Buffers,
     pub(crate) entry: Entry,
     /// An update was refused for want of memory.
     pub(crate) lacked_memory: bool,

@@ -37,6 +37,11 @@ impl Worker for dsa::Worker {
         Feed { consumed, state: state.into(), needed }
     }
 
+    #[inline]
+    fn read_bytes_max(&self, session: &Session) -> usize {
+        session.read_bytes_max(self)
+    }
+
     fn step(&mut self, session: &mut Session, out: &mut Vec<u8>) -> State {
         session.step(self, out).into()
     }

@@ -262,7 +262,8 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         // A message that fits in the shared buffer is put together there; a larger one grows its own.
         let held = self.held.len();
         let start = if held.max(self.needed) <= READ_BYTES / 2 { held } else { 0 };
-        let read = match self.stream.poll_read(cx, &mut scratch.read[start..]) {
+        let end = READ_BYTES.min(start.saturating_add(scratch.worker.read_bytes_max(&self.session)));
+        let read = match self.stream.poll_read(cx, &mut scratch.read[start..end]) {
             Poll::Pending => return Ok(Input::Nothing),
             Poll::Ready(read) => read?,
         };
@@ -273,7 +274,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         if let Some(hold) = &mut self.hold {
             hold.begin_anew();
         }
-        let filled = start + read == READ_BYTES;
+        let filled = start + read == end;
         if start == held {
             scratch.read[..held].copy_from_slice(&self.held);
             self.held.clear();

@@ -115,6 +115,7 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
             Anonymous::Read => dsa::Anonymous::Read,
         },
         limits: SearchLimits { size_max: config.size_limit, time_max_s: config.time_limit_s },
+        clients: config.clients,
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
             configured: config.settings.clone(),

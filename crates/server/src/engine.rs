@@ -58,6 +58,13 @@ pub trait Worker: 'static {
     /// Takes complete messages from `input` and appends answers to `out`.
     fn feed(&mut self, session: &mut Self::Session, input: &[u8], out: &mut Vec<u8>) -> Feed;
 
+    /// Bytes of input to offer a session at a time.
+    #[inline]
+    fn read_bytes_max(&self, session: &Self::Session) -> usize {
+        let _ = session;
+        usize::MAX
+    }
+
     /// Goes on with what is under way; returns when `out` has enough for one write.
     fn step(&mut self, session: &mut Self::Session, out: &mut Vec<u8>) -> State;
 

@@ -63,6 +63,7 @@ pub fn config(founding: Founding) -> dsa::Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: dsa::config::SearchLimits { size_max: 0, time_max_s: 0 },
+        clients: Default::default(),
         queue_length_oid: None,
         settings: settings(),
         version: "0".to_owned(),

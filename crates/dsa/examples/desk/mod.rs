@@ -50,6 +50,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        clients: Default::default(),
         queue_length_oid: None,
         settings: Default::default(),
         version: "bench".to_owned(),

@@ -112,12 +112,12 @@ fn change_password(session: &mut Session, parts: &mut Parts<'_>, message: &Messa
             update::apply(&change.actor, parts, &group, &mut modified);
             change.answer(&modified, out);
         }
-        Some(journal) => {
+        Some(_) => {
             let identity = change.actor.clone();
             update::take(session, parts, &group);
             let authorization_id = Vec::new();
             session.acting = Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));
-            update::hand_over(session, Some(journal));
+            update::hand_over(session, parts.dsa);
         }
     }
 }

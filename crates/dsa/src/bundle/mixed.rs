@@ -5,7 +5,7 @@
 use super::group::{self, Group, Pending};
 use super::{Looking, Parts, look_ahead};
 use crate::engine::Dsa;
-use crate::journal::BUFFER_BYTES_KEPT;
+use crate::journal::SESSION_BYTES_KEPT;
 use crate::marks::Marks;
 use crate::op::search::{UNDERWAY_MAX_NS, limit_text};
 use crate::outcome;
@@ -87,7 +87,7 @@ impl Mixed {
         marks.clear();
         for buffer in [&mut reads, &mut answers] {
             buffer.clear();
-            buffer.shrink_to(BUFFER_BYTES_KEPT);
+            buffer.shrink_to(SESSION_BYTES_KEPT);
         }
         *self = Mixed { reads, marks, answers, ..Mixed::default() };
     }

@@ -8,6 +8,7 @@ mod password;
 pub(crate) use self::commit::{Ending, Together, apply};
 
 use super::group::Pending;
+use super::update;
 use super::{Parts, count_operation, refuse_malformed};
 use crate::access::Rights;
 use crate::control::{self, ControlError};
@@ -111,6 +112,9 @@ pub(super) fn run(
         None => 1,
         Some(identifier) => {
             let mut lent = session.transactions.lend(&identifier).expect("it was just found");
+            if lent.1.updates == 0 {
+                (lent.1.messages, lent.1.drafts) = parts.scratch.buffers.take();
+            }
             member::run(session, &mut lent.1, parts, &updates[..count], out);
             let is_affordable = lent.1.is_affordable();
             session.transactions.take_back(lent);
@@ -315,7 +319,10 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'
             out,
         );
     }
-    let Some(transaction) = end_transaction::run(session, &message, request, out) else { return };
+    let Some(transaction) = end_transaction::run(session, &message, request, &mut parts.scratch.buffers, out)
+    else {
+        return;
+    };
     settle(session, parts, &message, transaction, out);
 }
 
@@ -343,12 +350,12 @@ fn settle(
         None => {
             let together = Together { identity: &identity, messages: &messages, ids: &[] };
             commit::run(parts, together, Some(&mut drafts), Some(Ending { id: message.id, out }));
-            session.keep_buffers(messages, drafts);
+            parts.scratch.buffers.put(messages, drafts);
         }
         Some(journal) => {
             let reply = Arc::clone(session.reply.get_or_insert_default());
-            session.waits = true;
-            journal.submit(Updates::of_transaction(messages, adds, drafts, identity, reply, message.id));
+            let updates = Updates::of_transaction(messages, adds, drafts, identity, reply, message.id);
+            update::submit(session, parts.dsa, &**journal, updates, 0);
         }
     }
 }

@@ -291,6 +291,9 @@ fn collect(
 
 /// Puts updates with those that will be logged together.
 pub(super) fn take(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
+    if session.updates.is_empty() {
+        (session.updates, session.drafts) = parts.scratch.buffers.take();
+    }
     for update in updates {
         session.updates.extend_from_slice(update.frame());
         session.adds += usize::from(update.is_add());
@@ -309,12 +312,10 @@ fn refuse_asserted(parts: &Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) {
 }
 
 /// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
-pub(super) fn hand_over(session: &mut Session, journal: Option<&Arc<dyn Journal>>) {
-    let Some(journal) = journal.filter(|_| !session.updates.is_empty()) else { return };
+pub(super) fn hand_over(session: &mut Session, dsa: &Dsa) {
+    let Some(journal) = dsa.journal.get().filter(|_| !session.updates.is_empty()) else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
-    let (messages, drafts) = reply.buffers();
-    let messages = std::mem::replace(&mut session.updates, messages);
-    let drafts = std::mem::replace(&mut session.drafts, drafts);
+    let (messages, drafts) = (std::mem::take(&mut session.updates), std::mem::take(&mut session.drafts));
     let adds = std::mem::take(&mut session.adds);
     let identity = match session.acting.take() {
         None => session.identity.clone(),
@@ -323,9 +324,25 @@ pub(super) fn hand_over(session: &mut Session, journal: Option<&Arc<dyn Journal>
             acting.identity
         }
     };
-    session.waits = true;
+    let waiting = session.mixed.bytes();
     let marks = session.mixed.hand_over();
-    journal.submit(Updates::new(messages, adds, drafts, identity, reply).marked(marks));
+    let updates = Updates::new(messages, adds, drafts, identity, reply).marked(marks);
+    submit(session, dsa, &**journal, updates, waiting);
+}
+
+/// Hands updates to the journal, counted among those that are on their way, with the bytes of reads that wait for them.
+pub(super) fn submit(
+    session: &mut Session,
+    dsa: &Dsa,
+    journal: &dyn Journal,
+    mut updates: Updates,
+    waiting: usize,
+) {
+    updates.admit(&dsa.throttle, waiting);
+    // Only now: the turn kept room for them.
+    session.ticket = None;
+    session.waits = true;
+    journal.submit(updates);
 }
 
 /// Drafts what can be drafted at a read point; appends to `drafts`.

@@ -1,5 +1,6 @@
 //! End Transaction (RFC 5805 section 2.3).
 
+use crate::journal::Buffers;
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::{Doom, Holding, Transaction};
@@ -16,6 +17,7 @@ pub(crate) fn run(
     session: &mut Session,
     message: &Message<'_>,
     request: &Extended<'_>,
+    buffers: &mut Buffers,
     out: &mut Vec<u8>,
 ) -> Option<Transaction> {
     let decoded = request.value.ok_or("the end of a transaction has a request value");
@@ -46,7 +48,7 @@ pub(crate) fn run(
         Some(doom) => fail(message.id, doom, out),
         None => outcome::succeed(out, message.id, EXTENDED_RESPONSE),
     }
-    session.keep_buffers(transaction.messages, transaction.drafts);
+    buffers.put(transaction.messages, transaction.drafts);
     None
 }
 

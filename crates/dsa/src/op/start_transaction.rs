@@ -80,8 +80,6 @@ fn begin(
     let Some(open) = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max()) else {
         return Err((ResultCode::Busy, "the server has as many transactions open as it may have"));
     };
-    let buffers = session.buffers();
-    let transaction = Transaction::new(identifier, identity, now.monotonic_ns, buffers, open);
-    session.transactions.push(transaction);
+    session.transactions.push(Transaction::new(identifier, identity, now.monotonic_ns, open));
     Ok(())
 }

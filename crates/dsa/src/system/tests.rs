@@ -55,6 +55,7 @@ pub(crate) fn config() -> Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        clients: Default::default(),
         queue_length_oid: None,
         settings: Default::default(),
         version: "1.2.3".to_owned(),

@@ -92,22 +92,16 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     /// One that begins.
-    pub(crate) fn new(
-        identifier: Vec<u8>,
-        identity: Identity,
-        began_ns: u64,
-        (messages, drafts): (Vec<u8>, Drafts),
-        open: Open,
-    ) -> Transaction {
+    pub(crate) fn new(identifier: Vec<u8>, identity: Identity, began_ns: u64, open: Open) -> Transaction {
         Transaction {
             identifier,
             identity,
             began_ns,
-            messages,
+            messages: Vec::new(),
             updates: 0,
             adds: 0,
             reads: 0,
-            drafts,
+            drafts: Drafts::default(),
             overlay: None,
             doom: None,
             holding: None,

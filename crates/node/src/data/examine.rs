@@ -200,6 +200,7 @@ impl Data {
             password_scheme: Default::default(),
             anonymous: Anonymous::None,
             limits: SearchLimits { size_max: 0, time_max_s: 0 },
+            clients: Default::default(),
             queue_length_oid: None,
             settings: Default::default(),
             version: String::new(),

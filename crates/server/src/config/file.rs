@@ -1,7 +1,7 @@
 //! The configuration file: TOML in, a [`Config`] or every fault of it out, with line and column.
 
 use super::check::Problem;
-use super::{Config, keys};
+use super::{Config, keys, near};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -119,7 +119,7 @@ impl Reader<'_> {
 
     fn key(&mut self, name: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
         let Some(key) = keys::find(name) else {
-            return self.fault(Some(at), keys::unknown(name));
+            return self.fault(Some(at), near::unknown(name));
         };
         self.read.places.insert(key.name, place(self.text, at.start));
         let items = match value.get_ref() {

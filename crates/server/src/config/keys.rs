@@ -384,6 +384,16 @@ pub const KEYS: &[Key] = &[
         show: |c| vec![c.time_limit_s.to_string()],
     },
     Key {
+        name: "limits.update-bytes",
+        form: "BYTES",
+        many: false,
+        default: "256MiB",
+        text: "Bytes of updates that all clients together have on their way through the log. Clients beyond it wait, in the \
+               order in which they came: none is refused, but their requests are read no further.",
+        set: |c, v| put(&mut c.clients.update_bytes_max, one(v, bytes)),
+        show: |c| vec![c.clients.update_bytes_max.to_string()],
+    },
+    Key {
         name: "limits.idle-timeout",
         form: "SECONDS",
         many: false,
@@ -415,39 +425,6 @@ pub const KEYS: &[Key] = &[
 /// The key called `name`.
 pub(super) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
-}
-
-/// What to say of a key that does not exist.
-pub(super) fn unknown(name: &str) -> String {
-    let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
-    let near = KEYS
-        .iter()
-        .map(|key| (distance(name, key.name).min(distance(name, last(key.name)) + 1), key.name))
-        .min()
-        .filter(|(distance, _)| *distance <= 1 + name.len() / 3);
-    match near {
-        Some((_, near)) if near.contains('.') && !name.contains('.') => {
-            let (section, key) = near.split_once('.').unwrap_or(("", near));
-            format!("unknown key `{name}`; did you mean `{key}` in section `[{section}]`?")
-        }
-        Some((_, near)) => format!("unknown key `{name}`; did you mean `{near}`?"),
-        None => format!("unknown key `{name}`"),
-    }
-}
-
-/// Edit distance: insertions, deletions and replacements that make one of the other, `_` counting as `-`.
-fn distance(a: &str, b: &str) -> usize {
-    let same = |x: u8, y: u8| x == y || (x == b'_' && y == b'-');
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(!same(x, y));
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Sets a key that can also be changed while the server runs.
@@ -517,59 +494,4 @@ fn path(text: &str) -> Result<std::path::PathBuf, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_texts_are_sentences() {
-        for (at, key) in KEYS.iter().enumerate() {
-            assert!(KEYS[..at].iter().all(|other| other.name != key.name), "{} is there twice", key.name);
-            assert!(key.text.ends_with('.'), "{}", key.name);
-        }
-    }
-
-    #[test]
-    fn every_key_has_an_attribute_that_the_schema_knows() {
-        let schema = schema::Builder::new().standard().build().unwrap();
-        for key in KEYS {
-            assert!(schema.find_type(key.attribute().as_bytes()).is_some(), "{}", key.attribute());
-            let online = settings::find(key.name);
-            assert!(online.is_none_or(|online| online.attribute == key.attribute()), "{}", key.name);
-        }
-        assert_eq!(settings::ONLINE.iter().filter(|online| find(online.name).is_none()).count(), 0);
-    }
-
-    #[test]
-    fn what_is_shown_can_be_set_again() {
-        let mut config = Config::default();
-        for (name, value) in [
-            ("data", "/d"),
-            ("sync", "interval=5"),
-            ("on-log-failure", "read-only"),
-            ("suffix", "dc=com"),
-            ("listen", "ldap://[::1]:3389"),
-            ("password-scheme", "clear"),
-            ("anonymous", "read"),
-            ("memory-max", "1GiB"),
-            ("limits.size", "7"),
-        ] {
-            config.set(name, &[value.to_owned()]).unwrap();
-        }
-        for key in KEYS.iter().filter(|key| !matches!(key.name, "memory" | "operational-attributes")) {
-            let values = (key.show)(&config);
-            if !values.is_empty() {
-                let mut again = config.clone();
-                key.set(&mut again, &values).unwrap();
-                assert_eq!(again, config, "{}", key.name);
-            }
-        }
-    }
-
-    #[test]
-    fn a_misspelt_key_gets_a_suggestion() {
-        assert!(unknown("sufix").contains("did you mean `suffix`"));
-        assert!(unknown("root_dn").contains("did you mean `root-dn`"));
-        assert!(unknown("idle-timeout").contains("`idle-timeout` in section `[limits]`"));
-        assert_eq!(unknown("colour-of-the-logo"), "unknown key `colour-of-the-logo`");
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ mod check;
 mod doc;
 mod file;
 mod keys;
+mod near;
 mod value;
 
 pub use check::Problem;
@@ -72,6 +73,8 @@ pub struct Config {
     pub size_limit: u32,
     /// Seconds that one search may take; 0: any time.
     pub time_limit_s: u32,
+    /// What clients may take of the server.
+    pub clients: dsa::config::ClientLimits,
     /// A further OID of the queue length control.
     pub queue_length_oid: Option<String>,
     /// What can be changed while the server runs.
@@ -108,6 +111,7 @@ impl Default for Config {
             import: Vec::new(),
             size_limit: 0,
             time_limit_s: 0,
+            clients: dsa::config::ClientLimits::default(),
             queue_length_oid: None,
             settings: dsa::settings::Choices::default(),
             flags: BTreeSet::new(),
@@ -122,7 +126,7 @@ impl Config {
     /// # Errors
     /// What is wrong with each value that is bad.
     pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), Vec<String>> {
-        let key = keys::find(name).ok_or_else(|| vec![keys::unknown(name)])?;
+        let key = keys::find(name).ok_or_else(|| vec![near::unknown(name)])?;
         self.flags.insert(key.name);
         key.set(self, values).map_err(|bad| bad.into_iter().map(|(_, reason)| reason).collect())
     }
