@@ -79,16 +79,23 @@ impl Parts<'_> {
     #[inline(never)]
     fn look_ahead(&mut self, rights: Rights, group: &mut Group<'_>) {
         let pin = self.reader.pin();
-        self.hinted_at = Some(look_ahead(pin.read_point(), self.scratch, rights, group));
+        self.hinted_at = Some(look_ahead(pin.read_point(), self.scratch, rights, group, usize::MAX));
     }
 }
 
-/// Asks for the memory that a group will look at; the sequence at which its hints hold.
+/// Asks for the memory that a group will look at, but for reads from `kept_from` on, which wait; the sequence at which its hints
+/// hold.
 #[inline(always)]
-fn look_ahead(point: ReadPoint<'_>, scratch: &mut Scratch, rights: Rights, group: &mut Group<'_>) -> u64 {
+fn look_ahead(
+    point: ReadPoint<'_>,
+    scratch: &mut Scratch,
+    rights: Rights,
+    group: &mut Group<'_>,
+    kept_from: usize,
+) -> u64 {
     scratch.evaluator.cache.refresh(point);
     scratch.keys.clear();
-    group::prefetch(point, rights, scratch, group);
+    group::prefetch(point, rights, scratch, group, kept_from);
     point.sequence()
 }
 
@@ -179,7 +186,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
     }
     let is_logged = parts.dsa.journal.get().is_some();
-    let (mut is_new, mut next) = (true, 0);
+    let (mut is_new, mut next, mut near) = (true, 0, 0);
     while next < group.len() && !session.closing {
         let is_update = group[next].is_update();
         if is_update && is_logged && session.updates.is_empty() && !session.is_admitted(&parts.dsa.throttle) {
@@ -189,6 +196,11 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         if may_update {
             let goes_along = |pending: &&Pending<'_>| mixed::is_neighbour(session, parts.dsa, pending);
             let updates = group[next..].iter().take_while(goes_along).count();
+            if updates < group.len() {
+                // Those of a whole group are brought near while they are drafted.
+                let pin = parts.reader.pin();
+                group::bring_all_near(pin.read_point(), group, &mut near, next + updates);
+            }
             // A session sees its own updates: they are published when this returns, or it waits until they are.
             let done = update::run(session, parts, &group[next..next + updates], out);
             next += done;
@@ -213,7 +225,11 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         let pin = reader.pin();
         let read_point = pin.read_point();
         match std::mem::take(&mut is_new) {
-            true => *hinted_at = Some(look_ahead(read_point, scratch, session.identity.rights, group)),
+            true => {
+                let kept_from = if is_logged { mixed::kept_from(session, group) } else { usize::MAX };
+                let rights = session.identity.rights;
+                *hinted_at = Some(look_ahead(read_point, scratch, rights, group, kept_from));
+            }
             false => scratch.evaluator.cache.refresh(read_point),
         }
         let hints_hold = hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));

@@ -124,6 +124,10 @@ impl Clients {
                     if client.underway.get(id.wrapping_sub(1)) == Some(&Sent::Scan) {
                         client.scanning.insert(dn.clone(), attributes.clone());
                     }
+                    if let Some(Sent::ReadOwn(count)) = client.underway.get(id.wrapping_sub(1)) {
+                        client.look_at_own(*count, attributes)?;
+                        continue;
+                    }
                     let Some(Sent::ReadCount(of)) = client.underway.get(id.wrapping_sub(1)) else { continue };
                     let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok());
                     let (value, before) = (value.unwrap_or(0), client.read.get(of).copied().unwrap_or(0));
@@ -182,6 +186,16 @@ impl Clients {
 }
 
 impl Client {
+    /// The client has read its own counter, behind the update that sets it to `count`.
+    fn look_at_own(&self, count: u64, attributes: &Attributes) -> Result<(), Broken> {
+        let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok()).unwrap_or(0);
+        let told = self.told.values().next_back().copied().unwrap_or(0);
+        if (told..=count).contains(&value) {
+            return Ok(());
+        }
+        Err((properties::OWN, format!("{value} was read, behind {count}, and {told} was told to be set")))
+    }
+
     /// The scans that have ended since the last call.
     pub fn take_scans(&mut self) -> Vec<Scan> {
         std::mem::take(&mut self.scans)

@@ -61,6 +61,9 @@ pub const MONOTONIC: &str = "reads of a session never go back";
 /// See [`MONOTONIC`].
 pub const VOID: &str = "what was not committed is never there";
 
+/// Of bundles in which reads stand between updates.
+pub const OWN: &str = "a read sees the updates of its session before it, and none after it";
+
 /// Of transactions, by name.
 pub const SNAPSHOT: &str = "a scan is one snapshot";
 /// See [`SNAPSHOT`].

@@ -31,6 +31,8 @@ pub enum Sent {
     Count(u64),
     /// The counter of a session is read.
     ReadCount(usize),
+    /// The sender's counter is read, behind the update that sets it to this.
+    ReadOwn(u64),
     /// All entries are read.
     ReadAll,
     /// The entries that a workload is about are read, all at once.
@@ -65,7 +67,7 @@ pub struct Bundle {
     pub sent: Vec<Sent>,
     /// What each of them is about.
     pub about: Vec<About>,
-    /// The messages that are updates, if all of them come before the searches: what comes into the log.
+    /// The messages that are updates, whatever searches stand between them: what comes into the log.
     pub updates: Vec<u8>,
     /// The transaction to which updates belong that are added from now on.
     pub transaction: Option<Vec<u8>>,
@@ -160,6 +162,12 @@ impl Bundle {
     /// Reads the counter of a session.
     pub fn read_counter(&mut self, session: usize) {
         let sent = Sent::ReadCount(session);
+        self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &[COUNTER], sent);
+    }
+
+    /// Reads the counter of the sender, which the last update before has set to `count`.
+    pub fn read_own(&mut self, session: usize, count: u64) {
+        let sent = Sent::ReadOwn(count);
         self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &[COUNTER], sent);
     }
 

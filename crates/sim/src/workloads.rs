@@ -1,5 +1,6 @@
 //! What clients do: one workload in each file.
 
+mod bundles;
 mod churn;
 mod counters;
 mod groups;
@@ -21,6 +22,11 @@ pub trait Workload: Send {
 
     /// Adds the next updates of a session.
     fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle);
+
+    /// How often a bundle sets the counter of its session at most, each time with reads behind it.
+    fn counts_at_most(&self) -> u64 {
+        1
+    }
 
     /// Does it update by transactions?
     fn has_transactions(&self) -> bool {
@@ -59,8 +65,8 @@ pub trait Workload: Send {
 }
 
 /// Names of all workloads.
-pub const NAMES: [&str; 8] =
-    ["mixed", "churn", "groups", "counters", "operated", "transfers", "ring", "stripes"];
+pub const NAMES: [&str; 9] =
+    ["mixed", "churn", "groups", "counters", "operated", "transfers", "ring", "stripes", "bundles"];
 
 /// The workload of a name, for so many sessions.
 pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
@@ -73,6 +79,7 @@ pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
         "transfers" => Box::new(transfers::Transfers),
         "ring" => Box::new(ring::Ring::default()),
         "stripes" => Box::new(stripes::Stripes),
+        "bundles" => Box::new(bundles::Bundles),
         _ => return None,
     })
 }

@@ -80,6 +80,9 @@ fn planted_faults_are_found() {
         (Fault::PreemptedCommitted, "kills", Some("transfers"), properties::PRECEDENCE),
         (Fault::PreemptedCommitted, "kills", Some("ring"), properties::PRECEDENCE),
         (Fault::PrecedenceIgnored, "kills", None, properties::PRECEDENCE),
+        (Fault::LaterUpdateSeen, "kills", Some("bundles"), properties::OWN),
+        (Fault::AnsweredBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
+        (Fault::PublishedBeforeSync, "power", Some("bundles"), properties::MONOTONIC),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
         let workload = workload.map(str::to_owned);

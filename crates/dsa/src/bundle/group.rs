@@ -219,15 +219,19 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
 }
 
 /// Works out where the requests will look, and asks for the memory of it, one kind after the other and nothing in
-/// between; for the records of the first of them only: the others are brought near by [`bring_near`].
+/// between; for the records of the first of them only: the others are brought near by [`bring_near`]. Reads from `kept_from`
+/// on will wait for the updates before them, and look then.
 #[inline]
 pub(super) fn prefetch(
     read_point: ReadPoint<'_>,
     rights: Rights,
     scratch: &mut Scratch,
     group: &mut Group<'_>,
+    kept_from: usize,
 ) {
-    group.iter_mut().for_each(|pending| look_ahead(read_point, rights, scratch, pending));
+    for (at, pending) in group.iter_mut().enumerate() {
+        look_ahead(read_point, rights, scratch, pending, at >= kept_from);
+    }
     group.iter().for_each(|pending| pending.prefetch_bucket(read_point));
     group.iter_mut().for_each(|pending| pending.find_likely(read_point));
     group.iter().for_each(|pending| pending.prefetch_slot(read_point));
@@ -242,6 +246,21 @@ pub(super) fn bring_near(read_point: ReadPoint<'_>, group: &[Pending<'_>], at: u
     }
 }
 
+/// As [`bring_near`], of requests that are not run one after the other: for all before `until` and the next few. `near`: how
+/// many it was done for.
+#[inline]
+pub(super) fn bring_all_near(
+    read_point: ReadPoint<'_>,
+    group: &[Pending<'_>],
+    near: &mut usize,
+    until: usize,
+) {
+    while *near < group.len().min(until + STRIDE) {
+        prefetch_records(read_point, group, *near);
+        *near += STRIDE;
+    }
+}
+
 /// Asks for the records of so many requests from `from` on.
 #[inline(never)]
 fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usize) {
@@ -249,18 +268,32 @@ fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usiz
 }
 
 #[inline]
-fn look_ahead(read_point: ReadPoint<'_>, rights: Rights, scratch: &mut Scratch, pending: &mut Pending<'_>) {
+fn look_ahead(
+    read_point: ReadPoint<'_>,
+    rights: Rights,
+    scratch: &mut Scratch,
+    pending: &mut Pending<'_>,
+    is_kept: bool,
+) {
     let Some(outline) = &pending.outline else { return };
     let Scratch { evaluator, keys, recent, .. } = scratch;
     match outline.op_tag {
         tag::SEARCH if !outline.rest.starts_with(SCOPE_BASE) => {
             if let Some((again, value)) = recent.repeats_equality(outline, rights) {
                 pending.again = Some(again);
+                if is_kept {
+                    return;
+                }
                 pending.hint = hint_equality(read_point, recent, again, value, keys);
             }
             return;
         }
-        tag::SEARCH => pending.again = recent.repeats_base(outline, rights),
+        tag::SEARCH => {
+            pending.again = recent.repeats_base(outline, rights);
+            if is_kept {
+                return;
+            }
+        }
         tag::MODIFY | tag::DELETE | tag::COMPARE => {}
         _ => return,
     }

@@ -93,6 +93,15 @@ impl Mixed {
     }
 }
 
+/// The first of some requests from which on reads will wait for updates, if they may.
+#[inline]
+pub(super) fn kept_from(session: &Session, group: &[Pending<'_>]) -> usize {
+    match session.updates.is_empty() {
+        true => group.iter().position(Pending::is_update).unwrap_or(usize::MAX),
+        false => 0,
+    }
+}
+
 /// Keeps a read that stands behind updates of its session, to be run when they are carried out. `false` if it is not one of
 /// those that may wait with them.
 #[inline]
@@ -202,7 +211,9 @@ fn run_group(
         };
         let read_point = look.read_point();
         let hinted_at = match hinted_at {
-            None => *hinted_at.insert(look_ahead(read_point, scratch, session.identity.rights, group)),
+            None => {
+                *hinted_at.insert(look_ahead(read_point, scratch, session.identity.rights, group, usize::MAX))
+            }
             Some(sequence) => {
                 scratch.evaluator.cache.refresh(read_point);
                 sequence

@@ -89,8 +89,17 @@ impl World {
         }
         let mut bundle = Bundle::default();
         self.workload.start(session, &mut self.random, &mut bundle);
-        self.clients.count(session, &mut bundle);
-        bundle.read_counter(self.random.below(SESSIONS as u64) as usize);
+        let counts = match self.workload.counts_at_most() {
+            1 => 1,
+            most => 1 + self.random.below(most),
+        };
+        for _ in 0..counts {
+            self.clients.count(session, &mut bundle);
+            if counts > 1 {
+                bundle.read_own(session, self.clients.client(session).counted);
+            }
+            bundle.read_counter(self.random.below(SESSIONS as u64) as usize);
+        }
         self.trace.note(format_args!("  session {session} sends {:?}", bundle.sent));
         self.clients.on_sent(session, &bundle);
         self.precedence.on_sent(session, &bundle);
