@@ -186,6 +186,7 @@ fn config() -> Config {
             suffixes: vec!["dc=example".to_owned()],
             indexes: vec![index],
             memory_bytes_max: 64 << 20,
+            removals_max: store::REMOVALS_MAX,
             operational_attributes: true,
             schema_check: true,
             founder: ROOT_DN.to_owned(),

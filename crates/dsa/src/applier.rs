@@ -53,6 +53,17 @@ impl Applier {
         self.worker.counters.forget_operations();
     }
 
+    /// What is carried out next are the commands of the record with this index, before which the ids of entries are free that
+    /// records before `free_before` deleted. Once for each record that says so, before its commands.
+    ///
+    /// # Errors
+    /// [`ApplyError::Id`] where a reader may still look at one of those entries: nothing was done.
+    pub fn begin_record(&mut self, index: u64, free_before: u64) -> Result<(), ApplyError> {
+        let mut writer = self.worker.dsa.shard().writer();
+        writer.at_index(index);
+        writer.free_before(free_before).map_err(ApplyError::Id)
+    }
+
     /// Carries a command out, makes it visible and appends the answers to its updates. The outcome depends on nothing but
     /// the directory and the command. Of a transaction nothing is appended: who ended it is not in the command.
     ///

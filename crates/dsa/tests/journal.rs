@@ -37,7 +37,12 @@ fn all(client: &mut Client) -> Vec<Answer> {
 
 /// Carries out the commands of a log on an empty directory.
 fn replay(log: &[Logged]) -> Arc<Dsa> {
-    let dsa = Dsa::new(config(), common::standard_schema()).expect("memory is plenty");
+    replay_with(config(), log)
+}
+
+/// The same, with a directory that is configured otherwise.
+fn replay_with(config: dsa::Config, log: &[Logged]) -> Arc<Dsa> {
+    let dsa = Dsa::new(config, common::standard_schema()).expect("memory is plenty");
     let mut applier = Applier::new(&dsa).expect("there are few readers");
     for (record, answers) in log {
         let (command, mut again) = (Command::decode(record).expect("as it was encoded"), Vec::new());
@@ -46,6 +51,40 @@ fn replay(log: &[Logged]) -> Arc<Dsa> {
     }
     dsa.shard().writer().find_free_ids();
     dsa
+}
+
+/// A start may have more indexes than the run before, so more removals are due before a deleted entry's id can be given again.
+#[test]
+fn ids_are_given_again_with_more_indexes_than_before() {
+    let mut bare = config();
+    bare.store.indexes.clear();
+    let (mut client, log) = common::journal::journaled_with(bare.clone());
+    set_up(&mut client);
+    let text: String = (0..300u32).map(|n| char::from(b'a' + (n * n % 23) as u8)).collect();
+    let name = |n: u32| format!("n{n}");
+    let adds: Vec<u8> = (0..128)
+        .flat_map(|n| encode(&mut client, &Ask::Add { name: name(n), text: "x".to_owned() }))
+        .collect();
+    let describes = (0..128).flat_map(|n| {
+        let texts = vec![format!("{n} {text} {}", n * 7919)];
+        encode(&mut client, &Ask::Describe { name: name(n), texts, critical: false })
+    });
+    let describes: Vec<u8> = describes.collect();
+    let deletes: Vec<u8> = (0..128).flat_map(|n| encode(&mut client, &Ask::Delete(name(n)))).collect();
+    let again = encode(&mut client, &Ask::Add { name: "again".to_owned(), text: "x".to_owned() });
+    for bundle in [adds, describes, deletes, again] {
+        assert!(codes(&client.raw(&bundle).0).iter().all(|code| *code == ResultCode::Success));
+    }
+    for removals_max in [store::REMOVALS_MAX, 4] {
+        let mut indexed = bare.clone();
+        indexed.store.removals_max = removals_max;
+        indexed.store.indexes.push(store::IndexSettings {
+            attribute: "description".to_owned(),
+            substring: true,
+            ..store::IndexSettings::default()
+        });
+        assert_eq!(digest(&client.dsa), digest(&replay_with(indexed, &log.lock().unwrap())));
+    }
 }
 
 /// How much memory there is must not decide what becomes of a command that is in the log: it is carried out above the limit.

@@ -57,11 +57,17 @@ pub enum Fault {
     LaterUpdateSeen,
     /// A replica takes what its own disk has for committed.
     AnsweredBeforeCommit,
+    /// What is left of a deleted entry is not removed before its id is given again by a command that is carried out again.
+    IdInTheWay,
+    /// A recovery does not free the ids that the log says are free.
+    FreeSetDiffers,
+    /// A transaction that is carried out again is refused for its size.
+    LimitAtApply,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 26] = [
+    pub const ALL: [Fault; 29] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -88,6 +94,9 @@ impl Fault {
         Fault::PrecedenceIgnored,
         Fault::LaterUpdateSeen,
         Fault::AnsweredBeforeCommit,
+        Fault::IdInTheWay,
+        Fault::FreeSetDiffers,
+        Fault::LimitAtApply,
     ];
 
     /// What it is called on a command line.
@@ -119,6 +128,9 @@ impl Fault {
             Fault::PrecedenceIgnored => "precedence-ignored",
             Fault::LaterUpdateSeen => "later-update-seen",
             Fault::AnsweredBeforeCommit => "answered-before-commit",
+            Fault::IdInTheWay => "id-in-the-way",
+            Fault::FreeSetDiffers => "free-set-differs",
+            Fault::LimitAtApply => "limit-at-apply",
         }
     }
 }

@@ -156,6 +156,7 @@ fn settings(config: &Config, founding: &Founding) -> Settings {
         suffixes: config.suffixes.clone(),
         indexes: config.indexes.iter().map(index_settings).collect(),
         memory_bytes_max: config.memory_bytes_max(),
+        removals_max: store::REMOVALS_MAX,
         operational_attributes: founding.operational_attributes,
         schema_check: config.schema_check,
         founder: founding.founder.clone(),

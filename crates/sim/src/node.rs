@@ -50,6 +50,7 @@ pub fn config(founding: Founding) -> dsa::Config {
             suffixes: vec![SUFFIX.to_owned()],
             indexes: vec![index("uid"), index("description")],
             memory_bytes_max: MEMORY_BYTES_MAX,
+            removals_max: 4,
             operational_attributes: founding.operational_attributes,
             schema_check: true,
             founder: founding.founder,

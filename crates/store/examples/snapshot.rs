@@ -57,6 +57,7 @@ fn settings(indexes: usize) -> Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: ["uid", "carLicense", "objectClass"][..indexes].iter().map(equality).collect(),
         memory_bytes_max: 8 << 30,
+        removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
         founder: "cn=root".to_owned(),

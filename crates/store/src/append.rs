@@ -31,6 +31,13 @@ impl<T> Append<T> {
     }
 }
 
+impl<T> Append<T> {
+    /// Takes the value with this number out again; another may be stored there.
+    pub(crate) fn take(&mut self, number: usize) -> Option<T> {
+        self.chunks.get_mut(number / CHUNK)?.get_mut()?[number % CHUNK].take()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,7 +92,7 @@ pub enum Wrong {
         /// As kept.
         kept: u64,
     },
-    /// An id is free and in use, or free twice.
+    /// An id is free and in use.
     FreeId(u32),
 }
 
@@ -132,7 +132,7 @@ impl fmt::Display for Wrong {
             Wrong::LiveBytes { segment, counted, kept } => {
                 write!(f, "segment {segment} has {counted} live bytes, and the count says {kept}")
             }
-            Wrong::FreeId(id) => write!(f, "the id {id} is free and in use, or free twice"),
+            Wrong::FreeId(id) => write!(f, "the id {id} is free and in use"),
         }
     }
 }
@@ -397,13 +397,9 @@ impl<'w> Check<'w> {
                 self.find(None, Wrong::LiveBytes { segment, counted, kept: kept.into() });
             }
         }
-        for (is_node, free) in [(false, writer.free_ids()), (true, writer.free_node_ids())] {
-            let mut seen = BTreeSet::new();
-            for id in free {
-                if heap.place_of(is_node, *id).is_some() || !seen.insert(*id) {
-                    self.find(None, Wrong::FreeId(*id));
-                }
-            }
+        let free = writer.free_ids().map(|id| (false, id)).chain(writer.free_node_ids().map(|id| (true, id)));
+        for (_, id) in free.filter(|(is_node, id)| heap.place_of(*is_node, *id).is_some()) {
+            self.find(None, Wrong::FreeId(id));
         }
     }
 }

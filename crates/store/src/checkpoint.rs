@@ -9,6 +9,7 @@ mod meta;
 
 pub use meta::Meta;
 
+use crate::given::DeadIds;
 use crate::segment::{Part, Sealed};
 use crate::shard::{LongReadPoint, ReadPoint, Reader, Shard, Writer};
 use model::Csn;
@@ -33,7 +34,9 @@ pub struct Checkpoint {
     segments: Segments,
     last_csn: Csn,
     names: usize,
-    shapes: usize,
+    /// Numbers of shapes are below this.
+    shapes: u32,
+    dead: DeadIds,
 }
 
 /// The read point of a checkpoint, with the links that lead back from what was moved since.
@@ -80,7 +83,8 @@ impl Writer<'_> {
             segments: Segments { shard, sealed, next: 0 },
             last_csn: self.last_csn(),
             names: self.state.names.len(),
-            shapes: self.state.shapes.usage().0,
+            shapes: self.state.shapes.end(),
+            dead: self.state.dead.clone(),
         }
     }
 }

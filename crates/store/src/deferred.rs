@@ -5,15 +5,16 @@ use crate::record::EntryRef;
 use crate::shard::{ReadPoint, Writer};
 use std::collections::VecDeque;
 
-/// Removals made per published batch at most, so that no batch pays for a great delete alone.
-const RUN_MAX: usize = 20_000;
+/// Removals made per published batch at most, so that no batch pays for a great delete alone: the usual
+/// [`crate::Settings::removals_max`].
+pub const REMOVALS_MAX: usize = 20_000;
 
 /// A removal that is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Later {
-    /// The entry with this id is removed and unreachable: forget it, its id is free.
+    /// The entry with this id is removed and unreachable: forget it.
     Forget(u32),
-    /// The same, of a tree node.
+    /// The same, of a tree node, whose id is free then.
     ForgetNode(u32),
     /// The entry no longer has this DN.
     Dn { tag: u32, id: u32 },
@@ -63,22 +64,34 @@ impl Writer<'_> {
             return;
         }
         let oldest = self.shard.readers.oldest();
-        for _ in 0..RUN_MAX {
-            match self.state.deferred.queue.front() {
-                Some((sequence, what)) if *sequence <= oldest => {
-                    let what = *what;
-                    self.state.deferred.queue.pop_front();
-                    self.run_one(what, oldest);
-                }
-                _ => break,
+        for _ in 0..self.shard.settings.removals_max {
+            if !self.run_next(oldest) {
+                break;
             }
         }
+    }
+
+    /// Makes removals, however many, in their order, until it is done or a reader stands against the next.
+    pub(crate) fn drain_until(&mut self, mut is_done: impl FnMut(&Self) -> bool) {
+        let oldest = self.shard.readers.oldest();
+        while !is_done(self) && self.run_next(oldest) {}
+    }
+
+    /// Makes the next removal; `false` if there is none that is due.
+    fn run_next(&mut self, oldest: u64) -> bool {
+        let queue = &mut self.state.deferred.queue;
+        let is_due = queue.front().is_some_and(|(sequence, _)| *sequence <= oldest);
+        let next = is_due.then(|| queue.pop_front()).flatten();
+        if let Some((_, what)) = next {
+            self.run_one(what, oldest);
+        }
+        is_due
     }
 
     fn run_one(&mut self, what: Later, oldest: u64) {
         let (shard, view) = (self.shard, self.view());
         match what {
-            Later::Forget(id) => shard.heap.forget(&mut self.state.heap, id),
+            Later::Forget(id) => self.forget(id),
             Later::ForgetNode(id) => shard.heap.forget_node(&mut self.state.heap, id),
             Later::Dn { tag, id } => {
                 let still = self.any_version(id, oldest, |at, entry| {

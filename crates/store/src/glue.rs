@@ -182,8 +182,8 @@ impl Writer<'_> {
     /// Notes all entries of a shard that was just restored. Looks at them only if one can be an alias or a referral.
     pub(crate) fn note_kinds(&mut self) {
         let (shard, view) = (self.shard, self.view());
-        let shapes = 0..self.state.shapes.usage().0 as u32;
-        if shapes.into_iter().all(|number| shard.shapes.at(number).kind == Kind::Plain) {
+        let mut shapes = (0..self.state.shapes.end()).filter_map(|number| shard.shapes.find(number));
+        if shapes.all(|shape| shape.kind == Kind::Plain) {
             return;
         }
         for id in 1..shard.heap.ids_end(&self.state.heap) {

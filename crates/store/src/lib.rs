@@ -44,6 +44,7 @@ pub use apply::{
     Replacement, RowMaker, Rows, Stamp, Unlike,
 };
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
+pub use deferred::REMOVALS_MAX;
 pub use dn_cache::DnCache;
 pub use index::{IndexBuild, IndexDrop, IndexKind, IndexName, IndexRefused, IndexReport, IndexSettings};
 pub use index::{IndexVerify, Settled, Verified};

@@ -12,7 +12,7 @@ use crate::resolve::dn_key;
 use crate::segment::{Bounds, Part};
 use crate::shard::{Settings, Shard};
 use crate::sync::{Mutex, lock};
-use derive::{Derive, Derived};
+use derive::{Derive, Derived, Marks};
 pub(crate) use fill::Sink;
 use fill::{Sinks, fill};
 use schema::Schema;
@@ -180,7 +180,8 @@ impl Restore {
         let objects = self.open_slots(run)?;
         self.slots = Vec::new();
         let mut alive = self.walk_parts(run, objects)?;
-        let entries = self.derive(run, &mut alive)?;
+        let (entries, shapes) = self.derive(run, &mut alive)?;
+        self.drop_unused_shapes(&shapes);
         self.settle(&alive, entries)?;
         Ok(Arc::new(self.shard))
     }
@@ -257,8 +258,8 @@ impl Restore {
         }
     }
 
-    /// Looks at every entry and makes all that follows from it. Returns how many there are.
-    fn derive(&self, run: Run<'_>, alive: &mut [u32]) -> Result<u64, RestoreError> {
+    /// Looks at every entry and makes all that follows from it. Returns how many there are, and which shapes they have.
+    fn derive(&self, run: Run<'_>, alive: &mut [u32]) -> Result<(u64, Marks), RestoreError> {
         let (shard, meta) = (&self.shard, &self.meta);
         let deriver = Derive::new(shard, meta, &self.roots);
         let mut state = shard.state();
@@ -296,12 +297,19 @@ impl Restore {
             let suffix = lost.map_or(String::new(), |(suffix, _)| suffix.clone());
             return Err(RestoreError::Root { suffix });
         }
-        for id in (1..meta.nodes_end).filter(|id| !deriver.is_marked(*id)) {
+        for id in (1..meta.nodes_end).filter(|id| !deriver.nodes.has(*id)) {
             if let Some((number, bytes)) = shard.heap.drop_node(id) {
                 alive[self.part_of(number)] -= bytes;
             }
         }
-        Ok(entries)
+        Ok((entries, deriver.shapes))
+    }
+
+    /// Shapes that no entry has were those of entries that were deleted or changed.
+    fn drop_unused_shapes(&mut self, used: &Marks) {
+        let mut writer = std::mem::take(&mut self.shard.state().shapes);
+        self.shard.shapes.drop_unused(&mut writer, |number| used.has(number));
+        self.shard.state().shapes = writer;
     }
 
     /// What the writer keeps count of.
@@ -312,8 +320,9 @@ impl Restore {
             let writer = &mut shard.state().heap;
             shard.heap.adopt(writer, &meta.parts, alive);
             shard.heap.fill(writer, filling, meta.serial);
-            shard.heap.adopt_ids(writer, meta.ids_end, meta.nodes_end);
+            shard.heap.adopt_ids(writer, (meta.ids_end, meta.nodes_end), meta.dead.ids());
         }
+        shard.state().dead = meta.dead.clone();
         let mut writer = shard.writer();
         writer.count_entries(entries as i64);
         writer.restore_csn(meta.last_csn);

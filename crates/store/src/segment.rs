@@ -317,9 +317,13 @@ impl Heap {
         self.put(writer, id, REMOVED | NODE, sequence, &[]);
     }
 
-    /// Forgets a removed entry that no reader can see any more. The id is free again.
+    /// Forgets a removed entry that no reader can see any more.
     pub(crate) fn forget(&self, writer: &mut HeapWriter, id: u32) {
         self.forget_in(writer, &self.slots, id);
+    }
+
+    /// The id of an entry that was forgotten is free again.
+    pub(crate) fn free_id(&self, writer: &mut HeapWriter, id: u32) {
         writer.ids.free(id);
     }
 

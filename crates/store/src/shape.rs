@@ -6,8 +6,15 @@ use schema::Schema;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// Distinct shapes of one shard. One more is refused with adminLimitExceeded.
-pub const SHAPES_MAX: usize = 1 << 20;
+/// Distinct shapes of one shard: a record has 24 bits for the number.
+pub const SHAPES_MAX: usize = 1 << 24;
+
+/// Distinct shapes of a shard from which on an update that may need one more is refused with adminLimitExceeded, before it is
+/// logged. What was taken before may bring more.
+pub const SHAPES_TAKEN_MAX: usize = 1 << 23;
+
+/// Distinct shapes of a small shard.
+pub(crate) const SHAPES_SMALL: usize = 1 << 22;
 
 /// Does an entry stand for itself?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +51,8 @@ pub struct Slot {
     pub form: Form,
 }
 
-/// The common part of alike entries. Immutable; its number is valid for the life of the shard.
+/// The common part of alike entries. Immutable; its number is valid for the life of the shard. A shape that no entry has is
+/// dropped when the shard is restored from a checkpoint.
 #[derive(Debug)]
 pub struct Shape {
     /// Its number, below [`SHAPES_MAX`].
@@ -82,6 +90,10 @@ pub(crate) struct Shapes {
 #[derive(Default)]
 pub(crate) struct ShapesWriter {
     numbers: BTreeMap<Vec<u8>, u32>,
+    /// Numbers handed out are below this.
+    end: u32,
+    /// Numbers that were dropped; the last is the next to be used again.
+    free: Vec<u32>,
     key: Vec<u8>,
     last: Option<(Vec<u8>, u32)>,
     bytes: usize,
@@ -97,8 +109,25 @@ pub(crate) struct Draft<'d> {
 }
 
 impl Shapes {
-    pub(crate) fn new() -> Shapes {
-        Shapes { table: Append::with_room(SHAPES_MAX) }
+    /// With room for so many.
+    pub(crate) fn new(shapes_max: usize) -> Shapes {
+        Shapes { table: Append::with_room(shapes_max) }
+    }
+
+    /// Drops those that no entry has. Nobody reads.
+    pub(crate) fn drop_unused(&mut self, writer: &mut ShapesWriter, is_used: impl Fn(u32) -> bool) {
+        writer.last = None;
+        writer.bytes = 0;
+        writer.numbers.retain(|key, number| {
+            let is_used = is_used(*number);
+            if is_used {
+                writer.bytes += shape_bytes(key);
+            } else {
+                self.table.take(*number as usize);
+            }
+            is_used
+        });
+        writer.free = (0..writer.end).rev().filter(|number| self.find(*number).is_none()).collect();
     }
 
     #[inline]
@@ -132,7 +161,7 @@ impl Shapes {
             _ => writer.numbers.get(&key).copied(),
         };
         let number = number.or_else(|| {
-            let number = writer.numbers.len() as u32;
+            let number = writer.free.last().copied().unwrap_or(writer.end);
             let shape = Shape {
                 number,
                 class_values: draft.class_values.iter().map(|v| (*v).into()).collect(),
@@ -143,8 +172,11 @@ impl Shapes {
                 stores_stamps: draft.slots.iter().any(|slot| is_stamp(draft.schema, slot.description)),
                 rdn_start: rdn_start(&draft),
             };
-            writer.bytes += 3 * key.len() + 300;
             self.table.push(number as usize, shape).ok()?;
+            writer.bytes += shape_bytes(&key);
+            if writer.free.pop().is_none() {
+                writer.end += 1;
+            }
             writer.numbers.insert(key.clone(), number);
             Some(number)
         })?;
@@ -155,6 +187,11 @@ impl Shapes {
         writer.key = key;
         Some(number)
     }
+}
+
+/// Bytes that a shape takes, estimated.
+fn shape_bytes(key: &[u8]) -> usize {
+    3 * key.len() + 300
 }
 
 /// Is this an attribute that every change of an entry sets anew?
@@ -192,5 +229,15 @@ impl ShapesWriter {
     /// Shapes in use and the bytes they take, estimated.
     pub(crate) fn usage(&self) -> (usize, usize) {
         (self.numbers.len(), self.bytes)
+    }
+
+    /// Numbers handed out are below this.
+    pub(crate) fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// The next shape gets this number, which is not below the end.
+    pub(crate) fn skip_to(&mut self, number: u32) {
+        self.end = number;
     }
 }

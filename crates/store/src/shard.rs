@@ -1,5 +1,6 @@
 //! The shard: what readers share, and the writer's exclusive part.
 
+mod hashes;
 mod look;
 mod room;
 
@@ -10,8 +11,9 @@ use crate::append::Append;
 use crate::cell::Garbage;
 use crate::deferred::Deferred;
 use crate::dn_cache::DnCache;
+use crate::given::DeadIds;
 use crate::glue::Glue;
-use crate::hash::{Table, TableWriter, mix, mix_word, tag};
+use crate::hash::{Table, TableWriter};
 use crate::index::{IndexSettings, Indexes, IndexesWriter};
 use crate::left_behind::LeftBehind;
 use crate::memory_use::MemoryGauges;
@@ -19,12 +21,11 @@ use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
 use crate::segment::{Heap, HeapWriter};
-use crate::shape::{Shapes, ShapesWriter, Slot};
+use crate::shape::{SHAPES_MAX, SHAPES_SMALL, Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::uuid::Uuids;
 use env::planted::{self, Fault, Moment};
-use model::short::Word;
 use model::{Csn, EntryId};
 use schema::Schema;
 use std::collections::BTreeMap;
@@ -53,6 +54,8 @@ pub struct Settings {
     pub indexes: Vec<IndexSettings>,
     /// Bytes of memory beyond which adds and changes that grow an entry are refused.
     pub memory_bytes_max: u64,
+    /// Deferred removals that a published batch makes at most, usually [`crate::REMOVALS_MAX`]. Decides no outcome.
+    pub removals_max: usize,
     /// Are entryUUID, times and names kept and shown?
     pub operational_attributes: bool,
     /// Are entries held to the schema?
@@ -75,6 +78,7 @@ struct Rooms {
     ids: usize,
     /// Entries that the tables are for.
     entries_max: usize,
+    shapes_max: usize,
     huge_pages: bool,
 }
 
@@ -115,6 +119,7 @@ pub(crate) struct WriterState {
     pub(crate) indexes: IndexesWriter,
     pub(crate) garbage: Garbage,
     pub(crate) deferred: Deferred,
+    pub(crate) dead: DeadIds,
     pub(crate) left_behind: LeftBehind,
     /// By number of an index that was dropped: the nodes of its tree that lead to all that are still there.
     pub(crate) leaving: BTreeMap<u16, Vec<u32>>,
@@ -275,7 +280,7 @@ impl Shard {
         Shard::build_on(
             settings,
             schema,
-            Rooms { heap_bytes, ids: entries_max, entries_max, huge_pages: true },
+            Rooms { heap_bytes, ids: entries_max, entries_max, shapes_max: SHAPES_MAX, huge_pages: true },
         )
     }
 
@@ -286,13 +291,14 @@ impl Shard {
         heap_bytes: usize,
         ids: usize,
     ) -> io::Result<Shard> {
-        let rooms = Rooms { heap_bytes, ids, entries_max: SMALL_ENTRIES_MAX, huge_pages: false };
+        let (entries_max, shapes_max) = (SMALL_ENTRIES_MAX, SHAPES_SMALL);
+        let rooms = Rooms { heap_bytes, ids, entries_max, shapes_max, huge_pages: false };
         Shard::build_on(settings, schema, rooms)
     }
 
     fn build_on(settings: Settings, schema: Arc<Schema>, rooms: Rooms) -> io::Result<Shard> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
-        let Rooms { heap_bytes, ids, entries_max, huge_pages } = rooms;
+        let Rooms { heap_bytes, ids, entries_max, shapes_max, huge_pages } = rooms;
         let (heap, heap_writer) = Heap::create(heap_bytes, ids, huge_pages)?;
         let (dn_table, dn) = Table::create(entries_max, huge_pages)?;
         let (children, children_writer) = Postings::create(entries_max, huge_pages)?;
@@ -311,6 +317,7 @@ impl Shard {
             indexes: indexes_writer,
             garbage: Garbage::default(),
             deferred: Deferred::default(),
+            dead: DeadIds::default(),
             left_behind: LeftBehind::default(),
             leaving: BTreeMap::new(),
             cache: DnCache::default(),
@@ -325,7 +332,7 @@ impl Shard {
             schema,
             readers: Readers::new(),
             heap,
-            shapes: Shapes::new(),
+            shapes: Shapes::new(shapes_max),
             names,
             dn_table,
             children,
@@ -413,41 +420,6 @@ impl Shard {
     /// An entry is stored with an entryUUID of its own.
     pub(crate) fn note_foreign_uuid(&self) {
         self.foreign_uuids.store(true, Ordering::Relaxed);
-    }
-
-    /// A keyed permutation: no two superiors share a tag, so the count kept under a tag is that of one superior.
-    pub(crate) fn child_tag(&self, parent: u32) -> u32 {
-        let key = self.settings.key[1];
-        let mut tag = parent ^ key as u32;
-        tag = (tag ^ tag >> 16).wrapping_mul(0x85eb_ca6b);
-        tag = (tag ^ tag >> 13).wrapping_mul(0xc2b2_ae35);
-        tag ^ tag >> 16 ^ (key >> 32) as u32
-    }
-
-    pub(crate) fn dn_tag(&self, parent: u32, rdn_key: &[u8]) -> u32 {
-        tag(mix(self.dn_hash_key(parent), rdn_key))
-    }
-
-    /// What the RDNs of an entry's subordinates are hashed with.
-    #[inline(always)]
-    pub(crate) fn dn_hash_key(&self, parent: u32) -> u64 {
-        self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-
-    /// A hash that outsiders cannot compute: for cookies.
-    pub fn keyed_hash(&self, bytes: &[u8]) -> u64 {
-        mix(self.settings.key[3] ^ 0x5bd1_e995, mix(self.settings.key[2], bytes).to_le_bytes().as_slice())
-    }
-
-    /// As [`Shard::value_hash`], of a short value.
-    #[inline(always)]
-    pub fn short_value_hash(&self, normalised: Word) -> u64 {
-        mix_word(self.settings.key[2], normalised)
-    }
-
-    /// The 64-bit hash of a normalised value, for equality indexes and value sets.
-    pub fn value_hash(&self, normalised: &[u8]) -> u64 {
-        mix(self.settings.key[2], normalised)
     }
 }
 

@@ -29,6 +29,7 @@ fn shard(suffixes: &[&str], indexes: &[&str]) -> Arc<Shard> {
         suffixes: suffixes.iter().map(|s| s.to_string()).collect(),
         indexes: indexes.iter().map(index).collect(),
         memory_bytes_max: 256 << 20,
+        removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
         founder: "cn=root".to_owned(),

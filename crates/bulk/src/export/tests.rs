@@ -10,6 +10,7 @@ fn shard(operational_attributes: bool) -> Arc<Shard> {
         suffixes: vec!["dc=com".to_owned(), "o=other".to_owned()],
         indexes: Vec::new(),
         memory_bytes_max: 512 << 20,
+        removals_max: store::REMOVALS_MAX,
         operational_attributes,
         schema_check: true,
         founder: "cn=founder".to_owned(),

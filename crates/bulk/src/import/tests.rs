@@ -14,6 +14,7 @@ fn shard_with(operational_attributes: bool) -> Arc<Shard> {
         suffixes: vec!["dc=com".to_owned()],
         indexes: Vec::new(),
         memory_bytes_max: 512 << 20,
+        removals_max: store::REMOVALS_MAX,
         operational_attributes,
         schema_check: true,
         founder: String::new(),

@@ -42,6 +42,7 @@ pub(crate) fn config() -> Config {
             suffixes: vec!["dc=com".to_owned()],
             indexes: vec![],
             memory_bytes_max: 64 << 20,
+            removals_max: store::REMOVALS_MAX,
             operational_attributes: true,
             schema_check: true,
             founder: ROOT_DN.to_owned(),

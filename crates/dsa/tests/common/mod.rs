@@ -192,6 +192,7 @@ pub fn config() -> Config {
             suffixes: vec!["dc=example".to_owned()],
             indexes: vec![index("uid"), index("member")],
             memory_bytes_max: 256 << 20,
+            removals_max: store::REMOVALS_MAX,
             operational_attributes: true,
             schema_check: true,
             founder: ROOT_DN.to_owned(),

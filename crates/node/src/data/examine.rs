@@ -187,6 +187,7 @@ impl Data {
                 suffixes: rules.suffixes().to_vec(),
                 indexes: indexes.to_vec(),
                 memory_bytes_max,
+                removals_max: store::REMOVALS_MAX,
                 operational_attributes: founding.operational_attributes,
                 schema_check: rules.schema_check(),
                 founder: founding.founder,

@@ -8,6 +8,7 @@ fn shard() -> Arc<Shard> {
         suffixes: vec!["dc=com".to_owned()],
         indexes: Vec::new(),
         memory_bytes_max: 64 << 20,
+        removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
         founder: String::new(),

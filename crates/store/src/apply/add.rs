@@ -162,7 +162,7 @@ impl Writer<'_> {
         }
         self.settle_ordering(write.id);
         self.shard.heap.put_removed(&mut self.state.heap, write.id, self.sequence);
-        self.later(Later::Forget(write.id));
+        self.bury(write.id);
     }
 }
 

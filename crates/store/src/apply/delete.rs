@@ -37,7 +37,7 @@ impl Writer<'_> {
         let version = self.sequence;
         shard.heap.put_removed(&mut self.state.heap, id.0, version);
         self.settle_ordering(id.0);
-        self.later(Later::Forget(id.0));
+        self.bury(id.0);
         self.count_entries(-1);
         Ok(id)
     }

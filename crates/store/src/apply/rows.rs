@@ -171,7 +171,7 @@ impl Writer<'_> {
             // What leads to an id without an entry leads nowhere.
             shard.heap.put_removed(&mut self.state.heap, id, self.sequence);
             self.later(Later::Dn { tag, id });
-            self.later(Later::Forget(id));
+            self.bury(id);
             return None;
         }
         let (created, values) = (self.stamp(unix_ms), rows.values_of(at));

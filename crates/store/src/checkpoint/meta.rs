@@ -2,6 +2,7 @@
 //! numbers depend on the schema that a server was started with.
 
 use super::{Checkpoint, SLOT_BYTES, Segment, segment};
+use crate::given::DeadIds;
 use crate::index::IndexSettings;
 use crate::restore::RestoreError;
 use crate::segment::{Heap, Part};
@@ -9,10 +10,12 @@ use crate::shape::{Draft, Form, SHAPES_MAX, Shape, Shapes, ShapesWriter, Slot};
 use crate::shard::{NAMES_MAX, ReadPoint, Settings};
 use model::{Csn, EntryId};
 use schema::Schema;
+use std::collections::VecDeque;
 
 const MAGIC: [u8; 8] = *b"pandomet";
-/// Version of the format of meta and slot map.
-const FORMAT: u32 = 1;
+/// Version of the format of meta and slot map. The first knew no dead ids, and its shapes were numbered without gaps.
+const FORMAT: u32 = 2;
+const FORMAT_OLD: u32 = 1;
 
 const OPERATIONAL: u8 = 1;
 const SCHEMA_CHECK: u8 = 2;
@@ -52,11 +55,23 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     for number in 0..checkpoint.names {
         push_bytes(&mut out, shard.names.at(number).expect("a name that was counted"));
     }
-    push_u32(&mut out, checkpoint.shapes as u32);
-    for number in 0..checkpoint.shapes {
-        push_shape(&mut out, point, shard.shapes.at(number as u32));
+    let shapes: Vec<&Shape> = (0..checkpoint.shapes).filter_map(|number| shard.shapes.find(number)).collect();
+    push_u32(&mut out, shapes.len() as u32);
+    for shape in shapes {
+        push_u32(&mut out, shape.number);
+        push_shape(&mut out, point, shape);
     }
+    push_dead(&mut out, &checkpoint.dead);
     out
+}
+
+fn push_dead(out: &mut Vec<u8>, dead: &DeadIds) {
+    push_u64(out, dead.at.map_or(0, |at| at + 1));
+    push_u32(out, dead.queue.len() as u32);
+    for (id, index) in &dead.queue {
+        push_u32(out, *id);
+        push_u64(out, *index);
+    }
 }
 
 fn push_shape(out: &mut Vec<u8>, point: ReadPoint<'_>, shape: &Shape) {
@@ -102,11 +117,13 @@ pub struct Meta {
     pub(crate) suffixes: Vec<(String, EntryId)>,
     pub(crate) names: Vec<Box<[u8]>>,
     shapes: Vec<StoredShape>,
+    pub(crate) dead: DeadIds,
 }
 
 /// A shape in words.
 #[derive(Clone, Debug)]
 struct StoredShape {
+    number: u32,
     structural: String,
     class_values: Vec<Box<[u8]>>,
     slots: Vec<(Form, Box<[u8]>)>,
@@ -124,7 +141,7 @@ impl Meta {
             return Err(RestoreError::Meta { offset: 0, what: "the magic number" });
         }
         let format = from.u32("the format")?;
-        if format != FORMAT {
+        if !(FORMAT_OLD..=FORMAT).contains(&format) {
             return Err(RestoreError::Format { found: format, known: FORMAT });
         }
         let [flags, site] = *from.take(2, "the flags")? else { unreachable!("two bytes") };
@@ -152,8 +169,22 @@ impl Meta {
             return Err(from.wrong("the founder's name"));
         }
         let count = from.count(16, SHAPES_MAX, "the number of shapes")?;
-        let shapes: Result<Vec<_>, _> = (0..count).map(|_| read_shape(&mut from)).collect();
-        let shapes = shapes?;
+        let mut shapes: Vec<StoredShape> = Vec::with_capacity(count);
+        for position in 0..count as u32 {
+            let number = match format {
+                FORMAT_OLD => position,
+                _ => from.u32("the number of a shape")?,
+            };
+            let is_next = shapes.last().is_none_or(|before| before.number < number);
+            if !is_next || number as usize >= SHAPES_MAX {
+                return Err(from.wrong("the number of a shape"));
+            }
+            shapes.push(read_shape(number, &mut from)?);
+        }
+        let dead = match format {
+            FORMAT_OLD => DeadIds::default(),
+            _ => read_dead(&mut from, ids_end)?,
+        };
         if from.at != bytes.len() {
             return Err(from.wrong("the end"));
         }
@@ -171,6 +202,7 @@ impl Meta {
             suffixes,
             names,
             shapes,
+            dead,
         })
     }
 
@@ -186,6 +218,7 @@ impl Meta {
             suffixes: self.suffixes.iter().map(|(text, _)| text.clone()).collect(),
             indexes,
             memory_bytes_max,
+            removals_max: crate::REMOVALS_MAX,
             operational_attributes: self.flags & OPERATIONAL != 0,
             schema_check: self.flags & SCHEMA_CHECK != 0,
             founder: String::from_utf8_lossy(&self.names[0]).into_owned(),
@@ -209,6 +242,11 @@ impl Meta {
         (u64::from(self.ids_end) + u64::from(self.nodes_end)) * SLOT_BYTES as u64
     }
 
+    /// Numbers of shapes are below this.
+    pub(crate) fn shapes_end(&self) -> u32 {
+        self.shapes.last().map_or(0, |last| last.number + 1)
+    }
+
     pub(crate) fn has_foreign_uuids(&self) -> bool {
         self.flags & FOREIGN_UUIDS != 0
     }
@@ -220,7 +258,7 @@ impl Meta {
         shapes: &Shapes,
         writer: &mut ShapesWriter,
     ) -> Result<(), RestoreError> {
-        for (number, stored) in self.shapes.iter().enumerate() {
+        for stored in &self.shapes {
             let mut slots = Vec::with_capacity(stored.slots.len());
             for (form, text) in &stored.slots {
                 let description = schema.intern_description(text);
@@ -237,9 +275,10 @@ impl Meta {
             };
             let class_values: Vec<&[u8]> = stored.class_values.iter().map(|v| &**v).collect();
             let (class_values, naming) = (&class_values[..], &stored.naming[..]);
+            writer.skip_to(stored.number);
             let made =
                 shapes.intern(writer, Draft { class_values, structural, slots: &slots, naming, schema });
-            if made != Some(number as u32) {
+            if made != Some(stored.number) {
                 return Err(RestoreError::Meta { offset: 0, what: "a shape that was there before" });
             }
         }
@@ -261,6 +300,21 @@ fn read_parts(from: &mut Bytes<'_>, serial: u64) -> Result<Vec<Part>, RestoreErr
     Ok(parts)
 }
 
+fn read_dead(from: &mut Bytes<'_>, ids_end: u32) -> Result<DeadIds, RestoreError> {
+    let at = from.u64("the index of the log")?.checked_sub(1);
+    let count = from.count(12, ids_end as usize, "the number of dead ids")?;
+    let mut queue = VecDeque::with_capacity(count);
+    for _ in 0..count {
+        let (id, index) = (from.u32("a dead id")?, from.u64("the index of a dead id")?);
+        let is_later = queue.back().is_none_or(|(_, before)| *before <= index);
+        if id == 0 || id >= ids_end || !is_later || at.is_none_or(|at| index > at) {
+            return Err(from.wrong("a dead id"));
+        }
+        queue.push_back((id, index));
+    }
+    Ok(DeadIds::restored(at, queue))
+}
+
 fn read_suffixes(from: &mut Bytes<'_>) -> Result<Vec<(String, EntryId)>, RestoreError> {
     let count = from.count(8, 1 << 20, "the number of suffixes")?;
     let mut suffixes = Vec::with_capacity(count);
@@ -271,7 +325,7 @@ fn read_suffixes(from: &mut Bytes<'_>) -> Result<Vec<(String, EntryId)>, Restore
     Ok(suffixes)
 }
 
-fn read_shape(from: &mut Bytes<'_>) -> Result<StoredShape, RestoreError> {
+fn read_shape(number: u32, from: &mut Bytes<'_>) -> Result<StoredShape, RestoreError> {
     let structural = from.text("a structural class")?;
     let count = from.count(4, 1 << 16, "the classes of a shape")?;
     let class_values: Result<Vec<Box<[u8]>>, _> =
@@ -299,7 +353,7 @@ fn read_shape(from: &mut Bytes<'_>) -> Result<StoredShape, RestoreError> {
     if naming.is_empty() {
         return Err(from.wrong("a shape without naming attributes"));
     }
-    Ok(StoredShape { structural, class_values: class_values?, slots, naming })
+    Ok(StoredShape { number, structural, class_values: class_values?, slots, naming })
 }
 
 /// Reads from the front, and knows where it is.

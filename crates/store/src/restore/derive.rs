@@ -45,14 +45,38 @@ pub(super) struct Derive<'d> {
     ids_end: u32,
     roots: &'d BTreeMap<u32, Vec<u8>>,
     /// Nodes that some set leads to.
-    marks: Vec<AtomicU64>,
+    pub(super) nodes: Marks,
+    /// Shapes that some entry has.
+    pub(super) shapes: Marks,
+}
+
+/// A bit for each number, which several threads set.
+pub(super) struct Marks(Vec<AtomicU64>);
+
+impl Marks {
+    /// For numbers below `end`.
+    fn new(end: u32) -> Marks {
+        Marks((0..end as usize / 64 + 1).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.0[number as usize / 64].load(Ordering::Relaxed) >> (number % 64) & 1 == 1
+    }
+
+    /// Sets a bit that is mostly set already: no thread writes then.
+    #[inline]
+    fn set(&self, number: u32) {
+        if !self.has(number) {
+            self.0[number as usize / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
+        }
+    }
 }
 
 impl<'d> Derive<'d> {
     pub(super) fn new(shard: &'d Shard, meta: &Meta, roots: &'d BTreeMap<u32, Vec<u8>>) -> Derive<'d> {
-        let marks = (0..meta.nodes_end as usize / 64 + 1).map(|_| AtomicU64::new(0)).collect();
+        let (nodes, shapes) = (Marks::new(meta.nodes_end), Marks::new(meta.shapes_end()));
         let view = ReadPoint { shard, sequence: meta.sequence };
-        Derive { shard, view, names: meta.names.len(), ids_end: meta.ids_end, roots, marks }
+        Derive { shard, view, names: meta.names.len(), ids_end: meta.ids_end, roots, nodes, shapes }
     }
 
     pub(super) fn begin(&self) -> Derived {
@@ -72,11 +96,6 @@ impl<'d> Derive<'d> {
         self.view.indexes().numbers_end()
     }
 
-    /// Does a set lead to this node?
-    pub(super) fn is_marked(&self, node: u32) -> bool {
-        self.marks[node as usize / 64].load(Ordering::Relaxed) >> (node % 64) & 1 == 1
-    }
-
     pub(super) fn run(&self, ids: Range<u32>, out: &mut Derived) -> Result<(), Fault> {
         out.pairs.iter_mut().for_each(Vec::clear);
         for id in ids.start.max(1)..ids.end {
@@ -91,6 +110,7 @@ impl<'d> Derive<'d> {
     fn entry(&self, id: u32, object: Object<'d>, out: &mut Derived) -> Result<(), &'static str> {
         let shard = self.shard;
         let entry = EntryRef::checked(id, object.flags, object.payload, &shard.shapes, self.names)?;
+        self.shapes.set(entry.shape.number);
         let parent = entry.parent().0;
         out.key.clear();
         if parent == 0 {
@@ -166,7 +186,7 @@ impl<'d> Derive<'d> {
     }
 
     fn mark(&self, node: u32) -> Result<(), &'static str> {
-        let word = self.marks.get(node as usize / 64).ok_or("a tree leads to a node that is not there")?;
+        let word = self.nodes.0.get(node as usize / 64).ok_or("a tree leads to a node that is not there")?;
         let bit = 1 << (node % 64);
         match word.fetch_or(bit, Ordering::Relaxed) & bit {
             0 => Ok(()),

@@ -2,20 +2,24 @@
 
 use super::{Heap, HeapFull, HeapWriter};
 use crate::sync::{Ordering, Words};
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Ids of one kind of object.
 pub(super) struct Ids {
     next: u32,
-    free: Vec<u32>,
+    free: IdBits,
     max: u32,
+    /// Those that were reserved for commands which are not carried out yet.
+    reserved: IdBits,
     /// What new objects must take, if it is not for the heap to choose.
     given: Option<VecDeque<u32>>,
 }
 
 impl Ids {
     pub(super) fn new(max: usize) -> Ids {
-        Ids { next: 1, free: vec![], max: max as u32 - 1, given: None }
+        let (free, reserved) = (IdBits::default(), IdBits::default());
+        Ids { next: 1, free, max: max as u32 - 1, reserved, given: None }
     }
 
     pub(super) fn allocate(&mut self) -> Result<u32, HeapFull> {
@@ -25,8 +29,9 @@ impl Ids {
         }
     }
 
+    /// The smallest id that is free: so the choice follows from which are, however they became it.
     fn choose(&mut self) -> Result<u32, HeapFull> {
-        if let Some(id) = self.free.pop() {
+        if let Some(id) = self.free.pop_first() {
             return Ok(id);
         }
         if self.next == self.max {
@@ -37,7 +42,7 @@ impl Ids {
     }
 
     pub(super) fn free(&mut self, id: u32) {
-        self.free.push(id);
+        self.free.insert(id);
     }
 
     /// Those handed out are below this.
@@ -45,14 +50,62 @@ impl Ids {
         self.next
     }
 
-    pub(super) fn freed(&self) -> &[u32] {
-        &self.free
+    /// Free ids below [`Ids::end`], ascending.
+    pub(super) fn freed(&self) -> impl Iterator<Item = u32> {
+        self.free.iter()
     }
 
-    /// Notes which are handed out and which are free: those of empty slots.
-    fn adopt(&mut self, slots: &Words, end: u32) {
-        let is_free = |id: &u32| slots[*id as usize].load(Ordering::Relaxed) == 0;
-        (self.next, self.free) = (end, (1..end).rev().filter(is_free).collect());
+    /// Notes which are handed out and which are free: those of empty slots, but for some that are kept back.
+    fn adopt(&mut self, slots: &Words, end: u32, is_kept: impl Fn(u32) -> bool) {
+        self.next = end;
+        self.free = IdBits::default();
+        for id in 1..end {
+            let is_empty = slots[id as usize].load(Ordering::Relaxed) == 0;
+            if is_empty && !self.reserved.has(id) && !is_kept(id) {
+                self.free.insert(id);
+            }
+        }
+    }
+}
+
+/// A set of ids, those of 64 in a word.
+#[derive(Default)]
+struct IdBits {
+    words: BTreeMap<u32, u64>,
+}
+
+impl IdBits {
+    fn insert(&mut self, id: u32) {
+        *self.words.entry(id / 64).or_default() |= 1 << (id % 64);
+    }
+
+    fn remove(&mut self, id: u32) {
+        if let Entry::Occupied(mut word) = self.words.entry(id / 64) {
+            *word.get_mut() &= !(1 << (id % 64));
+            if *word.get() == 0 {
+                word.remove();
+            }
+        }
+    }
+
+    fn has(&self, id: u32) -> bool {
+        self.words.get(&(id / 64)).is_some_and(|word| word >> (id % 64) & 1 == 1)
+    }
+
+    fn pop_first(&mut self) -> Option<u32> {
+        let mut word = self.words.first_entry()?;
+        let id = word.key() * 64 + word.get().trailing_zeros();
+        *word.get_mut() &= word.get() - 1;
+        if *word.get() == 0 {
+            word.remove();
+        }
+        Some(id)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        self.words.iter().flat_map(|(at, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit)
+        })
     }
 }
 
@@ -67,9 +120,13 @@ impl Heap {
         let begin = out.len();
         for _ in 0..count {
             match writer.ids.choose() {
-                Ok(id) => out.push(id),
+                Ok(id) => {
+                    writer.ids.reserved.insert(id);
+                    out.push(id);
+                }
                 Err(full) => {
-                    out.drain(begin..).for_each(|id| writer.ids.free(id));
+                    self.return_ids(writer, &out[begin..]);
+                    out.truncate(begin);
                     return Err(full);
                 }
             }
@@ -77,26 +134,47 @@ impl Heap {
         Ok(())
     }
 
-    /// Gives back ids that were reserved and not used.
+    /// Gives back ids that were reserved or given, and not used.
     pub(crate) fn return_ids(&self, writer: &mut HeapWriter, ids: &[u32]) {
-        // The first is the next one to be used again.
-        ids.iter().rev().for_each(|id| writer.ids.free(*id));
+        for id in ids {
+            writer.ids.reserved.remove(*id);
+            writer.ids.free(*id);
+        }
     }
 
-    /// New entries take these ids, in this order, until [`Heap::end_given_ids`]. The first that an entry has, or that
-    /// cannot be, if there is one: then nothing was done.
-    pub(crate) fn give_ids(&self, writer: &mut HeapWriter, ids: &[u32]) -> Result<(), u32> {
-        let is_empty = |id: &u32| self.slots[*id as usize].load(Ordering::Relaxed) == 0;
-        let can_be = |id: &&u32| **id != 0 && **id < writer.ids.max && is_empty(id);
-        if let Some(wrong) = ids.iter().find(|id| !can_be(id)) {
-            return Err(*wrong);
+    /// Can this be the id of an entry at all?
+    pub(crate) fn is_id(&self, writer: &HeapWriter, id: u32) -> bool {
+        id != 0 && id < writer.ids.max
+    }
+
+    /// Has an entry this id, or does anything of one that was deleted still lie there?
+    pub(crate) fn has_object(&self, id: u32) -> bool {
+        self.slots[id as usize].load(Ordering::Relaxed) != 0
+    }
+
+    /// Is this id reserved, or free for any command to bring?
+    pub(crate) fn may_be_given(&self, writer: &HeapWriter, id: u32) -> bool {
+        let ids = &writer.ids;
+        id >= ids.next || ids.reserved.has(id) || ids.free.has(id)
+    }
+
+    /// New entries take these ids, in this order, until [`Heap::end_given_ids`]. No object has any of them. Those that are
+    /// passed over are free if `notes_gaps`; else they are to be found later.
+    pub(crate) fn give_ids(&self, writer: &mut HeapWriter, ids: &[u32], notes_gaps: bool) {
+        let own = &mut writer.ids;
+        for &id in ids {
+            own.reserved.remove(id);
+            own.free.remove(id);
+            if id >= own.next {
+                if notes_gaps {
+                    (own.next..id).for_each(|id| own.free.insert(id));
+                }
+                own.next = id + 1;
+            }
         }
-        let end = ids.iter().max().map_or(0, |last| last + 1);
-        writer.ids.next = writer.ids.next.max(end);
-        let given = writer.ids.given.get_or_insert_default();
+        let given = own.given.get_or_insert_default();
         given.clear();
         given.extend(ids);
-        Ok(())
     }
 
     /// Appends the given ids that no entry took; the heap chooses again.
@@ -107,12 +185,47 @@ impl Heap {
     /// Finds out which ids of entries are free, after ids were given that the heap had not reserved.
     pub(crate) fn find_free_ids(&self, writer: &mut HeapWriter) {
         let end = writer.ids.next;
-        writer.ids.adopt(&self.slots, end);
+        writer.ids.adopt(&self.slots, end, |_| false);
     }
 
-    /// Notes which ids are handed out and which are free: those of empty slots.
-    pub(crate) fn adopt_ids(&self, writer: &mut HeapWriter, ids_end: u32, nodes_end: u32) {
-        writer.ids.adopt(&self.slots, ids_end);
-        writer.node_ids.adopt(&self.node_slots, nodes_end);
+    /// Notes which ids are handed out and which are free: those of empty slots, but for entries' that are `dead`.
+    pub(crate) fn adopt_ids(
+        &self,
+        writer: &mut HeapWriter,
+        (ids_end, nodes_end): (u32, u32),
+        dead: impl Iterator<Item = u32>,
+    ) {
+        let mut kept = IdBits::default();
+        dead.for_each(|id| kept.insert(id));
+        writer.ids.adopt(&self.slots, ids_end, |id| kept.has(id));
+        writer.node_ids.adopt(&self.node_slots, nodes_end, |_| false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn bits_are_a_set(steps in prop::collection::vec((any::<bool>(), 1..300u32), 0..200)) {
+            let (mut bits, mut set) = (IdBits::default(), BTreeSet::new());
+            for (inserts, id) in steps {
+                if inserts {
+                    bits.insert(id);
+                    set.insert(id);
+                } else {
+                    bits.remove(id);
+                    set.remove(&id);
+                }
+                prop_assert!(bits.has(id) == set.contains(&id) && bits.iter().eq(set.iter().copied()));
+            }
+            while let Some(id) = set.pop_first() {
+                prop_assert_eq!(bits.pop_first(), Some(id));
+            }
+            prop_assert_eq!(bits.pop_first(), None);
+        }
     }
 }

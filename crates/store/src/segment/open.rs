@@ -192,12 +192,12 @@ impl HeapWriter {
     }
 
     /// Ids of entries that are free.
-    pub(crate) fn free_ids(&self) -> &[u32] {
+    pub(crate) fn free_ids(&self) -> impl Iterator<Item = u32> {
         self.ids.freed()
     }
 
     /// Ids of nodes that are free.
-    pub(crate) fn free_node_ids(&self) -> &[u32] {
+    pub(crate) fn free_node_ids(&self) -> impl Iterator<Item = u32> {
         self.node_ids.freed()
     }
 }

@@ -32,6 +32,7 @@ fn versions_are_seen_by_their_readers() {
     assert_eq!(heap.read(id, 2).unwrap().payload, b"two");
     assert!(heap.read(id, 3).is_none());
     heap.forget(&mut w, id);
+    heap.free_id(&mut w, id);
     assert_eq!(heap.allocate_id(&mut w).unwrap(), id);
 }
 

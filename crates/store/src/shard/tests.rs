@@ -20,6 +20,7 @@ pub(crate) fn shard_of(schema: Schema, indexes: Vec<IndexSettings>) -> Arc<Shard
         suffixes: vec!["dc=com".to_owned()],
         indexes,
         memory_bytes_max: 256 << 20,
+        removals_max: crate::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
         founder: "cn=root".to_owned(),

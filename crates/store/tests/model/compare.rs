@@ -56,6 +56,7 @@ pub(crate) fn settings(indexed: bool) -> Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes,
         memory_bytes_max: if indexed { 2 << 30 } else { 64 << 20 },
+        removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
         founder: "cn=root".to_owned(),

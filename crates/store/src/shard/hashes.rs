@@ -1,0 +1,42 @@
+//! The keyed hashes of a shard: outsiders cannot compute them.
+
+use super::Shard;
+use crate::hash::{mix, mix_word, tag};
+use model::short::Word;
+
+impl Shard {
+    /// A keyed permutation: no two superiors share a tag, so the count kept under a tag is that of one superior.
+    pub(crate) fn child_tag(&self, parent: u32) -> u32 {
+        let key = self.settings.key[1];
+        let mut tag = parent ^ key as u32;
+        tag = (tag ^ tag >> 16).wrapping_mul(0x85eb_ca6b);
+        tag = (tag ^ tag >> 13).wrapping_mul(0xc2b2_ae35);
+        tag ^ tag >> 16 ^ (key >> 32) as u32
+    }
+
+    pub(crate) fn dn_tag(&self, parent: u32, rdn_key: &[u8]) -> u32 {
+        tag(mix(self.dn_hash_key(parent), rdn_key))
+    }
+
+    /// What the RDNs of an entry's subordinates are hashed with.
+    #[inline(always)]
+    pub(crate) fn dn_hash_key(&self, parent: u32) -> u64 {
+        self.settings.key[0] ^ u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// A hash that outsiders cannot compute: for cookies.
+    pub fn keyed_hash(&self, bytes: &[u8]) -> u64 {
+        mix(self.settings.key[3] ^ 0x5bd1_e995, mix(self.settings.key[2], bytes).to_le_bytes().as_slice())
+    }
+
+    /// As [`Shard::value_hash`], of a short value.
+    #[inline(always)]
+    pub fn short_value_hash(&self, normalised: Word) -> u64 {
+        mix_word(self.settings.key[2], normalised)
+    }
+
+    /// The 64-bit hash of a normalised value, for equality indexes and value sets.
+    pub fn value_hash(&self, normalised: &[u8]) -> u64 {
+        mix(self.settings.key[2], normalised)
+    }
+}
