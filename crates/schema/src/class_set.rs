@@ -105,7 +105,7 @@ impl Schema {
             if named.contains(&class) {
                 return Err(Violation::DuplicateValue {
                     attribute: self.attribute_type(self.well_known.object_class).name().to_owned(),
-                    value: format!("\"{}\"", self.class(class).name()),
+                    value: self.class(class).name().to_owned(),
                 });
             }
             if named.len() == CLASSES_MAX {

@@ -166,7 +166,7 @@ impl Schema {
         self.traits[id.0 as usize].has(Traits::SECRET)
     }
 
-    /// A value for a text: the begin of it, in quotes, or that it is hidden if it is a secret.
+    /// A value for a text: the begin of it, or that it is hidden if it is a secret.
     pub fn shown_value(&self, id: TypeId, value: &[u8]) -> String {
         if self.is_secret(id) {
             return secret::HIDDEN.to_owned();
@@ -174,7 +174,7 @@ impl Schema {
         let text = String::from_utf8_lossy(&value[..value.len().min(4 * SHOWN_CHARS_MAX)]);
         let short: String = text.chars().take(SHOWN_CHARS_MAX).collect();
         let rest = if short.len() < text.len() || value.len() > 4 * SHOWN_CHARS_MAX { "..." } else { "" };
-        format!("\"{short}{rest}\"")
+        format!("{short}{rest}")
     }
 
     /// A type and all its subtypes, near and far, in order of id: what an assertion on it looks at.

@@ -104,7 +104,7 @@ fn every_rule_has_its_code_and_message() {
         (
             &[PERSON, SN, ("cn", &["a b", "c", "A  B"])],
             ResultCode::AttributeOrValueExists,
-            "attribute 'cn' has the value \"A  B\" twice",
+            "attribute 'cn' has the value 'A  B' twice",
         ),
         (
             &[PERSON, SN, ("cn", &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "5"])],

@@ -108,7 +108,7 @@ impl fmt::Display for Violation {
                 write!(f, "value {number} of attribute '{attribute}' is not of syntax {syntax}: {invalid}")
             }
             DuplicateValue { attribute, value } => {
-                write!(f, "attribute '{attribute}' has the value {value} twice")
+                write!(f, "attribute '{attribute}' has the value '{value}' twice")
             }
             NoUserModification { attribute } => {
                 write!(f, "attribute '{attribute}' is maintained by the server and cannot be changed")

@@ -219,7 +219,7 @@ impl Writer<'_> {
         match forms.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(pair) => {
                 let (name, value) = self.shown(description, pair[1].1);
-                Err(Refused::ValueExists(format!("{name} is given the value {value} twice")))
+                Err(Refused::ValueExists(format!("{name} is given the value \"{value}\" twice")))
             }
             None => Ok(()),
         }
@@ -276,7 +276,7 @@ impl Writer<'_> {
                 Some(sum) => sums.push(sum.to_string()),
                 None => {
                     let (name, value) = self.shown(description, value);
-                    return refuse(format!("the value {value} of {name} cannot be incremented"));
+                    return refuse(format!("the value \"{value}\" of {name} cannot be incremented"));
                 }
             }
         }
@@ -299,7 +299,7 @@ impl Writer<'_> {
             }
             let Some(found) = find_value(&self.shard.schema, &edit.entry, description, value) else {
                 let (name, value) = self.shown(description, value);
-                let text = format!("{name} must keep the value {value} that the entry is named by");
+                let text = format!("{name} must keep the value \"{value}\" that the entry is named by");
                 return Err(Refused::NotAllowedOnRdn(text));
             };
             let position = edit.entry.position(description).expect("it has the value");

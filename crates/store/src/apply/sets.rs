@@ -147,12 +147,12 @@ impl Writer<'_> {
 
     pub(super) fn value_exists(&self, description: Description, value: &[u8]) -> Refused {
         let (name, value) = self.shown(description, value);
-        Refused::ValueExists(format!("{name} has the value {value} already"))
+        Refused::ValueExists(format!("{name} has the value \"{value}\" already"))
     }
 
     pub(super) fn no_such_value(&self, description: Description, value: &[u8]) -> Refused {
         let (name, value) = self.shown(description, value);
-        Refused::NoSuchAttribute(format!("{name} has no value {value}"))
+        Refused::NoSuchAttribute(format!("{name} has no value \"{value}\""))
     }
 
     /// An attribute and a value of it, for a message.
