@@ -34,15 +34,19 @@ pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Reques
     named.or_else(|| untestable(schema, &assertion?.0))
 }
 
-/// An attribute type without equality rule names no entry: nobody could tell two names apart (X.501 section 9.4).
+/// An attribute type without equality rule names no entry: nobody could tell two names apart (X.501 section 9.4). Nor does
+/// one whose values are secrets: everybody who finds the entry reads its name.
 fn unfit_name(schema: &Schema, dn: &[u8]) -> Option<Refusal> {
     let rdn = dn::parse_rdn(dn::split_first(dn).0).ok()?;
-    let unfit = rdn.iter().find_map(|ava| {
-        let kind = schema.attribute_type(schema.find_type(ava.attribute_type)?);
-        kind.equality.is_none().then(|| kind.name())
+    let why = rdn.iter().find_map(|ava| {
+        let id = schema.find_type(ava.attribute_type)?;
+        let kind = schema.attribute_type(id);
+        match kind.equality {
+            None => Some(format!("{} has no equality matching rule", kind.name())),
+            Some(_) => schema.is_secret(id).then(|| format!("the values of {} are secrets", kind.name())),
+        }
     })?;
-    let text = format!("{unfit} has no equality matching rule, so it cannot name an entry");
-    Some((ResultCode::NamingViolation, text))
+    Some((ResultCode::NamingViolation, format!("{why}, so it cannot name an entry")))
 }
 
 /// An assertion of equality where there is no rule for it: undefined (RFC 4528 section 3, RFC 4511 section 4.5.1.7). The

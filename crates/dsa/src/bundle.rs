@@ -8,6 +8,8 @@ mod group;
 mod inside;
 mod last_of;
 mod mixed;
+mod own_password;
+mod permission;
 pub(crate) mod transaction;
 mod update;
 

@@ -2,7 +2,7 @@
 
 use crate::access::{Anonymous, Rights, Rules};
 use crate::config::Config;
-use crate::identity::Identity;
+use crate::identity::{Identity, OwnEntry};
 use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
@@ -11,9 +11,10 @@ use crate::system::System;
 use crate::throttle::Throttle;
 use crate::transaction::{self, Intents, OpenCount};
 use env::entropy::{Entropy, SystemEntropy};
+use model::dn::split_first;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use store::Shard;
+use store::{DnCache, EntryRef, ReadPoint, Shard};
 
 /// A directory that can be asked.
 pub struct Dsa {
@@ -30,6 +31,8 @@ pub struct Dsa {
     pub(crate) transactions: transaction::Settings,
     /// Normal form of the root DN.
     pub(crate) root_key: Option<Vec<u8>>,
+    /// That, and those of its superiors.
+    root_superiors: Vec<Vec<u8>>,
     /// Normal forms of the DNs that may act as others.
     proxy_keys: Vec<Vec<u8>>,
     /// Of those that may change every entry.
@@ -65,6 +68,10 @@ impl Dsa {
             normalised.map(|()| key).map_err(invalid)
         };
         let root_key = config.root_dn.as_ref().map(|dn| key("root DN", dn)).transpose()?;
+        let superiors =
+            std::iter::successors(config.root_dn.as_deref().map(str::as_bytes), |dn| split_first(dn).1);
+        let superiors = superiors.map(|dn| key("root DN", &String::from_utf8_lossy(dn).into_owned()));
+        let root_superiors = superiors.collect::<io::Result<_>>()?;
         let proxy_keys = config.proxies.iter().map(|dn| key("proxy DN", dn)).collect::<io::Result<_>>()?;
         let writer_keys = config.writers.iter().map(|dn| key("write DN", dn)).collect::<io::Result<_>>()?;
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
@@ -82,6 +89,7 @@ impl Dsa {
             chosen,
             transactions,
             root_key,
+            root_superiors,
             proxy_keys,
             writer_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
@@ -162,7 +170,38 @@ impl Dsa {
     /// Who the root DN is.
     pub(crate) fn root(&self) -> Identity {
         let dn = self.config.root_dn.clone().unwrap_or_default().into_bytes();
-        Identity { dn, rights: Rights::Root }
+        Identity { dn, rights: Rights::Root, entry: None }
+    }
+
+    /// Who has an entry.
+    pub(crate) fn identity_of(
+        &self,
+        read_point: ReadPoint<'_>,
+        entry: &EntryRef<'_>,
+        cache: &mut DnCache,
+    ) -> Identity {
+        let mut dn = Vec::new();
+        read_point.write_dn(entry, cache, &mut dn);
+        let rights = self.rights_of(&dn);
+        Identity { dn, rights, entry: Some(OwnEntry::of(entry)) }
+    }
+
+    /// Has the root DN no password in the configuration, so that one of its entry binds?
+    pub(crate) fn root_binds_by_entry(&self) -> bool {
+        self.root_key.is_some() && self.config.root_password.is_none()
+    }
+
+    /// As [`Dsa::is_root`], of the DN of an update: most are told by their number of RDNs.
+    pub(crate) fn names_root(&self, dn: &[u8]) -> bool {
+        let rdns = 1 + dn.iter().filter(|byte| matches!(byte, b',' | b';')).count();
+        let is_plain = || !dn.iter().any(|byte| matches!(byte, b'\\' | b'"'));
+        (rdns == self.root_superiors.len() || (rdns > self.root_superiors.len() && !is_plain()))
+            && self.is_root(dn)
+    }
+
+    /// Is this the root DN, or the name of a superior of it?
+    pub(crate) fn is_root_or_above(&self, dn: &[u8]) -> bool {
+        self.key_of(dn).is_some_and(|key| self.root_superiors.contains(&key))
     }
 
     /// What a user with this name may do.

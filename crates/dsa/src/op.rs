@@ -10,6 +10,7 @@ pub(crate) mod end_transaction;
 pub(crate) mod extended;
 pub(crate) mod modify;
 pub(crate) mod modify_dn;
+pub(crate) mod own_password;
 pub(crate) mod password_modify;
 pub(crate) mod search;
 pub(crate) mod start_transaction;

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use env::entropy::Entropy;
+use model::Description;
 use sha1::{Digest, Sha1};
 use std::hint::black_box;
 use store::{EntryRef, ReadPoint, Values};
@@ -63,12 +64,13 @@ pub(crate) fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
     password
 }
 
-/// The userPassword value of an entry that stands for a password.
+/// The userPassword value of an entry that stands for a password. Values with options, as of `userPassword;x-old`, stand for
+/// none.
 pub(crate) fn find(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[u8]) -> Option<Vec<u8>> {
-    let user_password = read_point.shard().schema().well_known().user_password;
+    let user_password = Description::plain(read_point.shard().schema().well_known().user_password);
     let mut slots = entry.shape.slots.iter().zip(entry.slots());
     slots.find_map(|(slot, values)| match values {
-        _ if slot.description.attribute_type != user_password => None,
+        _ if slot.description != user_password => None,
         Values::Inline(mut values) => values.find(|stored| verify(stored, password)).map(<[u8]>::to_vec),
         Values::Set(set) => {
             let (mut position, mut found) = (Default::default(), None);
@@ -116,6 +118,11 @@ pub fn never_matches(stored: &[u8]) -> Option<String> {
         Ok(_) => Some(format!("after {{{name}}} a digest of {SHA1_BYTES} bytes is needed")),
         Err(_) => Some(format!("what comes after {{{name}}} is not base64")),
     }
+}
+
+/// Does a password look like a value that was hashed already? Stored as one, it would bind with what it is the hash of.
+pub(crate) fn has_scheme(password: &[u8]) -> bool {
+    split_scheme(password).is_some()
 }
 
 /// Splits `{SCHEME}rest`. `None` for what does not begin like that: clear text may have braces too.

@@ -31,10 +31,12 @@ use schema::Schema;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// Names of those who add and modify entries. For one more the founder's stands.
+/// Names of those who add and modify entries.
 pub(crate) const NAMES_MAX: usize = 1 << 20;
+/// Share of the names that is kept for those whose updates are on their way when no more are admitted.
+const NAMES_SPARE_SHARE: usize = 16;
 /// Share of dead bytes that the cleaner leaves, in percent.
 const SLACK_PERCENT: u64 = 25;
 /// Bytes that the cleaner may move per byte written since it last ran, and at least.
@@ -90,6 +92,8 @@ pub struct Shard {
     pub(crate) heap: Heap,
     pub(crate) shapes: Shapes,
     pub(crate) names: Append<Box<[u8]>>,
+    /// [`NAMES_MAX`], or what a test sets.
+    names_max: AtomicUsize,
     pub(crate) dn_table: Table,
     pub(crate) children: Postings,
     pub(crate) indexes: Indexes,
@@ -334,6 +338,7 @@ impl Shard {
             heap,
             shapes: Shapes::new(shapes_max),
             names,
+            names_max: AtomicUsize::new(NAMES_MAX),
             dn_table,
             children,
             indexes,
@@ -370,6 +375,20 @@ impl Shard {
     /// Ids of entries are below this.
     pub(crate) fn ids_end(&self) -> u32 {
         self.ids_end.load(Ordering::Acquire) as u32
+    }
+
+    /// May updates be admitted that stand under this name: is it known, or is there room for it and for the names of
+    /// updates that were admitted already? Takes no lock while there is plenty.
+    pub fn admits_name(&self, dn: &[u8]) -> bool {
+        let max = self.names_max.load(Ordering::Relaxed);
+        let last = max - max / NAMES_SPARE_SHARE - 1;
+        self.names.at(last).is_none() || self.state().names.contains_key(dn)
+    }
+
+    /// For tests: as if there were room for so many names only.
+    #[doc(hidden)]
+    pub fn bound_names(&self, max: usize) {
+        self.names_max.store(max.min(NAMES_MAX), Ordering::Relaxed);
     }
 
     /// The published commit sequence.
@@ -474,17 +493,19 @@ impl<'s> Writer<'s> {
         self.state.last_csn
     }
 
-    /// The number of a name; 0 is the founder.
-    pub fn name(&mut self, dn: &[u8]) -> u32 {
+    /// The number of a name; 0 is the founder. `None` when there is no room for another: nothing may be changed under it
+    /// then. A name that updates were logged under has one, whatever became of them, so a replay finds the same.
+    pub fn name(&mut self, dn: &[u8]) -> Option<u32> {
         if let Some(number) = self.state.names.get(dn) {
-            return *number;
+            return Some(*number);
         }
         let number = self.state.names.len();
-        if number >= 1 << 24 || self.shard.names.push(number, dn.into()).is_err() {
-            return 0;
+        if number >= self.shard.names_max.load(Ordering::Relaxed) {
+            return None;
         }
+        self.shard.names.push(number, dn.into()).ok()?;
         self.state.names.insert(dn.into(), number as u32);
-        number as u32
+        Some(number as u32)
     }
 
     pub(crate) fn context<'c>(

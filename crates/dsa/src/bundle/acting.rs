@@ -2,11 +2,11 @@
 //! shape. One at a time: their neighbours may be another's.
 
 use super::group::{Group, Pending, gather};
-use super::{Parts, count_operation, refuse_malformed, transaction, update};
+use super::{Parts, count_operation, permission, refuse_malformed, transaction, update};
 use crate::control::{self, Requested, proxied_authorization};
 use crate::dispatch::Reading;
 use crate::identity::Identity;
-use crate::op::password_modify;
+use crate::op::password_modify::{self, Change};
 use crate::outcome;
 use crate::session::{Acting, Session};
 use proto::message::{Message, Request};
@@ -96,6 +96,7 @@ fn change_password(session: &mut Session, parts: &mut Parts<'_>, message: &Messa
         parts.scratch.evaluator.cache.refresh(read_point);
         let mut reading = Reading { dsa: parts.dsa, read_point, scratch: parts.scratch, now: parts.now };
         let change = password_modify::prepare(&mut reading, &acting.identity, message.id, &request)?;
+        permission::of_name(parts.dsa, &acting.identity)?;
         transaction::clear_way_to(parts.dsa, &acting.identity, change.dn())?;
         Ok(change)
     });
@@ -106,15 +107,26 @@ fn change_password(session: &mut Session, parts: &mut Parts<'_>, message: &Messa
     let message = std::mem::take(&mut change.message);
     let mut group = Group::new();
     gather(&message, 0, &mut group);
+    carry_out(session, parts, &group, change, out);
+}
+
+/// Carries the change of a password out, or hands it over to be logged: `group` is the modify that it comes to.
+pub(super) fn carry_out(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    group: &Group<'_>,
+    change: Change,
+    out: &mut Vec<u8>,
+) {
     match parts.dsa.journal.get() {
         None => {
             let mut modified = Vec::new();
-            update::apply(&change.actor, parts, &group, &mut modified);
+            update::apply(&change.actor, parts, group, &mut modified);
             change.answer(&modified, out);
         }
         Some(_) => {
             let identity = change.actor.clone();
-            update::take(session, parts, &group);
+            update::take(session, parts, group);
             let authorization_id = Vec::new();
             session.acting = Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));
             update::hand_over(session, parts.dsa);

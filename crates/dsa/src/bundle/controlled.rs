@@ -3,7 +3,6 @@
 use super::Parts;
 use super::group::Pending;
 use crate::access::Rights;
-use crate::admission::{self, Refusal};
 use crate::control::{self, Requested, assertion, update};
 use crate::engine::Dsa;
 use model::ResultCode;
@@ -43,25 +42,14 @@ pub(super) fn asks_for_hidden(dsa: &Dsa, rights: Rights, requested: &Requested<'
     assertion.is_some_and(|(filter, _)| dsa.rules.asks_for_hidden(rights, dsa.shard.schema(), filter))
 }
 
-/// The first of some updates that [`asks_for_hidden`]. Of the root DN nothing is hidden, and nothing of its updates looked at.
-pub(super) fn first_for_hidden(dsa: &Dsa, rights: Rights, updates: &[Pending<'_>]) -> Option<usize> {
-    let asks = |update: &Pending<'_>| {
-        update.has_controls()
-            && update.decode().is_ok_and(|message| {
-                let requested = control::requested(&message.request, message.controls);
-                requested.is_ok_and(|requested| asks_for_hidden(dsa, rights, &requested))
-            })
-    };
-    if rights == Rights::Root { None } else { updates.iter().position(asks) }
-}
-
-/// The first of some updates that is not admitted, and why.
-#[inline]
-pub(super) fn first_inadmissible(dsa: &Dsa, updates: &[Pending<'_>]) -> Option<(usize, Refusal)> {
-    let schema = dsa.shard.schema();
-    let refusal =
-        |update: &Pending<'_>| admission::refusal_of(schema, update.outline.as_ref()?, update.frame());
-    updates.iter().enumerate().find_map(|(at, update)| Some((at, refusal(update)?)))
+/// As [`asks_for_hidden`], of an update with controls. Of the root DN nothing is hidden, and nothing of its updates looked at.
+#[cold]
+pub(super) fn is_for_hidden(dsa: &Dsa, rights: Rights, update: &Pending<'_>) -> bool {
+    rights != Rights::Root
+        && update.decode().is_ok_and(|message| {
+            let requested = control::requested(&message.request, message.controls);
+            requested.is_ok_and(|requested| asks_for_hidden(dsa, rights, &requested))
+        })
 }
 
 /// Is there an assertion that is not true of the update's entry now? Such an update need not be logged, if nothing is on

@@ -1,12 +1,12 @@
 //! The updates of a bundle: neighbours share one batch of the writer. What can be done before the writer's role is
 //! taken is done before, for other threads wait for it.
 
-use super::acting;
-use super::controlled::{HIDDEN, fails_now, first_for_hidden, first_inadmissible, together, until_read};
+use super::controlled::{fails_now, together, until_read};
 use super::group::{self, Group, Hint, Pending};
 use super::last_of::LastOf;
 use super::transaction;
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
+use super::{acting, own_password, permission};
 use crate::access::Rights;
 use crate::control::{self, ControlError, assertion};
 use crate::dispatch::{self, Writing};
@@ -150,7 +150,20 @@ pub(super) fn run_as(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
-    let rights = acting.unwrap_or(&session.identity).rights;
+    let identity = acting.unwrap_or(&session.identity);
+    let rights = identity.rights;
+    let updates = match updates.iter().position(|update| own_password::is_likely(parts, identity, update)) {
+        Some(0) if !session.updates.is_empty() => return 0,
+        Some(0) => {
+            let identity = identity.clone();
+            if own_password::run(session, &identity, parts, &updates[0], out) {
+                return 1;
+            }
+            &updates[..1]
+        }
+        Some(first) => &updates[..first],
+        None => updates,
+    };
     if !parts.dsa.rules.may_write(rights) {
         return refuse_all(session, acting, parts.counters, updates, out);
     }
@@ -162,16 +175,8 @@ pub(super) fn run_as(
         Some(first) => &updates[..first],
         None => updates,
     };
-    let updates = match first_for_hidden(parts.dsa, rights, updates) {
-        Some(0) if !session.updates.is_empty() => return 0,
-        Some(0) => {
-            transaction::refuse(session, parts, &updates[0], HIDDEN, out);
-            return 1;
-        }
-        Some(first) => &updates[..first],
-        None => updates,
-    };
-    let updates = match first_inadmissible(parts.dsa, updates) {
+    let identity = acting.unwrap_or(&session.identity);
+    let updates = match permission::first_refused(parts, identity, updates) {
         Some((0, _)) if !session.updates.is_empty() => return 0,
         Some((0, (code, text))) => {
             transaction::refuse(session, parts, &updates[0], (code, &text), out);
@@ -182,7 +187,7 @@ pub(super) fn run_as(
     };
     let updates = match transaction::nothing_is_held(parts.dsa) {
         true => updates,
-        false => match transaction::clear_way(parts.dsa, acting.unwrap_or(&session.identity), updates) {
+        false => match transaction::clear_way(parts.dsa, identity, updates) {
             0 if !session.updates.is_empty() => return 0,
             0 => {
                 transaction::refuse_for_now(session, parts, &updates[0], out);
@@ -384,7 +389,10 @@ fn carry_out(
     let Parts { dsa, scratch, counters, now, hinted_at, marks, .. } = parts;
     let keys = std::mem::take(&mut scratch.keys);
     let mut writer = dsa.shard.writer();
-    let actor = writer.name(&identity.dn);
+    let Some(actor) = writer.name(&identity.dn) else {
+        scratch.keys = keys;
+        return refuse_unnamed(counters, updates, out);
+    };
     // Without room for all of them each is looked at alone.
     let Drafts { ready, bytes, .. } = drafts;
     let ready = &ready[first..first + updates.len()];
@@ -446,6 +454,24 @@ fn carry_out(
         && let Some(marks) = marks
     {
         marks.note(sequence, out.len());
+    }
+}
+
+/// Refuses updates of one who cannot be recorded as their author. It takes more new names at the same time than are spared
+/// for them to come here; a replay does, too.
+#[cold]
+fn refuse_unnamed(counters: &Counters, updates: &[Pending<'_>], out: &mut Vec<u8>) {
+    for update in updates {
+        match update.decode() {
+            Ok(message) => {
+                count_operation(counters, &message.request);
+                if let Some(response) = tag::response_to(message.request.tag()) {
+                    let (code, text) = permission::NO_NAME;
+                    outcome::say(out, message.id, response, code, text);
+                }
+            }
+            Err(error) => _ = answer_malformed(&error, out),
+        }
     }
 }
 

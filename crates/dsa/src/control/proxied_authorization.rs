@@ -60,10 +60,7 @@ pub(crate) fn find_user(
 
 /// Who has this entry.
 fn identity_of(dsa: &Dsa, read_point: ReadPoint<'_>, id: EntryId, cache: &mut DnCache) -> Option<Identity> {
-    let mut dn = Vec::new();
-    read_point.write_dn(&read_point.entry(id)?, cache, &mut dn);
-    let rights = dsa.rights_of(&dn);
-    Some(Identity { dn, rights })
+    Some(dsa.identity_of(read_point, &read_point.entry(id)?, cache))
 }
 
 /// Answers that a client may not act as who it names.

@@ -46,7 +46,7 @@ mod tests {
     use proto::message::{Reply, Response};
 
     fn ask(dn: &str, oid: &[u8], value: Option<&[u8]>) -> (ResultCode, String, Option<Vec<u8>>) {
-        let identity = Identity { dn: dn.as_bytes().to_vec(), rights: Rights::Read };
+        let identity = Identity { dn: dn.as_bytes().to_vec(), ..Identity::anonymous(Rights::Read) };
         let mut out = Vec::new();
         run(&identity, 7, &Extended { oid, value }, &mut out);
         let reply = Reply::decode(&out).expect("one whole message");

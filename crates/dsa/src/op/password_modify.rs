@@ -8,9 +8,10 @@ use crate::access::Rights;
 use crate::control::proxied_authorization::find_user;
 use crate::dispatch::Reading;
 use crate::identity::Identity;
+use crate::op::own_password;
 use crate::password;
 use model::limits::PASSWORD_BYTES_MAX;
-use model::{EntryId, ResultCode};
+use model::{Description, EntryId, ResultCode};
 use proto::Outline;
 use proto::control::proxied_authorization::AuthzId;
 use proto::ext::password_modify::{PasswordModify, encode_generated};
@@ -18,6 +19,7 @@ use proto::message::{Reply, Request, Response};
 use proto::op::extended::ExtendedResponse;
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 use proto::result::LdapResult;
+use smallvec::SmallVec;
 use store::EntryRef;
 
 const USER_PASSWORD: &[u8] = b"userPassword";
@@ -32,9 +34,19 @@ pub(crate) struct Change {
     pub(crate) message: Vec<u8>,
     /// Who asks, with the rights that it takes.
     pub(crate) actor: Identity,
-    generated: Option<Vec<u8>>,
-    /// Does the modify depend on the old password?
-    proves: bool,
+    answer: AnswerForm,
+}
+
+/// How a change of a password is answered.
+enum AnswerForm {
+    /// As the modify that it is.
+    Modify,
+    /// As a password modify.
+    Extended {
+        generated: Option<Vec<u8>>,
+        /// Does the modify depend on the old password?
+        proves: bool,
+    },
 }
 
 /// What a client asks for.
@@ -78,16 +90,81 @@ pub(crate) fn prepare(
         }
     };
     let stored = store(reading, &new)?;
+    let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
+    let proves = old.is_some();
+    changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), Some(old))));
+    changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), Some(stored)));
+    changes.extend(with_options(reading, &entry).map(|name| (ModifyKind::Replace, name, None)));
+    Ok(make(reading, identity, id, &entry, &changes, AnswerForm::Extended { generated, proves }))
+}
+
+/// Works out what a modify comes to by which a user changes its own password and nothing else: the values that it takes away
+/// are those that the old passwords stand for, and what it gives is stored as a password modify stores it. `None` if it is
+/// about another entry.
+///
+/// # Errors
+/// Code and text if it is refused.
+pub(crate) fn prepare_own(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    id: i32,
+    dn: &[u8],
+    steps: &[own_password::Step<'_>],
+) -> Result<Option<Change>, Refusal> {
+    let read_point = reading.read_point;
+    let named = read_point.resolve(dn, &mut reading.scratch.evaluator.cache).ok();
+    let own = identity.own_entry(read_point).filter(|own| Some(own.id) == named);
+    let Some(entry) = own else { return Ok(None) };
+    let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
+    for (kind, password) in steps {
+        let value = match kind {
+            ModifyKind::Delete => password::find(read_point, &entry, password)
+                .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
+            _ if password::has_scheme(password) => {
+                let text =
+                    "give the new password as it is typed: it is hashed here, and this looks like a hash";
+                return Err((ResultCode::ConstraintViolation, text));
+            }
+            _ => store(reading, password)?,
+        };
+        changes.push((*kind, USER_PASSWORD.to_vec(), Some(value)));
+    }
+    Ok(Some(make(reading, identity, id, &entry, &changes, AnswerForm::Modify)))
+}
+
+/// A change of a description, with its value if it has one.
+type Changed = (ModifyKind, Vec<u8>, Option<Vec<u8>>);
+
+/// Descriptions of the passwords that an entry has with options: they go with the others.
+fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> impl Iterator<Item = Vec<u8>> {
+    let schema = reading.dsa.shard.schema();
+    let plain = Description::plain(schema.well_known().user_password);
+    let found = entry.shape.slots.iter().map(|slot| slot.description);
+    let found = found.filter(move |d| d.attribute_type == plain.attribute_type && *d != plain);
+    found
+        .map(|description| schema.describe(description).into_owned().into_bytes())
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+/// A change of an entry as the modify that it comes to.
+fn make(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    id: i32,
+    entry: &EntryRef<'_>,
+    changes: &[Changed],
+    answer: AnswerForm,
+) -> Change {
     let mut dn = Vec::new();
-    reading.read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
-    let changes = old.iter().map(|old| (ModifyKind::Delete, USER_PASSWORD, [&old[..]]));
-    let changes = changes.chain([(ModifyKind::Replace, USER_PASSWORD, [&stored[..]])]);
+    reading.read_point.write_dn(entry, &mut reading.scratch.evaluator.cache, &mut dn);
+    let changes = changes.iter().map(|(kind, name, value)| (*kind, &name[..], value.as_deref()));
     let changes = change_list(changes);
     let changes = Changes::parse(&changes).expect("just encoded");
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, &[]);
-    let actor = Identity { dn: identity.dn.clone(), rights: Rights::Root };
-    Ok(Change { id, message, actor, generated, proves: old.is_some() })
+    let actor = Identity { rights: Rights::Root, ..identity.clone() };
+    Change { id, message, actor, answer }
 }
 
 /// The entry whose password is to be changed, if the client may.
@@ -99,11 +176,10 @@ fn find<'r>(
     let named = named(request);
     let read_point = reading.read_point;
     let evaluator = &mut reading.scratch.evaluator;
-    let mut resolve = |dn: &[u8]| read_point.resolve(dn, &mut evaluator.cache).ok();
-    let own: Option<EntryId> = resolve(&identity.dn);
+    let own: Option<EntryId> = identity.own_entry(read_point).map(|entry| entry.id);
     let found = match named {
         None => own,
-        Some(AuthzId::Dn(dn)) => resolve(dn),
+        Some(AuthzId::Dn(dn)) => read_point.resolve(dn, &mut evaluator.cache).ok(),
         Some(AuthzId::User(user)) => find_user(read_point, evaluator, user),
         Some(AuthzId::Anonymous) => None,
     };
@@ -111,19 +187,25 @@ fn find<'r>(
     if !reading.dsa.rules.may_write(identity.rights) && (found.is_none() || found != own) {
         return Err((ResultCode::InsufficientAccessRights, "a user may change its own password only"));
     }
-    let is_root = match named {
-        None => true,
-        Some(AuthzId::Dn(dn)) => reading.dsa.is_root(dn),
-        Some(_) => false,
+    let no_entry = "the root DN has no entry: its password is the one that the server is configured with";
+    let missing = match named {
+        None if identity.entry.is_none() => (ResultCode::UnwillingToPerform, no_entry),
+        Some(AuthzId::Dn(dn)) if reading.dsa.is_root(dn) => (ResultCode::UnwillingToPerform, no_entry),
+        _ => (ResultCode::NoSuchObject, "there is no entry of this user"),
     };
-    let missing = match is_root {
-        true => {
-            let text = "the root DN has no entry: its password is the one that the server is configured with";
-            (ResultCode::UnwillingToPerform, text)
+    let entry = found.and_then(|id| read_point.entry(id)).ok_or(missing)?;
+    let mut dn = Vec::new();
+    read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
+    match reading.dsa.is_root(&dn) {
+        true if !reading.dsa.root_binds_by_entry() => {
+            let text = "the password of the root DN is the one that the server is configured with";
+            Err((ResultCode::UnwillingToPerform, text))
         }
-        false => (ResultCode::NoSuchObject, "there is no entry of this user"),
-    };
-    found.and_then(|id| read_point.entry(id)).ok_or(missing)
+        true if identity.rights < Rights::Root => {
+            Err((ResultCode::InsufficientAccessRights, "only the root DN changes its own password"))
+        }
+        _ => Ok(entry),
+    }
 }
 
 /// The stored value that an old password is right by.
@@ -161,17 +243,20 @@ impl Change {
 
     /// Appends the answer, from that of the modify.
     pub(crate) fn answer(&self, modified: &[u8], out: &mut Vec<u8>) {
+        let AnswerForm::Extended { generated, proves } = &self.answer else {
+            return out.extend_from_slice(modified);
+        };
         let reply = Reply::decode(modified).expect("the agent's own answer");
         let Response::Done(_, mut result) = reply.response else {
             unreachable!("a modify has a plain answer")
         };
         let code = result.result_code();
-        if self.proves && code == Some(ResultCode::NoSuchAttribute) {
+        if *proves && code == Some(ResultCode::NoSuchAttribute) {
             // Another one changed the password meanwhile.
             let diagnostic = &b"the old password is not right"[..];
             result = LdapResult { diagnostic, ..LdapResult::new(ResultCode::InvalidCredentials) };
         }
-        let generated = self.generated.as_deref().filter(|_| code == Some(ResultCode::Success));
+        let generated = generated.as_deref().filter(|_| code == Some(ResultCode::Success));
         let value = generated.map(encode_generated);
         ExtendedResponse { result, oid: None, value: value.as_deref() }.encode(out, self.id, &[]);
     }

@@ -126,7 +126,7 @@ impl Desk {
     pub(crate) fn changing(&mut self, run: impl FnOnce(&mut Writing<'_, '_>, &mut Vec<u8>)) -> Answer {
         let Worker { dsa, scratch, .. } = &mut self.worker;
         let mut writer = dsa.shard.writer();
-        let actor = writer.name(&self.identity.dn);
+        let actor = writer.name(&self.identity.dn).expect("there are few names");
         let mut writing = Writing {
             dsa,
             writer: &mut writer,

@@ -120,7 +120,8 @@ impl Evaluation<'_> {
         }
         // Templates are remembered by numbers of shapes, which are others here.
         let templates = requested.rare.as_ref().map(|_| std::mem::take(&mut self.scratch.templates));
-        let actor = writer.name(&self.identity.dn);
+        // An overlay has names of its own; whether the directory has room for this one is asked before.
+        let actor = writer.name(&self.identity.dn).unwrap_or_default();
         let mut writing = Writing {
             dsa: self.dsa,
             writer: &mut writer,

@@ -118,3 +118,30 @@ fn s4_6_changes_without_values() {
     assert_eq!(client.modify(ADA, &[(Delete, "employeeNumber", &[])]).code, Success);
     assert_eq!(client.read(ADA, &["employeeNumber"]).names(), [""; 0]);
 }
+
+/// RFC 4512 section 3.3: "Servers SHALL restrict modifications of this attribute to prevent superclasses of remaining
+/// 'objectClass' values from being deleted."
+#[test]
+fn s4_6_superclasses_stay() {
+    let mut client = Client::new();
+    let before = client.read(ADA, &["*", "+"]);
+    for class in ["person", "2.5.6.6", "organizationalPerson", "TOP"] {
+        let end = client.modify(ADA, &[(Delete, "objectClass", &[class]), (Replace, "mail", &["a@b"])]);
+        assert_eq!(end.code, ObjectClassModsProhibited, "{class}: {}", end.text);
+        assert!(end.text.contains("superclass"), "{}", end.text);
+        assert_eq!(client.read(ADA, &["*", "+"]), before, "{class}");
+    }
+    for changes in [
+        &[(Delete, "objectClass", &["person"][..]), (Add, "objectClass", &["person"])][..],
+        &[(Delete, "objectClass", &[]), (Add, "objectClass", &["inetOrgPerson"])],
+        &[(Replace, "objectClass", &["inetOrgPerson"])],
+        &[(Add, "objectClass", &["extensibleObject"])],
+        &[(Delete, "objectClass", &["extensibleObject"])],
+    ] {
+        let end = client.modify(ADA, changes);
+        assert_eq!(end.code, Success, "{changes:?}: {}", end.text);
+    }
+    let classes = client.read(ADA, &["objectClass"]).values("objectClass").expect("there are some");
+    assert_eq!(classes, ["inetOrgPerson", "organizationalPerson", "person", "top"]);
+    assert_eq!(client.modify(ADA, &[(Delete, "objectClass", &["device"])]).code, NoSuchAttribute);
+}

@@ -94,7 +94,7 @@ impl Writer<'_> {
         let stamps = entry.stamps();
         let mut number = |elsewhere: u32| match elsewhere {
             0 => 0,
-            number => base.shard.names.at(number as usize).map_or(0, |name| self.name(name)),
+            number => base.shard.names.at(number as usize).and_then(|name| self.name(name)).unwrap_or(0),
         };
         let creator = number(stamps.creator);
         Stamps { creator, modified: stamps.modified.map(|(csn, by)| (csn, number(by))), ..stamps }

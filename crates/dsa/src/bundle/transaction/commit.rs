@@ -5,6 +5,7 @@
 //! in an overlay first, and carried out for good if every one of them goes well there.
 
 use super::super::group::{self, Group, Hint};
+use super::super::permission;
 use super::super::update::Drafts;
 use super::super::{Parts, answer_malformed};
 use crate::control;
@@ -154,7 +155,8 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
         debug_assert!(self::stale(&writer, drafts).is_empty(), "nothing moved since they were looked at");
     }
     let (ready, bytes) = drafts.parts();
-    let actor = writer.name(&together.identity.dn);
+    // Without a name it is refused where all others are judged.
+    let Some(actor) = writer.name(&together.identity.dn) else { return false };
     for ready in ready.iter().flatten() {
         let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
         if !ready.is_followed() {
@@ -235,7 +237,9 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
         let text = "the directory has as many distinct combinations of attributes as it may have";
         return Err(doom(together.messages, text));
     }
-    let actor = writer.name(&together.identity.dn);
+    let Some(actor) = writer.name(&together.identity.dn) else {
+        return Err(doom(together.messages, permission::NO_NAME.1));
+    };
     for frame in journal::messages(together.messages) {
         let message = Message::decode(frame).expect("it was judged");
         let requested = control::requested(&message.request, message.controls).expect("it was judged");
@@ -271,7 +275,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
 /// For tests: others see an update of a transaction.
 pub(super) fn leak(dsa: &Dsa, scratch: &mut Scratch, now: Now, identity: &Identity, message: &Message<'_>) {
     let mut writer = dsa.shard.writer();
-    let actor = writer.name(&identity.dn);
+    let actor = writer.name(&identity.dn).expect("tests have few names");
     let (spare, known) = (None, None);
     let mut writing = Writing { dsa, writer: &mut writer, scratch, now, identity, actor, spare, known };
     dispatch::update(&mut writing, message, None, &mut Vec::new());

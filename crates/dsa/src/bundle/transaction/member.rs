@@ -1,15 +1,17 @@
 //! An update of a transaction as it comes in.
 
-use super::super::controlled;
 use super::super::group::{self, Hint, Pending};
 use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed, update};
+use super::super::{controlled, permission};
 use super::password;
+use crate::access::Rights;
 use crate::admission;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
 use crate::journal;
 use crate::monitor::count;
 use crate::op::modify::Replacing;
+use crate::op::own_password;
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::{Evaluation, Transaction};
@@ -51,6 +53,10 @@ fn draft_some(
 ) -> usize {
     let Parts { dsa, reader, scratch, counters, hinted_at: Some(sequence), .. } = parts else { return 0 };
     if !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
+        return 0;
+    }
+    let is_plain = transaction.identity.rights == Rights::Root || !dsa.root_binds_by_entry();
+    if !is_plain || permission::of_name(dsa, &transaction.identity).is_err() {
         return 0;
     }
     let Scratch { evaluator, keys, .. } = &mut **scratch;
@@ -191,7 +197,10 @@ fn is_accepted(
     let asks_for_hidden = controlled::asks_for_hidden(parts.dsa, transaction.identity.rights, &requested);
     let refusal = match asks_for_hidden {
         true => Some(controlled::HIDDEN),
-        false => refusal(transaction, parts, update),
+        false => refusal(transaction, parts, update)
+            .or_else(|| permission::of_name(parts.dsa, &transaction.identity).err())
+            .or_else(|| refusal_of_own_password(transaction, parts, message))
+            .or_else(|| permission::refusal(parts, &transaction.identity, update)),
     };
     if let Some((code, text)) = refusal {
         outcome::say(out, message.id, response_tag(message), code, text);
@@ -205,6 +214,20 @@ fn is_accepted(
         Request::Extended(request) => password::change(transaction, parts, message, request.value, out),
         _ => evaluate(transaction, parts, message, update.frame(), &requested, out),
     }
+}
+
+/// A user changes its own password by a modify only by itself.
+fn refusal_of_own_password(
+    transaction: &Transaction,
+    parts: &Parts<'_>,
+    message: &Message<'_>,
+) -> Option<(ResultCode, &'static str)> {
+    let dsa = parts.dsa;
+    if dsa.rules.may_write(transaction.identity.rights) || transaction.identity.entry.is_none() {
+        return None;
+    }
+    let text = "in a transaction a user changes its own password by the password modify operation";
+    own_password::asked(dsa.shard.schema(), message).map(|_| (ResultCode::InsufficientAccessRights, text))
 }
 
 /// Why an update cannot be one of this transaction, whatever it does.

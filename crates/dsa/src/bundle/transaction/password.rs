@@ -73,9 +73,13 @@ fn prepare(
     }
     member::lay_over(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
-    // Who may change its own only has nothing else looked at.
+    // Who may change its own only has nothing else looked at. An entry that the transaction has added or renamed is there by now.
+    let mut own = Vec::new();
+    if let Some(entry) = identity.own_entry(base) {
+        base.write_dn(&entry, &mut scratch.evaluator.cache, &mut own);
+    }
     let dn = Some(&dn).filter(|_| dsa.rules.may_write(identity.rights));
-    for dn in dn.into_iter().chain([&identity.dn]) {
+    for dn in dn.into_iter().chain([&own]).filter(|dn| !dn.is_empty()) {
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }

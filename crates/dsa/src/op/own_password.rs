@@ -1,0 +1,84 @@
+//! A modify by which a user changes its own password: `delete` of the old and `add` of the new one, the form of portals, or
+//! `replace`. It is the only modify that is allowed to those who may change nothing else, and is carried out as a password modify
+//! ([`super::password_modify`]): hashed before it goes to the log.
+
+use proto::Request;
+use proto::message::Message;
+use proto::op::modify::{Modify, ModifyKind};
+use schema::Schema;
+use smallvec::SmallVec;
+
+/// What to do with a password, and which.
+pub(crate) type Step<'a> = (ModifyKind, &'a [u8]);
+
+/// Does a modify begin with a change of userPassword? Then it is looked at closely.
+#[inline]
+pub(crate) fn may_be_asked(schema: &Schema, rest: &[u8]) -> bool {
+    match first_description(rest) {
+        Some(description) => is_password(schema, description),
+        None => true,
+    }
+}
+
+/// The attribute of the first change, if the lengths before it have their short form.
+#[inline]
+fn first_description(rest: &[u8]) -> Option<&[u8]> {
+    // list, change, kind, attribute, description
+    let [0x30, ..=0x7f, 0x30, ..=0x7f, 0x0a, 1, _, 0x30, ..=0x7f, 4, len @ ..=0x7f, text @ ..] = rest else {
+        return None;
+    };
+    text.get(..usize::from(*len))
+}
+
+fn is_password(schema: &Schema, description: &[u8]) -> bool {
+    schema.find_type(description) == Some(schema.well_known().user_password)
+}
+
+/// The modify in a message, and what it does with passwords. `None` if it does anything else, or gives no new one.
+pub(crate) fn asked<'a>(
+    schema: &Schema,
+    message: &Message<'a>,
+) -> Option<(Modify<'a>, SmallVec<[Step<'a>; 2]>)> {
+    let Request::Modify(modify) = message.request else { return None };
+    let mut steps = SmallVec::new();
+    for change in modify.changes.iter() {
+        let mut values = change.modification.values.iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return None };
+        if change.kind == ModifyKind::Increment || !is_password(schema, change.modification.description) {
+            return None;
+        }
+        steps.push((change.kind, value));
+    }
+    let gives = steps.iter().any(|(kind, _)| *kind != ModifyKind::Delete);
+    gives.then_some((modify, steps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::op::modify::change_list;
+
+    fn rest(changes: &[(ModifyKind, &str, &str)]) -> Vec<u8> {
+        let changes = changes.iter().map(|(kind, name, value)| (*kind, name.as_bytes(), [value.as_bytes()]));
+        let mut out = Vec::new();
+        proto::ber::put_tlv(&mut out, proto::tag::SEQUENCE, &change_list(changes));
+        out
+    }
+
+    #[test]
+    fn the_first_attribute_is_told_without_decoding() {
+        let schema = crate::system::tests::standard_schema();
+        use ModifyKind::*;
+        for (changes, may) in [
+            (&[(Replace, "userPassword", "x")][..], true),
+            (&[(Delete, "USERPASSWORD", "x"), (Add, "userPassword", "y")], true),
+            (&[(Delete, "2.5.4.35", "x")], true),
+            (&[(Replace, "cn", "x")], false),
+            (&[(Add, "userPassword;x-a", "x")], false),
+        ] {
+            assert_eq!(may_be_asked(&schema, &rest(changes)), may, "{changes:?}");
+        }
+        assert!(may_be_asked(&schema, &rest(&[(Replace, "cn", &"x".repeat(200))])), "to be looked at");
+        assert!(may_be_asked(&schema, b""), "to be looked at");
+    }
+}
