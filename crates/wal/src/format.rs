@@ -14,9 +14,11 @@ pub(crate) const RECORD_HEADER_BYTES: usize = 8;
 
 const FILE_MAGIC: [u8; 8] = *b"PandoLog";
 const BLOCK_MAGIC: u32 = u32::from_le_bytes(*b"PBlk");
-const VERSION: u32 = 1;
+/// Version of the files that are written: 2 has parcels. Version 1 is read; nothing but the record kinds differs.
+const VERSION: u32 = 2;
+const VERSION_READ_MIN: u32 = 1;
 
-/// What a record is, for those who read the log.
+/// What a record is, for those who read the log. Codes 6 to 11 are reserved for a replicated log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Commands, to be carried out in order.
@@ -30,6 +32,8 @@ pub enum Kind {
     Import = 4,
     /// What decides the outcome of commands is another from here on; the payload tells what.
     Rules = 5,
+    /// Commands of several clients with one time, and what the applied ones came to.
+    Parcel = 12,
 }
 
 impl Kind {
@@ -40,6 +44,7 @@ impl Kind {
             3 => Some(Kind::Ingest),
             4 => Some(Kind::Import),
             5 => Some(Kind::Rules),
+            12 => Some(Kind::Parcel),
             _ => None,
         }
     }
@@ -54,13 +59,26 @@ pub(crate) struct FileHeader {
     pub(crate) epoch: u64,
     /// Length of the file.
     pub(crate) bytes: u32,
+    /// Format version.
+    pub(crate) version: u32,
 }
 
 impl FileHeader {
+    /// The header of a file that is made now.
+    pub(crate) fn new(number: u32, epoch: u64, bytes: u32) -> FileHeader {
+        FileHeader { number, epoch, bytes, version: VERSION }
+    }
+
+    /// The header with which a file of an earlier version takes records of this one; `None` if it is of this one. The
+    /// checksums of its blocks stay what they are: the version has no part in their seed.
+    pub(crate) fn upgraded(self) -> Option<FileHeader> {
+        (self.version < VERSION).then_some(FileHeader { version: VERSION, ..self })
+    }
+
     pub(crate) fn encode(self) -> [u8; FILE_HEADER_USED] {
         let mut out = [0; FILE_HEADER_USED];
         out[..8].copy_from_slice(&FILE_MAGIC);
-        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out[8..12].copy_from_slice(&self.version.to_le_bytes());
         out[16..20].copy_from_slice(&self.number.to_le_bytes());
         out[20..24].copy_from_slice(&self.bytes.to_le_bytes());
         out[24..32].copy_from_slice(&self.epoch.to_le_bytes());
@@ -81,13 +99,16 @@ impl FileHeader {
             return Err("the file header does not begin as that of a log file".to_owned());
         }
         let version = u32_at(bytes, 8);
-        if version != VERSION {
-            return Err(format!("format version {version}; this program reads version {VERSION}"));
+        if !(VERSION_READ_MIN..=VERSION).contains(&version) {
+            return Err(format!(
+                "format version {version}; this program reads versions {VERSION_READ_MIN} to {VERSION}"
+            ));
         }
         if u32_at(bytes, 12) != FileHeader::crc(bytes) {
             return Err("the checksum of the file header is wrong".to_owned());
         }
-        Ok(FileHeader { number: u32_at(bytes, 16), bytes: u32_at(bytes, 20), epoch: u64_at(bytes, 24) })
+        let (number, bytes_max, epoch) = (u32_at(bytes, 16), u32_at(bytes, 20), u64_at(bytes, 24));
+        Ok(FileHeader { number, bytes: bytes_max, epoch, version })
     }
 
     /// What all checksums of the file's blocks begin with.
@@ -227,7 +248,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FILE: FileHeader = FileHeader { number: 7, epoch: 0x1122_3344_5566_7788, bytes: 64 << 20 };
+    const FILE: FileHeader =
+        FileHeader { number: 7, epoch: 0x1122_3344_5566_7788, bytes: 64 << 20, version: VERSION };
 
     #[test]
     fn a_file_header_comes_back_and_any_flipped_bit_shows() {
@@ -237,6 +259,18 @@ mod tests {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(FileHeader::decode(&flipped).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn an_upgraded_header_keeps_the_seed() {
+        let old = FileHeader { version: 1, ..FILE };
+        assert_eq!(FileHeader::decode(&old.encode()), Ok(old));
+        let new = old.upgraded().expect("it is of an earlier version");
+        assert_eq!((new, new.seed(), new.upgraded()), (FILE, old.seed(), None));
+        for version in [0, VERSION + 1] {
+            let other = FileHeader { version, ..FILE }.encode();
+            assert!(FileHeader::decode(&other).unwrap_err().contains("this program reads versions 1 to 2"));
         }
     }
 
@@ -269,15 +303,16 @@ mod tests {
     proptest! {
         #[test]
         fn records_come_back(payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..20)) {
-            let kinds = [Kind::Commands, Kind::Checkpoint, Kind::Ingest, Kind::Import, Kind::Rules];
+            let kinds =
+                [Kind::Commands, Kind::Checkpoint, Kind::Ingest, Kind::Import, Kind::Rules, Kind::Parcel];
             let mut body = Vec::new();
             for (at, payload) in payloads.iter().enumerate() {
-                push_record(&mut body, kinds[at % 5], |out| out.extend_from_slice(payload));
+                push_record(&mut body, kinds[at % 6], |out| out.extend_from_slice(payload));
             }
             prop_assert_eq!(body.len() % 8, 0);
             let mut records = Records::new(&body);
             for (at, payload) in payloads.iter().enumerate() {
-                prop_assert_eq!(records.next(), Some((kinds[at % 5], payload.as_slice())));
+                prop_assert_eq!(records.next(), Some((kinds[at % 6], payload.as_slice())));
             }
             prop_assert!(records.is_done());
         }

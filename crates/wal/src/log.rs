@@ -142,7 +142,7 @@ impl Log {
         }
         state.preparing = true;
         let epoch = state.entropy.next_u64();
-        let header = FileHeader { number: state.next_number(), epoch, bytes: self.settings.file_bytes };
+        let header = FileHeader::new(state.next_number(), epoch, self.settings.file_bytes);
         let spare = state.spares.pop();
         Some(Preparation { disk: self.disk.clone(), dir: self.dir.clone(), header, spare })
     }

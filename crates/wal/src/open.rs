@@ -145,7 +145,23 @@ fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Opt
             write_again(file, begin.offset, until)?;
         }
     }
+    let last = if end.has_torn_files() { end.file } else { folder.files.len() - 1 };
+    for (file, _) in &folder.files[end.file..=last] {
+        upgrade(file)?;
+    }
     Ok(Some(end))
+}
+
+/// Gives a file of an earlier version, which takes records from now on, the header of this version: an earlier program then
+/// refuses it by its version. The header lies in one sector, so a crash leaves the one or the other.
+fn upgrade(file: &LogFile) -> io::Result<()> {
+    match file.header.upgraded() {
+        Some(header) => {
+            file.file.write_at(&header.encode(), 0)?;
+            file.file.sync_data()
+        }
+        None => Ok(()),
+    }
 }
 
 /// Overwrites the headers of torn blocks in the last file, so that they are not found, and reported, again.
@@ -206,7 +222,7 @@ fn state(
     let current = match ready.pop_front() {
         Some(file) => file,
         None => {
-            let header = FileHeader { number: 1, epoch: entropy.next_u64(), bytes: settings.file_bytes };
+            let header = FileHeader::new(1, entropy.next_u64(), settings.file_bytes);
             let spare = None;
             Preparation { disk: disk.clone(), dir: dir.to_owned(), header, spare }.run()?.0
         }

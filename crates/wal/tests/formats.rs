@@ -11,12 +11,14 @@ use std::sync::Arc;
 use wal::snapshot::{FileId, PIECE_BYTES, Snapshots};
 use wal::{Index, Kind, Mode, Settings};
 
-const RECORDS: [(Kind, &[u8]); 5] = [
+const RECORDS: [(Kind, &[u8]); 6] = [
     (Kind::Commands, b"one"),
     (Kind::Commands, b""),
     (Kind::Ingest, b"eight by"),
     (Kind::Checkpoint, b"nine byte"),
     (Kind::Commands, &[0xa5; 600]),
+    // Of version 2.
+    (Kind::Parcel, b"several"),
 ];
 const FILE: FileId = FileId { kind: 1, number: 2, generation: 3 };
 
@@ -60,7 +62,7 @@ fn content() -> Vec<u8> {
 
 fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
-    for folder in ["log", "snapshot"] {
+    for folder in ["log", "snapshot"].into_iter().filter(|folder| dir.join(folder).exists()) {
         for name in RealDisk.list(&dir.join(folder)).unwrap() {
             let path = Path::new(folder).join(name);
             found.insert(path.clone(), std::fs::read(dir.join(path)).unwrap());
@@ -71,7 +73,7 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn every_version_is_read() {
-    for version in ["v1"] {
+    for version in ["v1", "v2"] {
         let dir = fixtures().join(version);
         let mut found = Vec::new();
         let read = wal::read(&RealDisk, &dir.join("log"), &mut |record| {
@@ -79,7 +81,8 @@ fn every_version_is_read() {
             Ok(())
         });
         assert_eq!(read.unwrap().unwrap().torn, 0);
-        let expected = (1..).zip(RECORDS).map(|(index, (kind, bytes))| (Index(index), kind, bytes.to_vec()));
+        let written = RECORDS.into_iter().filter(|(kind, _)| version != "v1" || *kind != Kind::Parcel);
+        let expected = (1..).zip(written).map(|(index, (kind, bytes))| (Index(index), kind, bytes.to_vec()));
         assert_eq!(found, expected.collect::<Vec<_>>());
         // A copy, because opening makes names durable.
         let copy = tempfile::tempdir().unwrap();
@@ -98,7 +101,7 @@ fn every_version_is_read() {
 
 #[test]
 fn today_is_written_as_ever() {
-    let today = fixtures().join("v1");
+    let today = fixtures().join("v2");
     if std::env::var("PANDO_GOLDEN").as_deref() == Ok("write") {
         let _ = std::fs::remove_dir_all(&today);
         write(&today);
@@ -106,4 +109,29 @@ fn today_is_written_as_ever() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path());
     assert!(files(dir.path()) == files(&today), "a change of format needs a new version");
+}
+
+#[test]
+fn a_log_of_an_earlier_version_goes_on_as_one_of_this() {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, bytes) in files(&fixtures().join("v1")).iter().filter(|(path, _)| path.starts_with("log")) {
+        std::fs::create_dir_all(dir.path().join(path).parent().unwrap()).unwrap();
+        std::fs::write(dir.path().join(path), bytes).unwrap();
+    }
+    let settings = Settings { file_bytes: 8192, waiting_bytes_max: 4096, ..Settings::default() };
+    let (log, mut entropy) = (dir.path().join("log"), SeededEntropy::new(2));
+    let mut opened =
+        wal::open(Arc::new(RealDisk), &log, settings, &mut entropy, Index(0), &mut |_| Ok(())).unwrap();
+    let index = opened.log.append(Kind::Parcel, |out| out.extend_from_slice(b"new")).unwrap();
+    opened.writer.step(0).unwrap();
+    opened.writer.close().unwrap();
+    let mut last = None;
+    wal::read(&RealDisk, &log, &mut |record| {
+        last = Some((record.index, record.kind, record.payload.to_vec()));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(last, Some((index, Kind::Parcel, b"new".to_vec())));
+    let versions: Vec<u8> = files(dir.path()).values().map(|bytes| bytes[8]).collect();
+    assert!(versions.iter().all(|version| *version == 2), "an earlier program refuses them all: {versions:?}");
 }
