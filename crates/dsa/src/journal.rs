@@ -402,7 +402,7 @@ fn is(message: &[u8], op_tag: u8) -> bool {
     Outline::of(message).is_some_and(|outline| outline.op_tag == op_tag)
 }
 
-fn adds(bytes: &[u8]) -> usize {
+pub(crate) fn adds(bytes: &[u8]) -> usize {
     messages(bytes).filter(|message| is(message, tag::ADD)).count()
 }
 

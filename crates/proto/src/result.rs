@@ -110,6 +110,32 @@ pub fn encode_response(
     ber::end(out, message);
 }
 
+/// The result code of the response at the front of `messages`, and what follows it. `None` where none stands.
+#[inline]
+pub fn result_code(messages: &[u8]) -> Option<(u32, &[u8])> {
+    let (body, rest) = contents(messages, tag::SEQUENCE)?;
+    let [tag::INTEGER, id_bytes, after @ ..] = body else { return None };
+    let op = after.get(usize::from(*id_bytes)..)?;
+    let (op, _) = contents(op, *op.first()?)?;
+    let (code, _) = contents(op, tag::ENUMERATED)?;
+    let code = code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte));
+    Some((code, rest))
+}
+
+/// The contents of the element with this tag at the front of `bytes`, and what follows it.
+#[inline]
+fn contents(bytes: &[u8], expected: u8) -> Option<(&[u8], &[u8])> {
+    let [tag, length, rest @ ..] = bytes else { return None };
+    if *tag != expected {
+        return None;
+    }
+    if *length < 0x80 {
+        return rest.split_at_checked(usize::from(*length));
+    }
+    let (length, rest) = rest.split_at_checked(usize::from(*length & 0x7f))?;
+    rest.split_at_checked(length.iter().fold(0, |all, byte| all << 8 | usize::from(*byte)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

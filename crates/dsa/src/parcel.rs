@@ -1,0 +1,331 @@
+//! A parcel: the record of the log that brings commands of several clients. All of them have its time; what a replay must
+//! come to stands in it as well ([`crate::chain`]). To the byte: `docs/formats/log.md`.
+
+use crate::journal::{Command, adds, messages};
+use std::borrow::Cow;
+
+/// Bytes of commands after which a proposer begins another parcel. A longer command stands alone in one.
+pub const PARCEL_BYTES_SOFT_MAX: usize = 1 << 20;
+
+const VERSION: u8 = 1;
+/// Bytes of a parcel without its commands, if its epoch is 0.
+pub const HEAD_BYTES: usize = 24;
+/// Bytes of a command without its body and what its flags announce.
+const COMMAND_BYTES: usize = 8;
+/// Bytes of the body of updates before the actor's DN.
+const UPDATES_BYTES: usize = 8;
+
+/// Flags of a parcel: the epoch stands behind the head.
+const HAS_EPOCH: u8 = 1;
+/// Flags of a command: what stands before its body.
+const HAS_FRONT: u8 = 1;
+const HAS_NOT_AFTER: u8 = 2;
+const HAS_CONDITIONS: u8 = 4;
+
+/// Kinds of commands. 3 to 6, 8 and 9 are reserved for transactions over several shards and for moved ranges.
+mod kind {
+    pub(super) const UPDATES: u8 = 1;
+    pub(super) const TRANSACTION: u8 = 2;
+    pub(super) const RULES: u8 = 7;
+    pub(super) const NOTHING: u8 = 10;
+    pub(super) const FENCE: u8 = 11;
+}
+
+/// What a parcel says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// When its commands were given, in milliseconds since 1970; never before the time of the parcel before.
+    pub time_ms: u64,
+    /// Epoch of the range of entries that the shard holds; 0 while there is one shard.
+    pub epoch: u32,
+    /// Ids of entries that a record before this one deleted may be given again; 0 if nothing changes.
+    pub free_before: u64,
+    /// A record that was applied when this parcel was made, and the outcome chain there.
+    pub checked: Option<(u64, u64)>,
+}
+
+/// A server that took an update of a client, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Front {
+    /// Node and incarnation.
+    pub node: u64,
+    /// Number of the update there.
+    pub number: u64,
+}
+
+/// What comes with a command, whatever it is. A server alone sends none of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// Where it was received.
+    pub front: Option<Front>,
+    /// Unix time in milliseconds after which it must not be proposed any more.
+    pub not_after_ms: Option<u64>,
+    /// Conditions that must be true when it is applied ([`Condition`]).
+    pub conditions: &'a [u8],
+}
+
+/// Something that must be true of an entry when a command is applied; if not, each of its updates is answered with the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition<'a> {
+    /// Result code of the answers if it is not.
+    pub code: u32,
+    /// The entry.
+    pub dn: &'a [u8],
+    /// A filter in BER, as in a search.
+    pub filter: &'a [u8],
+}
+
+impl<'a> Condition<'a> {
+    /// Appends it: `u32 code | u32 bytes of the DN | u32 bytes of the filter | DN | filter`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.code, self.dn.len() as u32, self.filter.len() as u32] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(self.dn);
+        out.extend_from_slice(self.filter);
+    }
+
+    /// The conditions in `bytes`, each an error if it does not end there.
+    pub fn all(mut bytes: &'a [u8]) -> impl Iterator<Item = Result<Condition<'a>, String>> {
+        std::iter::from_fn(move || {
+            if bytes.is_empty() {
+                return None;
+            }
+            let one = Condition::first(&mut bytes);
+            if one.is_none() {
+                bytes = &[];
+            }
+            Some(one.ok_or_else(|| "a condition of a command is cut short".to_owned()))
+        })
+    }
+
+    fn first(bytes: &mut &'a [u8]) -> Option<Condition<'a>> {
+        let code = take_u32(bytes)?;
+        let (dn, filter) = (take_u32(bytes)? as usize, take_u32(bytes)? as usize);
+        Some(Condition { code, dn: take(bytes, dn)?, filter: take(bytes, filter)? })
+    }
+}
+
+/// What a command is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// Updates of one identity, or a transaction.
+    Updates(Command<'a>),
+    /// What decides the outcome of the commands after it, as text.
+    Rules(&'a str),
+    /// Nothing: carries time and chain on.
+    Nothing,
+}
+
+/// A command as it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item<'a> {
+    /// What comes with it.
+    pub envelope: Envelope<'a>,
+    /// What it is.
+    pub body: Body<'a>,
+    /// Bytes of the parcel up to its end: a parcel that is cut there is one with fewer commands.
+    pub end: usize,
+}
+
+impl Head {
+    /// Appends the head of the parcel that is the record `index`. Commands follow.
+    pub fn encode(&self, index: u64, out: &mut Vec<u8>) {
+        let flags = if self.epoch == 0 { 0 } else { HAS_EPOCH };
+        let back = |before: u64| index.checked_sub(before).filter(|back| *back > 0);
+        let checked = self.checked.and_then(|(at, chain)| Some((u16::try_from(back(at)?).ok()?, chain)));
+        let (checked_back, chain) = checked.unwrap_or((0, 0));
+        let free_back = if self.free_before == 0 { None } else { back(self.free_before) };
+        let free_back = free_back.and_then(|back| u32::try_from(back).ok()).unwrap_or(0);
+        out.extend_from_slice(&[VERSION, flags]);
+        out.extend_from_slice(&checked_back.to_le_bytes());
+        out.extend_from_slice(&free_back.to_le_bytes());
+        out.extend_from_slice(&self.time_ms.to_le_bytes());
+        out.extend_from_slice(&chain.to_le_bytes());
+        if self.epoch != 0 {
+            out.extend_from_slice(&self.epoch.to_le_bytes());
+        }
+    }
+}
+
+/// Appends a command of updates or a transaction. Its time is the parcel's.
+pub fn push_updates(command: &Command<'_>, envelope: &Envelope<'_>, out: &mut Vec<u8>) {
+    let kind = if command.is_transaction { kind::TRANSACTION } else { kind::UPDATES };
+    let bytes = updates_bytes(command.actor.len(), command.ids.len(), command.messages.len());
+    push_head(kind, envelope, bytes, out);
+    out.extend_from_slice(&(command.actor.len() as u32).to_le_bytes());
+    out.extend_from_slice(&(command.ids.len() as u32).to_le_bytes());
+    out.extend_from_slice(command.actor);
+    command.ids.iter().for_each(|id| out.extend_from_slice(&id.to_le_bytes()));
+    out.extend_from_slice(command.messages);
+}
+
+fn updates_bytes(actor: usize, ids: usize, messages: usize) -> usize {
+    UPDATES_BYTES + actor + 4 * ids + messages
+}
+
+/// Bytes that [`push_updates`] appends without an envelope.
+pub fn command_bytes(command: &Command<'_>) -> usize {
+    COMMAND_BYTES + updates_bytes(command.actor.len(), command.ids.len(), command.messages.len())
+}
+
+/// Appends the rules for what comes after.
+pub fn push_rules(text: &str, out: &mut Vec<u8>) {
+    push_head(kind::RULES, &Envelope::default(), text.len(), out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends a command that does nothing.
+pub fn push_nothing(out: &mut Vec<u8>) {
+    push_head(kind::NOTHING, &Envelope::default(), 0, out);
+}
+
+fn push_head(kind: u8, envelope: &Envelope<'_>, body: usize, out: &mut Vec<u8>) {
+    let Envelope { front, not_after_ms, conditions } = envelope;
+    let flags = [
+        (front.is_some(), HAS_FRONT),
+        (not_after_ms.is_some(), HAS_NOT_AFTER),
+        (!conditions.is_empty(), HAS_CONDITIONS),
+    ];
+    let flags = flags.iter().filter(|(has, _)| *has).fold(0, |flags, (_, flag)| flags | flag);
+    out.extend_from_slice(&[kind, flags, 0, 0]);
+    out.extend_from_slice(&(body as u32).to_le_bytes());
+    if let Some(Front { node, number }) = front {
+        out.extend_from_slice(&node.to_le_bytes());
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    if let Some(not_after_ms) = not_after_ms {
+        out.extend_from_slice(&not_after_ms.to_le_bytes());
+    }
+    if !conditions.is_empty() {
+        out.extend_from_slice(&(conditions.len() as u32).to_le_bytes());
+        out.extend_from_slice(conditions);
+    }
+}
+
+/// A parcel that is read.
+#[derive(Clone, Debug)]
+pub struct Parcel<'a> {
+    /// What it says of itself.
+    pub head: Head,
+    bytes: &'a [u8],
+    /// Where the next command begins.
+    at: usize,
+}
+
+impl<'a> Parcel<'a> {
+    /// Reads the head of the parcel that is the record `index`.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with it.
+    pub fn decode(index: u64, bytes: &'a [u8]) -> Result<Parcel<'a>, String> {
+        let mut rest = bytes;
+        let short = || "a parcel is shorter than its head".to_owned();
+        let [version, flags] = *take(&mut rest, 2).and_then(<[u8]>::first_chunk).ok_or_else(short)?;
+        if version != VERSION {
+            return Err(format!("a parcel of version {version}; this program reads version {VERSION}"));
+        }
+        if flags & !HAS_EPOCH != 0 {
+            return Err(format!("a parcel with flags {flags:#x}, which this program does not know"));
+        }
+        let checked_back = take(&mut rest, 2).and_then(<[u8]>::first_chunk).ok_or_else(short)?;
+        let checked_back = u64::from(u16::from_le_bytes(*checked_back));
+        let free_back = u64::from(take_u32(&mut rest).ok_or_else(short)?);
+        let time_ms = take_u64(&mut rest).ok_or_else(short)?;
+        let chain = take_u64(&mut rest).ok_or_else(short)?;
+        let epoch = if flags & HAS_EPOCH == 0 { 0 } else { take_u32(&mut rest).ok_or_else(short)? };
+        if checked_back > index || free_back > index {
+            return Err("a parcel names a record before the first".to_owned());
+        }
+        let checked = (checked_back > 0).then(|| (index - checked_back, chain));
+        let free_before = if free_back == 0 { 0 } else { index - free_back };
+        let head = Head { time_ms, epoch, free_before, checked };
+        Ok(Parcel { head, bytes, at: bytes.len() - rest.len() })
+    }
+
+    /// The next command.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with it.
+    pub fn next_command(&mut self) -> Result<Option<Item<'a>>, String> {
+        let mut rest = &self.bytes[self.at..];
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let item = self.item(&mut rest)?;
+        self.at = item.end;
+        Ok(Some(item))
+    }
+
+    fn item(&self, rest: &mut &'a [u8]) -> Result<Item<'a>, String> {
+        let short = || "a command of a parcel is cut short".to_owned();
+        let [kind, flags, zero @ ..] = *take(rest, 4).and_then(<[u8]>::first_chunk::<4>).ok_or_else(short)?;
+        let bytes = take_u32(rest).ok_or_else(short)? as usize;
+        if flags & !(HAS_FRONT | HAS_NOT_AFTER | HAS_CONDITIONS) != 0 || zero != [0; 2] {
+            return Err(format!("a command with flags {flags:#x}, which this program does not know"));
+        }
+        let mut envelope = Envelope::default();
+        if flags & HAS_FRONT != 0 {
+            let (node, number) =
+                (take_u64(rest).ok_or_else(short)?, take_u64(rest).ok_or_else(short)?);
+            envelope.front = Some(Front { node, number });
+        }
+        if flags & HAS_NOT_AFTER != 0 {
+            envelope.not_after_ms = Some(take_u64(rest).ok_or_else(short)?);
+        }
+        if flags & HAS_CONDITIONS != 0 {
+            let bytes = take_u32(rest).ok_or_else(short)? as usize;
+            envelope.conditions = take(rest, bytes).ok_or_else(short)?;
+        }
+        let body = take(rest, bytes).ok_or_else(short)?;
+        let body = match kind {
+            kind::UPDATES | kind::TRANSACTION => {
+                Body::Updates(updates(self.head.time_ms, kind == kind::TRANSACTION, body)?)
+            }
+            kind::RULES => {
+                let text = std::str::from_utf8(body);
+                Body::Rules(text.map_err(|error| format!("the text of rules is no text: {error}"))?)
+            }
+            kind::NOTHING if body.is_empty() => Body::Nothing,
+            kind::FENCE => return Err("a fence, which belongs to several shards".to_owned()),
+            other => return Err(format!("a command of kind {other}, which this program does not know")),
+        };
+        Ok(Item { envelope, body, end: self.bytes.len() - rest.len() })
+    }
+}
+
+/// The body of updates.
+fn updates(wall_ms: u64, is_transaction: bool, body: &[u8]) -> Result<Command<'_>, String> {
+    let mut rest = body;
+    let short = || "a command of a parcel ends within its actor's name or its ids".to_owned();
+    let (name, ids) =
+        (take_u32(&mut rest).ok_or_else(short)? as usize, take_u32(&mut rest).ok_or_else(short)? as usize);
+    let actor = take(&mut rest, name).ok_or_else(short)?;
+    let ids = ids.checked_mul(4).and_then(|bytes| take(&mut rest, bytes)).ok_or_else(short)?;
+    if messages(rest).map(<[u8]>::len).sum::<usize>() != rest.len() {
+        return Err("a command does not end with a whole message".to_owned());
+    }
+    let ids: Cow<'_, [u32]> =
+        ids.chunks_exact(4).map(|id| u32::from_le_bytes(*id.first_chunk().expect("four bytes"))).collect();
+    if ids.len() != adds(rest) {
+        return Err("a command has not as many ids as adds".to_owned());
+    }
+    Ok(Command { wall_ms, actor, ids, messages: rest, is_transaction })
+}
+
+fn take<'a>(rest: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
+    let (taken, after) = rest.split_at_checked(bytes)?;
+    *rest = after;
+    Some(taken)
+}
+
+fn take_u32(rest: &mut &[u8]) -> Option<u32> {
+    take(rest, 4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+fn take_u64(rest: &mut &[u8]) -> Option<u64> {
+    take(rest, 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests;
