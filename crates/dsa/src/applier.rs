@@ -1,11 +1,15 @@
 //! Carries out the commands of the log, in order: the only one who changes a directory that is logged.
 
+mod conditions;
+
 use crate::access::Rights;
 use crate::bundle::transaction::{self, Ending, Together};
 use crate::bundle::{self, Along};
+use crate::chain::Chain;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::journal::{Command, Updates};
+use crate::parcel::Envelope;
 use crate::worker::Worker;
 use env::clock::Now;
 use std::fmt;
@@ -16,6 +20,8 @@ pub struct Applier {
     worker: Worker,
     /// Who gave the last command.
     identity: Identity,
+    /// What all commands came to.
+    chain: Chain,
 }
 
 /// Why a command cannot be carried out as it was, or will be, at another time: the directory must not be used on.
@@ -45,7 +51,36 @@ impl Applier {
     pub fn new(dsa: &Arc<Dsa>) -> Option<Applier> {
         dsa.shard.waive_limit();
         // Whoever may not write is refused before anything is logged.
-        Some(Applier { worker: Worker::new(dsa)?, identity: Identity::anonymous(Rights::Root) })
+        let (worker, identity) = (Worker::new(dsa)?, Identity::anonymous(Rights::Root));
+        let chain = Chain::new(dsa.shard().settings().key[0], 0, 0);
+        Some(Applier { worker, identity, chain })
+    }
+
+    /// The directory is what the log says up to the record `index`, where the outcome chain has this value.
+    pub fn stands_at(&mut self, index: u64, chain: u64) {
+        self.chain = Chain::new(self.worker.dsa.shard().settings().key[0], index, chain);
+    }
+
+    /// What all commands came to.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// As [`Applier::chain`].
+    pub fn chain_mut(&mut self) -> &mut Chain {
+        &mut self.chain
+    }
+
+    /// Carries out the commands of a parcel from here on, which is the record `index`.
+    pub fn begin_parcel(&mut self, index: u64) {
+        self.chain.begin(index);
+    }
+
+    /// All commands of the parcel were carried out.
+    pub fn end_parcel(&mut self, index: u64) {
+        let shard = self.worker.dsa.shard();
+        let last_csn = shard.writer().last_csn();
+        self.chain.end(index, last_csn.0, shard.entries());
     }
 
     /// What was carried out so far was a recovery and does not count.
@@ -70,7 +105,20 @@ impl Applier {
     /// # Errors
     /// See [`ApplyError`]: what was done of it counts for nothing.
     pub fn apply(&mut self, command: &Command<'_>, answers: &mut Vec<u8>) -> Result<(), ApplyError> {
-        self.apply_with(command, None, None, answers)
+        self.apply_with(command, &Envelope::default(), None, None, answers)
+    }
+
+    /// As [`Applier::apply`], of a command with what comes with it.
+    ///
+    /// # Errors
+    /// See [`Applier::apply`].
+    pub fn apply_enveloped(
+        &mut self,
+        command: &Command<'_>,
+        envelope: &Envelope<'_>,
+        answers: &mut Vec<u8>,
+    ) -> Result<(), ApplyError> {
+        self.apply_with(command, envelope, None, None, answers)
     }
 
     /// As [`Applier::apply`], of the command that these updates are when it is given at a time: what was drafted of them
@@ -89,7 +137,8 @@ impl Applier {
         let end = updates.end();
         marks.begin();
         let along = Along { drafts: &mut drafts, marks: &mut marks };
-        let applied = self.apply_with(&updates.command(wall_ms), Some(along), end, answers);
+        let envelope = Envelope::default();
+        let applied = self.apply_with(&updates.command(wall_ms), &envelope, Some(along), end, answers);
         *updates.drafts() = drafts;
         *updates.marks() = marks;
         applied
@@ -98,6 +147,7 @@ impl Applier {
     fn apply_with(
         &mut self,
         command: &Command<'_>,
+        envelope: &Envelope<'_>,
         along: Option<Along<'_>>,
         end: Option<i32>,
         answers: &mut Vec<u8>,
@@ -111,13 +161,20 @@ impl Applier {
         if !command.ids.is_empty() {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
         }
-        if command.is_transaction {
+        let before = answers.len();
+        let failed = conditions::first_false(&mut self.worker, envelope.conditions);
+        if let Some(code) = failed {
+            self.chain.update(code);
+            conditions::refuse(command, end, code, answers);
+        } else if command.is_transaction {
             let (identity, messages, ids) = (&self.identity, command.messages, &command.ids[..]);
             let ending = end.map(|id| Ending { id, out: answers });
+            let together = Together { identity, messages, ids };
             let drafts = along.map(|along| along.drafts);
-            transaction::apply(&mut self.worker, Together { identity, messages, ids }, drafts, ending);
+            self.chain.update(transaction::apply(&mut self.worker, together, drafts, ending));
         } else {
             bundle::apply(&mut self.worker, &self.identity, command.messages, along, answers);
+            self.chain.updates(&answers[before..]);
         }
         if !command.ids.is_empty() {
             shard.writer().end_given_ids();

@@ -22,7 +22,6 @@ mod op;
 mod outcome;
 pub mod parcel;
 pub mod password;
-mod password;
 mod queue;
 mod recent;
 mod referral;

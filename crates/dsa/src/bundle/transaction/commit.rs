@@ -22,6 +22,7 @@ use env::clock::Now;
 use env::planted::{self, Fault, Moment};
 use model::ResultCode;
 use proto::message::{Message, Request};
+use proto::result::result_code;
 use proto::{Outline, tag};
 use smallvec::SmallVec;
 use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
@@ -47,13 +48,13 @@ pub(crate) struct Together<'t> {
     pub(crate) ids: &'t [u32],
 }
 
-/// Carries out a transaction that was logged.
+/// Carries out a transaction that was logged. Returns the result code that it came to.
 pub(crate) fn apply(
     worker: &mut Worker,
     together: Together<'_>,
     drafts: Option<&mut Drafts>,
     ending: Option<Ending<'_>>,
-) {
+) -> u32 {
     planted::tell(Moment::TransactionBegins);
     let mut together = together;
     if planted::is_at_replay(Fault::HalfReplayed) {
@@ -64,16 +65,17 @@ pub(crate) fn apply(
     let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
     let mut parts =
         Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
-    run(&mut parts, together, drafts, ending);
+    run(&mut parts, together, drafts, ending)
 }
 
-/// Commits updates. Without drafts they are made.
+/// Commits updates. Without drafts they are made. Returns the result code that it came to: of a failure that of the update
+/// which stood against it.
 pub(super) fn run(
     parts: &mut Parts<'_>,
     together: Together<'_>,
     drafts: Option<&mut Drafts>,
     ending: Option<Ending<'_>>,
-) {
+) -> u32 {
     let mut made = Drafts::default();
     let drafts = match drafts {
         Some(drafts) => drafts,
@@ -87,11 +89,17 @@ pub(super) fn run(
         true => Ok(()),
         false => carry_out(parts, together, &mut answers),
     };
-    let Some(Ending { id, out }) = ending else { return };
-    match outcome {
-        Ok(()) => end_transaction::succeed(id, &answers, out),
-        Err(doom) => end_transaction::fail(id, &doom, out),
+    let code = match &outcome {
+        Ok(()) => ResultCode::Success as u32,
+        Err(doom) => result_code(&doom.answer).expect("the agent's own answer").0,
+    };
+    if let Some(Ending { id, out }) = ending {
+        match outcome {
+            Ok(()) => end_transaction::succeed(id, &answers, out),
+            Err(doom) => end_transaction::fail(id, &doom, out),
+        }
     }
+    code
 }
 
 /// Drafts the updates, up to the first that cannot be drafted: in its place there is none.

@@ -1,0 +1,56 @@
+//! Conditions that a command carries: judged when it is applied, at what all commands before it made of the directory. So the
+//! rights of a client that depend on what an entry holds are decided in the order of the log, on every replica alike.
+
+use crate::access::Rights;
+use crate::control::assertion;
+use crate::journal::{Command, messages};
+use crate::outcome;
+use crate::parcel::Condition;
+use crate::worker::Worker;
+use model::ResultCode;
+use proto::{Outline, filter, tag};
+
+/// The code of the first condition that is not true. One that cannot be read is not true, nor is one of an entry that is not
+/// there: a command is logged with conditions that its maker could read.
+pub(super) fn first_false(worker: &mut Worker, conditions: &[u8]) -> Option<u32> {
+    if conditions.is_empty() {
+        return None;
+    }
+    Condition::all(conditions).find_map(|condition| match condition {
+        Ok(condition) if is_true(worker, &condition) => None,
+        Ok(condition) => Some(condition.code),
+        Err(_) => Some(ResultCode::Other as u32),
+    })
+}
+
+fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
+    let Worker { dsa, reader, scratch, .. } = worker;
+    let Ok(filter) = filter::decode(condition.filter) else { return false };
+    let pin = reader.pin();
+    let read_point = pin.read_point();
+    let evaluator = &mut scratch.evaluator;
+    evaluator.cache.refresh(read_point);
+    let found = read_point.resolve(condition.dn, &mut evaluator.cache).ok();
+    let rules = (&dsa.rules, Rights::Root);
+    found
+        .and_then(|id| read_point.entry(id))
+        .is_some_and(|entry| assertion::is_true(&filter, &entry, read_point, rules, evaluator))
+}
+
+/// Answers each update of a command, or the end of the transaction that it is, with the code of a condition.
+#[cold]
+pub(super) fn refuse(command: &Command<'_>, end: Option<i32>, code: u32, answers: &mut Vec<u8>) {
+    const TEXT: &str = "a condition of this update is not true any more";
+    let code = ResultCode::from_number(code).unwrap_or(ResultCode::Other);
+    if command.is_transaction {
+        if let Some(id) = end {
+            outcome::say(answers, id, tag::EXTENDED_RESPONSE, code, TEXT);
+        }
+        return;
+    }
+    for outline in messages(command.messages).filter_map(Outline::of) {
+        if let Some(response) = tag::response_to(outline.op_tag) {
+            outcome::say(answers, outline.id, response, code, TEXT);
+        }
+    }
+}
