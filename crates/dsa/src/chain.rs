@@ -53,7 +53,10 @@ impl std::fmt::Display for Differs {
             true => write!(f, "the commands of record {index} have")?,
             false => write!(f, "the commands of one of the records {begin} to {index} have")?,
         }
-        write!(f, " another outcome now than was answered (outcome chain {answered:016x}, now {replayed:016x})")
+        write!(
+            f,
+            " another outcome now than was answered (outcome chain {answered:016x}, now {replayed:016x})"
+        )
     }
 }
 
@@ -216,7 +219,15 @@ mod tests {
     fn codes_are_read_from_answers() {
         let mut answers = Vec::new();
         encode_done(&mut answers, 1, tag::MODIFY_RESPONSE, ResultCode::Success);
-        encode_result(&mut answers, 70_000, tag::ADD_RESPONSE, ResultCode::Busy, b"dc=x", &"x".repeat(300), &[]);
+        encode_result(
+            &mut answers,
+            70_000,
+            tag::ADD_RESPONSE,
+            ResultCode::Busy,
+            b"dc=x",
+            &"x".repeat(300),
+            &[],
+        );
         encode_done(&mut answers, 1 << 30, tag::DELETE_RESPONSE, ResultCode::NoSuchObject);
         let (mut read, mut told) = (Chain::new(1, 0, 0), Chain::new(1, 0, 0));
         read.begin(1);

@@ -266,8 +266,7 @@ impl<'a> Parcel<'a> {
         }
         let mut envelope = Envelope::default();
         if flags & HAS_FRONT != 0 {
-            let (node, number) =
-                (take_u64(rest).ok_or_else(short)?, take_u64(rest).ok_or_else(short)?);
+            let (node, number) = (take_u64(rest).ok_or_else(short)?, take_u64(rest).ok_or_else(short)?);
             envelope.front = Some(Front { node, number });
         }
         if flags & HAS_NOT_AFTER != 0 {

@@ -19,6 +19,7 @@ pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;
 
+use crate::data::snapshot::Point;
 use dsa::{Applier, ApplyError, Dsa};
 use env::planted::{self, Fault};
 use model::ResultCode;
@@ -26,7 +27,7 @@ use propose::Proposer;
 use replica::Replica;
 use std::fmt;
 use std::sync::Arc;
-use store::{Checkpoint, Reader};
+use store::Reader;
 use wal::{Index, Kind, Log, Poisoned, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write};
 
 /// Bytes of log after which a snapshot is made: as many as the entries have, which is what it writes at most, but no less and
@@ -97,13 +98,14 @@ pub struct Limits {
 }
 
 /// A checkpoint of the directory, and the last record of the log that it holds.
-pub type Taken = (Checkpoint, Index);
+pub type Taken = (Point, Index);
 
 impl Committer {
-    /// The writer of `dsa`, which holds everything that is in the log.
+    /// The writer of `dsa`, which holds everything that is in the log; the last parcel in it was of `time_ms`.
     pub fn new(
         dsa: Arc<Dsa>,
         applier: Applier,
+        time_ms: u64,
         log: Box<dyn ShardLog>,
         queue: Arc<Queue>,
         limits: Limits,
@@ -113,7 +115,8 @@ impl Committer {
         queue.status().begin(files, limits.memory_bytes_max);
         queue.status().on_applied(applied);
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
-        let replica = Replica::new(applier, Arc::clone(dsa.shard()), applied, log_bytes);
+        assert_eq!(applied.0, applier.chain().last().0, "the directory holds all that is in the log");
+        let replica = Replica::new(applier, Arc::clone(dsa.shard()), time_ms, log_bytes);
         Committer { dsa, log, queue, proposer, replica, limits, checkpoint_ms: None, now_ms: 0 }
     }
 
@@ -261,7 +264,8 @@ impl Committer {
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else { return Ok(None) };
         self.replica.bytes_since_checkpoint = 0;
-        Ok(Some((shard.writer().checkpoint(reader), self.replica.applied())))
+        let checkpoint = shard.writer().checkpoint(reader);
+        Ok(Some((Point { checkpoint, state: self.replica.log_state() }, self.replica.applied())))
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:
@@ -279,7 +283,7 @@ impl Committer {
     /// See [`Failed`]; also when there is no room for it.
     pub(crate) fn note(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
         assert!(self.replica.is_settled() && self.proposer.is_settled(), "nothing else is under way");
-        let append = &mut |out: &mut Vec<u8>| out.extend_from_slice(payload);
+        let append = &mut |_, out: &mut Vec<u8>| out.extend_from_slice(payload);
         let mut noted = self.log.propose(kind, append);
         if let Err(Refused::Full) = noted {
             // Where there is no server, nobody prepares the next file.

@@ -19,6 +19,7 @@ mod examine;
 mod founding;
 mod indexes;
 mod recover;
+mod replay;
 mod rules;
 mod schema_time;
 mod sealed;
@@ -59,6 +60,8 @@ pub enum DataError {
     Restore(PathBuf, store::RestoreError),
     /// A file that says what the directory is made with is not what Pando wrote, or of a later version.
     Facts(PathBuf, String),
+    /// The log comes to another outcome than was answered.
+    Outcome(dsa::chain::Differs),
     /// What is configured is not what the directory is made with.
     Differs {
         /// The key.
@@ -81,6 +84,11 @@ impl fmt::Display for DataError {
             DataError::Snapshot(error) => error.fmt(f),
             DataError::Restore(path, error) => write!(f, "{}: {error}", path.display()),
             DataError::Facts(path, what) => write!(f, "{}: {what}", path.display()),
+            DataError::Outcome(differs) => write!(
+                f,
+                "{differs}. This is a fault of the program or of the machine; nothing was changed. `pando dump` shows the \
+                 commands. Restore a backup, or start once with --accept-difference, which goes on from what the log makes now"
+            ),
             DataError::Differs { key, made, wanted, advice } => {
                 write!(f, "`{key}` is {made} in this data directory, but {wanted} is configured: {advice}")
             }

@@ -5,3 +5,4 @@ pub mod commit;
 pub mod data;
 pub mod indexer;
 pub mod keep;
+mod parcels;

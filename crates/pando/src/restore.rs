@@ -36,9 +36,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = Until::time, conflicts_with = "to_sequence")]
     to_time: Option<u64>,
 
-    /// Leave out what comes after this record of the log; `pando dump` shows their numbers
-    #[arg(long, value_name = "N")]
-    to_sequence: Option<u64>,
+    /// Leave out what comes after this record of the log, or after a command in it, as in 812 or 812.3; `pando dump` names them
+    #[arg(long, value_name = "N", value_parser = Until::sequence)]
+    to_sequence: Option<Until>,
 
     /// The data directory to make
     #[arg(long, value_name = "DIR")]
@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let until = match (args.to_time, args.to_sequence) {
         (Some(ms), _) => Until::Time(ms),
-        (None, Some(index)) => Until::Sequence(wal::Index(index)),
+        (None, Some(until)) => until,
         (None, None) => Until::End,
     };
     let mut bar = CopyBar::new("restoring");

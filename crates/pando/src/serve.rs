@@ -125,6 +125,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     import: Vec<String>,
 
+    /// Start although the log comes to another outcome than clients were told; see docs/durability.md. A snapshot of what the
+    /// log makes now is written first
+    #[arg(long)]
+    accept_difference: bool,
+
     /// IO threads [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
@@ -295,7 +300,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
         note!("pando serve: signals cannot be caught: {error}");
         return ExitCode::FAILURE;
     }
-    let mut config = config;
+    let mut config = Config { accept_difference: args.accept_difference, ..config };
     if config.settle_storage() {
         let dir = config.data.iter().flat_map(std::path::absolute).next().unwrap_or_default();
         note!(

@@ -99,6 +99,7 @@ pub(crate) fn recover(
         log: wal::Settings { mode: config.sync, ..wal::Settings::default() },
         limits: limits(config),
         entropy: &mut SystemEntropy,
+        accept_difference: config.accept_difference,
     };
     let mut bar = RecoveryBar::new();
     let recovered = data.recover(wanted, &mut |stage| bar.show(stage));
@@ -110,6 +111,9 @@ pub(crate) fn recover(
     if let Some(cut) = &recovered.cut {
         let (path, offset) = (cut.path.display(), cut.offset);
         tracing::warn!(%path, offset, "the last end was no clean one; what was being written then is cut off");
+    }
+    for differs in &recovered.differences {
+        tracing::warn!("accepted: {differs}");
     }
     Ok(recovered)
 }

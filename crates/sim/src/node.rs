@@ -103,7 +103,8 @@ pub fn recover(
     data.indexes()?.add_to(&mut config.store.indexes, &schema());
     let mut entropy = SeededEntropy::new(seed);
     let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
-    let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
+    let wanted =
+        Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference: false };
     let recovered = data.recover(wanted, &mut |_| ())?;
     Ok((data, recovered))
 }

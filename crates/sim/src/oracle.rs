@@ -2,6 +2,7 @@
 
 use crate::node::{config, digest, founding, schema};
 use dsa::journal::Command;
+use dsa::parcel::{Body, Parcel};
 use dsa::{Applier, Dsa};
 use env::disk::Disk;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ pub struct Oracle {
     sent: BTreeSet<Vec<u8>>,
     /// Everything in the log before it was synced, as the log itself can tell.
     mark: Place,
-    /// All that were carried out: the first is record 1. Of an import it is empty.
+    /// All parcels that were applied: the first is record 1. Of an import it is empty.
     commands: Vec<Vec<u8>>,
     /// What was imported, by the record of its note.
     imports: BTreeMap<u64, String>,
@@ -70,8 +71,8 @@ impl Oracle {
     /// The time of record `last`, if the next was carried out too and is later.
     pub fn ms_between(&self, last: u64) -> Option<u64> {
         let ms = |record: u64| {
-            let command = self.commands.get(usize::try_from(record).ok()?.checked_sub(1)?)?;
-            Command::decode(command).ok().map(|command| command.wall_ms)
+            let parcel = self.commands.get(usize::try_from(record).ok()?.checked_sub(1)?)?;
+            Parcel::decode(record, parcel).ok().map(|parcel| parcel.head.time_ms)
         };
         ms(last).filter(|before| ms(last + 1).is_some_and(|after| after > *before))
     }
@@ -83,7 +84,7 @@ impl Oracle {
     pub fn held_now(&self, disk: &dyn Disk, dir: &Path) -> Result<Held, String> {
         let mut rest = Vec::new();
         let mut visit = |record: wal::Record<'_>| {
-            if record.index.0 > self.at && record.kind == Kind::Commands {
+            if record.index.0 > self.at && record.kind == Kind::Parcel {
                 rest.push(record.payload.to_vec());
             }
             Ok(())
@@ -97,14 +98,33 @@ impl Oracle {
         for (record, command) in (1..).zip(commands) {
             match self.imports.get(&record) {
                 Some(text) => model.import(text),
-                None => {
-                    let command = Command::decode(command).expect("it was read before");
-                    model.applier.apply(&command, &mut Vec::new()).expect("memory is plenty");
-                    model.at = record;
-                }
+                None => model.apply(record, command, |_| Ok(())).expect("it was read before"),
             }
         }
         Held { last: model.at, digest: model.digest() }
+    }
+
+    /// Applies a parcel; `look` sees each of its commands first.
+    fn apply(
+        &mut self,
+        index: u64,
+        payload: &[u8],
+        mut look: impl FnMut(&Command<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut parcel = Parcel::decode(index, payload)?;
+        if let Some(checked) = parcel.head.checked {
+            self.applier.chain().check(checked).map_err(|differs| differs.to_string())?;
+        }
+        self.applier.begin_parcel(index);
+        while let Some(item) = parcel.next_command()? {
+            if let Body::Updates(command) = item.body {
+                look(&command)?;
+                self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
+            }
+        }
+        self.applier.end_parcel(index);
+        self.at = index;
+        Ok(())
     }
 
     /// After the last record this was imported, and a note left of it.
@@ -112,6 +132,7 @@ impl Oracle {
         self.dsa.shard().writer().find_free_ids();
         crate::operator::load(self.dsa.shard(), text).expect("it was imported before");
         self.at += 1;
+        self.applier.chain_mut().pass(self.at);
         self.commands.push(Vec::new());
         self.imports.insert(self.at, text.to_owned());
     }
@@ -150,18 +171,20 @@ impl Oracle {
     pub fn follow(&mut self, disk: &dyn Disk, dir: &Path, end: u64) -> Result<(), String> {
         let mut differs = None;
         let mut visit = |record: wal::Record<'_>| {
-            if record.index.0 <= self.at || record.index.0 > end || record.kind != Kind::Commands {
+            if record.index.0 <= self.at || record.index.0 > end || record.kind != Kind::Parcel {
                 return Ok(());
             }
             if record.index.0 != self.at + 1 {
                 return Err(format!("record {} follows record {}", record.index, self.at));
             }
-            let command = Command::decode(record.payload)?;
-            if !self.sent.contains(command.messages) {
-                return Err("nobody sent that".to_owned());
-            }
-            self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
-            self.at = record.index.0;
+            let (sent, index) = (std::mem::take(&mut self.sent), record.index.0);
+            let applied =
+                self.apply(index, record.payload, |command| match sent.contains(command.messages) {
+                    true => Ok(()),
+                    false => Err("nobody sent that".to_owned()),
+                });
+            self.sent = sent;
+            applied?;
             self.commands.push(record.payload.to_vec());
             if self.seen.remove(&self.at).is_some_and(|seen| seen != digest(&self.dsa)) {
                 differs.get_or_insert(self.at);

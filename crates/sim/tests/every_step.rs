@@ -79,7 +79,8 @@ fn node_without_schema_check(disk: &SimDisk) -> Result<Node, String> {
     config.store.schema_check = false;
     let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
     let (log, mut entropy) = (log(), SeededEntropy::new(1));
-    let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
+    let wanted =
+        Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference: false };
     let recovered = data.recover(wanted, &mut |_| ()).map_err(|error| error.to_string())?;
     Node::over(data, recovered, 1, &SimClock::default()).map_err(|error| error.to_string())
 }

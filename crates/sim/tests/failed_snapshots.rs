@@ -1,5 +1,6 @@
 //! Snapshots of a directory that fail, one operation of the disk after the other.
 
+use node::commit::Taken;
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
 use sim::node::{Node, digest};
@@ -10,8 +11,6 @@ use sim::workloads::{self, Workload};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use store::Checkpoint;
-use wal::Index;
 
 const DIR: &str = "data";
 
@@ -62,7 +61,7 @@ impl Server {
     }
 
     /// Some updates, then what is there.
-    fn work(&mut self, bundles: usize) -> (Checkpoint, Index) {
+    fn work(&mut self, bundles: usize) -> Taken {
         for _ in 0..bundles {
             let mut bundle = Bundle::default();
             self.workload.start(0, &mut self.random, &mut bundle);

@@ -4,7 +4,7 @@
 
 use crate::error::{Damage, OpenError};
 use crate::files::{LogFile, Role, parse};
-use crate::format::{BlockHeader, FILE_HEADER_BYTES, FileHeader, Records};
+use crate::format::{BlockHeader, FILE_HEADER_BYTES, FileHeader, Kind, Records};
 use crate::place::{Index, Place};
 use crate::scan::{Folder, Record, Window};
 use env::disk::{Disk, SECTOR};
@@ -43,6 +43,8 @@ pub struct Later {
     pub file: u32,
     /// The first record in it.
     pub first: Index,
+    /// What that record is; `None` if it cannot be read.
+    pub kind: Option<Kind>,
     /// That record's payload; empty if it cannot be read.
     pub payload: Vec<u8>,
 }
@@ -286,12 +288,18 @@ impl Chain<'_> {
             |v: &&Version| v.first.is_some_and(|header| header.records > 0 && header.first >= self.next);
         let nearest = self.versions.iter().filter(beyond).min_by_key(|v| v.first.map(|header| header.first));
         let Some(Version { path, header, first: Some(first) }) = nearest else { return Ok(None) };
-        let mut later =
-            Later { path: path.clone(), file: header.number, first: first.first, payload: Vec::new() };
+        let mut later = Later {
+            path: path.clone(),
+            file: header.number,
+            first: first.first,
+            kind: None,
+            payload: Vec::new(),
+        };
         if let Ok(file) = LogFile::open_as(self.disk, path)?
             && let Some(body) = Window::new().body(&file, first)?
-            && let Some((_, payload)) = Records::new(body).next()
+            && let Some((kind, payload)) = Records::new(body).next()
         {
+            later.kind = Some(kind);
             later.payload = payload.to_vec();
         }
         Ok(Some(later))

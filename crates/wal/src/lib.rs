@@ -34,6 +34,6 @@ pub use open::{Cut, Opened, open};
 pub use place::{Index, Place};
 pub use scan::{Found, Record, Visitor, read};
 pub use settings::{Mode, Settings};
-pub use shard_log::{Committed, Position, Role, ShardLog, Ticket};
+pub use shard_log::{Committed, Encode, Position, Role, ShardLog, Ticket};
 pub use syncer::{Progress, Syncer};
 pub use writer::{Block, Step, SyncDone, SyncJob, Write, Writer};

@@ -4,7 +4,7 @@ use crate::error::{Poisoned, Refused};
 use crate::format::Kind;
 use crate::log::Log;
 use crate::place::Index;
-use crate::shard_log::{Committed, Position, Role, ShardLog, Ticket};
+use crate::shard_log::{Committed, Encode, Position, Role, ShardLog, Ticket};
 use crate::writer::{SyncDone, Write, Writer};
 use std::sync::Arc;
 
@@ -31,8 +31,10 @@ impl ShardLog for LocalLog {
         Role::Leader { term: 0 }
     }
 
-    fn propose(&mut self, kind: Kind, encode: &mut dyn FnMut(&mut Vec<u8>)) -> Result<Position, Refused> {
-        self.writer.log().append(kind, encode).map(local)
+    fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused> {
+        let mut batch = self.writer.log().batch();
+        let at = local(batch.next_index());
+        batch.append(kind, |out| encode(at, out)).map(local)
     }
 
     fn write(&mut self, now_ms: u64) -> Result<Write, Poisoned> {

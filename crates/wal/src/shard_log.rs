@@ -44,18 +44,21 @@ pub struct Committed<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
+/// Appends the payload of the record that gets a position to a buffer.
+pub type Encode<'e> = &'e mut dyn FnMut(Position, &mut Vec<u8>);
+
 /// One replica's end of a shard's log.
 pub trait ShardLog: Send {
     /// What this replica is now. May change with each step.
     fn role(&self) -> Role;
 
-    /// Appends a record, its payload written by `encode` to the end of the buffer that it is given. It is committed at the
+    /// Appends a record, its payload written by `encode`. It is committed at the
     /// position returned, or never: it is lost for certain once a record of a later term is committed at its index or
     /// before.
     ///
     /// # Errors
     /// See [`Refused`]; nothing was proposed then.
-    fn propose(&mut self, kind: Kind, encode: &mut dyn FnMut(&mut Vec<u8>)) -> Result<Position, Refused>;
+    fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused>;
 
     /// The first half of a step: takes what came from other replicas, and writes. A sync that is due then is handed out; it
     /// may take any time, and other steps may come before its end is told.

@@ -133,5 +133,8 @@ fn a_log_of_an_earlier_version_goes_on_as_one_of_this() {
     .unwrap();
     assert_eq!(last, Some((index, Kind::Parcel, b"new".to_vec())));
     let versions: Vec<u8> = files(dir.path()).values().map(|bytes| bytes[8]).collect();
-    assert!(versions.iter().all(|version| *version == 2), "an earlier program refuses them all: {versions:?}");
+    assert!(
+        versions.iter().all(|version| *version == 2),
+        "an earlier program refuses them all: {versions:?}"
+    );
 }

@@ -21,7 +21,7 @@ fn place(mode: Mode) -> Place {
 
 impl Place {
     fn propose(&mut self, payload: &[u8]) -> Position {
-        self.log.propose(Kind::Commands, &mut |out| out.extend_from_slice(payload)).unwrap()
+        self.log.propose(Kind::Commands, &mut |_, out| out.extend_from_slice(payload)).unwrap()
     }
 
     /// The sync that a first half hands out.

@@ -6,6 +6,7 @@ use super::room::Room;
 use super::{Limits, Queue};
 use dsa::Dsa;
 use dsa::journal::Updates;
+use dsa::parcel::{self, Envelope, Head, PARCEL_BYTES_SOFT_MAX};
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub(super) struct Proposer {
     memory_bytes_max: u64,
     /// Not in the log yet, for want of room in the block that fills, or because a term has just begun.
     coming: VecDeque<Updates>,
+    /// Time of the last parcel that was proposed, in milliseconds since 1970: that of the next is no earlier.
+    time_ms: u64,
     term: Term,
 }
 
@@ -36,7 +39,7 @@ impl Proposer {
     /// For a directory.
     pub(super) fn new(dsa: Arc<Dsa>, queue: Arc<Queue>, limits: &Limits) -> Proposer {
         let (memory_bytes_max, coming) = (limits.memory_bytes_max, VecDeque::new());
-        Proposer { dsa, queue, memory_bytes_max, coming, term: Term::None }
+        Proposer { dsa, queue, memory_bytes_max, coming, time_ms: 0, term: Term::None }
     }
 
     /// Is nothing taken that waits to be proposed?
@@ -63,20 +66,57 @@ impl Proposer {
         if !may_propose {
             return;
         }
-        let wall_ms = wall_ms();
-        let dsa = Arc::clone(&self.dsa);
+        self.time_ms = self.time_ms.max(replica.log_state().time_ms).max(wall_ms());
+        let (dsa, mut bytes_max) = (Arc::clone(&self.dsa), PARCEL_BYTES_SOFT_MAX);
         let mut room = Room::new(dsa.shard(), self.memory_bytes_max, replica.bytes_needed());
-        while let Some(updates) = self.coming.pop_front() {
-            let Some(updates) = self.admit(updates, &mut room) else { continue };
-            match propose(log, &updates, wall_ms) {
-                Ok(at) => {
-                    room.promise(updates.bytes_needed());
-                    replica.on_proposed(at, wall_ms, updates);
+        while !self.coming.is_empty() {
+            let commands = self.next_commands(&mut room, bytes_max, replica);
+            if commands.is_empty() {
+                continue;
+            }
+            let head =
+                Head { time_ms: self.time_ms, epoch: 0, free_before: 0, checked: Some(replica.chain()) };
+            match propose(log, &head, &commands) {
+                Ok(at) => replica.on_proposed(at, head.time_ms, commands),
+                Err(Refused::Full) => return self.put_back(commands),
+                // The log has room for each of them, if not for all together.
+                Err(Refused::TooLong) if commands.len() > 1 => {
+                    bytes_max = 0;
+                    commands.iter().for_each(|updates| room.take_back(updates.bytes_needed()));
+                    self.put_back(commands);
                 }
-                Err(Refused::Full) => return self.coming.push_front(updates),
-                Err(refused) => self.turn_away(updates, code_of(&refused), &refused.to_string()),
+                Err(refused) => {
+                    let (code, text) = (code_of(&refused), refused.to_string());
+                    commands.into_iter().for_each(|updates| self.turn_away(updates, code, &text));
+                }
             }
         }
+    }
+
+    /// The commands of the next parcel: one at least, if not all are refused, and no more than have so many bytes together.
+    fn next_commands(
+        &mut self,
+        room: &mut Room<'_>,
+        bytes_max: usize,
+        replica: &mut Replica,
+    ) -> Vec<Updates> {
+        let (mut commands, mut bytes) = (replica.spare_commands(), 0);
+        while let Some(updates) = self.coming.pop_front() {
+            let Some(updates) = self.admit(updates, room) else { continue };
+            bytes += parcel::command_bytes(&updates.command(self.time_ms));
+            if bytes > bytes_max && !commands.is_empty() {
+                self.coming.push_front(updates);
+                break;
+            }
+            room.promise(updates.bytes_needed());
+            commands.push(updates);
+        }
+        commands
+    }
+
+    /// They wait for room, before all others.
+    fn put_back(&mut self, commands: Vec<Updates>) {
+        commands.into_iter().rev().for_each(|updates| self.coming.push_front(updates));
     }
 
     /// Whether this replica leads and has applied everything of the terms before.
@@ -138,10 +178,14 @@ impl Proposer {
     }
 }
 
-/// Makes the record of updates, and proposes it.
-fn propose(log: &mut dyn ShardLog, updates: &Updates, wall_ms: u64) -> Result<Position, Refused> {
-    let command = updates.command(wall_ms);
-    log.propose(Kind::Commands, &mut |out| command.encode(out))
+/// Makes a parcel of commands, and proposes it.
+fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<Position, Refused> {
+    log.propose(Kind::Parcel, &mut |at, out| {
+        head.encode(at.index.0, out);
+        for updates in commands {
+            parcel::push_updates(&updates.command(head.time_ms), &Envelope::default(), out);
+        }
+    })
 }
 
 fn code_of(refused: &Refused) -> ResultCode {

@@ -2,8 +2,10 @@
 //! then they are answered; all others as they stand in the log.
 
 use super::{Failed, Status};
+use crate::data::snapshot::LogState;
+use crate::parcels;
 use dsa::Applier;
-use dsa::journal::{Command, OUTCOME_UNKNOWN, Updates};
+use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use env::planted::{self, Fault};
 use model::ResultCode;
 use std::collections::VecDeque;
@@ -19,12 +21,15 @@ const LEADER_LOST: &str = "another server took over while this was being written
 /// What is said of updates that are known to be lost.
 const LOST: &str = "another server took over before this was written: nothing was changed; try again";
 
-/// A record that was proposed here and is not applied.
+/// Buffers of commands that are kept.
+const SPARES_MAX: usize = 8;
+
+/// A parcel that was proposed here and is not applied.
 struct Proposed {
     at: Position,
-    wall_ms: u64,
-    /// `None` when they were answered that their outcome is unknown.
-    updates: Option<Updates>,
+    time_ms: u64,
+    /// None when they were answered that their outcome is unknown.
+    commands: Vec<Updates>,
     /// Ids of those, which are free again if it is lost.
     ids: Vec<u32>,
 }
@@ -35,32 +40,50 @@ pub(super) struct Replica {
     shard: Arc<Shard>,
     /// In the order of their positions.
     proposed: VecDeque<Proposed>,
-    /// Index of the last record that was applied.
-    applied: Index,
+    /// Time of the last parcel that was applied.
+    time_ms: u64,
     /// Payload bytes of the records that were applied since the last checkpoint.
     pub(super) bytes_since_checkpoint: u64,
     /// When this replica was first seen to lead no more, while something that it proposed is open.
     limbo_since_ms: Option<u64>,
     answers: Vec<u8>,
+    /// Buffers of commands to be used again.
+    spare: Vec<Vec<Updates>>,
 }
 
 impl Replica {
-    /// Of a directory that holds everything up to `applied`.
-    pub(super) fn new(applier: Applier, shard: Arc<Shard>, applied: Index, log_bytes: u64) -> Replica {
+    /// Of a directory that holds everything that the applier has applied.
+    pub(super) fn new(applier: Applier, shard: Arc<Shard>, time_ms: u64, log_bytes: u64) -> Replica {
         Replica {
             applier,
             shard,
             proposed: VecDeque::new(),
-            applied,
+            time_ms,
             bytes_since_checkpoint: log_bytes,
             limbo_since_ms: None,
             answers: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
     /// Index of the last record that was applied.
     pub(super) fn applied(&self) -> Index {
-        self.applied
+        Index(self.chain().0)
+    }
+
+    /// The last record that was applied, and the outcome chain there.
+    pub(super) fn chain(&self) -> (u64, u64) {
+        self.applier.chain().last()
+    }
+
+    /// What the log came to, as far as it is applied.
+    pub(super) fn log_state(&self) -> LogState {
+        LogState { chain: self.chain().1, time_ms: self.time_ms }
+    }
+
+    /// An empty buffer for commands.
+    pub(super) fn spare_commands(&mut self) -> Vec<Updates> {
+        self.spare.pop().unwrap_or_default()
     }
 
     /// Is nothing open that was proposed here?
@@ -70,13 +93,13 @@ impl Replica {
 
     /// Bytes by which the directory grows at most when what was proposed here is applied.
     pub(super) fn bytes_needed(&self) -> u64 {
-        self.proposed.iter().flat_map(|proposed| &proposed.updates).map(Updates::bytes_needed).sum()
+        self.proposed.iter().flat_map(|proposed| &proposed.commands).map(Updates::bytes_needed).sum()
     }
 
-    /// These updates stand in the log at a position that is not committed yet.
-    pub(super) fn on_proposed(&mut self, at: Position, wall_ms: u64, updates: Updates) {
+    /// These commands stand in the log at a position that is not committed yet.
+    pub(super) fn on_proposed(&mut self, at: Position, time_ms: u64, commands: Vec<Updates>) {
         assert!(self.proposed.back().is_none_or(|last| last.at < at), "positions go up");
-        self.proposed.push_back(Proposed { at, wall_ms, updates: Some(updates), ids: Vec::new() });
+        self.proposed.push_back(Proposed { at, time_ms, commands, ids: Vec::new() });
     }
 
     /// Applies a record that is committed, and answers it if it was proposed here.
@@ -85,66 +108,69 @@ impl Replica {
     /// It cannot be applied: nothing may be applied after it.
     pub(super) fn apply(&mut self, committed: Committed<'_>, status: &Status) -> Result<(), Failed> {
         let Committed { at, kind, payload } = committed;
-        if at.index <= self.applied && is_planted() {
+        let applied = self.applied();
+        if at.index <= applied && is_planted() {
             return Ok(());
         }
-        assert!(at.index == self.applied.plus(1), "record {} follows record {}", at.index, self.applied);
+        assert!(at.index == applied.plus(1), "record {} follows record {applied}", at.index);
         self.lose_before(at);
         let own = match self.proposed.front() {
             Some(front) if front.at == at => self.proposed.pop_front(),
             _ => None,
         };
-        let (own, ids) = own
-            .map_or((None, Vec::new()), |own| (own.updates.map(|updates| (updates, own.wall_ms)), own.ids));
-        if !ids.is_empty() {
+        if let Some(own) = &own
+            && !own.ids.is_empty()
+        {
             // They were kept for this very record, which brings them itself.
-            self.return_ids(&ids);
+            self.return_ids(&own.ids);
         }
         match own {
-            Some((updates, wall_ms)) => self.apply_own(at.index, wall_ms, updates, status)?,
-            None => self.apply_other(at.index, kind, payload, status)?,
+            Some(own) if !own.commands.is_empty() => self.apply_own(at.index, own.time_ms, own.commands)?,
+            _ => self.apply_other(at.index, kind, payload)?,
         }
         self.bytes_since_checkpoint += payload.len() as u64;
+        status.on_applied(at.index);
         Ok(())
     }
 
-    fn apply_own(
-        &mut self,
-        index: Index,
-        wall_ms: u64,
-        mut updates: Updates,
-        status: &Status,
-    ) -> Result<(), Failed> {
-        let mut answers = updates.answers_buffer();
-        let applied = self.applier.apply_updates(&mut updates, wall_ms, &mut answers);
-        // Without an answer it is told that the outcome is unknown.
-        applied.map_err(|error| Failed::Apply(index, error))?;
-        self.on_applied(index, status);
-        updates.answer(answers);
-        Ok(())
-    }
-
-    fn apply_other(
-        &mut self,
-        index: Index,
-        kind: Kind,
-        payload: &[u8],
-        status: &Status,
-    ) -> Result<(), Failed> {
-        // Notes decide nothing here: see `Committer::note`.
-        if kind == Kind::Commands {
-            let command = Command::decode(payload).map_err(|reason| Failed::Record(index, reason))?;
-            self.answers.clear();
-            let applied = self.applier.apply(&command, &mut self.answers);
+    fn apply_own(&mut self, index: Index, time_ms: u64, mut commands: Vec<Updates>) -> Result<(), Failed> {
+        self.applier.begin_parcel(index.0);
+        for mut updates in commands.drain(..) {
+            let mut answers = updates.answers_buffer();
+            let applied = self.applier.apply_updates(&mut updates, time_ms, &mut answers);
+            // Without an answer it is told that the outcome is unknown.
             applied.map_err(|error| Failed::Apply(index, error))?;
+            updates.answer(answers);
         }
-        self.on_applied(index, status);
+        self.applier.end_parcel(index.0);
+        self.time_ms = time_ms;
+        if self.spare.len() < SPARES_MAX {
+            self.spare.push(commands);
+        }
         Ok(())
     }
 
-    fn on_applied(&mut self, index: Index, status: &Status) {
-        self.applied = index;
-        status.on_applied(index);
+    fn apply_other(&mut self, index: Index, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
+        let Replica { applier, answers, time_ms, .. } = self;
+        if kind != Kind::Parcel {
+            // Notes decide nothing here: see `Committer::note`.
+            applier.chain_mut().pass(index.0);
+            return Ok(());
+        }
+        let applied = parcels::apply(
+            applier,
+            (index.0, payload),
+            |applier, head| {
+                *time_ms = head.time_ms;
+                let check = |checked| applier.chain().check(checked).map_err(|differs| differs.to_string());
+                head.checked.map_or(Ok(()), check)
+            },
+            |applier, command, envelope| {
+                answers.clear();
+                applier.apply_enveloped(command, envelope, answers)
+            },
+        );
+        applied.map_err(|reason| Failed::Record(index, reason))
     }
 
     /// A record of a later term is committed at `at`: what was proposed there or behind it in an earlier term is lost.
@@ -154,7 +180,7 @@ impl Replica {
             && let Some(lost) = self.proposed.pop_front()
         {
             let mut ids = lost.ids;
-            if let Some(mut updates) = lost.updates {
+            for mut updates in lost.commands {
                 ids.append(updates.ids());
                 updates.refuse(ResultCode::Busy, LOST);
             }
@@ -168,7 +194,7 @@ impl Replica {
 
     /// This replica does not lead: what it proposed and is not committed within some time is answered.
     pub(super) fn on_follower(&mut self, now_ms: u64) {
-        if self.proposed.iter().all(|proposed| proposed.updates.is_none()) {
+        if self.proposed.iter().all(|proposed| proposed.commands.is_empty()) {
             self.limbo_since_ms = None;
             return;
         }
@@ -177,7 +203,7 @@ impl Replica {
             return;
         }
         for proposed in &mut self.proposed {
-            if let Some(mut updates) = proposed.updates.take() {
+            for mut updates in proposed.commands.drain(..) {
                 proposed.ids.append(updates.ids());
                 updates.refuse(ResultCode::Unavailable, LEADER_LOST);
             }
@@ -191,10 +217,8 @@ impl Replica {
 
     /// Nothing is applied any more: of what was proposed here nobody knows what becomes.
     pub(super) fn fail(&mut self) {
-        for proposed in self.proposed.drain(..) {
-            if let Some(updates) = proposed.updates {
-                updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
-            }
+        for updates in self.proposed.drain(..).flat_map(|proposed| proposed.commands) {
+            updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
         }
     }
 
@@ -202,9 +226,10 @@ impl Replica {
     pub(super) fn apply_early(&mut self, last: Index, status: &Status) -> Result<(), Failed> {
         debug_assert!(is_planted());
         while self.proposed.front().is_some_and(|front| front.at.index <= last)
-            && let Some(Proposed { at, wall_ms, updates: Some(updates), .. }) = self.proposed.pop_front()
+            && let Some(Proposed { at, time_ms, commands, .. }) = self.proposed.pop_front()
         {
-            self.apply_own(at.index, wall_ms, updates, status)?;
+            self.apply_own(at.index, time_ms, commands)?;
+            status.on_applied(at.index);
         }
         Ok(())
     }

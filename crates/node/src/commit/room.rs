@@ -51,6 +51,11 @@ impl<'s> Room<'s> {
         self.promised += bytes;
     }
 
+    /// These updates, which were promised room, are not logged now.
+    pub(super) fn take_back(&mut self, bytes: u64) {
+        self.promised -= bytes;
+    }
+
     fn refusal(&self, needed: u64) -> String {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         format!(

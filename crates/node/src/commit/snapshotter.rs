@@ -175,10 +175,10 @@ impl Work {
     }
 
     /// Writes it a piece at a time, with rests in between.
-    fn write_at_pace(&mut self, (checkpoint, index): Taken, pace: &Pace) -> Result<Written, SnapshotError> {
+    fn write_at_pace(&mut self, (point, index): Taken, pace: &Pace) -> Result<Written, SnapshotError> {
         let way = if self.hurry.is_on() { Way::AtOnce } else { Way::Beside };
         let mut since_ns = self.clock.monotonic_ns();
-        let mut step = self.snapshots.begin(checkpoint, index, way)?;
+        let mut step = self.snapshots.begin(point, index, way)?;
         loop {
             match step {
                 Step::Written(written) => return Ok(written),

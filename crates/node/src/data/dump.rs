@@ -3,6 +3,7 @@
 
 use super::Rules;
 use dsa::journal::Command;
+use dsa::parcel::{Body, Envelope, Parcel};
 use model::csn::write_generalized_time;
 use proto::control::{Controls, transaction_specification};
 use proto::ldif::{write_attribute, write_control, write_dn};
@@ -25,12 +26,45 @@ pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
         out.push(b'\n');
         return Ok(());
     }
-    if record.kind != Kind::Commands {
-        let _ = writeln!(out, "# record {} at {}: {:?}\n", record.index, record.place, record.kind);
-        return Ok(());
+    match record.kind {
+        Kind::Parcel => return parcel(record, out),
+        Kind::Commands => {}
+        other => {
+            let _ = writeln!(out, "# record {} at {}: {other:?}\n", record.index, record.place);
+            return Ok(());
+        }
     }
-    let command = Command::decode(record.payload)?;
     let _ = write!(out, "# record {} at {}, ", record.index, record.place);
+    updates(&Command::decode(record.payload)?, &Envelope::default(), out);
+    Ok(())
+}
+
+/// Appends the commands of a parcel, each with the name by which a restore ends at it.
+fn parcel(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    let mut parcel = Parcel::decode(record.index.0, record.payload)?;
+    let Record { index, place, .. } = record;
+    let mut number = 0;
+    while let Some(item) = parcel.next_command()? {
+        number += 1;
+        let _ = write!(out, "# command 0:{index}.{number} at {place}, ");
+        match item.body {
+            Body::Updates(command) => updates(&command, &item.envelope, out),
+            Body::Rules(text) => {
+                write_generalized_time(parcel.head.time_ms, out);
+                let _ = writeln!(out, ": the rules are from here on");
+                text.lines().for_each(|line| _ = writeln!(out, "#   {line}"));
+                out.push(b'\n');
+            }
+            Body::Nothing => {
+                write_generalized_time(parcel.head.time_ms, out);
+                out.extend_from_slice(b": nothing\n\n");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn updates(command: &Command<'_>, envelope: &Envelope<'_>, out: &mut Vec<u8>) {
     write_generalized_time(command.wall_ms, out);
     let _ = write!(out, ", by \"{}\"", String::from_utf8_lossy(command.actor).escape_default());
     if !command.ids.is_empty() {
@@ -39,6 +73,9 @@ pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     }
     if command.is_transaction {
         out.extend_from_slice(b", a transaction");
+    }
+    if !envelope.conditions.is_empty() {
+        let _ = write!(out, ", with {} bytes of conditions", envelope.conditions.len());
     }
     out.push(b'\n');
     let mut rest = command.messages;
@@ -51,7 +88,6 @@ pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
         out.push(b'\n');
         rest = &rest[len..];
     }
-    Ok(())
 }
 
 fn change(message: &Message<'_>, out: &mut Vec<u8>) {
@@ -110,6 +146,7 @@ fn controls(controls: Controls<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dsa::parcel;
     use model::Filter;
     use proto::control::{Control, assertion, manage_dsa_it};
     use proto::list::{Attributes, attribute_list};
@@ -147,6 +184,33 @@ changetype: delete
 
 ";
         assert_eq!(written(&messages, vec![]).split_once('\n').expect("a comment comes first").1, expected);
+    }
+
+    #[test]
+    fn commands_of_a_parcel_are_named_one_by_one() {
+        let (mut payload, mut out, mut messages) = (Vec::new(), Vec::new(), Vec::new());
+        Request::Delete(b"cn=a").encode(&mut messages, 1, &[]);
+        let command = Command {
+            wall_ms: 0,
+            actor: b"cn=r",
+            ids: vec![].into(),
+            messages: &messages,
+            is_transaction: false,
+        };
+        parcel::Head::default().encode(5, &mut payload);
+        parcel::push_updates(&command, &Envelope::default(), &mut payload);
+        parcel::push_nothing(&mut payload);
+        let place = Place { file: 2, offset: 4096 };
+        write(Record { index: Index(5), kind: Kind::Parcel, payload: &payload, place }, &mut out).unwrap();
+        let expected = "\
+# command 0:5.1 at file 2 offset 4096, 19700101000000Z, by \"cn=r\"
+dn: cn=a
+changetype: delete
+
+# command 0:5.2 at file 2 offset 4096, 19700101000000Z: nothing
+
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

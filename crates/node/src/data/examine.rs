@@ -2,8 +2,9 @@
 //! that the directory they make must hold to. Changes nothing.
 
 use super::course::Course;
-use super::recover::{Replay, Stage};
-use super::snapshot::Keeper;
+use super::recover::Stage;
+use super::replay::Replay;
+use super::snapshot::{self, Keeper};
 use super::{Data, DataError, Rules};
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Applier, Dsa};
@@ -130,12 +131,13 @@ impl Data {
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let today = Rules::of(schema, rules.suffixes(), rules.schema_check());
         let refusal = today.differs(&rules);
-        let mut replay = Replay::new(applier, Course::new(rules), refusal);
+        let state = snapshot::log_state(&self.snapshot_dir(), &snapshots)?;
+        let mut replay = Replay::new(applier, (from, state), Course::new(rules), refusal);
         let log = self.read_log(&mut |record| match record.index > from {
-            true => replay.carry_out(record, on_progress),
+            true => replay.apply(record, on_progress),
             false => Ok(()),
         });
-        let log = log.map_err(|error| replay.refusal(error))?;
+        let log = log.map_err(|error| replay.reason(error))?;
         if let Some((first, next)) = log.and_then(|log| log.indexes)
             && (first > from.plus(1) || next <= from)
         {

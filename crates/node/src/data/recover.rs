@@ -1,14 +1,13 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
 use super::course::Course;
+use super::replay::Replay;
 use super::snapshot::{self, Keeper};
 use super::{Data, DataError, Rules, backup};
 use crate::commit::{Committer, Limits, Queue};
-use dsa::journal::Command;
+use dsa::chain::Differs;
 use dsa::{Applier, Dsa};
 use env::entropy::Entropy;
-use env::planted::{self, Fault};
-use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,6 +36,8 @@ pub struct Recovered {
     pub records: u64,
     /// The torn tail, if the last end was not a clean one.
     pub cut: Option<Cut>,
+    /// Where the outcome is another than was answered, and was accepted: a snapshot holds what the log makes now.
+    pub differences: Vec<Differs>,
 }
 
 /// What a directory is served with.
@@ -52,6 +53,8 @@ pub struct Wanted<'w> {
     pub limits: Limits,
     /// For the log.
     pub entropy: &'w mut dyn Entropy,
+    /// Start also where a replay comes to another outcome than was answered.
+    pub accept_difference: bool,
 }
 
 impl Data {
@@ -64,7 +67,7 @@ impl Data {
         wanted: Wanted<'_>,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Recovered, DataError> {
-        let Wanted { mut config, schema, log, limits, entropy } = wanted;
+        let Wanted { mut config, schema, log, limits, entropy, accept_difference } = wanted;
         let schema_time = self.schema_time(&schema, config.started_ms)?;
         config.schema_since_ms = schema_time.since_ms;
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
@@ -80,13 +83,17 @@ impl Data {
         let too_many = || io::Error::other("there are too many readers");
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let course = Course::new(made.clone().unwrap_or_else(|| rules.clone()));
-        let mut replay = Replay::new(applier, course, changed);
+        let state = snapshot::log_state(&self.snapshot_dir(), &snapshots)?;
+        let mut replay = Replay::new(applier, (from, state), course, changed);
+        if accept_difference {
+            replay.accept_differences();
+        }
         let opened =
             wal::open(Arc::clone(&self.disk), &self.dir.join("log"), log, entropy, from, &mut |record| {
-                replay.carry_out(record, on_progress)
+                replay.apply(record, on_progress)
             });
-        let Opened { writer, cut, .. } = opened.map_err(|error| replay.refusal(DataError::Log(error)))?;
-        let Replay { applier, course, records, .. } = replay;
+        let Opened { writer, cut, .. } = opened.map_err(|error| replay.reason(DataError::Log(error)))?;
+        let Replay { applier, course, records, time_ms, differences, .. } = replay;
         applier.forget_operations();
         dsa.shard().writer().find_free_ids();
         // What a draft that was given up has left.
@@ -97,6 +104,7 @@ impl Data {
         let mut committer = Committer::new(
             Arc::clone(&dsa),
             applier,
+            time_ms,
             Box::new(LocalLog::new(writer)),
             Arc::clone(&queue),
             limits,
@@ -109,8 +117,15 @@ impl Data {
         if made.as_ref() != Some(&rules) {
             self.write_rules(&rules)?;
         }
+        let mut snapshots = Keeper::new(snapshots);
+        if !differences.is_empty() {
+            // The next start must not come to the difference again.
+            let taken = committer.checkpoint().map_err(|failed| io::Error::other(failed.to_string()))?;
+            let (point, index) = taken.ok_or_else(too_many)?;
+            snapshots.write(point, index)?;
+        }
         dsa.journal_to(queue);
-        Ok(Recovered { dsa, committer, snapshots: Keeper::new(snapshots), records, cut })
+        Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
     }
 
     pub(super) fn snapshot_dir(&self) -> PathBuf {
@@ -146,68 +161,5 @@ fn make_room(dsa: &Dsa, bytes_max: u64) {
             "the directory takes more memory than it may have: adds are refused until something is deleted or memory-max is \
              larger"
         );
-    }
-}
-
-/// Carries records out again.
-pub(super) struct Replay {
-    applier: Applier,
-    answers: Vec<u8>,
-    course: Course,
-    records: u64,
-    /// Why nothing may be carried out.
-    refusal: Option<DataError>,
-    /// Something was not carried out for that.
-    refused: bool,
-}
-
-impl Replay {
-    /// With a refusal no record is carried out.
-    pub(super) fn new(applier: Applier, course: Course, refusal: Option<DataError>) -> Replay {
-        Replay { applier, answers: Vec::new(), course, records: 0, refusal, refused: false }
-    }
-
-    /// Why the records were not carried out, if that was for a refusal; else the error.
-    pub(super) fn refusal(&mut self, error: DataError) -> DataError {
-        self.refusal.take().filter(|_| self.refused).unwrap_or(error)
-    }
-
-    pub(super) fn carry_out(
-        &mut self,
-        record: wal::Record<'_>,
-        on_progress: &mut dyn FnMut(Stage),
-    ) -> Result<(), String> {
-        self.records += 1;
-        if record.kind == wal::Kind::Rules {
-            // Alone it decides nothing: a start that was stopped before it was through has left it.
-            return self.course.note(&record).map(|_| ());
-        }
-        self.course.command().map_err(|noted| {
-            format!(
-                "it was decided by another schema or other settings ({}) than those in the file `rules`: they do not belong \
-                 together. Keep a copy of the directory and restore a backup",
-                noted.place()
-            )
-        })?;
-        if let Some(refusal) = &self.refusal {
-            self.refused = true;
-            return Err(refusal.to_string());
-        }
-        match record.kind {
-            wal::Kind::Commands => {
-                self.answers.clear();
-                let mut command = Command::decode(record.payload)?;
-                if planted::is(Fault::IdsChosenAgain) {
-                    command.ids = Cow::Borrowed(&[]);
-                }
-                let applied = planted::replay(|| self.applier.apply(&command, &mut self.answers));
-                applied.map_err(|error| error.to_string())?;
-                on_progress(Stage::Log(self.records));
-                Ok(())
-            }
-            // Of an import that did not come to its snapshot nothing became.
-            wal::Kind::Checkpoint | wal::Kind::Import | wal::Kind::Rules => Ok(()),
-            wal::Kind::Ingest => Err("this version knows no ingested files".to_owned()),
-        }
     }
 }

@@ -1,7 +1,9 @@
 //! A checkpoint of the directory as files of a snapshot, and back. What the files hold: `docs/formats/segment.md`.
 
+mod state;
 mod writing;
 
+pub use state::{LogState, Point};
 pub use writing::{Progress, Step, Way, Writing, Written};
 
 use super::DataError;
@@ -13,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Checkpoint, Meta, Restore, Segment, Settings, Shard};
+use store::{Meta, Restore, Segment, Settings, Shard};
 use wal::snapshot::{FileId, FileRecord, Manifest, Snapshots};
 
 pub use wal::snapshot::SnapshotError;
@@ -82,8 +84,8 @@ impl Keeper {
     /// # Errors
     /// What the disk says. The snapshot before is whole then, and what was written takes no room, if that could be told
     /// apart.
-    pub fn write(&mut self, checkpoint: Checkpoint, index: Index) -> Result<Written, SnapshotError> {
-        let mut step = self.begin(checkpoint, index, Way::AtOnce)?;
+    pub fn write(&mut self, point: Point, index: Index) -> Result<Written, SnapshotError> {
+        let mut step = self.begin(point, index, Way::AtOnce)?;
         let written = loop {
             match step {
                 Step::Written(written) => break written,
@@ -99,10 +101,10 @@ impl Keeper {
     ///
     /// # Errors
     /// As [`Keeper::write`].
-    pub fn begin(&mut self, checkpoint: Checkpoint, index: Index, way: Way) -> Result<Step, SnapshotError> {
+    pub fn begin(&mut self, point: Point, index: Index, way: Way) -> Result<Step, SnapshotError> {
         let slots = FileId { kind: SLOTS, number: 0, generation: self.next };
         self.next += 1;
-        let begun = Writing::begin(self.snapshots.draft(), slots, checkpoint, index, way);
+        let begun = Writing::begin(self.snapshots.draft(), slots, point, index, way);
         begun.map(|writing| Step::Goes(Box::new(writing))).inspect_err(|_| self.clear(&mut |_, _| ()))
     }
 
@@ -151,7 +153,8 @@ pub(super) fn restore(
 ) -> Result<Option<Arc<Shard>>, DataError> {
     let Some(manifest) = snapshots.latest() else { return Ok(None) };
     let does_not_fit = |error| DataError::Restore(dir.join("manifest"), error);
-    let meta = Meta::read(&manifest.meta).map_err(does_not_fit)?;
+    let (_, meta) = state::split(&manifest.meta);
+    let meta = Meta::read(meta).map_err(does_not_fit)?;
     let mut restore = Restore::begin(meta, settings, Arc::clone(schema)).map_err(does_not_fit)?;
     let records: BTreeMap<FileId, &FileRecord> = manifest.files.iter().map(|r| (r.id, r)).collect();
     let (segments, slots) = restore.memory();
@@ -163,6 +166,21 @@ pub(super) fn restore(
     jobs.push((slots_file(manifest).ok_or_else(|| lacks(dir, "the slot map"))?, slots));
     read(dir, snapshots, jobs, on_bytes)?;
     restore.finish(&on_all_cores).map(Some).map_err(does_not_fit)
+}
+
+/// What the log came to up to the last snapshot: that of an empty one without a snapshot, or of an earlier version.
+///
+/// # Errors
+/// When it is damaged.
+pub(super) fn log_state(dir: &Path, snapshots: &Snapshots) -> Result<LogState, DataError> {
+    let Some(manifest) = snapshots.latest() else { return Ok(LogState::default()) };
+    let read = LogState::of(&manifest.meta);
+    read.map_err(|what| DataError::Facts(dir.join("manifest"), what))
+}
+
+/// The store's part of a manifest's metadata.
+pub(super) fn store_meta(meta: &[u8]) -> &[u8] {
+    state::split(meta).1
 }
 
 fn lacks(dir: &Path, what: &str) -> DataError {

@@ -69,6 +69,8 @@ pub struct Config {
     pub memory_bytes_max: Option<u64>,
     /// Files and FIFOs loaded before the first client is served.
     pub import: Vec<PathBuf>,
+    /// Start also where the log comes to another outcome than was answered: of one start, so no key of a file.
+    pub accept_difference: bool,
     /// Entries that one search may return; 0: any number.
     pub size_limit: u32,
     /// Seconds that one search may take; 0: any time.
@@ -109,6 +111,7 @@ impl Default for Config {
             indexes: Vec::new(),
             memory_bytes_max: None,
             import: Vec::new(),
+            accept_difference: false,
             size_limit: 0,
             time_limit_s: 0,
             clients: dsa::config::ClientLimits::default(),

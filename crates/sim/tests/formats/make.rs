@@ -71,7 +71,8 @@ impl Place {
         };
         let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
         let mut entropy = SeededEntropy::new(7);
-        let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy };
+        let wanted =
+            Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference: false };
         let recovered = data.recover(wanted, &mut |_| ()).expect("it is sound");
         let node = Node::over(data, recovered, 1, &clock).expect("nothing fails");
         Place { node, dir: dir.to_owned(), clock, changes: 0 }

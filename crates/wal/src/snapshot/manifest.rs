@@ -3,7 +3,9 @@
 use crate::place::Index;
 
 const MAGIC: [u8; 8] = *b"PandoSnp";
-const VERSION: u32 = 1;
+/// Version 2 says that the caller's metadata may be what earlier programs do not know. Version 1 is read.
+const VERSION: u32 = 2;
+const VERSION_READ_MIN: u32 = 1;
 const HEADER_BYTES: usize = 40;
 const RECORD_BYTES: usize = 32;
 
@@ -106,8 +108,12 @@ impl Manifest {
         if bytes[..8] != MAGIC {
             return Err((0, "it does not begin as a manifest".to_owned()));
         }
-        if u32_at(8) != VERSION {
-            return Err((8, format!("format version {}; this program reads version {VERSION}", u32_at(8))));
+        if !(VERSION_READ_MIN..=VERSION).contains(&u32_at(8)) {
+            let text = format!(
+                "format version {}; this program reads versions {VERSION_READ_MIN} to {VERSION}",
+                u32_at(8)
+            );
+            return Err((8, text));
         }
         if u32_at(12) != Manifest::crc(bytes) {
             return Err((12, "the checksum is wrong".to_owned()));

@@ -7,8 +7,9 @@ use super::take::verify;
 use super::{BackupError, log_dir, snapshot_dir};
 use crate::commit;
 use crate::data::course::Course;
-use crate::data::{DataError, Rules, missing, rules, unread, write_text};
+use crate::data::{DataError, Rules, missing, rules, snapshot, unread, write_text};
 use dsa::journal::Command;
+use dsa::parcel::Parcel;
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
 use env::planted::{self, Fault};
@@ -34,11 +35,34 @@ pub enum Until {
     End,
     /// The record of this number, and none after it.
     Sequence(Index),
+    /// The command of this number, from 1 on, in the record of that number, and none after it.
+    Command(Index, u32),
     /// What was given at this Unix time in milliseconds or before, up to the first that was given later.
     Time(u64),
 }
 
 impl Until {
+    /// Reads the name of a record or of a command, as `pando dump` prints it: `INDEX`, `INDEX.COMMAND` or `0:INDEX.COMMAND`.
+    ///
+    /// # Errors
+    /// In words, what it should look like.
+    pub fn sequence(text: &str) -> Result<Until, String> {
+        let of_group = |text: &str| match text.split_once(':') {
+            Some((group, position)) => (group == "0").then(|| position.to_owned()),
+            None => Some(text.to_owned()),
+        };
+        let parse = |position: String| match position.split_once('.') {
+            None => Some(Until::Sequence(Index(position.parse().ok()?))),
+            Some((index, command)) => {
+                let (index, command): (u64, u32) = (index.parse().ok()?, command.parse().ok()?);
+                (command > 0).then_some(Until::Command(Index(index), command))
+            }
+        };
+        of_group(text).and_then(parse).ok_or_else(|| {
+            format!("`{text}` names no record or command, such as 5, 5.2 or 0:5.2; `pando dump` names them")
+        })
+    }
+
     /// Reads a time.
     ///
     /// # Errors
@@ -180,7 +204,11 @@ fn reason_against(
         Until::Sequence(index) if index < generation.snapshot => {
             Some(format!("its snapshot holds all up to record {}", generation.snapshot))
         }
-        Until::Sequence(_) => None,
+        // All of that record may be more than its first commands.
+        Until::Command(index, _) if index <= generation.snapshot => {
+            Some(format!("its snapshot holds all up to record {}", generation.snapshot))
+        }
+        Until::Sequence(_) | Until::Command(..) => None,
         Until::Time(ms) => {
             let last = snapshot_ms(disk, generation)?.filter(|last| *last > ms);
             last.map(|last| format!("its snapshot holds changes up to {}", timestamp(last)))
@@ -195,7 +223,8 @@ fn snapshot_ms(disk: &dyn Disk, generation: &Generation) -> Result<Option<u64>, 
         return Ok(None);
     }
     let Some(Held { manifest, .. }) = Snapshots::hold(disk, &dir)? else { return Ok(None) };
-    let meta = Meta::read(&manifest.meta).map_err(|error| DataError::Restore(dir.join("manifest"), error))?;
+    let meta = Meta::read(snapshot::store_meta(&manifest.meta))
+        .map_err(|error| DataError::Restore(dir.join("manifest"), error))?;
     Ok((meta.last_csn().0 > 0).then(|| meta.last_csn().unix_ms()))
 }
 
@@ -277,9 +306,10 @@ impl Work<'_> {
             records: 0,
             goes_on: false,
         };
-        let mut take = |record: Record<'_>| {
+        let mut take = |mut record: Record<'_>| {
             let ms = match record.kind {
                 Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
+                Kind::Parcel => Some(Parcel::decode(record.index.0, record.payload)?.head.time_ms),
                 Kind::Import => Some(commit::import_ms(record.payload)?),
                 Kind::Rules => Some(Rules::of_note(record.payload)?.0),
                 Kind::Checkpoint | Kind::Ingest => None,
@@ -306,9 +336,15 @@ impl Work<'_> {
                     )
                 })?;
             }
+            if let Until::Command(index, commands) = self.until
+                && index == record.index
+            {
+                record.payload = first_commands(record, commands)?;
+            }
             pen.append(record)?;
             restored.last = record.index;
-            restored.last_ms = ms.filter(|_| record.kind == Kind::Commands).or(restored.last_ms);
+            let has_commands = matches!(record.kind, Kind::Commands | Kind::Parcel);
+            restored.last_ms = ms.filter(|_| has_commands).or(restored.last_ms);
             restored.records += 1;
             Ok(Flow::On)
         };
@@ -331,7 +367,7 @@ impl Work<'_> {
         match self.until {
             // Of the backup alone just what it promises: there may be a torn rest.
             Until::End => !self.follows && index > self.generation.last,
-            Until::Sequence(last) => index > last,
+            Until::Sequence(last) | Until::Command(last, _) => index > last,
             Until::Time(last) => ms.is_some_and(|ms| ms > last),
         }
     }
@@ -349,16 +385,15 @@ impl Work<'_> {
             return Err(OpenError::Damaged(wal::Damage { path, offset, what }).into());
         }
         let short = match self.until {
-            Until::Sequence(wanted) => last < wanted,
+            Until::Sequence(wanted) | Until::Command(wanted, _) => last < wanted,
             Until::End | Until::Time(_) => false,
         };
         let later = end.later.as_ref().filter(|later| match self.until {
             Until::End => self.follows,
-            Until::Sequence(wanted) => later.first <= wanted,
+            Until::Sequence(wanted) | Until::Command(wanted, _) => later.first <= wanted,
             // Of what is missing between, and of what cannot be read, nobody knows the time.
             Until::Time(ms) => {
-                let command = Command::decode(&later.payload).map(|command| command.wall_ms);
-                let at = command.ok().or_else(|| Rules::of_note(&later.payload).ok().map(|(at, _)| at));
+                let at = time_of(later);
                 later.first > end.next || at.is_none_or(|at| at <= ms)
             }
         });
@@ -366,7 +401,9 @@ impl Work<'_> {
             return Ok(());
         }
         let mut text = match self.until {
-            Until::Sequence(wanted) => format!("record {wanted} cannot be reached: "),
+            Until::Sequence(wanted) | Until::Command(wanted, _) => {
+                format!("record {wanted} cannot be reached: ")
+            }
             Until::End | Until::Time(_) => "the point in time cannot be reached: ".to_owned(),
         };
         match later {
@@ -395,6 +432,35 @@ impl Work<'_> {
             text.push_str(&format!(". {damage}"));
         }
         Err(BackupError::Point(text))
+    }
+}
+
+/// The payload of a record with no more than its first commands.
+fn first_commands<'a>(record: Record<'a>, commands: u32) -> Result<&'a [u8], String> {
+    let index = record.index;
+    if record.kind != Kind::Parcel {
+        return match (record.kind, commands) {
+            (Kind::Commands, 1) => Ok(record.payload),
+            _ => Err(format!("record {index} has no command {commands}")),
+        };
+    }
+    let mut parcel = Parcel::decode(index.0, record.payload)?;
+    let mut end = None;
+    for number in 1..=commands {
+        let item = parcel.next_command()?;
+        let item = item.ok_or_else(|| format!("record {index} has {} commands only", number - 1))?;
+        end = Some(item.end);
+    }
+    Ok(&record.payload[..end.unwrap_or(record.payload.len())])
+}
+
+/// When a record was made that stands behind what was read, if it tells.
+fn time_of(later: &wal::Later) -> Option<u64> {
+    match later.kind? {
+        Kind::Parcel => Some(Parcel::decode(later.first.0, &later.payload).ok()?.head.time_ms),
+        Kind::Commands => Some(Command::decode(&later.payload).ok()?.wall_ms),
+        Kind::Rules => Some(Rules::of_note(&later.payload).ok()?.0),
+        Kind::Checkpoint | Kind::Ingest | Kind::Import => None,
     }
 }
 
@@ -463,6 +529,13 @@ mod tests {
     #[test]
     fn times_are_read_or_refused_with_an_example() {
         assert_eq!(Until::time("1970-01-01T00:00:01Z"), Ok(1000));
+        assert_eq!(Until::sequence("5"), Ok(Until::Sequence(Index(5))));
+        for text in ["5.2", "0:5.2"] {
+            assert_eq!(Until::sequence(text), Ok(Until::Command(Index(5), 2)));
+        }
+        for text in ["", "5.", "5.0", "1:5.2", "five", "5.2.1", "-5"] {
+            assert!(Until::sequence(text).unwrap_err().contains("such as 5, 5.2 or 0:5.2"), "{text}");
+        }
         assert!(Until::time("yesterday").unwrap_err().contains("2026-11-21T10:00:00Z"));
     }
 }

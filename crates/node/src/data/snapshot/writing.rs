@@ -1,6 +1,6 @@
 //! A snapshot on its way to the disk, one piece after the other: whoever takes the steps may take his time between them.
 
-use super::segment_file;
+use super::{Point, segment_file};
 use env::disk::UNCACHED_ALIGN;
 use store::{Checkpoint, Segments};
 use wal::Index;
@@ -70,12 +70,13 @@ impl Writing {
     pub(super) fn begin(
         mut draft: Draft,
         slots: FileId,
-        checkpoint: Checkpoint,
+        Point { checkpoint, state }: Point,
         index: Index,
         way: Way,
     ) -> Result<Writing, SnapshotError> {
         let slots = write_slots(draft.create(slots)?, &checkpoint, way)?;
-        let (meta, mut segments) = (checkpoint.meta(), checkpoint.into_segments());
+        let meta = state.join(&checkpoint.meta());
+        let mut segments = checkpoint.into_segments();
         let slots = slots.finish()?;
         let count = segments.count();
         segments.let_go_of(|segment| draft.keep(segment_file(segment)));

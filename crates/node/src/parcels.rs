@@ -1,0 +1,32 @@
+//! A parcel of the log is applied as it stands there: at a recovery, and where another replica proposed it.
+
+use dsa::journal::Command;
+use dsa::parcel::{Body, Envelope, Head, Parcel};
+use dsa::{Applier, ApplyError};
+
+/// Applies a parcel, which is the record `index`: `on_head` looks at its head first, `apply` applies each of its commands of
+/// updates.
+///
+/// # Errors
+/// In words, why it cannot be applied, or what `on_head` says.
+pub(crate) fn apply(
+    applier: &mut Applier,
+    (index, payload): (u64, &[u8]),
+    on_head: impl FnOnce(&mut Applier, &Head) -> Result<(), String>,
+    mut apply: impl FnMut(&mut Applier, &Command<'_>, &Envelope<'_>) -> Result<(), ApplyError>,
+) -> Result<(), String> {
+    let mut parcel = Parcel::decode(index, payload)?;
+    on_head(applier, &parcel.head)?;
+    applier.begin_parcel(index);
+    while let Some(item) = parcel.next_command()? {
+        match item.body {
+            Body::Updates(command) => {
+                apply(applier, &command, &item.envelope).map_err(|error| error.to_string())?;
+            }
+            Body::Rules(_) => return Err("it has rules, which this program does not write".to_owned()),
+            Body::Nothing => {}
+        }
+    }
+    applier.end_parcel(index);
+    Ok(())
+}
