@@ -431,7 +431,7 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     server.end()
     out = run(PANDO, "check", "--data", keep.data).out
     assert "snapshot   whole" in out and "up to record 6" in out, out
-    assert "record 5 " not in run(PANDO, "dump", "--data", keep.data, "--from", "6").out
+    assert "command 0:5." not in run(PANDO, "dump", "--data", keep.data, "--from", "6").out
     segment = next(path for path in (keep.data / "snapshot").iterdir() if path.name.startswith("01-"))
     damage(segment, 30)
     assert f"{segment}: damaged" in run(PANDO, "check", "--data", keep.data, code=1).err

@@ -292,7 +292,7 @@ def test_what_was_committed_outlives_a_kill(keep):
     mine.delete_ext_s(f"uid=n0,{PEOPLE}", [inside])
     here.kill()
     dump = run(PANDO, "dump", "--data", keep.data).out
-    records = [line for line in dump.splitlines() if line.startswith("# record ") and ", a transaction" in line]
+    records = [line for line in dump.splitlines() if line.startswith("# command ") and ", a transaction" in line]
     assert len(records) == 2, "each is one record, and what was not committed is none"
     here = keep()
     assert (value(here, "title"), value(here, "sn", f"uid=newer,{PEOPLE}")) == ("Pilot", "Two")

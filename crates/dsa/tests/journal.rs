@@ -11,12 +11,13 @@ use common::{
     search_for, selection,
 };
 use dsa::journal::Command;
+use dsa::parcel::{Condition, Envelope};
 use dsa::{Applier, Dsa};
 use model::{Filter, ResultCode, Scope};
 use proptest::prelude::*;
 use proto::Request;
 use proto::list::Attributes;
-use proto::op::modify::Changes;
+use proto::op::modify::{Changes, change_list};
 use proto::op::{Add, Modify, ModifyKind};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -169,6 +170,51 @@ fn small_changes_of_large_entries_stay_within_the_memory_limit() {
 fn small_changes_of_large_entries_are_taken_without_a_log_too() {
     change_large_entries(5 << 20, 5, false);
     change_large_entries(700 << 10, 80, false);
+}
+
+/// Conditions that a command carries are judged when it is applied, at what is there then; the outcome chain has their code.
+#[test]
+fn conditions_of_a_command_are_judged_when_it_is_applied() {
+    let (mut client, log) = journaled();
+    set_up(&mut client);
+    let dsa = replay(&log.lock().expect("nobody panicked"));
+    let mut applier = Applier::new(&dsa).expect("there are few readers");
+    let condition = |code: u32, dn: &[u8], filter: &Filter<'_>| {
+        let (mut ber, mut out) = (Vec::new(), Vec::new());
+        proto::filter::encode(filter, &mut ber);
+        Condition { code, dn, filter: &ber }.encode(&mut out);
+        out
+    };
+    let is_domain = Filter::Present(b"dc");
+    let is_person = Filter::Present(b"sn");
+    let mut values = (0..).map(|n: u32| format!("value {n}"));
+    let mut index = 0;
+    let mut apply = |conditions: Vec<u8>, is_transaction: bool| {
+        let value = values.next().expect("there are enough");
+        let list = change_list([(ModifyKind::Add, &b"description"[..], vec![value.as_bytes()])]);
+        let changes = Changes::parse(&list).expect("just encoded");
+        let mut messages = Vec::new();
+        Request::Modify(Modify { dn: b"dc=example", changes }).encode(&mut messages, 7, &[]);
+        let ids = Vec::new().into();
+        let command = Command { wall_ms: 1, actor: b"", ids, messages: &messages, is_transaction };
+        let envelope = Envelope { conditions: &conditions, ..Envelope::default() };
+        let (mut answers, csn) = (Vec::new(), dsa.shard().writer().last_csn());
+        index += 1;
+        applier.begin_parcel(index);
+        applier.apply_enveloped(&command, &envelope, &mut answers).expect("it can be applied");
+        applier.end_parcel(index);
+        let code = proto::result::result_code(&answers).map(|(code, _)| code);
+        (code, dsa.shard().writer().last_csn() > csn)
+    };
+    assert_eq!(apply(Vec::new(), false), (Some(0), true));
+    assert_eq!(apply(condition(50, b"dc=example", &is_domain), false), (Some(0), true));
+    assert_eq!(apply(condition(50, b"dc=example", &is_person), false), (Some(50), false));
+    assert_eq!(apply(condition(50, b"cn=nobody,dc=example", &is_domain), false), (Some(50), false));
+    let both = [condition(50, b"dc=example", &is_domain), condition(53, b"dc=example", &is_person)].concat();
+    assert_eq!(apply(both, false), (Some(53), false));
+    assert_eq!(apply(b"cut".to_vec(), false), (Some(80), false), "what cannot be read is not true");
+    assert_eq!(apply(condition(50, b"dc=example", &is_person), true), (None, false));
+    assert_eq!(apply(condition(50, b"dc=example", &is_domain), true), (None, true));
 }
 
 /// Bytes that every later version must read.

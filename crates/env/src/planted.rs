@@ -49,6 +49,8 @@ pub enum Fault {
     StaleDraftsDropped,
     /// Of a transaction that is carried out again only the first half is.
     HalfReplayed,
+    /// Of several updates of one client that are applied again the last is left out.
+    OutcomeOther,
     /// A transaction that was given up for one who goes before is committed all the same, and nobody told.
     PreemptedCommitted,
     /// One who goes before is told to try again, as who goes after is.
@@ -67,7 +69,7 @@ pub enum Fault {
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 29] = [
+    pub const ALL: [Fault; 30] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -90,6 +92,7 @@ impl Fault {
         Fault::CommitNotJudged,
         Fault::StaleDraftsDropped,
         Fault::HalfReplayed,
+        Fault::OutcomeOther,
         Fault::PreemptedCommitted,
         Fault::PrecedenceIgnored,
         Fault::LaterUpdateSeen,
@@ -124,6 +127,7 @@ impl Fault {
             Fault::CommitNotJudged => "commit-not-judged",
             Fault::StaleDraftsDropped => "stale-drafts-dropped",
             Fault::HalfReplayed => "half-replayed",
+            Fault::OutcomeOther => "outcome-other",
             Fault::PreemptedCommitted => "preempted-committed",
             Fault::PrecedenceIgnored => "precedence-ignored",
             Fault::LaterUpdateSeen => "later-update-seen",

@@ -98,13 +98,27 @@ pub fn recover(
     snapshot_after: Option<u64>,
     seed: u64,
 ) -> Result<(Data, Recovered), DataError> {
+    recover_with(disk, dir, log, snapshot_after, seed, false)
+}
+
+/// As [`recover`], also where the log comes to another outcome than was answered.
+///
+/// # Errors
+/// As [`recover`].
+pub fn recover_with(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    log: wal::Settings,
+    snapshot_after: Option<u64>,
+    seed: u64,
+    accept_difference: bool,
+) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
     let mut config = config(data.found(&founding())?);
     data.indexes()?.add_to(&mut config.store.indexes, &schema());
     let mut entropy = SeededEntropy::new(seed);
     let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
-    let wanted =
-        Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference: false };
+    let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference };
     let recovered = data.recover(wanted, &mut |_| ())?;
     Ok((data, recovered))
 }

@@ -77,6 +77,7 @@ fn planted_faults_are_found() {
         (Fault::PublishedInPieces, "kills", Some("stripes"), properties::HALF),
         (Fault::HalfReplayed, "kills", Some("ring"), "the state is the model's"),
         (Fault::HalfReplayed, "kills", Some("transfers"), "no acknowledged write is lost"),
+        (Fault::OutcomeOther, "kills", None, "a start without damage succeeds"),
         (Fault::PreemptedCommitted, "kills", Some("transfers"), properties::PRECEDENCE),
         (Fault::PreemptedCommitted, "kills", Some("ring"), properties::PRECEDENCE),
         (Fault::PrecedenceIgnored, "kills", None, properties::PRECEDENCE),
