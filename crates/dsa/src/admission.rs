@@ -5,7 +5,7 @@ use crate::control::{self, Requested};
 use model::{Filter, ResultCode, dn};
 use proto::message::{Message, Request};
 use proto::{Outline, tag};
-use schema::Schema;
+use schema::{DescriptionError, Schema};
 
 /// Code and text of a refusal.
 pub(crate) type Refusal = (ResultCode, String);
@@ -14,6 +14,7 @@ pub(crate) type Refusal = (ResultCode, String);
 pub(crate) fn refusal_of(schema: &Schema, outline: &Outline<'_>, frame: &[u8]) -> Option<Refusal> {
     // What most updates are is told without decoding them.
     match outline.op_tag {
+        _ if schema.has_all_option_sets() => {}
         tag::ADD if outline.after.is_empty() => return unfit_name(schema, outline.dn),
         tag::MODIFY | tag::DELETE if outline.after.is_empty() => return None,
         _ => {}
@@ -31,7 +32,24 @@ pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Reques
         _ => None,
     };
     let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
-    named.or_else(|| untestable(schema, &assertion?.0))
+    named.or_else(|| untestable(schema, &assertion?.0)).or_else(|| one_set_too_many(schema, &message.request))
+}
+
+/// A set of attribute options that no entry has, where there are as many as may be. The store takes any number.
+fn one_set_too_many(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
+    if !schema.has_all_option_sets() {
+        return None;
+    }
+    let is_too_many = |description: &[u8]| schema.is_one_set_too_many(description);
+    let found = match request {
+        Request::Add(add) => add.attributes.into_iter().any(|attribute| is_too_many(attribute.description)),
+        Request::Modify(modify) => {
+            modify.changes.iter().any(|change| is_too_many(change.modification.description))
+        }
+        _ => false,
+    };
+    let text = DescriptionError::TooManyOptionSets;
+    found.then(|| (text.result_code(), text.to_string()))
 }
 
 /// An attribute type without equality rule names no entry: nobody could tell two names apart (X.501 section 9.4). Nor does

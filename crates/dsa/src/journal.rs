@@ -279,6 +279,11 @@ impl Updates {
         messages(&self.messages).all(|message| is(message, tag::DELETE))
     }
 
+    /// May one of them make an entry with a combination of attributes that no other has? Deletes and drafts do not.
+    pub fn may_need_shapes(&self) -> bool {
+        self.drafts.ready().iter().flatten().count() < self.count() && !self.are_deletes()
+    }
+
     /// Tells the session what became of them.
     pub fn answer(mut self, answers: Vec<u8>) {
         self.answered = true;

@@ -88,6 +88,43 @@ fn ids_are_given_again_with_more_indexes_than_before() {
     }
 }
 
+/// What is refused leaves no set of attribute options behind; with as many as entries may have, an update with another is refused before
+/// it is logged, and one that is in a log is carried out.
+#[test]
+fn attribute_options_are_no_state_of_the_process() {
+    let schema = Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
+    let dsa = Dsa::new(config(), Arc::clone(&schema)).expect("memory is plenty");
+    let mut client = Client::of(&dsa);
+    set_up(&mut client);
+    let describe = |client: &mut Client, name: &str, attribute: &str| {
+        client.modify(&dn(name), &[(ModifyKind::Add, attribute, &["x"])]).code
+    };
+    let add = encode(&mut client, &Ask::Add { name: "n".to_owned(), text: "x".to_owned() });
+    client.raw(&add);
+    let before = schema.option_sets();
+    for n in 0..100 {
+        let attribute = format!("description;x-{n}");
+        assert_eq!(describe(&mut client, "missing", &attribute), ResultCode::NoSuchObject);
+        let twice: Given<'_> = &[(&attribute, &["x"]), ("objectClass", &["inetOrgPerson"])];
+        assert_eq!(client.add(&dn("m"), twice).code, ResultCode::ObjectClassViolation);
+    }
+    assert_eq!(schema.option_sets(), before, "nothing was done");
+    assert_eq!(describe(&mut client, "n", "description;lang-de"), ResultCode::Success);
+    assert_eq!(schema.option_sets(), before + 1);
+    (0..schema::OPTION_SETS_MAX).for_each(|n| _ = schema.intern_description(format!("cn;x-{n}").as_bytes()));
+    assert_eq!(describe(&mut client, "n", "description;lang-fr"), ResultCode::AdminLimitExceeded);
+    assert_eq!(describe(&mut client, "n", "title;lang-de"), ResultCode::Success);
+    let changes = changes_of(&[(ModifyKind::Add, "description;lang-fr", &["x"])]);
+    let changes = Changes::parse(&changes).expect("just encoded");
+    let messages = client.encode(&Request::Modify(Modify { dn: dn("n").as_bytes(), changes }), &[]).1;
+    let mut applier = Applier::new(&dsa).expect("there are few readers");
+    let (ids, messages) = (vec![].into(), &messages[..]);
+    let command = Command { wall_ms: 1, actor: b"", ids, messages, is_transaction: false };
+    let mut answers = Vec::new();
+    applier.apply(&command, &mut answers).expect("memory is plenty");
+    assert_eq!(codes(&common::answers(&answers)), [ResultCode::Success]);
+}
+
 /// How much memory there is must not decide what becomes of a command that is in the log: it is carried out above the limit.
 #[test]
 fn what_is_logged_is_carried_out_above_the_limit() {

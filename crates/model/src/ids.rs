@@ -10,7 +10,7 @@ pub struct TypeId(pub u16);
 
 /// A set of attribute options, interned; [`OptionsId::NONE`] is the empty set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OptionsId(pub u16);
+pub struct OptionsId(pub u32);
 
 impl OptionsId {
     /// No options, as nearly every attribute description has.

@@ -34,7 +34,7 @@ pub use class_set::ClassSet;
 pub use definition::{ClassKind, Usage};
 pub use element::{AttributeType, ObjectClass};
 pub use invalid::Invalid;
-pub use options::{DescriptionError, OPTION_SETS_MAX, WantedOptions};
+pub use options::{DescriptionError, HeldDescriptions, OPTION_SETS_MAX, WantedOptions};
 pub use prep::{Part, SHORT_MAX};
 pub use rule::{Rule, RuleKind};
 pub use schema::Schema;

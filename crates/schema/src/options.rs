@@ -1,11 +1,14 @@
 //! Sets of attribute options (RFC 4512 section 2.5.2), interned.
 
-use model::{OptionsId, ResultCode};
+use crate::Schema;
+use model::{Description, OptionsId, ResultCode};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Different sets of options that one server keeps apart.
+/// Different sets of options of entries. With so many, an update with another is refused before it is logged; what was taken before may
+/// bring more.
 pub const OPTION_SETS_MAX: usize = 60_000;
 /// Options in one attribute description.
 pub(crate) const OPTIONS_MAX: usize = 32;
@@ -90,61 +93,219 @@ fn is_language_range(option: &str) -> bool {
     option.starts_with("lang-") && option.ends_with('-')
 }
 
-/// All sets of options seen so far. Ids are given in order of arrival and never taken back.
+/// The sets of options that there are. An id is valid as long as a shape or an import has the set ("kept"), or somebody holds
+/// it; then it may become another set's.
 #[derive(Debug)]
 pub(crate) struct OptionTable {
     sets: RwLock<Sets>,
+    /// How many are kept.
+    kept: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct Sets {
-    by_id: Vec<Arc<str>>,
-    by_text: BTreeMap<Arc<str>, u16>,
+    by_id: Vec<Option<Set>>,
+    free: Vec<u32>,
+    by_text: BTreeMap<Arc<str>, u32>,
+}
+
+#[derive(Debug)]
+struct Set {
+    text: Arc<str>,
+    /// Those who need it for a while: commands, overlays.
+    holders: u32,
+    /// Those who need it for good: shapes of entries.
+    keepers: u32,
 }
 
 impl OptionTable {
     pub(crate) fn new() -> OptionTable {
-        let none: Arc<str> = "".into();
-        let sets = Sets { by_id: vec![none.clone()], by_text: BTreeMap::from([(none, 0)]) };
-        OptionTable { sets: RwLock::new(sets) }
+        let text: Arc<str> = "".into();
+        let none = Set { text: text.clone(), holders: 0, keepers: 1 };
+        let sets = Sets { by_id: vec![Some(none)], free: Vec::new(), by_text: BTreeMap::from([(text, 0)]) };
+        OptionTable { sets: RwLock::new(sets), kept: AtomicUsize::new(1) }
     }
 
-    /// The id of `options` (as after the first `;`) if this set was interned.
+    fn read(&self) -> RwLockReadGuard<'_, Sets> {
+        self.sets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Sets> {
+        self.sets.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The id of `options` (as after the first `;`) if this set is kept.
     pub(crate) fn find(&self, options: &[u8]) -> Option<OptionsId> {
-        let sets = self.sets.read().unwrap_or_else(PoisonError::into_inner);
+        let sets = self.read();
         let as_given = std::str::from_utf8(options).ok()?;
-        if let Some(id) = sets.by_text.get(as_given) {
-            return Some(OptionsId(*id));
-        }
-        sets.by_text.get(canonical(options).ok()?.as_str()).map(|id| OptionsId(*id))
+        let id = match sets.by_text.get(as_given) {
+            Some(id) => *id,
+            None => *sets.by_text.get(canonical(options).ok()?.as_str())?,
+        };
+        let is_kept = sets.by_id[id as usize].as_ref().is_some_and(|set| set.keepers > 0);
+        is_kept.then_some(OptionsId(id))
     }
 
-    /// The id of `options`, given now if it is new.
+    /// Are as many kept as may be taken?
+    pub(crate) fn is_full(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) >= OPTION_SETS_MAX
+    }
+
+    /// The id of `options`, which are kept from now on.
     pub(crate) fn intern(&self, options: &[u8]) -> Result<OptionsId, DescriptionError> {
         if let Some(id) = self.find(options) {
             return Ok(id);
         }
-        let text: Arc<str> = canonical(options)?.into();
-        if text.split(';').any(is_language_range) {
-            return Err(DescriptionError::LanguageRange);
-        }
-        let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(id) = sets.by_text.get(&text) {
-            return Ok(OptionsId(*id));
-        }
-        if sets.by_id.len() >= OPTION_SETS_MAX {
+        let text = describing(options)?;
+        if self.is_full() {
             return Err(DescriptionError::TooManyOptionSets);
         }
-        let id = sets.by_id.len() as u16;
-        sets.by_id.push(text.clone());
-        sets.by_text.insert(text, id);
-        Ok(OptionsId(id))
+        let mut sets = self.write();
+        let id = sets.id_of(text);
+        self.keep_in(&mut sets, id);
+        Ok(id)
     }
 
-    /// Canonical text of a set: `lang-de;x-a`, empty for none or for an id never given.
+    /// The id of `options`, and whether they are held from now on, until [`OptionTable::release`]: those that are kept need not be.
+    pub(crate) fn hold(&self, options: &[u8]) -> Result<(OptionsId, bool), DescriptionError> {
+        if let Some(id) = self.find(options) {
+            return Ok((id, false));
+        }
+        let text = describing(options)?;
+        let mut sets = self.write();
+        let id = sets.id_of(text);
+        sets.at(id).holders += 1;
+        Ok((id, true))
+    }
+
+    /// Somebody else needs it for a while, too.
+    pub(crate) fn hold_also(&self, id: OptionsId) {
+        self.write().at(id).holders += 1;
+    }
+
+    /// Who held it needs it no more.
+    pub(crate) fn release(&self, id: OptionsId) {
+        let mut sets = self.write();
+        sets.at(id).holders -= 1;
+        sets.drop_if_unused(id);
+    }
+
+    /// A shape has it.
+    pub(crate) fn keep(&self, id: OptionsId) {
+        self.keep_in(&mut self.write(), id);
+    }
+
+    fn keep_in(&self, sets: &mut Sets, id: OptionsId) {
+        let set = sets.at(id);
+        set.keepers += 1;
+        if set.keepers == 1 {
+            self.kept.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A shape that had it was dropped.
+    pub(crate) fn unkeep(&self, id: OptionsId) {
+        let mut sets = self.write();
+        let set = sets.at(id);
+        set.keepers -= 1;
+        if set.keepers == 0 {
+            self.kept.fetch_sub(1, Ordering::Relaxed);
+        }
+        sets.drop_if_unused(id);
+    }
+
+    /// How many sets there are, those that are only held included.
+    pub(crate) fn count(&self) -> usize {
+        self.read().by_text.len()
+    }
+
+    /// Canonical text of a set: `lang-de;x-a`, empty for none or for an id that nobody has.
     pub(crate) fn text(&self, id: OptionsId) -> Arc<str> {
-        let sets = self.sets.read().unwrap_or_else(PoisonError::into_inner);
-        sets.by_id.get(id.0 as usize).unwrap_or(&sets.by_id[0]).clone()
+        let sets = self.read();
+        let text = |id: usize| sets.by_id.get(id).and_then(|set| Some(Arc::clone(&set.as_ref()?.text)));
+        text(id.0 as usize).unwrap_or_else(|| text(0).expect("the empty set stays"))
+    }
+}
+
+impl Sets {
+    /// The set with this id.
+    fn at(&mut self, id: OptionsId) -> &mut Set {
+        self.by_id[id.0 as usize].as_mut().expect("whoever has the id holds or keeps the set")
+    }
+
+    /// The id of a set, which is made if it is new: to be held or kept at once.
+    fn id_of(&mut self, text: Arc<str>) -> OptionsId {
+        if let Some(id) = self.by_text.get(&text) {
+            return OptionsId(*id);
+        }
+        let set = Set { text: text.clone(), holders: 0, keepers: 0 };
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.by_id.push(None);
+            self.by_id.len() as u32 - 1
+        });
+        self.by_id[id as usize] = Some(set);
+        self.by_text.insert(text, id);
+        OptionsId(id)
+    }
+
+    fn drop_if_unused(&mut self, id: OptionsId) {
+        let place = &mut self.by_id[id.0 as usize];
+        if let Some(set) = place.take_if(|set| set.holders == 0 && set.keepers == 0) {
+            self.by_text.remove(&set.text);
+            self.free.push(id.0);
+        }
+    }
+}
+
+/// Attribute descriptions of one command. Sets of options that no entry has are given up again with this, unless a shape with
+/// them was made meanwhile: so a command that is refused leaves nothing.
+#[derive(Debug)]
+pub struct HeldDescriptions<'s> {
+    schema: &'s Schema,
+    held: Vec<OptionsId>,
+}
+
+impl<'s> HeldDescriptions<'s> {
+    /// None yet.
+    pub fn new(schema: &'s Schema) -> HeldDescriptions<'s> {
+        HeldDescriptions { schema, held: Vec::new() }
+    }
+
+    /// The attribute description `cn;lang-de`, also of a set of options that no entry was given yet. It is valid as long as this is.
+    ///
+    /// # Errors
+    /// See [`DescriptionError`]; there are never too many sets.
+    #[inline]
+    pub fn describe(&mut self, text: &[u8]) -> Result<Description, DescriptionError> {
+        match self.schema.find_type(text) {
+            Some(kind) => Ok(Description::plain(kind)),
+            None => self.describe_options(text),
+        }
+    }
+
+    #[cold]
+    fn describe_options(&mut self, text: &[u8]) -> Result<Description, DescriptionError> {
+        let (attribute_type, options) = self.schema.split(text)?;
+        let (options, is_held) = self.schema.options.hold(options)?;
+        if is_held {
+            self.held.push(options);
+        }
+        Ok(Description { attribute_type, options })
+    }
+}
+
+impl Drop for HeldDescriptions<'_> {
+    fn drop(&mut self) {
+        self.held.iter().for_each(|id| self.schema.options.release(*id));
+    }
+}
+
+/// The canonical text of options that may describe values.
+fn describing(options: &[u8]) -> Result<Arc<str>, DescriptionError> {
+    let text: Arc<str> = canonical(options)?.into();
+    match text.split(';').any(is_language_range) {
+        true => Err(DescriptionError::LanguageRange),
+        false => Ok(text),
     }
 }
 
@@ -192,12 +353,29 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_needs_is_given_up() {
+        let table = OptionTable::new();
+        let (id, is_held) = table.hold(b"x-a").unwrap();
+        assert!(is_held && table.find(b"x-a").is_none() && &*table.text(id) == "x-a");
+        assert_eq!(table.hold(b"X-A").unwrap(), (id, true));
+        table.release(id);
+        assert_eq!(&*table.text(id), "x-a");
+        table.keep(id);
+        table.release(id);
+        assert_eq!((table.find(b"x-a"), table.hold(b"x-a")), (Some(id), Ok((id, false))));
+        table.unkeep(id);
+        assert_eq!((table.find(b"x-a"), &*table.text(id), table.count()), (None, "", 1));
+        assert_eq!(table.hold(b"x-b").unwrap(), (id, true), "its id is used again");
+    }
+
+    #[test]
     fn bounded() {
         let table = OptionTable::new();
         for n in 1..OPTION_SETS_MAX {
             table.intern(format!("x-{n}").as_bytes()).unwrap();
         }
         assert_eq!(table.intern(b"x-more"), Err(DescriptionError::TooManyOptionSets));
-        assert!(table.intern(b"x-1").is_ok());
+        assert!(table.intern(b"x-1").is_ok() && table.is_full());
+        assert!(table.hold(b"x-more").is_ok(), "what was logged is not refused");
     }
 }

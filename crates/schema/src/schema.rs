@@ -70,7 +70,7 @@ impl Schema {
         Some((self.find_type(kind)?, WantedOptions::new(options)?))
     }
 
-    /// As [`Schema::find_description`], and a new set of options is interned.
+    /// As [`Schema::find_description`], and a new set of options is kept: for imports. Commands have [`crate::HeldDescriptions`].
     #[inline]
     pub fn intern_description(&self, text: &[u8]) -> Result<Description, DescriptionError> {
         match self.find_type(text) {
@@ -81,12 +81,51 @@ impl Schema {
 
     #[cold]
     fn intern_with_options(&self, text: &[u8]) -> Result<Description, DescriptionError> {
+        let (attribute_type, options) = self.split(text)?;
+        Ok(Description { attribute_type, options: self.options.intern(options)? })
+    }
+
+    /// The type and the options of a description.
+    pub(crate) fn split<'t>(&self, text: &'t [u8]) -> Result<(TypeId, &'t [u8]), DescriptionError> {
         if !model::attribute::is_well_formed(text) {
             return Err(DescriptionError::Malformed);
         }
         let (kind, options) = split_options(text);
-        let attribute_type = self.find_type(kind).ok_or(DescriptionError::UnknownType)?;
-        Ok(Description { attribute_type, options: self.options.intern(options)? })
+        Ok((self.find_type(kind).ok_or(DescriptionError::UnknownType)?, options))
+    }
+
+    /// Is this description one of values, but of a set of options that no entry has, where entries have as many as they may?
+    pub fn is_one_set_too_many(&self, text: &[u8]) -> bool {
+        self.has_all_option_sets() && self.find_description(text).is_none() && self.split(text).is_ok()
+    }
+
+    /// Have entries as many sets of options as they may ([`crate::OPTION_SETS_MAX`])?
+    #[inline]
+    pub fn has_all_option_sets(&self) -> bool {
+        self.options.is_full()
+    }
+
+    /// How many sets of options there are, the empty one and those that only commands under way have included.
+    pub fn option_sets(&self) -> usize {
+        self.options.count()
+    }
+
+    /// A shape of entries has these options, for good or as long as [`Schema::release_options`] is not called.
+    pub fn keep_options(&self, options: OptionsId, is_for_good: bool) {
+        match (options, is_for_good) {
+            (OptionsId::NONE, _) => {}
+            (options, true) => self.options.keep(options),
+            (options, false) => self.options.hold_also(options),
+        }
+    }
+
+    /// A shape is no more that had these options, said to [`Schema::keep_options`] in the same way.
+    pub fn release_options(&self, options: OptionsId, is_for_good: bool) {
+        match (options, is_for_good) {
+            (OptionsId::NONE, _) => {}
+            (options, true) => self.options.unkeep(options),
+            (options, false) => self.options.release(options),
+        }
     }
 
     /// Canonical text of a description: the type's first name, then options in order.

@@ -32,6 +32,12 @@ impl<T> Append<T> {
 }
 
 impl<T> Append<T> {
+    /// All values, by number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        let chunks = self.chunks.iter().map_while(OnceLock::get);
+        chunks.flat_map(|chunk| chunk.iter().filter_map(OnceLock::get))
+    }
+
     /// Takes the value with this number out again; another may be stored there.
     pub(crate) fn take(&mut self, number: usize) -> Option<T> {
         self.chunks.get_mut(number / CHUNK)?.get_mut()?[number % CHUNK].take()

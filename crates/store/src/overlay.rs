@@ -10,19 +10,22 @@ mod complete;
 use crate::dn_cache::DnCache;
 use crate::refused::Refused;
 use crate::resolve::Unresolved;
-use crate::shape::SHAPES_MAX;
-use crate::shard::{ReadPoint, Settings, Shard, Writer};
+use crate::shard::{ReadPoint, Settings, Shard};
 use crate::values::SetPosition;
 use model::{Csn, Description, EntryId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-/// Bytes of entries that one transaction may look at or make.
+/// Bytes of entries that one transaction may look at or make before it takes no more updates: judged when they come, so before they are
+/// logged.
 pub const OVERLAY_BYTES_MAX: u64 = 256 << 20;
 
 /// Address space for them, with what is written and replaced again.
 const HEAP_BYTES: usize = 4 * OVERLAY_BYTES_MAX as usize;
+
+/// Address space for the updates of a transaction that is logged: no limit may refuse it any more.
+const LOGGED_HEAP_BYTES: usize = 1 << 38;
 
 /// Values of one attribute that are copied whole.
 const SET_WHOLE_MAX: u32 = 1000;
@@ -64,22 +67,36 @@ pub(crate) struct Partial {
 pub type Named<'n> = &'n [(Description, &'n [u8])];
 
 impl Overlay {
-    /// An overlay of a shard, with nothing in it; copies end when so many bytes, [`OVERLAY_BYTES_MAX`] at most, were written
-    /// there.
+    /// An overlay of a shard, with nothing in it; it is full when so many bytes, [`OVERLAY_BYTES_MAX`] at most, were
+    /// written there.
     ///
     /// # Errors
     /// When address space cannot be reserved.
     pub fn new(base: &Shard, bytes_max: u64) -> io::Result<Overlay> {
+        Overlay::with(base, bytes_max.min(OVERLAY_BYTES_MAX), HEAP_BYTES)
+    }
+
+    /// An overlay for updates that were taken for good, which is never full.
+    ///
+    /// # Errors
+    /// When address space cannot be reserved.
+    pub fn unlimited(base: &Shard) -> io::Result<Overlay> {
+        let mut heap_bytes = LOGGED_HEAP_BYTES;
+        loop {
+            // Where there is little address space, most transactions need far less.
+            match Overlay::with(base, u64::MAX, heap_bytes) {
+                Err(_) if heap_bytes > HEAP_BYTES => heap_bytes /= 4,
+                made => return made,
+            }
+        }
+    }
+
+    fn with(base: &Shard, bytes_max: u64, heap_bytes: usize) -> io::Result<Overlay> {
         // What it may hold is bounded here, and is the same whatever memory the directory may have.
         let settings = Settings { indexes: Vec::new(), memory_bytes_max: 1 << 50, ..base.settings.clone() };
-        let shard = Shard::build_small(settings, Arc::clone(&base.schema), HEAP_BYTES, base.entries_max())?;
+        let shard = Shard::build_small(settings, Arc::clone(&base.schema), heap_bytes, base.entries_max())?;
         let shard = Arc::new(shard);
-        Ok(Overlay {
-            bytes_max: bytes_max.min(OVERLAY_BYTES_MAX),
-            shard,
-            copied: BTreeMap::new(),
-            changed: BTreeSet::new(),
-        })
+        Ok(Overlay { bytes_max, shard, copied: BTreeMap::new(), changed: BTreeSet::new() })
     }
 
     /// The shard in which updates are carried out. Each batch is to be published.
@@ -122,12 +139,19 @@ impl Overlay {
         let entry = base.entry(id).expect("it was just found");
         let mut writer = self.shard.writer();
         let partial = writer.copy_entry(base, &entry, SET_WHOLE_MAX, SET_SPARE)?;
-        let is_much = writer.state.heap.appended > self.bytes_max;
         writer.publish();
         self.copied.insert(id.0, Copied { parent: entry.parent().0, partial });
-        match is_much {
+        Ok(id.0)
+    }
+
+    /// Is there room for another update?
+    ///
+    /// # Errors
+    /// When more is written here than may be.
+    pub fn refuse_if_full(&self) -> Result<(), Refused> {
+        match self.bytes() > self.bytes_max {
             true => Err(Refused::StoreLimit("bytes of entries that a transaction may look at")),
-            false => Ok(id.0),
+            false => Ok(()),
         }
     }
 
@@ -189,12 +213,5 @@ impl ReadPoint<'_> {
         rdns.push(key);
         rdns.reverse();
         Ok(rdns)
-    }
-}
-
-impl Writer<'_> {
-    /// Is there room for so many more combinations of attributes?
-    pub fn has_shapes(&self, count: usize) -> bool {
-        self.state.shapes.usage().0 + count <= SHAPES_MAX
     }
 }

@@ -1,5 +1,6 @@
 //! How much room a shard reserves: address space, not memory.
 
+use crate::shape::SHAPES_TAKEN_MAX;
 use crate::shard::{Settings, Shard};
 
 /// Bytes of address space beyond what the memory limit asks for.
@@ -28,6 +29,11 @@ fn machine_bytes() -> u64 {
 }
 
 impl Shard {
+    /// Are there so many shapes that no update should be taken which may need another?
+    pub fn has_too_many_shapes(&self) -> bool {
+        self.shapes.count() >= SHAPES_TAKEN_MAX
+    }
+
     /// Entries that tables have address space for.
     pub(crate) fn entries_max(&self) -> usize {
         self.settings.entries_max()

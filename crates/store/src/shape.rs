@@ -5,16 +5,18 @@ use model::{ClassId, Description};
 use schema::Schema;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Distinct shapes of one shard: a record has 24 bits for the number.
 pub const SHAPES_MAX: usize = 1 << 24;
 
 /// Distinct shapes of a shard from which on an update that may need one more is refused with adminLimitExceeded, before it is
 /// logged. What was taken before may bring more.
-pub const SHAPES_TAKEN_MAX: usize = 1 << 23;
+pub(crate) const SHAPES_TAKEN_MAX: usize = 1 << 23;
 
 /// Distinct shapes of a small shard.
-pub(crate) const SHAPES_SMALL: usize = 1 << 22;
+const SHAPES_SMALL: usize = 1 << 22;
 
 /// Does an entry stand for itself?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +86,10 @@ impl Shape {
 /// All shapes, by number.
 pub(crate) struct Shapes {
     table: Append<Shape>,
+    count: AtomicUsize,
+    schema: Arc<Schema>,
+    /// Are they those of entries that stay? Then sets of options that they have are kept.
+    are_for_good: bool,
 }
 
 /// The writer's way from content to number.
@@ -109,9 +115,20 @@ pub(crate) struct Draft<'d> {
 }
 
 impl Shapes {
-    /// With room for so many.
-    pub(crate) fn new(shapes_max: usize) -> Shapes {
-        Shapes { table: Append::with_room(shapes_max) }
+    /// Those of a shard: a small one goes soon.
+    pub(crate) fn new(schema: Arc<Schema>, is_small: bool) -> Shapes {
+        let table = Append::with_room(if is_small { SHAPES_SMALL } else { SHAPES_MAX });
+        Shapes { table, count: AtomicUsize::new(0), schema, are_for_good: !is_small }
+    }
+
+    fn release(&self, shape: &Shape) {
+        let options = shape.slots.iter().map(|slot| slot.description.options);
+        options.for_each(|options| self.schema.release_options(options, self.are_for_good));
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Drops those that no entry has. Nobody reads.
@@ -123,10 +140,12 @@ impl Shapes {
             if is_used {
                 writer.bytes += shape_bytes(key);
             } else {
-                self.table.take(*number as usize);
+                let dropped = self.table.take(*number as usize);
+                dropped.iter().for_each(|shape| self.release(shape));
             }
             is_used
         });
+        self.count.store(writer.numbers.len(), Ordering::Relaxed);
         writer.free = (0..writer.end).rev().filter(|number| self.find(*number).is_none()).collect();
     }
 
@@ -173,11 +192,14 @@ impl Shapes {
                 rdn_start: rdn_start(&draft),
             };
             self.table.push(number as usize, shape).ok()?;
+            let options = draft.slots.iter().map(|slot| slot.description.options);
+            options.for_each(|options| self.schema.keep_options(options, self.are_for_good));
             writer.bytes += shape_bytes(&key);
             if writer.free.pop().is_none() {
                 writer.end += 1;
             }
             writer.numbers.insert(key.clone(), number);
+            self.count.store(writer.numbers.len(), Ordering::Relaxed);
             Some(number)
         })?;
         match &mut writer.last {
@@ -186,6 +208,12 @@ impl Shapes {
         }
         writer.key = key;
         Some(number)
+    }
+}
+
+impl Drop for Shapes {
+    fn drop(&mut self) {
+        self.table.iter().for_each(|shape| self.release(shape));
     }
 }
 

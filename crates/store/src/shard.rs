@@ -21,7 +21,7 @@ use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
 use crate::segment::{Heap, HeapWriter};
-use crate::shape::{SHAPES_MAX, SHAPES_SMALL, Shapes, ShapesWriter, Slot};
+use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::uuid::Uuids;
@@ -80,8 +80,7 @@ struct Rooms {
     ids: usize,
     /// Entries that the tables are for.
     entries_max: usize,
-    shapes_max: usize,
-    huge_pages: bool,
+    is_small: bool,
 }
 
 /// One shard of the DIT. Many readers, one writer at a time.
@@ -284,7 +283,7 @@ impl Shard {
         Shard::build_on(
             settings,
             schema,
-            Rooms { heap_bytes, ids: entries_max, entries_max, shapes_max: SHAPES_MAX, huge_pages: true },
+            Rooms { heap_bytes, ids: entries_max, entries_max, is_small: false },
         )
     }
 
@@ -295,14 +294,14 @@ impl Shard {
         heap_bytes: usize,
         ids: usize,
     ) -> io::Result<Shard> {
-        let (entries_max, shapes_max) = (SMALL_ENTRIES_MAX, SHAPES_SMALL);
-        let rooms = Rooms { heap_bytes, ids, entries_max, shapes_max, huge_pages: false };
+        let rooms = Rooms { heap_bytes, ids, entries_max: SMALL_ENTRIES_MAX, is_small: true };
         Shard::build_on(settings, schema, rooms)
     }
 
     fn build_on(settings: Settings, schema: Arc<Schema>, rooms: Rooms) -> io::Result<Shard> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
-        let Rooms { heap_bytes, ids, entries_max, shapes_max, huge_pages } = rooms;
+        let Rooms { heap_bytes, ids, entries_max, is_small } = rooms;
+        let huge_pages = !is_small;
         let (heap, heap_writer) = Heap::create(heap_bytes, ids, huge_pages)?;
         let (dn_table, dn) = Table::create(entries_max, huge_pages)?;
         let (children, children_writer) = Postings::create(entries_max, huge_pages)?;
@@ -332,11 +331,12 @@ impl Shard {
             cleaned_at: 0,
             way_made_at: 0,
         };
+        let shapes = Shapes::new(Arc::clone(&schema), is_small);
         Ok(Shard {
             schema,
             readers: Readers::new(),
             heap,
-            shapes: Shapes::new(shapes_max),
+            shapes,
             names,
             names_max: AtomicUsize::new(NAMES_MAX),
             dn_table,

@@ -227,6 +227,19 @@ fn ids_are_dead_until_the_log_frees_them() {
     assert_eq!(restarted.writer().index(), Some(10));
 }
 
+/// The memory limit may be lowered: what a larger one has taken finds room all the same.
+#[test]
+fn ids_beyond_what_the_memory_limit_allows_can_be_given() {
+    let shard = create(settings(&["cn"], 4));
+    let mut writer = shard.writer();
+    assert_eq!(writer.give_ids(&[3_000_000]), Ok(()));
+    add(&mut writer, &name(1), &["cn"]);
+    writer.publish();
+    shard.writer().end_given_ids();
+    let low = Settings { memory_bytes_max: 4 << 20, ..settings(&["cn"], 4) };
+    assert_eq!(digest(&restart(&shard, low).0), digest(&shard));
+}
+
 /// Entries that have attributes as no others have are deleted: a restart drops what they had in common with none, its next checkpoint
 /// has nothing of it, and the numbers are used again.
 #[test]

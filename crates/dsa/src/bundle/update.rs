@@ -34,13 +34,22 @@ pub(crate) struct Drafts {
     bytes: Vec<u8>,
     /// Which update of a transaction drafted an entry last.
     last_of: LastOf,
+    /// Bytes of the entries that a transaction's updates looked at and made, as an overlay counts them: an entry that is looked
+    /// at is about as long as its next version.
+    entry_bytes: u64,
 }
 
 impl Drafts {
     pub(crate) fn clear(&mut self) {
         self.ready.clear();
         self.bytes.clear();
+        self.entry_bytes = 0;
         self.forget();
+    }
+
+    /// Bytes of entries that the updates of a transaction looked at and made.
+    pub(crate) fn entry_bytes(&self) -> u64 {
+        self.entry_bytes
     }
 
     /// Bytes of the drafts.
@@ -83,6 +92,7 @@ impl Drafts {
             self.bytes.truncate(ready.range().start);
             ready = read_point.ready_after(self.ready[last].as_mut()?, replacements, &mut self.bytes)?;
         }
+        self.entry_bytes += ready.range().len() as u64 * if last.is_none() { 2 } else { 1 };
         self.last_of.set(place, id, at);
         match self.ready.get_mut(at) {
             None => self.ready.push(Some(ready)),

@@ -7,7 +7,7 @@ use model::{Entry, EntryId, Filter, ResultCode};
 use proto::Attributes;
 use proto::op::add::Add;
 use proto::tag::ADD_RESPONSE;
-use schema::Schema;
+use schema::{HeldDescriptions, Schema};
 use store::{EntryRef, ReadPoint, Refused};
 
 /// Answers an add, which is done only if `condition` is true of the entry that it makes. Returns its id if it was done.
@@ -27,7 +27,9 @@ pub(crate) fn run(
         return None;
     }
     let mut entry = std::mem::take(&mut writing.scratch.entry).into_cleared();
-    let done = match fill(writing.dsa.shard.schema(), &mut entry, request.attributes) {
+    let schema = writing.dsa.shard.schema();
+    let mut descriptions = HeldDescriptions::new(schema);
+    let done = match fill(&mut descriptions, schema, &mut entry, request.attributes) {
         Err((code, text)) => {
             outcome::say(out, id, ADD_RESPONSE, code, &text);
             None
@@ -65,11 +67,16 @@ fn add(
 }
 
 /// Takes the attributes of a request over, with their descriptions looked up.
-fn fill(schema: &Schema, entry: &mut Entry, attributes: Attributes<'_>) -> Result<(), (ResultCode, String)> {
+fn fill(
+    descriptions: &mut HeldDescriptions<'_>,
+    schema: &Schema,
+    entry: &mut Entry,
+    attributes: Attributes<'_>,
+) -> Result<(), (ResultCode, String)> {
     for attribute in attributes {
         let text = attribute.description;
         let description =
-            schema.intern_description(text).map_err(|error| outcome::undescribed(schema, text, error))?;
+            descriptions.describe(text).map_err(|error| outcome::undescribed(schema, text, error))?;
         if entry.position(description).is_some() {
             let name = schema.describe(description);
             let message = format!("attribute {name} is given twice; list all its values at one place");

@@ -6,7 +6,7 @@ use model::{Description, EntryId, ResultCode, TypeId};
 use proto::Outline;
 use proto::op::modify::{self, Change, Changes, Modify, ModifyKind, Replacements};
 use proto::tag::{MODIFY, MODIFY_RESPONSE};
-use schema::Schema;
+use schema::{HeldDescriptions, Schema};
 use smallvec::SmallVec;
 use store::{ChangeKind, REPLACEMENTS_MAX, Replacement};
 
@@ -23,7 +23,9 @@ pub(crate) fn run(
     if !writing.may_write(out, id, MODIFY_RESPONSE) {
         return None;
     }
-    let changes = match changes(writing.dsa.shard.schema(), request.changes) {
+    let schema = writing.dsa.shard.schema();
+    let mut descriptions = HeldDescriptions::new(schema);
+    let changes = match changes(&mut descriptions, schema, request.changes) {
         Ok(changes) => changes,
         Err((code, text)) => {
             outcome::say(out, id, MODIFY_RESPONSE, code, &text);
@@ -86,19 +88,27 @@ impl<'a> Replacing<'a> {
     }
 }
 
-fn changes<'a>(schema: &Schema, changes: Changes<'a>) -> Result<StoreChanges<'a>, (ResultCode, String)> {
+fn changes<'a>(
+    descriptions: &mut HeldDescriptions<'_>,
+    schema: &Schema,
+    changes: Changes<'a>,
+) -> Result<StoreChanges<'a>, (ResultCode, String)> {
     let mut translated = StoreChanges::new();
     for change in changes.iter() {
-        translated.push(translate(schema, &change)?);
+        translated.push(translate(descriptions, schema, &change)?);
     }
     Ok(translated)
 }
 
 /// Looks the description up and holds the number of values to what the kind of change allows.
-fn translate<'a>(schema: &Schema, change: &Change<'a>) -> Result<store::Change<'a>, (ResultCode, String)> {
+fn translate<'a>(
+    descriptions: &mut HeldDescriptions<'_>,
+    schema: &Schema,
+    change: &Change<'a>,
+) -> Result<store::Change<'a>, (ResultCode, String)> {
     let text = change.modification.description;
     let description =
-        schema.intern_description(text).map_err(|error| outcome::undescribed(schema, text, error))?;
+        descriptions.describe(text).map_err(|error| outcome::undescribed(schema, text, error))?;
     let values: SmallVec<[&[u8]; 1]> = change.modification.values.iter().collect();
     let kind = match (change.kind, values.len()) {
         (ModifyKind::Add, 0) => return Err(wrong_count(text, "no values to add")),

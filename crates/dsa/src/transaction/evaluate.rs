@@ -46,7 +46,7 @@ impl Evaluation<'_> {
         let Some(response) = tag::response_to(message.request.tag()) else { return false };
         // Running out of memory here changes nothing anywhere else.
         let lacked_memory = self.scratch.lacked_memory;
-        let brought = self.bring(&message.request);
+        let brought = self.overlay.refuse_if_full().and_then(|()| self.bring(&message.request));
         let brought = brought.map_err(|refused| (refused.result_code(), refused.to_string()));
         let done = match brought.and_then(|()| self.refuse_beforehand(message, requested)) {
             Err((code, text)) => {
@@ -170,7 +170,8 @@ fn named<'a>(schema: &Schema, modify: &proto::op::Modify<'a>) -> Vec<(Descriptio
     let mut named = Vec::new();
     for change in modify.changes.iter() {
         if matches!(change.kind, ModifyKind::Add | ModifyKind::Delete)
-            && let Ok(description) = schema.intern_description(change.modification.description)
+            // What no entry has, none in the directory has.
+            && let Some(description) = schema.find_description(change.modification.description)
         {
             named.extend(change.modification.values.iter().map(|value| (description, value)));
         }

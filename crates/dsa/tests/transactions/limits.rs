@@ -205,3 +205,47 @@ fn at_the_memory_limit_all_or_nothing() {
     }
     assert!(refused > 0, "{done} done, {refused} refused");
 }
+
+/// How much a transaction looks at and makes is limited when its updates come, drafted or not. What is in a log happened: it is not
+/// refused for its size when it is carried out again, though it has to go through the overlay then.
+#[test]
+fn size_is_judged_when_updates_come_and_never_again() {
+    const ENTRIES: usize = 2_300;
+    let store = Settings { memory_bytes_max: 2 << 30, ..config().store };
+    let mut client = Client::with(Config { store, ..config() });
+    let long = "x".repeat(60_000);
+    let dn = |n: usize| format!("uid=l{n},ou=people,dc=example");
+    for n in 0..ENTRIES {
+        let attributes: Given<'_> = &[
+            ("objectClass", &["inetOrgPerson"]),
+            ("cn", &["x"]),
+            ("sn", &["x"]),
+            ("audio", &[&long]),
+            ("title", &["old"]),
+        ];
+        assert_eq!(client.add(&dn(n), attributes).code, Success);
+    }
+    let txn = client.start();
+    let change: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "title", &["new"])];
+    let codes: Vec<_> = (0..ENTRIES).map(|n| client.modify_in(&txn, &dn(n), &change).code).collect();
+    let taken = codes.iter().take_while(|code| **code == Success).count();
+    assert!((2_000..ENTRIES).contains(&taken), "{taken} taken");
+    assert_eq!(codes[taken], AdminLimitExceeded);
+    assert_ne!(client.commit(&txn).code, Success);
+    // An earlier version logged more than that; the last of them cannot be drafted.
+    let mut messages = Vec::new();
+    let mut push = |dn: &str, change: (ModifyKind, &str, &[&str])| {
+        let changes = changes_of(&[change]);
+        let changes = proto::op::modify::Changes::parse(&changes).expect("just encoded");
+        let modify = proto::op::Modify { dn: dn.as_bytes(), changes };
+        proto::Request::Modify(modify).encode(&mut messages, 1, &[]);
+    };
+    (0..ENTRIES).for_each(|n| push(&dn(n), change[0]));
+    push(&dn(0), (ModifyKind::Add, "description", &["more"]));
+    let mut applier = dsa::Applier::new(&client.dsa).expect("there are few readers");
+    let (wall_ms, ids, messages) = (START.wall_ms, vec![].into(), &messages[..]);
+    let command = dsa::journal::Command { wall_ms, actor: b"", ids, messages, is_transaction: true };
+    applier.apply(&command, &mut Vec::new()).expect("memory is plenty");
+    assert_eq!(client.value(&dn(0), "description"), Some(vec!["more".to_owned()]));
+    assert_eq!(client.value(&dn(ENTRIES - 1), "title"), Some(vec!["new".to_owned()]));
+}

@@ -147,6 +147,11 @@ impl Proposer {
             self.turn_away(updates, ResultCode::AdminLimitExceeded, &text);
             return None;
         }
+        if self.dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {
+            let text = "the directory has as many distinct combinations of attributes as it may have";
+            self.turn_away(updates, ResultCode::AdminLimitExceeded, text);
+            return None;
+        }
         let adds = updates.adds() - updates.ids().len();
         if adds > 0
             && let Err(refused) = self.dsa.shard().writer().reserve_ids(adds, updates.ids())

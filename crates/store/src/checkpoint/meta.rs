@@ -9,7 +9,7 @@ use crate::segment::{Heap, Part};
 use crate::shape::{Draft, Form, SHAPES_MAX, Shape, Shapes, ShapesWriter, Slot};
 use crate::shard::{NAMES_MAX, ReadPoint, Settings};
 use model::{Csn, EntryId};
-use schema::Schema;
+use schema::{HeldDescriptions, Schema};
 use std::collections::VecDeque;
 
 const MAGIC: [u8; 8] = *b"pandomet";
@@ -258,10 +258,12 @@ impl Meta {
         shapes: &Shapes,
         writer: &mut ShapesWriter,
     ) -> Result<(), RestoreError> {
+        // Of shapes that no entry has nothing stays.
+        let mut held = HeldDescriptions::new(schema);
         for stored in &self.shapes {
             let mut slots = Vec::with_capacity(stored.slots.len());
             for (form, text) in &stored.slots {
-                let description = schema.intern_description(text);
+                let description = held.describe(text);
                 let description = description.map_err(|_| RestoreError::unknown("attribute", text))?;
                 slots.push(Slot { description, form: *form });
             }

@@ -68,6 +68,7 @@ impl Overlay {
                 for id in &subordinates {
                     if !self.copied.contains_key(id) {
                         self.copy(base, EntryId(*id))?;
+                        self.refuse_if_full()?;
                     }
                 }
                 different.extend(&subordinates);

@@ -120,6 +120,9 @@ impl<'u> Drafting<'_, 'u> {
         if *updates >= updates_max || (messages.len() + update.frame().len()) as u64 > bytes_max {
             return None;
         }
+        if self.transaction.drafts.entry_bytes() > OVERLAY_BYTES_MAX {
+            return None;
+        }
         if self.dsa.transactions.ranks() {
             self.transaction.hold(self.dsa, outline.dn).ok()?;
         }
