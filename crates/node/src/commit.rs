@@ -14,6 +14,7 @@ mod room;
 mod snapshotter;
 mod status;
 mod thread;
+mod wall;
 
 pub use queue::Queue;
 pub use status::Status;
@@ -29,6 +30,7 @@ use std::fmt;
 use std::sync::Arc;
 use store::Reader;
 use wal::{Index, Kind, Log, Poisoned, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write};
+use wall::Wall;
 
 /// Bytes of log after which a snapshot is made: as many as the entries have, which is what it writes at most, but no less and
 /// no more than this.
@@ -72,6 +74,7 @@ pub struct Committer {
     proposer: Proposer,
     replica: Replica,
     limits: Limits,
+    wall: Wall,
     /// When the last checkpoint was taken, and when the last step was: of the clock that steps are told.
     checkpoint_ms: Option<u64>,
     now_ms: u64,
@@ -117,7 +120,8 @@ impl Committer {
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
         assert_eq!(applied.0, applier.chain().last().0, "the directory holds all that is in the log");
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), time_ms, log_bytes);
-        Committer { dsa, log, queue, proposer, replica, limits, checkpoint_ms: None, now_ms: 0 }
+        let wall = Wall::new(dsa.shard().writer().last_csn().unix_ms());
+        Committer { dsa, log, queue, proposer, replica, limits, wall, checkpoint_ms: None, now_ms: 0 }
     }
 
     /// The same over another log, which goes on where the one ends that it was made with.
@@ -180,7 +184,9 @@ impl Committer {
     pub fn begin_step(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Begun, Failed> {
         self.now_ms = monotonic_ms;
         self.checkpoint_ms.get_or_insert(monotonic_ms);
-        self.proposer.take(wall_ms, &mut *self.log, &mut self.replica);
+        let wall = &mut self.wall;
+        let time = || wall.time(wall_ms(), monotonic_ms);
+        self.proposer.take(time, &mut *self.log, &mut self.replica);
         if planted::is(Fault::PublishedBeforeSync) {
             self.replica.apply_early(Index(u64::MAX), self.queue.status())?;
         }
