@@ -146,6 +146,11 @@ impl Data {
             self.disk.remove(&snapshot.join(manifest))?;
             self.disk.sync_dir(&snapshot)?;
         }
+        // Where there are rules there is a log.
+        if self.disk.list(&self.dir)?.iter().any(|name| name == rules::NAME) {
+            self.disk.remove(&self.dir.join(rules::NAME))?;
+            self.disk.sync_dir(&self.dir)?;
+        }
         for sub in
             self.disk.list_dirs(&self.dir)?.iter().filter(|name| ["log", "snapshot"].contains(&&***name))
         {
@@ -154,7 +159,7 @@ impl Data {
             self.disk.remove_dir(&sub)?;
         }
         // Last of all what the others cannot be read without.
-        let own = [schema_time::NAME, rules::NAME, founding::NAME];
+        let own = [schema_time::NAME, founding::NAME];
         let there = self.disk.list(&self.dir)?;
         for name in own.into_iter().filter(|name| there.iter().any(|other| other == name)) {
             self.disk.remove(&self.dir.join(name))?;

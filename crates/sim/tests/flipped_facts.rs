@@ -60,3 +60,26 @@ fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
         }
     }
 }
+
+#[test]
+fn a_directory_whose_log_is_gone_is_not_started() {
+    for with_snapshot in [false, true] {
+        let disk = SimDisk::new(1);
+        let mut node = start(&disk).expect("nothing fails");
+        work(&mut node, 3);
+        if with_snapshot {
+            let taken = node.recovered.committer.checkpoint().expect("nothing fails");
+            let (checkpoint, index) = taken.expect("there are few readers");
+            node.recovered.snapshots.write(checkpoint, index).expect("nothing fails");
+        }
+        drop(node);
+        disk.kill();
+        let log = Path::new(DIR).join("log");
+        for name in disk.list(&log).expect("it is there") {
+            disk.remove(&log.join(name)).expect("nothing fails");
+        }
+        let files = disk.list(&log).expect("it is there");
+        assert!(start(&disk).is_none(), "{with_snapshot}");
+        assert_eq!(disk.list(&log).expect("it is there"), files, "nothing is made");
+    }
+}

@@ -84,8 +84,8 @@ fn a_tail_torn_at_any_byte_is_cut_and_the_log_goes_on() {
         disk.put(&path(1), &bytes);
         let (mut opened, found) = open(&disk, 0);
         assert_eq!(found.len(), if torn { 2 } else { 3 }, "cut at {cut}");
-        // Whether there was a block at all is seen once its header is whole.
-        assert_eq!(opened.cut.is_some(), torn && cut >= last + 56, "cut at {cut}");
+        // Whether there was a block at all is seen once its place is there: 13 bytes that are not zero.
+        assert_eq!(opened.cut.is_some(), torn && cut >= last + 13, "cut at {cut}");
         append(&mut opened, b"goes on");
         drop(opened);
         disk.lose_power();
@@ -166,6 +166,81 @@ fn a_missing_file_is_noticed() {
     ));
 }
 
+/// Why a log cannot be opened after a snapshot of record `from`; files that were changed for that are as they were before.
+fn refused(disk: &SimDisk, from: u64) -> String {
+    let copy = disk.copy();
+    let error = try_open(&copy, Mode::Always, from).expect_err("files are missing");
+    assert!(matches!(error, OpenError::Gone { .. } | OpenError::Missing { .. }), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn files_that_are_gone_are_noticed_at_the_end_and_all_together() {
+    let disk = SimDisk::new(1);
+    let mut opened = open(&disk, 0).0;
+    (0..3).for_each(|n| append(&mut opened, &[n; 700]));
+    let early = disk.copy();
+    (3..30).for_each(|n| append(&mut opened, &[n; 700]));
+    drop(opened);
+    disk.kill();
+    assert_eq!(disk.list(Path::new(DIR)).unwrap().len(), 5, "three with records, one ahead, and the note");
+    let whole: Vec<Vec<u8>> = (1..=4).map(|n| disk.bytes(&path(n)).unwrap()).collect();
+    for from in [0, 20, 30] {
+        // The newest with records and all after it.
+        for first_gone in 1..=4 {
+            let copy = disk.copy();
+            (first_gone..=4).for_each(|n| copy.remove(&path(n)).unwrap());
+            assert!(refused(&copy, from).contains("Bring the files back"), "{from} {first_gone}");
+        }
+    }
+    // Only the one ahead is left.
+    (1..=3).for_each(|n| disk.remove(&path(n)).unwrap());
+    for from in [0, 30] {
+        assert!(refused(&disk, from).contains("no record") || refused(&disk, from).contains("has a record"));
+    }
+    (1..=4).for_each(|n| disk.put(&path(n), &whole[n as usize - 1]));
+    assert_eq!(open(&disk, 0).1.len(), 30);
+    // An old copy of the whole folder: the snapshot knows better.
+    early.kill();
+    assert!(refused(&early, 20).contains("ends with 3"));
+    assert_eq!(open(&early, 2).1.len(), 1);
+}
+
+#[test]
+fn a_log_without_files_or_blocks_is_none_after_a_snapshot() {
+    let disk = SimDisk::new(1);
+    assert!(refused(&disk, 5).contains("there is no log file"));
+    let mut entropy = SeededEntropy::new(7);
+    let create = |disk: &SimDisk, entropy: &mut SeededEntropy| {
+        wal::create(Arc::new(disk.clone()), Path::new(DIR), SETTINGS, entropy, Index(5))
+    };
+    drop(create(&disk, &mut entropy).expect("it begins there"));
+    disk.kill();
+    let (mut opened, found) = open(&disk, 5);
+    assert!(found.is_empty());
+    append(&mut opened, &[1; 700]);
+    drop(opened);
+    disk.kill();
+    assert_eq!(open(&disk, 5).1.len(), 1);
+    let other = SimDisk::new(2);
+    drop(open(&other, 0));
+    assert!(refused(&other, 5).contains("no log file has a record"), "a new log beside an old snapshot");
+}
+
+#[test]
+fn a_changed_bit_in_the_header_of_the_last_block_is_told_as_a_torn_tail() {
+    for bit in 0..56 * 8 {
+        let disk = three_blocks();
+        let at = FILE_HEADER_BYTES as u64 + 2 * BLOCK as u64;
+        assert!(disk.flip_bit(&path(1), at + bit / 8, (bit % 8) as u8));
+        let (opened, found) = open(&disk, 0);
+        assert_eq!(found.len(), 2);
+        assert!(opened.cut.is_some(), "bit {bit}");
+        drop(opened);
+        assert_eq!(open(&disk, 0).0.cut, None, "it is told once");
+    }
+}
+
 #[test]
 fn what_an_earlier_use_left_in_a_file_is_not_read() {
     let disk = SimDisk::new(1);
@@ -176,7 +251,10 @@ fn what_an_earlier_use_left_in_a_file_is_not_read() {
     (24..37).for_each(|n| append(&mut opened, &[n; 700]));
     drop(opened);
     disk.kill();
-    assert_eq!(disk.list(Path::new(DIR)).unwrap(), ["00000002.log", "00000003.log", "00000004.log"]);
+    assert_eq!(
+        disk.list(Path::new(DIR)).unwrap(),
+        ["00000002.log", "00000003.log", "00000004.log", "newest"]
+    );
     assert!(disk.bytes(&path(4)).unwrap().windows(700).any(|bytes| bytes == [5; 700]), "it is still there");
     let (opened, found) = open(&disk, 12);
     assert_eq!(found.len(), 25);

@@ -47,6 +47,11 @@ fn is_next_log(name: &str) -> bool {
     name.len() == 12 && name.ends_with(".new")
 }
 
+/// The note of the newest log file.
+fn is_note(name: &str) -> bool {
+    name == "newest.new"
+}
+
 const ROWS: &[Row] = &[
     ("founding file", Create, |name| name == "founding.new", 0, Outcome::NoStart),
     ("founding file", Write, |name| name == "founding.new", 0, Outcome::NoStart),
@@ -69,6 +74,11 @@ const ROWS: &[Row] = &[
     ("first log file", Sync, is_next_log, 0, Outcome::NoStart),
     ("first log file", Rename, is_next_log, 0, Outcome::NoStart),
     ("first log file's name", SyncFolder, |name| name == "log", 1, Outcome::NoStart),
+    ("note of the first log file", Create, is_note, 0, Outcome::NoStart),
+    ("note of the first log file", Write, is_note, 0, Outcome::NoStart),
+    ("note of the first log file", Sync, is_note, 0, Outcome::NoStart),
+    ("note of the first log file", Rename, is_note, 0, Outcome::NoStart),
+    ("note of the first log file's name", SyncFolder, |name| name == "log", 2, Outcome::NoStart),
     ("log", Write, is_log, 0, Outcome::Poisoned),
     ("log", Sync, is_log, 0, Outcome::Poisoned),
     ("next log file", Create, is_next_log, 0, Outcome::NoRoom),
@@ -79,6 +89,11 @@ const ROWS: &[Row] = &[
     ("header of the next log file", Sync, is_next_log, 1, Outcome::NoRoom),
     ("next log file", Rename, is_next_log, 0, Outcome::NoRoom),
     ("next log file's name", SyncFolder, |name| name == "log", 0, Outcome::NoRoom),
+    ("note of the next log file", Create, is_note, 0, Outcome::NoRoom),
+    ("note of the next log file", Write, is_note, 0, Outcome::NoRoom),
+    ("note of the next log file", Sync, is_note, 0, Outcome::NoRoom),
+    ("note of the next log file", Rename, is_note, 0, Outcome::NoRoom),
+    ("note of the next log file's name", SyncFolder, |name| name == "log", 1, Outcome::NoRoom),
     ("segment", Create, |name| name.ends_with(".snap.new"), 0, Outcome::NoSnapshot),
     ("segment", Write, |name| name.ends_with(".snap.new"), 0, Outcome::NoSnapshot),
     ("segment's checksums", Write, |name| name.ends_with(".snap.new"), 1, Outcome::NoSnapshot),

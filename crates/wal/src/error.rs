@@ -81,6 +81,13 @@ pub enum OpenError {
     Io(io::Error),
     /// What was safe once is damaged.
     Damaged(Damage),
+    /// Log files that must be there are not.
+    Gone {
+        /// The folder.
+        dir: PathBuf,
+        /// Which, and how that is known.
+        what: String,
+    },
     /// The first record that is needed is not there.
     Missing {
         /// The record that is needed.
@@ -114,6 +121,14 @@ impl fmt::Display for OpenError {
             OpenError::Io(error) => error.fmt(f),
             OpenError::Damaged(damage) => {
                 write!(f, "{damage}. {DAMAGE_ADVICE}")
+            }
+            OpenError::Gone { dir, what } => {
+                write!(
+                    f,
+                    "{}: {what}: changes that were answered would be lost. Nothing was changed. ",
+                    dir.display()
+                )?;
+                f.write_str("Is its disk mounted? Bring the files back, or restore a backup")
             }
             OpenError::Missing { wanted, first, last } => {
                 write!(f, "the log should have record {wanted} but begins with {first}")?;

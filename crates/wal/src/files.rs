@@ -5,6 +5,7 @@
 //! durable: so a log file whose header cannot be read was damaged.
 
 use crate::format::{FILE_HEADER_BYTES, FILE_HEADER_USED, FileHeader};
+use crate::newest;
 use crate::place::Place;
 use env::disk::{Disk, File};
 use std::io;
@@ -151,6 +152,7 @@ impl Preparation {
         let path = path(&self.dir, self.header.number, Role::Log);
         self.disk.rename(new, &path)?;
         self.disk.sync_dir(&self.dir)?;
+        newest::note(&*self.disk, &self.dir, self.header.number)?;
         // Opened by its new name, so that messages say that.
         self.disk.open(&path)
     }

@@ -176,6 +176,15 @@ impl BlockHeader {
         (header.place == place).then_some((header, crc))
     }
 
+    /// Whether bytes that are no header have what only the header of this place had: its place, the name of the block before,
+    /// or the next index behind the magic number.
+    pub(crate) fn resembles(bytes: &[u8], place: Place, next: Index, previous: u32) -> bool {
+        let is_here = u64_at(bytes, 8) == place.to_u64();
+        let follows = previous != 0 && u32_at(bytes, 52) == previous;
+        let is_next = u32_at(bytes, 0) == BLOCK_MAGIC && u64_at(bytes, 24) == next.0;
+        is_here || follows || is_next
+    }
+
     /// Bytes from the beginning of this block to that of the next.
     pub(crate) fn stride(&self) -> usize {
         stride(self.body_bytes as usize)

@@ -5,7 +5,7 @@ use crate::files::{Preparation, Prepared, Role, path};
 use crate::format::{FileHeader, Kind};
 use crate::place::Index;
 use crate::settings::{Mode, Settings};
-use crate::state::{Health, State};
+use crate::state::{Full, Health, State};
 use env::disk::Disk;
 use env::entropy::Entropy as _;
 use std::io;
@@ -178,7 +178,7 @@ impl Log {
     }
 
     /// Frees the files whose records all have an index up to `up_to`, because a snapshot that is durable holds what they
-    /// did. They are kept for use again, or removed when there are enough. Returns how many were freed.
+    /// did, and after which a record is synced. They are kept for use again, or removed when there are enough. Returns how many were freed.
     ///
     /// # Errors
     /// What the disk says. Files that were not freed are freed by the next release, or after the next start.
@@ -200,7 +200,9 @@ impl Log {
         loop {
             let (file, keep) = {
                 let state = self.lock();
-                let Some(file) = state.full.front().copied().filter(|file| file.last <= up_to) else { break };
+                // Some file keeps a durable record: a log without any is one whose files were taken away.
+                let is_free = |file: &Full| file.last <= up_to && file.last < self.synced();
+                let Some(file) = state.full.front().copied().filter(is_free) else { break };
                 let fits = file.bytes == self.settings.file_bytes;
                 (file, fits && state.spares.len() < self.settings.spare_files_max)
             };

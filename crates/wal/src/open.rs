@@ -4,6 +4,7 @@ use crate::error::{Damage, OpenError};
 use crate::files::{LogFile, Preparation, Role, path};
 use crate::format::FileHeader;
 use crate::log::Log;
+use crate::newest;
 use crate::place::{Index, Place};
 use crate::scan::{End, Folder, Record, scan};
 use crate::settings::Settings;
@@ -60,9 +61,38 @@ pub fn open(
     from: Index,
     on_record: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
 ) -> Result<Opened, OpenError> {
+    open_folder(disk, dir, settings, entropy, from, false, on_record)
+}
+
+/// Begins a log that goes on after record `from`, which a snapshot holds, in a folder that has none.
+///
+/// # Errors
+/// As [`open`].
+pub fn create(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    settings: Settings,
+    entropy: &mut dyn Entropy,
+    from: Index,
+) -> Result<Opened, OpenError> {
+    open_folder(disk, dir, settings, entropy, from, true, &mut |_| Ok(()))
+}
+
+/// As [`open`]; with `may_begin` there need be no log although a snapshot holds a part of it.
+fn open_folder(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    settings: Settings,
+    entropy: &mut dyn Entropy,
+    from: Index,
+    may_begin: bool,
+    on_record: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
+) -> Result<Opened, OpenError> {
     settings.check().map_err(OpenError::Settings)?;
     disk.create_dir(dir)?;
     let folder = Folder::read(&*disk, dir)?;
+    let newest = newest::read(&*disk, dir)?;
+    newest::must_have_files(&folder, newest, if may_begin { Index(0) } else { from })?;
     let start = folder.start(from);
     if !folder.stray.is_empty() && !folder.reaches(from.plus(1)) {
         return Err(gap(&folder));
@@ -90,6 +120,10 @@ pub fn open(
         return Err(OpenError::Missing { wanted: from, first, last: Some(Index(next.0 - 1)) });
     }
     let is_new = folder.files.is_empty();
+    let is_bare = end.as_ref().is_none_or(|end| end.indexes.is_none());
+    if is_bare {
+        newest::must_have_blocks(&folder, newest, from)?;
+    }
     let mut seeds = SeededEntropy::new(entropy.next_u64());
     let end = repair(&disk, &folder, end)?;
     let (run, cut) = (seeds.next_u64(), end.as_ref().and_then(|end| cut(dir, end)));
@@ -97,8 +131,16 @@ pub fn open(
     let unmarked = end.as_ref().is_some_and(|end| end.mark < end.place);
     let state = state(&disk, dir, settings, seeds, from, folder, end)?;
     let mark = if is_new { state.current.begin() } else { mark };
-    let log = Arc::new(Log::new(disk, dir.to_owned(), settings, state));
-    Ok(Opened { writer: Writer::new(log.clone(), run, previous, mark, unmarked), log, records, is_new, cut })
+    let last = state.next_number() - 1;
+    let log = Arc::new(Log::new(Arc::clone(&disk), dir.to_owned(), settings, state));
+    let mut writer = Writer::new(log.clone(), run, previous, mark, unmarked);
+    if is_bare && from > Index(0) {
+        writer.write_first().map_err(|poisoned| io::Error::other(poisoned.to_string()))?;
+    }
+    if !is_new && newest != Some(last) {
+        newest::note(&*disk, dir, last)?;
+    }
+    Ok(Opened { writer, log, records, is_new, cut })
 }
 
 /// A file in the middle is not there, and nothing shows that the files before it are not needed.
@@ -131,7 +173,8 @@ fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Opt
     let Some(end) = end else { return Ok(None) };
     if end.has_torn_files() {
         // Their blocks could follow once the log has grown up to them: such files must be prepared anew. The newest
-        // first, so that a crash leaves no gap.
+        // first, so that a crash leaves no gap; and not before it is written down that they need not be there.
+        newest::note(&**disk, &folder.dir, folder.files[end.file].0.number())?;
         for (file, _) in folder.files[end.file + 1..].iter().rev() {
             disk.remove(&path(&folder.dir, file.number(), Role::Log))?;
             disk.sync_dir(&folder.dir)?;

@@ -7,6 +7,7 @@
 use crate::error::{Damage, OpenError};
 use crate::files::{LogFile, Role, parse, path};
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, Kind, Records, body_crc};
+use crate::newest;
 use crate::place::{Index, Place};
 use env::disk::{Disk, SECTOR};
 use env::planted::{self, Fault};
@@ -202,11 +203,19 @@ impl Scan<'_> {
                         return Err(self.damage(&later));
                     }
                     self.end.torn.push(place);
+                } else if self.may_be_next(file, place) && self.window.resembles(file, place, &self.end)? {
+                    self.end.torn.push(place);
                 }
                 place.offset += SECTOR as u32;
             }
         }
         Ok(())
+    }
+
+    /// Whether the block after the last one read would stand here.
+    fn may_be_next(&self, file: &LogFile, place: Place) -> bool {
+        let is_next = file.number() == self.end.place.file + 1 && place == file.begin();
+        place == self.end.place || is_next
     }
 
     fn damage(&self, what: &str) -> OpenError {
@@ -249,6 +258,17 @@ impl Window {
         let bytes = self.read(file, place, BLOCK_HEADER_BYTES)?;
         let found = BlockHeader::decode(bytes, file.seed, place);
         Ok(found.filter(|(header, _)| place.offset as usize + header.stride() <= file.header.bytes as usize))
+    }
+
+    /// Whether what stands at `place`, where the next block would, was its header once: a sector is written whole or not at
+    /// all, so something changed it since. What an earlier use of the file left has other places and follows other blocks.
+    fn resembles(&mut self, file: &LogFile, place: Place, end: &End) -> io::Result<bool> {
+        if place.offset as usize + BLOCK_HEADER_BYTES > file.header.bytes as usize {
+            return Ok(false);
+        }
+        let next = end.indexes.map_or(Index(1), |(_, next)| next);
+        let bytes = self.read(file, place, BLOCK_HEADER_BYTES)?;
+        Ok(BlockHeader::resembles(bytes, place, next, end.previous))
     }
 
     /// The records of the block with this header, if their checksum is right.
@@ -297,10 +317,33 @@ pub struct Found {
 /// # Errors
 /// As [`crate::open`].
 pub fn read(disk: &dyn Disk, dir: &Path, visit: Visitor<'_>) -> Result<Option<Found>, OpenError> {
+    read_folder(&Folder::read(disk, dir)?, visit)
+}
+
+/// As [`read`], and then finds out whether files are gone; `from` is the last record that a snapshot holds.
+///
+/// # Errors
+/// As [`crate::open`].
+pub fn read_after(
+    disk: &dyn Disk,
+    dir: &Path,
+    from: Index,
+    visit: Visitor<'_>,
+) -> Result<Option<Found>, OpenError> {
     let folder = Folder::read(disk, dir)?;
+    let newest = newest::read(disk, dir)?;
+    let found = read_folder(&folder, visit)?;
+    newest::must_have_files(&folder, newest, from)?;
+    if found.is_some_and(|found| found.indexes.is_none()) {
+        newest::must_have_blocks(&folder, newest, from)?;
+    }
+    Ok(found)
+}
+
+fn read_folder(folder: &Folder, visit: Visitor<'_>) -> Result<Option<Found>, OpenError> {
     if folder.files.is_empty() {
         return Ok(None);
     }
-    let end = scan(&folder, 0, visit)?;
+    let end = scan(folder, 0, visit)?;
     Ok(Some(Found { indexes: end.indexes, end: end.place, mark: end.mark, torn: end.torn.len() }))
 }

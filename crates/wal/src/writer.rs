@@ -366,6 +366,14 @@ impl Writer {
         Ok(())
     }
 
+    /// Writes and syncs a block without records, the first of a log that begins after a snapshot: a log without any block is
+    /// then one whose files were taken away.
+    pub(crate) fn write_first(&mut self) -> Result<(), Poisoned> {
+        let Some(taken) = self.log.lock().take_empty() else { return Ok(()) };
+        self.write(&mut Block(taken))?;
+        self.sync()
+    }
+
     /// The log that it writes.
     pub fn log(&self) -> &Arc<Log> {
         &self.log

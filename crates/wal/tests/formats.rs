@@ -108,6 +108,11 @@ fn today_is_written_as_ever() {
     }
     let dir = tempfile::tempdir().unwrap();
     write(dir.path());
+    let newest = std::fs::read(dir.path().join("log/newest")).unwrap();
+    assert_eq!(newest[..12], *b"PandoNew\x01\0\0\0");
+    assert_eq!(newest[12..], crc32c::crc32c(&newest[..12]).to_le_bytes());
+    // The fixtures have no such note.
+    std::fs::remove_file(dir.path().join("log/newest")).unwrap();
     assert!(files(dir.path()) == files(&today), "a change of format needs a new version");
 }
 
@@ -132,7 +137,9 @@ fn a_log_of_an_earlier_version_goes_on_as_one_of_this() {
     })
     .unwrap();
     assert_eq!(last, Some((index, Kind::Parcel, b"new".to_vec())));
-    let versions: Vec<u8> = files(dir.path()).values().map(|bytes| bytes[8]).collect();
+    let found = files(dir.path());
+    let logs = found.iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "log"));
+    let versions: Vec<u8> = logs.map(|(_, bytes)| bytes[8]).collect();
     assert!(
         versions.iter().all(|version| *version == 2),
         "an earlier program refuses them all: {versions:?}"

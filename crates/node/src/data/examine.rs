@@ -86,6 +86,7 @@ impl Data {
             let nothing = Examined { entries: 0, snapshot: None, snapshot_bytes: 0, log, findings: vec![] };
             return Ok(nothing);
         };
+        wal::must_be_there(&*self.disk, &self.dir.join("log")).map_err(DataError::Log)?;
         let View { dsa, snapshot, snapshot_bytes, log } = view;
         let mut findings: Vec<String> =
             dsa.shard().writer().check(findings_max).iter().map(ToString::to_string).collect();
@@ -166,7 +167,8 @@ impl Data {
         &self,
         visit: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
     ) -> Result<Option<Found>, DataError> {
-        match wal::read(&*self.disk, &self.dir.join("log"), visit) {
+        let from = self.snapshots()?.latest().map_or(Index(0), |manifest| manifest.index);
+        match wal::read_after(&*self.disk, &self.dir.join("log"), from, visit) {
             Err(wal::OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             read => read.map_err(DataError::Log),
         }

@@ -88,10 +88,14 @@ impl Data {
         if accept_difference {
             replay.accept_differences();
         }
-        let opened =
-            wal::open(Arc::clone(&self.disk), &self.dir.join("log"), log, entropy, from, &mut |record| {
-                replay.apply(record, on_progress)
-            });
+        let log_dir = self.dir.join("log");
+        if made.is_some() {
+            // The log was begun before the rules were written.
+            wal::must_be_there(&*self.disk, &log_dir).map_err(DataError::Log)?;
+        }
+        let opened = wal::open(Arc::clone(&self.disk), &log_dir, log, entropy, from, &mut |record| {
+            replay.apply(record, on_progress)
+        });
         let Opened { writer, cut, .. } = opened.map_err(|error| replay.reason(DataError::Log(error)))?;
         let Replay { applier, course, records, time_ms, differences, .. } = replay;
         applier.forget_operations();

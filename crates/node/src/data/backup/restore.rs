@@ -296,8 +296,7 @@ impl Work<'_> {
         let (disk, from) = (&**self.disk, self.generation.snapshot);
         let own = log_dir(&self.generation.dir);
         let settings = log_settings(wal::file_bytes(disk, &own)?);
-        let opened =
-            wal::open(Arc::clone(self.disk), &log_dir(self.to), settings, entropy, from, &mut |_| Ok(()))?;
+        let opened = wal::create(Arc::clone(self.disk), &log_dir(self.to), settings, entropy, from)?;
         let mut pen = Pen { log: opened.log, writer: opened.writer, failed: None };
         let mut restored = Restored {
             generation: self.generation.clone(),
