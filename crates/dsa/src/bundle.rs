@@ -170,6 +170,9 @@ fn run_groups(
     }
     update::hand_over(session, parts.dsa);
     end_turn(session);
+    if needed > parts.dsa.config.clients.unbound_message_bytes_max {
+        refuse_long(session, out);
+    }
     (consumed, needed)
 }
 
@@ -384,6 +387,7 @@ impl Looking<'_> {
                     _ => None,
                 };
                 let mut around = Around {
+                    peer: &session.peer,
                     look: self.look,
                     system_look: self.system_look,
                     identity: acting.unwrap_or(&session.identity),
@@ -450,6 +454,17 @@ fn refuse_malformed(session: &mut Session, error: &DecodeError, out: &mut Vec<u8
         return op::unbind::run(session);
     }
     notice_of_disconnection::encode(out, ResultCode::ProtocolError, error.reason);
+    session.closing = true;
+}
+
+/// Ends the session of a client that has not bound and begins a message that only others may send.
+#[cold]
+fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
+    if session.is_bound() || session.closing || session.is_in_message() {
+        return;
+    }
+    let text = "the message is longer than those of clients may be that have not bound";
+    notice_of_disconnection::encode(out, ResultCode::ProtocolError, text);
     session.closing = true;
 }
 

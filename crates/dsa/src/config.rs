@@ -19,11 +19,23 @@ pub struct SearchLimits {
 pub struct ClientLimits {
     /// Bytes of updates, with what was prepared of them, that all sessions together have on their way through the log.
     pub update_bytes_max: u64,
+    /// Bytes that are kept for all clients together: input, answers, filters. An eighth of it is for those that have not
+    /// bound.
+    pub memory_bytes_max: u64,
+    /// Bytes of one message of a client that has not bound.
+    pub unbound_message_bytes_max: usize,
+    /// Connections of one address; 0: any number.
+    pub address_connections_max: u32,
 }
 
 impl Default for ClientLimits {
     fn default() -> ClientLimits {
-        ClientLimits { update_bytes_max: 256 << 20 }
+        ClientLimits {
+            update_bytes_max: 256 << 20,
+            memory_bytes_max: 256 << 20,
+            unbound_message_bytes_max: 256 << 10,
+            address_connections_max: 0,
+        }
     }
 }
 

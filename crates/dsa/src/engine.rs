@@ -1,11 +1,13 @@
 //! The agent itself: shared by all threads, and nothing in it is written on the way of a request but counters.
 
 use crate::access::{Anonymous, Rights, Rules};
+use crate::client_memory::ClientMemory;
 use crate::config::Config;
 use crate::identity::{Identity, OwnEntry};
 use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
+use crate::peers::Peers;
 use crate::settings::{Chosen, Keeper};
 use crate::system::System;
 use crate::throttle::Throttle;
@@ -42,6 +44,8 @@ pub struct Dsa {
     pub(crate) open_transactions: Arc<OpenCount>,
     pub(crate) intents: Arc<Intents>,
     pub(crate) throttle: Arc<Throttle>,
+    pub(crate) client_memory: Arc<ClientMemory>,
+    pub(crate) peers: Arc<Peers>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }
@@ -94,6 +98,8 @@ impl Dsa {
             writer_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
             throttle: Throttle::new(config.clients.update_bytes_max),
+            client_memory: ClientMemory::new(config.clients.memory_bytes_max),
+            peers: Peers::new(config.clients.address_connections_max),
             config,
             open_transactions: Arc::default(),
             intents: Arc::default(),
@@ -117,6 +123,11 @@ impl Dsa {
     /// How much of updates is on its way through the log.
     pub fn throttle(&self) -> &Throttle {
         &self.throttle
+    }
+
+    /// What is kept for clients.
+    pub fn client_memory(&self) -> &Arc<ClientMemory> {
+        &self.client_memory
     }
 
     /// The configuration.

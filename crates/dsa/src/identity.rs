@@ -41,6 +41,12 @@ impl Identity {
         read_point.entry(own.id).filter(|entry| entry.stamps().created == own.created)
     }
 
+    /// Whether somebody bound, be it the root DN.
+    #[inline]
+    pub fn is_somebody(&self) -> bool {
+        !self.dn.is_empty() || self.rights == Rights::Root
+    }
+
     /// Authorization identity as RFC 4513 section 5.2.1.8 writes it: empty or `dn:...`.
     pub fn authorization_id(&self) -> Vec<u8> {
         match self.dn.is_empty() {

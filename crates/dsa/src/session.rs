@@ -6,6 +6,7 @@ use crate::journal::Reply;
 use crate::monitor::count;
 use crate::op::password_modify::Change;
 use crate::op::search::Underway;
+use crate::peers::Peer;
 use crate::queue::Queue;
 use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
@@ -14,6 +15,7 @@ use model::ResultCode;
 use model::limits::SESSION_OUT_BYTES_MAX;
 use proto::ext::notice_of_disconnection;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -44,7 +46,7 @@ pub struct Feed {
 /// Bytes of answers in one go after which a session lets its connection send them.
 pub(crate) const OUT_BYTES_SOFT_MAX: usize = SESSION_OUT_BYTES_MAX / 4;
 
-/// Bytes that are read at a time of a client whose updates would have to wait: enough for an unbind, an abandon or a few
+/// Bytes that are read at a time of a client whose updates would have to wait, or while little more may be kept: enough for an unbind, an abandon or a few
 /// searches, and little enough to be kept for each of thousands.
 const CROWDED_READ_BYTES: usize = 4 << 10;
 
@@ -61,6 +63,8 @@ pub(crate) struct Acting {
 /// A client's session.
 pub struct Session {
     pub(crate) identity: Identity,
+    /// The address that the client comes from, with what its clients may take.
+    pub(crate) peer: Peer,
     /// Searches that outlived their bundle, in turn.
     pub(crate) underway: VecDeque<Underway>,
     /// Of them, those that the thread's counters know of.
@@ -93,11 +97,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a session with a client that has not bound yet.
+    /// Starts a session with a client that has not bound yet, and has no address.
     pub fn new(worker: &mut Worker) -> Session {
+        Session::connect(worker, None).expect("without an address there is no bound")
+    }
+
+    /// Starts a session with a client that has not bound yet. `None` if its address has as many as it may have.
+    pub fn connect(worker: &mut Worker, address: Option<IpAddr>) -> Option<Session> {
+        let peer = worker.dsa.peers.connect(address)?;
         count(&worker.counters.connections_opened, 1);
-        Session {
+        Some(Session {
             identity: worker.dsa.anonymous(),
+            peer,
             underway: VecDeque::new(),
             underway_counted: 0,
             closing: false,
@@ -114,7 +125,7 @@ impl Session {
             transactions: Transactions::default(),
             queue: None,
             pauses: false,
-        }
+        })
     }
 
     /// Whether its next updates may go to the log. If not, it waits for its turn from now on.
@@ -130,10 +141,17 @@ impl Session {
     /// Bytes of input that it should be offered at a time: few while it would have to wait with updates among them.
     #[inline]
     pub fn read_bytes_max(&self, worker: &Worker) -> usize {
-        match worker.dsa.throttle.is_closed() && self.ticket.is_none() {
+        let is_throttled = worker.dsa.throttle.is_closed() && self.ticket.is_none();
+        match is_throttled || worker.dsa.client_memory.is_used_up(self.is_bound()) {
             true => CROWDED_READ_BYTES,
             false => usize::MAX,
         }
+    }
+
+    /// Whether the client has bound as somebody.
+    #[inline]
+    pub fn is_bound(&self) -> bool {
+        self.identity.is_somebody()
     }
 
     /// Takes complete messages from `input` and appends answers to `out`.

@@ -82,6 +82,11 @@ impl Worker {
         self.counters.write_waiters.store(waiters, Ordering::Relaxed);
     }
 
+    /// The agent that it is a part of.
+    pub fn agent(&self) -> &Arc<Dsa> {
+        &self.dsa
+    }
+
     /// Takes the time; to be called before each bundle.
     pub fn tick(&mut self, now: Now) {
         self.now = now;

@@ -73,7 +73,7 @@ impl<'i> Connection<'i> {
 }
 
 fn limited(update_bytes_max: u64) -> Config {
-    Config { clients: ClientLimits { update_bytes_max }, ..config() }
+    Config { clients: ClientLimits { update_bytes_max, ..ClientLimits::default() }, ..config() }
 }
 
 /// A directory with a log that stands still until it is told to go on.

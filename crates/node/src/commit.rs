@@ -268,7 +268,12 @@ impl Committer {
             return Ok(None);
         }
         let shard = self.dsa.shard();
-        let Some(reader) = Reader::register(shard) else { return Ok(None) };
+        let Some(reader) = Reader::register(shard) else {
+            tracing::warn!(
+                "no snapshot is made: there are too many readers; the log grows until there are fewer"
+            );
+            return Ok(None);
+        };
         self.replica.bytes_since_checkpoint = 0;
         let checkpoint = shard.writer().checkpoint(reader);
         Ok(Some((Point { checkpoint, state: self.replica.log_state() }, self.replica.applied())))

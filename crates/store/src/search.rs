@@ -5,6 +5,7 @@ pub mod evaluate;
 pub mod filter;
 mod plan;
 mod scopes;
+mod size;
 
 pub use cursor::{Cursor, EqualityHint, FewCandidates, Step};
 pub use filter::{Compiled, Readable};

@@ -64,6 +64,7 @@ impl Looking<'_> {
         match &message.request {
             Request::Search(search) => {
                 let mut around = Around {
+                    peer: &session.peer,
                     look: self.look,
                     system_look: self.system_look,
                     identity,

@@ -6,10 +6,12 @@ mod base;
 mod glue;
 pub(crate) mod inside;
 mod page;
+mod share;
 
 use self::base::{Base, Refusal, find_base, refuse};
 use self::glue::{Glue, References};
 use self::page::{Page, SearchKey, put_page_end};
+use self::share::{Share, TOO_MANY};
 use crate::access::Rights;
 use crate::config::SearchLimits;
 use crate::control::{Requested, assertion};
@@ -18,6 +20,7 @@ use crate::engine::Dsa;
 use crate::entry_writer::{Asked, Large};
 use crate::identity::Identity;
 use crate::monitor::{Counters, count};
+use crate::peers::Peer;
 use crate::session::OUT_BYTES_SOFT_MAX;
 use crate::worker::{Scratch, Worker};
 use model::limits::SESSION_SEARCHES_MAX;
@@ -46,6 +49,8 @@ pub(crate) struct Underway {
     /// The attribute selectors, owned: the request is gone.
     selectors: Vec<u8>,
     large: Option<Large>,
+    /// What it takes of what clients may have.
+    _share: Share,
 }
 
 /// What became of a slice.
@@ -97,6 +102,8 @@ enum Rest {
 pub(crate) struct Around<'b> {
     pub(crate) look: Look<'b>,
     pub(crate) system_look: Look<'b>,
+    /// Where the client comes from.
+    pub(crate) peer: &'b Peer,
     pub(crate) identity: &'b Identity,
     pub(crate) underway: &'b mut VecDeque<Underway>,
     pub(crate) counters: &'b Counters,
@@ -201,7 +208,7 @@ fn run_base(
         if let Some(large) = large {
             let cursor = Cursor::over(base.id, Scope::Base, filter.clone(), &[]);
             let running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
-            return put_under_way(around, running, asked.selectors, Some(large), out);
+            return put_under_way(reading, around, running, asked.selectors, Some(large), out);
         }
     }
     encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
@@ -244,7 +251,7 @@ fn run_few(
         if let Some(large) = large {
             let rest = Cursor::over(base.id, scope, filter.clone(), &candidates[position + 1..]);
             let running = Running::new(id, rest, asked, base, reading.now.monotonic_ns);
-            return put_under_way(around, running, asked.selectors, Some(large), out);
+            return put_under_way(reading, around, running, asked.selectors, Some(large), out);
         }
     }
     encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
@@ -307,12 +314,13 @@ fn run_cursor(
     match rest {
         Rest::End(code) => running.end(out, code),
         Rest::PageFull => running.end_page(read_point, out),
-        Rest::Pause => put_under_way(around, running, asked.selectors, None, out),
-        Rest::Large(large) => put_under_way(around, running, asked.selectors, Some(large), out),
+        Rest::Pause => put_under_way(reading, around, running, asked.selectors, None, out),
+        Rest::Large(large) => put_under_way(reading, around, running, asked.selectors, Some(large), out),
     }
 }
 
 fn put_under_way(
+    reading: &Reading<'_>,
     around: &mut Around<'_>,
     running: Running,
     selectors: Octets<'_>,
@@ -320,22 +328,24 @@ fn put_under_way(
     out: &mut Vec<u8>,
 ) {
     let look = if running.is_system { around.system_look } else { around.look };
+    let bytes = running.cursor.heap_bytes() + selectors.raw().len();
     let room = around.underway.len() < SESSION_SEARCHES_MAX || large.is_some();
-    match look.extend().filter(|_| room) {
-        Some(read_point) => {
-            let search = Underway { read_point, running, selectors: selectors.raw().to_vec(), large };
+    let share = if room { Share::take(reading.dsa, around, bytes) } else { Err(TOO_MANY) };
+    match share.and_then(|share| Ok((share, look.extend().ok_or(TOO_MANY)?))) {
+        Ok((share, read_point)) => {
+            let selectors = selectors.raw().to_vec();
+            let search = Underway { read_point, running, selectors, large, _share: share };
             // What is half written comes first.
             match search.is_in_message() {
                 true => around.underway.push_front(search),
                 false => around.underway.push_back(search),
             }
         }
-        None => {
+        Err(text) => {
             // No entry can be left half written without a read point to go on at.
             if let Some(large) = large {
                 out.truncate(large.begin);
             }
-            let text = "too many searches are under way";
             encode_result(out, running.message_id, tag::SEARCH_DONE, ResultCode::Busy, b"", text, &[]);
         }
     }

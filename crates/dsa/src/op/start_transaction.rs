@@ -77,9 +77,9 @@ fn begin(
     if session.transactions.len() >= SESSION_TRANSACTIONS_MAX {
         return Err((ResultCode::Busy, "the session has as many transactions open as it may have"));
     }
-    let Some(open) = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max()) else {
-        return Err((ResultCode::Busy, "the server has as many transactions open as it may have"));
-    };
+    // Whoever acts as others has one share all the same.
+    let open = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max(), &session.identity)
+        .map_err(|text| (ResultCode::Busy, text))?;
     session.transactions.push(Transaction::new(identifier, identity, now.monotonic_ns, open));
     Ok(())
 }

@@ -1,14 +1,15 @@
 //! The transactions that a session has open.
 
 use super::{GoesBefore, Holding};
+use crate::access::Rights;
 use crate::bundle::Drafts;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use model::limits::TRANSACTIONS_MEMORY_MAX;
 use proto::outline::put_without_controls;
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use store::overlay::Overlay;
 
@@ -20,26 +21,68 @@ pub(crate) const IDENTIFIER_BYTES_MAX: usize = 64;
 /// updates that were on their way do not begin another transaction of the same name.
 const ABORTED_MAX: usize = 64;
 
+/// Part of all transactions that one identity may have open.
+const IDENTITY_SHARE: u64 = 4;
+/// Part of all transactions that only the root DN may open.
+const ROOT_SHARE: u64 = 10;
+
 /// How many transactions are open in the server, and the memory that they have.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCount {
-    open: AtomicU64,
+    open: Mutex<OpenBy>,
     bytes: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct OpenBy {
+    all: u64,
+    /// By the DN of those that began them, but the root DN.
+    identities: BTreeMap<Box<[u8]>, u64>,
 }
 
 /// A place among the open transactions; it is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Open {
     count: Arc<OpenCount>,
+    /// Whose it is, if not the root DN's.
+    dn: Option<Box<[u8]>>,
     bytes: u64,
 }
 
+impl OpenCount {
+    fn open(&self) -> MutexGuard<'_, OpenBy> {
+        // A count is whole after every statement, so a panic leaves nothing half done.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Open {
-    /// One more; `None` if there are `max`.
-    pub(crate) fn one_of(count: &Arc<OpenCount>, max: u64) -> Option<Open> {
-        let add = |open: u64| (open < max).then_some(open + 1);
-        let added = count.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
-        added.is_ok().then(|| Open { count: Arc::clone(count), bytes: 0 })
+    /// One more of those that `identity` began, of `max` in all. One identity may have a quarter of them, and all but the
+    /// root DN nine tenths, but one session as many as a session may have.
+    ///
+    /// # Errors
+    /// A text for the client.
+    pub(crate) fn one_of(
+        count: &Arc<OpenCount>,
+        max: u64,
+        identity: &Identity,
+    ) -> Result<Open, &'static str> {
+        let mut open = count.open();
+        let is_root = identity.rights == Rights::Root;
+        let most = if is_root { max } else { max - max / ROOT_SHARE };
+        if open.all >= most {
+            return Err("the server has as many transactions open as it may have");
+        }
+        let dn = (!is_root).then(|| Box::from(&identity.dn[..]));
+        if let Some(dn) = &dn {
+            let own = open.identities.entry(Box::clone(dn)).or_default();
+            if *own >= (max / IDENTITY_SHARE).max(SESSION_TRANSACTIONS_MAX as u64) {
+                return Err("this identity has as many transactions open as it may have");
+            }
+            *own += 1;
+        }
+        open.all += 1;
+        Ok(Open { count: Arc::clone(count), dn, bytes: 0 })
     }
 
     /// It has so many bytes of memory now. `false` if all transactions together have too many.
@@ -52,7 +95,15 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.count.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.count.open.fetch_sub(1, Ordering::Relaxed);
+        let mut open = self.count.open();
+        open.all -= 1;
+        let Some(dn) = &self.dn else { return };
+        if let Some(own) = open.identities.get_mut(dn) {
+            *own -= 1;
+            if *own == 0 {
+                open.identities.remove(dn);
+            }
+        }
     }
 }
 

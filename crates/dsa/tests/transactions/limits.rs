@@ -57,6 +57,42 @@ fn open_at_once() {
     assert_eq!(opened.count(), 14, "a session has 16 at most");
 }
 
+/// One identity has a quarter of all transactions, and some are for the root DN alone.
+#[test]
+fn nobody_takes_all() {
+    let mut root = client(false);
+    limit(&root, Choices { open_max: 100, ..Choices::default() });
+    let begin = |client: &mut Client| client.extended(proto::ext::start_transaction::OID, None).code;
+    for name in ["bob", "eve", "joe"] {
+        let attributes: Given<'_> =
+            &[("objectClass", &["person"]), ("cn", &[name]), ("sn", &["x"]), ("userPassword", &["pw"])];
+        root.must_add(&format!("cn={name},ou=people,dc=example"), attributes);
+    }
+    let mut open = |dn: &str, password: &str| {
+        let mut clients = Vec::new();
+        let mut opened = 0;
+        for _ in 0..3 {
+            let mut client = root.another();
+            assert_eq!(client.bind(dn, password).code, Success);
+            opened += (0..16).take_while(|_| begin(&mut client) == Success).count();
+            clients.push(client);
+        }
+        (opened, clients)
+    };
+    let mut all = vec![open(ADA, "lace")];
+    for name in ["bob", "eve", "joe"] {
+        all.push(open(&format!("cn={name},ou=people,dc=example"), "pw"));
+    }
+    let opened: Vec<usize> = all.iter().map(|(opened, _)| *opened).collect();
+    assert_eq!(opened, [25, 25, 25, 15], "the last tenth is the root DN's");
+    assert_eq!(begin(&mut root), Success);
+    let (_, clients) = all.remove(0);
+    for Client { session, mut worker, .. } in clients {
+        session.close(&mut worker);
+    }
+    assert_eq!(begin(&mut all[2].1[2]), Success, "what is given back is there for others");
+}
+
 /// Too old, it is aborted by a notice, and what names it later is no new transaction.
 #[test]
 fn rule_4_the_server_aborts_what_is_too_old() {

@@ -21,12 +21,12 @@ const SLICE: usize = 256;
 /// A search under way. It holds no borrow; each step is given the same read point.
 pub struct Cursor {
     scopes: Scopes,
-    filter: Compiled,
-    source: Source,
+    pub(super) filter: Compiled,
+    pub(super) source: Source,
     /// The next id to look at is at least this.
     next: u32,
     /// Ids of the current slice, descending: taken from the back.
-    slice: Vec<u32>,
+    pub(super) slice: Vec<u32>,
     exhausted: bool,
 }
 

@@ -130,7 +130,7 @@ impl Inside<'_> {
         }
         if found.len() > OUT_BYTES_SOFT_MAX {
             let large = Large::of_messages(out.len(), &found);
-            return put_under_way(around, running, asked.selectors, Some(large), out);
+            return put_under_way(reading, around, running, asked.selectors, Some(large), out);
         }
         out.append(&mut found);
         match running.over {

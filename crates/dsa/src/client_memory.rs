@@ -1,0 +1,141 @@
+//! The memory that the server keeps for its clients beyond the directory: input that is not a whole message yet or waits
+//! for its turn, answers that were not taken, filters of searches under way. It has one bound for all clients, and a
+//! small share of it is for those that have not bound.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is less than this is kept for any client and not counted.
+pub const UNCOUNTED_BYTES: usize = 4 << 10;
+/// Part of the bound that clients have together that have not bound.
+const UNBOUND_SHARE: u64 = 8;
+
+/// Counts the bytes that are kept for clients.
+#[derive(Debug)]
+pub struct ClientMemory {
+    bytes_max: u64,
+    bytes: AtomicU64,
+    /// Those of clients that have not bound.
+    unbound: AtomicU64,
+}
+
+impl ClientMemory {
+    /// Nothing is kept yet.
+    pub fn new(bytes_max: u64) -> Arc<ClientMemory> {
+        Arc::new(ClientMemory { bytes_max, bytes: AtomicU64::new(0), unbound: AtomicU64::new(0) })
+    }
+
+    /// Bytes that are kept for clients.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether as much is kept as may be, of all clients or of those that have not bound.
+    #[inline]
+    pub fn is_used_up(&self, is_bound: bool) -> bool {
+        self.bytes() >= self.bytes_max
+            || (!is_bound && self.unbound.load(Ordering::Relaxed) >= self.bytes_max / UNBOUND_SHARE)
+    }
+}
+
+/// What is kept for one client. It is given back when this is dropped.
+#[derive(Debug)]
+pub struct Kept {
+    memory: Arc<ClientMemory>,
+    bytes: u64,
+    is_bound: bool,
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub fn new(memory: &Arc<ClientMemory>) -> Kept {
+        Kept { memory: Arc::clone(memory), bytes: 0, is_bound: false }
+    }
+
+    /// The bytes that are counted.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// See [`ClientMemory::is_used_up`].
+    #[inline]
+    pub fn is_used_up(&self, is_bound: bool) -> bool {
+        self.memory.is_used_up(is_bound)
+    }
+
+    /// So many bytes are kept now, whatever the bound says.
+    pub fn set(&mut self, bytes: usize, is_bound: bool) {
+        let bytes = if bytes < UNCOUNTED_BYTES { 0 } else { bytes as u64 };
+        if (self.bytes, self.is_bound) == (bytes, is_bound) {
+            return;
+        }
+        // What is less than zero goes round.
+        self.memory.bytes.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
+        let (before, now) = (if self.is_bound { 0 } else { self.bytes }, if is_bound { 0 } else { bytes });
+        if before != now {
+            self.memory.unbound.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+        }
+        (self.bytes, self.is_bound) = (bytes, is_bound);
+    }
+
+    /// So many bytes will be kept, if there is room for them. One client alone may have as much as the bound, so that the
+    /// longest message has room.
+    pub fn try_set(&mut self, bytes: usize, is_bound: bool) -> bool {
+        let before = (self.bytes, self.is_bound);
+        self.set(0, before.1);
+        let more = bytes as u64;
+        let has_room = |used: u64, max: u64| used == 0 || used.saturating_add(more) <= max;
+        let memory = &self.memory;
+        let is_free = has_room(memory.bytes(), memory.bytes_max)
+            && (is_bound
+                || has_room(memory.unbound.load(Ordering::Relaxed), memory.bytes_max / UNBOUND_SHARE));
+        match is_free || bytes < UNCOUNTED_BYTES {
+            true => self.set(bytes, is_bound),
+            false => self.set(before.0 as usize, before.1),
+        }
+        is_free || bytes < UNCOUNTED_BYTES
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.set(0, self.is_bound);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: usize = 1 << 10;
+
+    #[test]
+    fn clients_that_have_not_bound_have_a_share() {
+        let memory = ClientMemory::new(800 << 10);
+        let (mut first, mut second, mut user) = (Kept::new(&memory), Kept::new(&memory), Kept::new(&memory));
+        assert!(first.try_set(60 * KIB, false));
+        assert!(!second.try_set(60 * KIB, false), "a hundred are their share");
+        assert!(second.try_set(KIB, false), "little is kept for any client");
+        second.set(60 * KIB, false);
+        assert!(memory.is_used_up(false) && !memory.is_used_up(true));
+        assert!(user.try_set(600 * KIB, true));
+        assert!(!user.try_set(700 * KIB, true));
+        assert_eq!((user.bytes(), memory.bytes()), (600 << 10, 720 << 10));
+        // A client that binds does so with all that it has.
+        first.set(60 * KIB, true);
+        assert!(!memory.is_used_up(false));
+        drop((first, second, user));
+        assert_eq!((memory.bytes(), memory.unbound.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn one_client_may_have_all() {
+        let memory = ClientMemory::new(64 << 10);
+        let (mut one, mut other) = (Kept::new(&memory), Kept::new(&memory));
+        assert!(one.try_set(16 << 20, true));
+        assert!(!other.try_set(8 * KIB, true));
+        drop(one);
+        assert!(other.try_set(8 * KIB, true));
+    }
+}

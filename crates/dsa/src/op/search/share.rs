@@ -1,0 +1,42 @@
+//! What a search under way takes of what clients may have: one of the searches of its peer, and memory for its filter.
+
+use super::Around;
+use crate::access::Rights;
+use crate::client_memory::{Kept, UNCOUNTED_BYTES};
+use crate::engine::Dsa;
+use crate::peers::{Asker, SearchPermit};
+
+/// Said of a search that cannot be put under way.
+pub(super) const TOO_MANY: &str = "too many searches are under way";
+const TOO_MUCH: &str =
+    "the searches under way have as much memory as they may have; try again or ask for less";
+
+/// The share of one search. It is free again when this is dropped.
+pub(super) struct Share {
+    _permit: SearchPermit,
+    /// What it keeps, if that is much.
+    _kept: Option<Kept>,
+}
+
+impl Share {
+    /// The share of a search that keeps so many bytes.
+    ///
+    /// # Errors
+    /// A text for the client if there is no room.
+    pub(super) fn take(dsa: &Dsa, around: &Around<'_>, bytes: usize) -> Result<Share, &'static str> {
+        let asker = match around.identity.rights {
+            Rights::Root => Asker::Root,
+            _ if around.identity.is_somebody() => Asker::User,
+            _ => Asker::Unbound,
+        };
+        let permit = around.peer.search(asker).ok_or(TOO_MANY)?;
+        let mut kept = None;
+        if bytes >= UNCOUNTED_BYTES {
+            let kept = kept.insert(Kept::new(&dsa.client_memory));
+            if !kept.try_set(bytes, asker != Asker::Unbound) {
+                return Err(TOO_MUCH);
+            }
+        }
+        Ok(Share { _permit: permit, _kept: kept })
+    }
+}

@@ -1,0 +1,118 @@
+//! What clients may take of the server together: searches under way, memory for filters, long messages.
+
+mod common;
+
+use common::{Client, START, What, config, search_for, selection};
+use dsa::config::ClientLimits;
+use dsa::{Anonymous, Config, Session, State, Worker};
+use model::{Filter, ResultCode, Scope};
+use proto::Request;
+use std::net::IpAddr;
+
+/// A search that outlives its bundle, of a filter with so many items, in bytes.
+fn long_search(id: i32, items: usize) -> Vec<u8> {
+    let list = selection(&["1.1"]);
+    let item = Filter::Present(b"objectClass");
+    let filter = Filter::And(vec![item; items]);
+    let mut bytes = Vec::new();
+    Request::Search(search_for("dc=example", Scope::Subtree, filter, &list)).encode(&mut bytes, id, &[]);
+    bytes
+}
+
+/// A directory that anybody may read, with more entries than a slice has.
+fn planted(clients: ClientLimits) -> Client {
+    let mut client = Client::with(Config { anonymous: Anonymous::Read, clients, ..config() });
+    for number in 0..1100 {
+        client.must_add(
+            &format!("cn={number},ou=people,dc=example"),
+            &[("objectClass", &["person"]), ("sn", &["x"])],
+        );
+    }
+    client
+}
+
+fn connect(worker: &mut Worker, last: u8) -> Session {
+    Session::connect(worker, Some(IpAddr::from([10, 0, 0, last]))).expect("it has few")
+}
+
+/// Codes of the searches that ended.
+fn codes(out: &[u8]) -> Vec<ResultCode> {
+    let ends = common::answers(out).into_iter().filter_map(|answer| match answer.what {
+        What::End(end) => Some(end.code),
+        _ => None,
+    });
+    ends.collect()
+}
+
+#[test]
+fn searches_of_anonymous_clients_leave_some_to_others() {
+    let client = planted(ClientLimits::default());
+    let mut worker = Worker::new(&client.dsa).expect("there are few readers");
+    worker.tick(START);
+    let mut sessions: Vec<(Session, usize)> = Vec::new();
+    for n in 0..40 {
+        let mut session = connect(&mut worker, 1 + n % 2);
+        let input: Vec<u8> = (1..=64).flat_map(|id| long_search(id, 1)).collect();
+        let (mut out, mut at) = (Vec::new(), 0);
+        while at < input.len() {
+            at += session.feed(&mut worker, &input[at..], &mut out).consumed;
+        }
+        sessions.push((session, codes(&out).len()));
+    }
+    let refused: usize = sessions.iter().map(|(_, refused)| refused).sum();
+    assert_eq!(40 * 64 - refused, 1024, "anonymous clients of two addresses have half of all searches");
+    let mut root = connect(&mut worker, 1);
+    let (mut bind, mut out) = (Vec::new(), Vec::new());
+    common::bind(common::ROOT_DN, common::PASSWORD).encode(&mut bind, 1, &[]);
+    root.feed(&mut worker, &[bind, long_search(2, 1)].concat(), &mut out);
+    assert_eq!(codes(&out), [ResultCode::Success], "of the bind; the search is under way");
+    // Snapshots and index builds have readers.
+    assert!(store::Reader::register(client.dsa.shard()).is_some());
+    for (session, _) in sessions {
+        session.close(&mut worker);
+    }
+    let (mut again, mut out) = (connect(&mut worker, 1), Vec::new());
+    assert_eq!(again.feed(&mut worker, &long_search(1, 1), &mut out).state, State::Busy);
+}
+
+#[test]
+fn filters_of_searches_under_way_have_a_bound() {
+    let limits = ClientLimits { memory_bytes_max: 8 << 20, ..ClientLimits::default() };
+    let client = planted(limits);
+    let mut worker = Worker::new(&client.dsa).expect("there are few readers");
+    worker.tick(START);
+    let (mut session, mut out) = (connect(&mut worker, 1), Vec::new());
+    // Some 130 bytes an item: a share of 1 MiB has room for a few.
+    for id in 1..=20 {
+        session.feed(&mut worker, &long_search(id, 2000), &mut out);
+    }
+    let busy = codes(&out).into_iter().filter(|code| *code == ResultCode::Busy).count();
+    assert!((12..20).contains(&busy), "{busy} of 20 are refused");
+    assert!(client.dsa.client_memory().bytes() <= 1 << 20);
+    // What is short goes on.
+    let mut out = Vec::new();
+    session.feed(&mut worker, &long_search(21, 1), &mut out);
+    assert_eq!(codes(&out), []);
+    session.close(&mut worker);
+    assert_eq!(client.dsa.client_memory().bytes(), 0);
+}
+
+#[test]
+fn a_client_that_has_not_bound_sends_no_long_messages() {
+    let client = planted(ClientLimits::default());
+    let mut worker = Worker::new(&client.dsa).expect("there are few readers");
+    worker.tick(START);
+    // The head of a message of 1 MiB.
+    let head = [0x30, 0x84, 0, 0x10, 0, 0, 2, 1];
+    let (mut session, mut out) = (connect(&mut worker, 1), Vec::new());
+    assert_eq!(session.feed(&mut worker, &head, &mut out).state, State::Close);
+    assert!(
+        matches!(&common::answers(&out)[0].what, What::End(end) if end.code == ResultCode::ProtocolError)
+    );
+    let (mut session, mut out) = (connect(&mut worker, 1), Vec::new());
+    let mut input = Vec::new();
+    common::bind(common::ROOT_DN, common::PASSWORD).encode(&mut input, 1, &[]);
+    input.extend_from_slice(&head);
+    let feed = session.feed(&mut worker, &input, &mut out);
+    assert_eq!((feed.state, feed.needed), (State::Idle, (1 << 20) + 6), "whoever binds may");
+}

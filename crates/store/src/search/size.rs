@@ -1,0 +1,56 @@
+//! The memory that a search keeps while it is under way.
+
+use super::cursor::Cursor;
+use super::filter::{Compiled, Node, Normal, Test};
+use super::plan::Source;
+
+impl Compiled {
+    /// Bytes of memory beyond its own size.
+    pub fn heap_bytes(&self) -> usize {
+        node(&self.0)
+    }
+}
+
+fn node(of: &Node) -> usize {
+    match of {
+        Node::And(parts) | Node::Or(parts) => {
+            parts.capacity() * size_of::<Node>() + parts.iter().map(node).sum::<usize>()
+        }
+        Node::Not(part) => size_of::<Node>() + node(part),
+        Node::Item(item) => size_of_val(&*item.hidden) + test(&item.test),
+        Node::True | Node::False | Node::Undefined | Node::Kind(_) => 0,
+    }
+}
+
+fn test(of: &Test) -> usize {
+    match of {
+        Test::Equal { normal, .. } | Test::Matches { normal, .. } => bytes(normal),
+        Test::AtLeast { key, .. } | Test::AtMost { key, .. } => bytes(key),
+        Test::Substrings { initial, any, last, .. } => {
+            let all = initial.iter().chain(any).chain(last);
+            all.map(bytes).sum::<usize>() + any.capacity() * size_of::<Normal>()
+        }
+        Test::Present => 0,
+    }
+}
+
+fn bytes(normal: &Normal) -> usize {
+    if normal.spilled() { normal.capacity() } else { 0 }
+}
+
+impl Source {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Source::Ids(ids) => ids.capacity() * size_of::<u32>(),
+            Source::Bitmap(ids) => ids.serialized_size(),
+            Source::Nothing | Source::Live(_) | Source::All => 0,
+        }
+    }
+}
+
+impl Cursor {
+    /// Bytes of memory beyond its own size: filter and candidates.
+    pub fn heap_bytes(&self) -> usize {
+        self.filter.heap_bytes() + self.source.heap_bytes() + self.slice.capacity() * size_of::<u32>()
+    }
+}
