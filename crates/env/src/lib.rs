@@ -4,6 +4,7 @@ pub mod clock;
 pub mod disk;
 pub mod entropy;
 pub mod host;
+pub mod lines;
 pub mod memory;
 pub mod net;
 pub mod planted;

@@ -7,6 +7,7 @@ use clap::Args as ClapArgs;
 use dsa::Dsa;
 use env::clock::SystemClock;
 use env::entropy::SystemEntropy;
+use env::lines::Lines;
 use env::net::{self, TcpBound};
 use env::task::Signal;
 use node::data::Nowhere;
@@ -16,6 +17,7 @@ use server::{directory, import};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 /// Serve a directory to LDAP clients.
 ///
@@ -401,7 +403,12 @@ fn bind(config: &Config) -> Result<Vec<TcpBound>, End> {
 pub(crate) fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PANDO_LOG").unwrap_or_else(|_| "info".into());
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A reader of standard error that has stopped must not stop the server.
+    let writer = match Lines::to_stderr() {
+        Ok(lines) => BoxMakeWriter::new(Arc::new(lines)),
+        Err(_) => BoxMakeWriter::new(std::io::sink),
+    };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // Where standard error is gone, no line can tell that either.
     log.with_target(false).with_ansi(colours).log_internal_errors(false).init();
 }
