@@ -6,7 +6,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Silence after which the system asks whether the other end is still there.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(300);
+/// Time between such questions; after nine without an answer the connection is broken.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A bound socket that gives connections.
 pub trait Listener {
@@ -43,6 +49,11 @@ pub trait Stream: 'static {
 
     /// Tells the peer that nothing follows; reading goes on.
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Whether the connection broke, though there may be bytes to read that came before. A system call.
+    fn is_broken(&self) -> bool {
+        false
+    }
 }
 
 /// The addresses of a name, or the address that it is.
@@ -102,6 +113,10 @@ impl Pending for TcpPending {
     fn open(self) -> io::Result<TcpStream> {
         // Answers leave in one write per bundle; Nagle would hold the last part back.
         self.0.set_nodelay(true)?;
+        // A client that vanished without a word is noticed after some minutes.
+        let keepalive =
+            socket2::TcpKeepalive::new().with_time(KEEPALIVE_AFTER).with_interval(KEEPALIVE_INTERVAL);
+        socket2::SockRef::from(&self.0).set_tcp_keepalive(&keepalive)?;
         Ok(TcpStream(tokio::net::TcpStream::from_std(self.0)?))
     }
 }
@@ -127,6 +142,10 @@ impl Stream for TcpStream {
 
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+
+    fn is_broken(&self) -> bool {
+        !matches!(self.0.take_error(), Ok(None))
     }
 }
 

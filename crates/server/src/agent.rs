@@ -1,6 +1,7 @@
 //! The agent as the engine of this server's connections.
 
 use crate::engine::{Engine, Feed, State, Worker};
+use dsa::client_memory::ClientMemory;
 use dsa::{Dsa, Session};
 use env::clock::Now;
 use std::net::SocketAddr;
@@ -28,8 +29,17 @@ impl Worker for dsa::Worker {
         dsa::Worker::count_write_waiters(self, waiters);
     }
 
-    fn open(&mut self, _peer: SocketAddr) -> Session {
-        Session::new(self)
+    fn open(&mut self, peer: SocketAddr) -> Option<Session> {
+        Session::connect(self, Some(peer.ip()))
+    }
+
+    fn client_memory(&self) -> Arc<ClientMemory> {
+        Arc::clone(self.agent().client_memory())
+    }
+
+    #[inline]
+    fn is_bound(&self, session: &Session) -> bool {
+        session.is_bound()
     }
 
     fn feed(&mut self, session: &mut Session, input: &[u8], out: &mut Vec<u8>) -> Feed {

@@ -1,8 +1,11 @@
 //! One connection: a read, the session, a write. An idle one holds neither a read nor an out buffer.
 
+mod kept;
+
 use crate::engine::{Feed, State, Worker};
 use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
+use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
 use env::clock::Clock;
 use env::net::Stream;
 use env::task;
@@ -17,6 +20,11 @@ use std::task::{Context, Poll, ready};
 const HELD_BYTES_MAX: usize = 64 << 10;
 /// Answers of fewer bytes are sent at once: they are those of a client that waits for each.
 const PUT_OFF_BYTES_MIN: usize = 1 << 10;
+/// Bytes of one read from which on it is worth a system call to know that the client is still there.
+const BROKEN_LOOK_BYTES: usize = 16 << 10;
+/// Sweeps that the searches of a client that sends no more go on without an answer: it may have closed its socket, and only
+/// what is sent tells.
+const ENDED_SWEEPS_MAX: u64 = 2;
 /// Milliseconds that a closed connection is read on, so that a reset does not overtake the last answer.
 const LINGER_MS: u64 = 500;
 
@@ -64,13 +72,27 @@ pub(crate) struct Connection<W: Worker, S: Stream> {
     ended: bool,
     /// The server reads no more, because it is about to close.
     deaf: bool,
+    /// What is counted of `held` and `backlog`.
+    kept: Kept,
+    /// It is not read further until there is memory for what it sends.
+    is_stalled: bool,
 }
 
 impl<W: Worker, S: Stream> Connection<W, S> {
     /// A session with `peer` over `stream`.
-    pub(crate) fn new(shared: Rc<Shared<W>>, stream: S, peer: SocketAddr, member: Rc<Member>) -> Self {
-        let session = shared.scratch.borrow_mut().worker.open(peer);
-        Connection {
+    ///
+    /// `None` if the peer's address has as many connections as it may have.
+    pub(crate) fn new(
+        shared: Rc<Shared<W>>,
+        stream: S,
+        peer: SocketAddr,
+        member: Rc<Member>,
+    ) -> Option<Self> {
+        let (session, kept) = {
+            let worker = &mut shared.scratch.borrow_mut().worker;
+            (worker.open(peer)?, Kept::new(&worker.client_memory()))
+        };
+        Some(Connection {
             shared,
             stream,
             session,
@@ -84,19 +106,30 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             hold: None,
             ended: false,
             deaf: false,
-        }
+            kept,
+            is_stalled: false,
+        })
     }
 
     /// Serves the connection until its end.
     pub(crate) async fn run(mut self) {
         loop {
-            match poll_fn(|cx| self.poll_turn(cx)).await {
+            match poll_fn(|cx| self.poll_counted(cx)).await {
                 Turn::Yield => task::yield_now().await,
                 Turn::Close => break self.linger().await,
                 Turn::Abort => break,
             }
         }
         self.shared.scratch.borrow_mut().worker.close(self.session);
+    }
+
+    /// Serves what is there, and counts what is kept while the connection waits.
+    fn poll_counted(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        let turn = self.poll_turn(cx);
+        if turn.is_pending() {
+            self.count_kept();
+        }
+        turn
     }
 
     /// Serves what is there; `Pending` when the socket must change first.
@@ -199,7 +232,11 @@ impl<W: Worker, S: Stream> Connection<W, S> {
     /// Whether nothing may be done before the client took some of its answers.
     fn must_flush(&self) -> bool {
         let waiting = self.backlog.len() - self.sent;
-        waiting != 0 && (self.state != State::Idle || waiting >= SESSION_OUT_BYTES_MAX || self.leaving())
+        waiting != 0
+            && (self.state != State::Idle
+                || waiting >= SESSION_OUT_BYTES_MAX
+                || self.leaving()
+                || (waiting >= UNCOUNTED_BYTES && self.kept.is_used_up(self.member.is_bound.get())))
     }
 
     /// Whether the server wants the connection to end.
@@ -212,7 +249,9 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let shared = self.shared.clone();
         let scratch = &mut *shared.scratch.borrow_mut();
         scratch.reset_out();
-        if self.state == State::Busy {
+        if self.state == State::Busy && self.is_client_gone() {
+            self.state = State::Close;
+        } else if self.state == State::Busy {
             scratch.worker.tick(shared.clock.now());
             self.state = scratch.worker.step(&mut self.session, &mut scratch.out);
             if self.held_back && self.state != State::Close {
@@ -228,6 +267,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             self.state = State::Close;
         } else {
             let idle = self.sent == self.backlog.len();
+            self.member.is_bound.set(scratch.worker.is_bound(&self.session));
             self.member.waiting.set(if idle { Waiting::Read } else { Waiting::Write });
             return false;
         }
@@ -239,7 +279,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let shared = self.shared.clone();
         let scratch = &mut *shared.scratch.borrow_mut();
         let expects = scratch.worker.expects_notices(&self.session);
-        self.member.watched.set(expects);
+        self.member.watched.set(expects || self.is_stalled);
         if !expects || self.state != State::Idle || self.sent != self.backlog.len() {
             return false;
         }
@@ -261,6 +301,10 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         scratch.reset_out();
         // A message that fits in the shared buffer is put together there; a larger one grows its own.
         let held = self.held.len();
+        self.is_stalled = held >= UNCOUNTED_BYTES && !self.may_hold_more(&scratch.worker);
+        if self.is_stalled {
+            return Ok(Input::Nothing);
+        }
         let start = if held.max(self.needed) <= READ_BYTES / 2 { held } else { 0 };
         let end = READ_BYTES.min(start.saturating_add(scratch.worker.read_bytes_max(&self.session)));
         let read = match self.stream.poll_read(cx, &mut scratch.read[start..end]) {
@@ -269,6 +313,10 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         };
         if read == 0 {
             return Ok(Input::End);
+        }
+        // What a client sent before it broke the connection is not worth the work.
+        if read >= BROKEN_LOOK_BYTES && self.stream.is_broken() {
+            return Err(io::ErrorKind::ConnectionReset.into());
         }
         self.member.since.set(shared.sweeps.get());
         if let Some(hold) = &mut self.hold {
@@ -311,6 +359,10 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         self.state = feed.state;
         self.needed = feed.needed;
         self.held_back = !self.held.is_empty() && feed.needed != 0 && feed.needed <= self.held.len();
+        let is_in_message = !self.held.is_empty() && !self.held_back;
+        let since = self.member.message_since.get().filter(|_| feed.consumed == 0);
+        let sweeps = &self.shared.sweeps;
+        self.member.message_since.set(is_in_message.then(|| since.unwrap_or_else(|| sweeps.get())));
         if self.held.is_empty() && self.held.capacity() > HELD_BYTES_MAX {
             self.held = Vec::new();
         }
@@ -341,6 +393,8 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         }
         if sent < out.len() {
             self.backlog.extend_from_slice(&out[sent..]);
+        }
+        if sent < out.len() || (self.ended && sent > 0) {
             self.member.since.set(shared.sweeps.get());
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::config::{Anonymous, Config, Fault, PasswordScheme, Problem};
 use dsa::Dsa;
-use dsa::config::{Scheme, SearchLimits};
+use dsa::config::{ClientLimits, Scheme, SearchLimits};
 use dsa::settings::{Changes, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
@@ -115,7 +115,7 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
             Anonymous::Read => dsa::Anonymous::Read,
         },
         limits: SearchLimits { size_max: config.size_limit, time_max_s: config.time_limit_s },
-        clients: config.clients,
+        clients: ClientLimits { memory_bytes_max: config.client_memory(), ..config.clients },
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
             configured: config.settings.clone(),

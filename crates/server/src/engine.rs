@@ -1,5 +1,6 @@
 //! What the server needs of the layer that speaks LDAP: bytes in, bytes out, no sockets.
 
+use dsa::client_memory::ClientMemory;
 use env::clock::Now;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,8 +53,20 @@ pub trait Worker: 'static {
         let _ = waiters;
     }
 
-    /// Starts a session with a client.
-    fn open(&mut self, peer: SocketAddr) -> Self::Session;
+    /// Starts a session with a client. `None` if its address has as many as it may have.
+    fn open(&mut self, peer: SocketAddr) -> Option<Self::Session>;
+
+    /// Counts what connections keep for their clients.
+    fn client_memory(&self) -> Arc<ClientMemory> {
+        ClientMemory::new(u64::MAX)
+    }
+
+    /// Whether the client of a session has bound.
+    #[inline]
+    fn is_bound(&self, session: &Self::Session) -> bool {
+        let _ = session;
+        true
+    }
 
     /// Takes complete messages from `input` and appends answers to `out`.
     fn feed(&mut self, session: &mut Self::Session, input: &[u8], out: &mut Vec<u8>) -> Feed;

@@ -10,6 +10,7 @@ pub mod import;
 mod listener;
 mod logged;
 mod options;
+mod seldom;
 mod thread;
 
 pub use listener::{serve, serve_until};

@@ -2,7 +2,9 @@
 
 use crate::engine::Engine;
 use crate::options::Options;
+use crate::seldom::Seldom;
 use crate::thread::IoThread;
+use env::clock::{Clock, SystemClock};
 use env::net::{Listener, Pending, TcpBound, TcpListener, TcpPending};
 use env::task;
 use std::future::Future;
@@ -51,12 +53,13 @@ pub async fn serve_until<E: Engine>(
     let threads: io::Result<Vec<IoThread<TcpPending>>> =
         (0..options.threads).map(|n| IoThread::start(n, engine.clone(), options)).collect();
     let threads = Rc::new(threads?);
+    let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();
     for bound in bound {
         let listener = bound.listen(BACKLOG)?;
         addresses.push(listener.local_addr()?);
-        task::spawn_local(accept(listener, threads.clone(), stopped.clone()));
+        task::spawn_local(accept(listener, threads.clone(), stopped.clone(), room));
     }
     drop(stopped);
     addresses.into_iter().for_each(&mut on_ready);
@@ -74,21 +77,61 @@ fn finish<P: Pending>(threads: Rc<Vec<IoThread<P>>>) -> io::Result<()> {
     threads.into_iter().try_for_each(IoThread::join)
 }
 
+/// Descriptors that are not for connections: those of the server's own files, and for clients on this machine.
+const DESCRIPTORS_KEPT: u64 = 128;
+/// Part of those that connections from this machine may have beyond the others, so that it can be looked after.
+const LOOPBACK_SHARE: u64 = 4;
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
+    connections_max: u64,
+    /// With those from this machine.
+    with_loopback: u64,
+}
+
+impl Room {
+    /// What was chosen, or 0 for what the descriptors allow.
+    fn of(chosen: u64, descriptors: u64) -> Room {
+        let kept = DESCRIPTORS_KEPT.min(descriptors / 2);
+        let least = descriptors - kept;
+        let connections_max = if chosen == 0 { least } else { chosen.min(least) };
+        Room { connections_max, with_loopback: connections_max + kept / LOOPBACK_SHARE }
+    }
+
+    /// Whether one more connection beside so many others has a place.
+    fn has_place(self, connections: u64, peer: SocketAddr) -> bool {
+        let is_loopback = peer.ip().to_canonical().is_loopback();
+        connections < if is_loopback { self.with_loopback } else { self.connections_max }
+    }
+}
+
 /// Accepts until told to stop.
 async fn accept(
     listener: TcpListener,
     threads: Rc<Vec<IoThread<TcpPending>>>,
     mut stopped: watch::Receiver<bool>,
+    room: Room,
 ) {
+    let (clock, failures, refusals) = (SystemClock::start(), Seldom::default(), Seldom::default());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopped.changed() => break,
         };
         match accepted {
-            Ok((pending, peer)) => assign(&threads, pending, peer),
+            Ok((pending, peer)) => {
+                let connections = threads.iter().map(IoThread::load).sum::<usize>() as u64;
+                if room.has_place(connections, peer) {
+                    assign(&threads, pending, peer);
+                } else if let Some(others) = refusals.pass(clock.monotonic_ns()) {
+                    tracing::warn!(%peer, connections, others, "closed: limits.connections is reached");
+                }
+            }
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
+                if let Some(others) = failures.pass(clock.monotonic_ns()) {
+                    tracing::warn!(%error, others, "cannot accept a connection");
+                }
                 task::sleep_ms(ACCEPT_PAUSE_MS).await;
             }
         }
@@ -110,5 +153,23 @@ fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: SocketAddr) {
     }
     if waiting.is_some() {
         tracing::error!(%peer, "no thread is left to serve a connection");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_kept_for_this_machine_and_for_files() {
+        let (far, near) = ("10.0.0.1:1".parse().unwrap(), "[::1]:1".parse().unwrap());
+        let room = Room::of(0, 1024);
+        assert_eq!(room, Room { connections_max: 896, with_loopback: 928 });
+        assert!(room.has_place(895, far) && !room.has_place(896, far));
+        assert!(room.has_place(927, near) && !room.has_place(928, near));
+        assert!(room.has_place(927, "[::ffff:127.0.0.1]:1".parse().unwrap()));
+        assert_eq!(Room::of(0, 64), Room { connections_max: 32, with_loopback: 40 });
+        assert_eq!(Room::of(10, 1024), Room { connections_max: 10, with_loopback: 42 });
+        assert_eq!(Room::of(5000, 1024).connections_max, 896);
     }
 }

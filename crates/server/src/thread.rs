@@ -3,7 +3,8 @@
 use crate::connection::Connection;
 use crate::engine::{Engine, Worker};
 use crate::options::Options;
-use env::clock::SystemClock;
+use crate::seldom::Seldom;
+use env::clock::{Clock, SystemClock};
 use env::net::{Pending, Stream};
 use env::task;
 use std::cell::{Cell, RefCell};
@@ -93,6 +94,8 @@ pub(crate) struct Shared<W: Worker> {
     members: RefCell<Vec<Rc<Member>>>,
     empty: Notify,
     count: Arc<AtomicUsize>,
+    /// Lines about connections that were closed at once.
+    refusals: Seldom,
 }
 
 /// The buffers and the worker: borrowed for the length of one bundle, never across a wait.
@@ -140,6 +143,10 @@ pub(crate) struct Member {
     /// Sweep at which it last made progress.
     pub(crate) since: Cell<u64>,
     pub(crate) waiting: Cell<Waiting>,
+    /// Sweep at which the message began that is not whole yet.
+    pub(crate) message_since: Cell<Option<u64>>,
+    /// Whether the client has bound, as far as the connection knows.
+    pub(crate) is_bound: Cell<bool>,
     /// Set by the sweep: it waited too long.
     pub(crate) overdue: Cell<bool>,
     /// Set by the connection: every sweep wakes it, for its session may have something to say.
@@ -179,6 +186,7 @@ impl<W: Worker> Shared<W> {
             members: RefCell::new(Vec::new()),
             empty: Notify::new(),
             count,
+            refusals: Seldom::default(),
         }
     }
 
@@ -189,6 +197,8 @@ impl<W: Worker> Shared<W> {
             place: Cell::new(members.len()),
             since: Cell::new(self.sweeps.get()),
             waiting: Cell::new(Waiting::Read),
+            message_since: Cell::new(None),
+            is_bound: Cell::new(false),
             overdue: Cell::new(false),
             watched: Cell::new(false),
             waker: RefCell::new(None),
@@ -219,11 +229,18 @@ impl<W: Worker> Shared<W> {
             write_waiters += u64::from(member.waiting.get() == Waiting::Write);
             let allowed = match member.waiting.get() {
                 Waiting::Nothing => 0,
-                Waiting::Read => self.options.idle_timeout_s,
+                Waiting::Read => self.options.idle_timeout(member.is_bound.get()),
                 Waiting::Write => self.options.write_timeout_s,
             };
             // One sweep more, because the first second may have been a short one.
-            if allowed != 0 && now - member.since.get() > allowed {
+            let is_late = |allowed: u64, since: u64| allowed != 0 && now - since > allowed;
+            // A byte now and then does not make a message.
+            let is_slow = member.waiting.get() == Waiting::Read
+                && member
+                    .message_since
+                    .get()
+                    .is_some_and(|since| is_late(self.options.message_timeout_s, since));
+            if is_slow || is_late(allowed, member.since.get()) {
                 member.overdue.set(true);
                 member.wake();
             } else if member.watched.get() {
@@ -287,6 +304,13 @@ async fn serve<W: Worker, S: Stream>(
     member: Rc<Member>,
     leave: Leave<W>,
 ) {
-    Connection::new(shared, stream, peer, member).run().await;
+    match Connection::new(shared.clone(), stream, peer, member) {
+        Some(connection) => connection.run().await,
+        None => {
+            if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
+                tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");
+            }
+        }
+    }
     drop(leave);
 }

@@ -1,6 +1,7 @@
 //! Connections against a toy engine. A message is 4 bytes of length (itself included, big-endian), a letter and a
-//! body: `e` is echoed, `w` answers as many KiB as its body says, piece by piece, `x` ends the session, `p` panics.
+//! body: `e` is echoed, `w` answers as many KiB as its body says, piece by piece, `s` is busy for ever and says nothing, `x` ends the session, `p` panics.
 
+use dsa::client_memory::ClientMemory;
 use env::clock::Now;
 use env::net::TcpBound;
 use server::Options;
@@ -8,19 +9,36 @@ use server::engine::{Engine, Feed, State, Worker};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
-struct Toy;
-struct ToyWorker;
-#[derive(Default)]
+struct Toy {
+    memory: Arc<ClientMemory>,
+    /// Sessions that are open.
+    sessions: Arc<AtomicUsize>,
+}
+struct ToyWorker {
+    memory: Arc<ClientMemory>,
+    sessions: Arc<AtomicUsize>,
+}
 struct ToySession {
     kib_left: u32,
+    /// It is busy and says nothing.
+    is_silent: bool,
+    sessions: Arc<AtomicUsize>,
+}
+
+impl Drop for ToySession {
+    fn drop(&mut self) {
+        self.sessions.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Engine for Toy {
     type Worker = ToyWorker;
     fn worker(self: &Arc<Self>) -> Option<ToyWorker> {
-        Some(ToyWorker)
+        Some(ToyWorker { memory: Arc::clone(&self.memory), sessions: Arc::clone(&self.sessions) })
     }
 }
 
@@ -38,14 +56,19 @@ impl Worker for ToyWorker {
         assert!(now.wall_ms > 0);
     }
 
-    fn open(&mut self, _peer: SocketAddr) -> ToySession {
-        ToySession::default()
+    fn open(&mut self, _peer: SocketAddr) -> Option<ToySession> {
+        self.sessions.fetch_add(1, Ordering::SeqCst);
+        Some(ToySession { kib_left: 0, is_silent: false, sessions: Arc::clone(&self.sessions) })
+    }
+
+    fn client_memory(&self) -> Arc<ClientMemory> {
+        Arc::clone(&self.memory)
     }
 
     fn feed(&mut self, session: &mut ToySession, input: &[u8], out: &mut Vec<u8>) -> Feed {
         let mut consumed = 0;
         loop {
-            let state = if session.kib_left > 0 { State::Busy } else { State::Idle };
+            let state = if session.kib_left > 0 || session.is_silent { State::Busy } else { State::Idle };
             let rest = &input[consumed..];
             let Some(length) = rest.first_chunk().map(|b| u32::from_be_bytes(*b) as usize) else {
                 return Feed { consumed, state, needed: 0 };
@@ -56,6 +79,7 @@ impl Worker for ToyWorker {
             match rest[4] {
                 b'e' => out.extend_from_slice(&rest[..length]),
                 b'w' => session.kib_left = u32::from_be_bytes(rest[5..9].try_into().unwrap()),
+                b's' => session.is_silent = true,
                 b'x' => return Feed { consumed: consumed + length, state: State::Close, needed: 0 },
                 _ => panic!("a panic that was asked for"),
             }
@@ -67,7 +91,7 @@ impl Worker for ToyWorker {
         let kib = session.kib_left.min(256);
         out.resize(out.len() + kib as usize * 1024, b'w');
         session.kib_left -= kib;
-        if session.kib_left > 0 { State::Busy } else { State::Idle }
+        if session.kib_left > 0 || session.is_silent { State::Busy } else { State::Idle }
     }
 
     fn shutdown(&mut self, _session: &mut ToySession, out: &mut Vec<u8>) {
@@ -79,19 +103,27 @@ struct Server {
     address: SocketAddr,
     stop: tokio::sync::oneshot::Sender<()>,
     thread: std::thread::JoinHandle<std::io::Result<()>>,
+    memory: Arc<ClientMemory>,
+    sessions: Arc<AtomicUsize>,
 }
 
 impl Server {
     fn start(options: Options) -> Server {
+        Server::with_memory(options, 1 << 30)
+    }
+
+    fn with_memory(options: Options, memory_max: u64) -> Server {
+        let (memory, sessions) = (ClientMemory::new(memory_max), Arc::<AtomicUsize>::default());
+        let toy = Arc::new(Toy { memory: Arc::clone(&memory), sessions: Arc::clone(&sessions) });
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap())?;
             let on_ready = move |address| ready.send(address).unwrap();
             let stopped = async { drop(stopped.await) };
-            env::task::block_on(server::serve_until(Arc::new(Toy), vec![bound], options, on_ready, stopped))?
+            env::task::block_on(server::serve_until(toy, vec![bound], options, on_ready, stopped))?
         });
-        Server { address: is_ready.recv().unwrap(), stop, thread }
+        Server { address: is_ready.recv().unwrap(), stop, thread, memory, sessions }
     }
 
     fn connect(&self) -> TcpStream {
@@ -251,5 +283,90 @@ fn a_client_that_takes_nothing_is_cut_off() {
         stream.write_all(&[0; 4096]).is_err()
     });
     assert!(cut.is_some());
+    server.stop();
+}
+
+/// Waits for something that happens soon.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn searches_of_a_client_that_is_gone_end() {
+    let server = Server::start(Options { threads: 1, ..Options::default() });
+    let mut gone = server.connect();
+    gone.write_all(&message(b's', b"")).unwrap();
+    until("the session is open", || server.sessions.load(Ordering::SeqCst) == 1);
+    drop(gone);
+    until("the session has ended", || server.sessions.load(Ordering::SeqCst) == 0);
+    server.stop();
+}
+
+#[test]
+fn a_message_has_its_time_however_its_bytes_come() {
+    let server = Server::start(Options { message_timeout_s: 1, ..two_threads() });
+    let mut stream = server.connect();
+    stream.write_all(&message(b'e', &[b'y'; 1000])[..20]).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let (begin, mut got) = (Instant::now(), [0; 3]);
+    while stream.read_exact(&mut got).is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it is not sent away");
+        // A byte now and then; the connection may be closed by now.
+        let _ = stream.write_all(b"y");
+    }
+    assert_eq!(&got, b"bye");
+    server.stop();
+}
+
+#[test]
+fn messages_that_do_not_end_have_a_bound_and_others_go_on() {
+    let options = Options { message_timeout_s: 2, ..two_threads() };
+    let server = Server::with_memory(options, 4 << 20);
+    let long = message(b'e', &vec![b'l'; 1 << 20]);
+    let mut waiting: Vec<TcpStream> = (0..40).map(|_| server.connect()).collect();
+    for stream in &mut waiting {
+        stream.write_all(&long[..100 << 10]).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        // As far as the server takes it.
+        let _ = stream.write(&long[100 << 10..long.len() - 1]);
+    }
+    until("memory is used up", || server.memory.bytes() > 3 << 20);
+    let mut other = server.connect();
+    other.write_all(&message(b'e', b"short")).unwrap();
+    expect(&mut other, &message(b'e', b"short"));
+    // What a read may bring before it is counted comes on top.
+    assert!(server.memory.bytes() <= (4 << 20) + 40 * (256 << 10), "{}", server.memory.bytes());
+    drop(waiting);
+    until("memory is given back", || server.memory.bytes() == 0);
+    let mut writer = other.try_clone().unwrap();
+    let sent = long.clone();
+    let writing = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+    expect(&mut other, &long);
+    writing.join().unwrap();
+    server.stop();
+}
+
+#[test]
+fn one_connection_more_than_there_may_be_is_closed() {
+    let server = Server::start(Options { connections_max: 1, ..two_threads() });
+    let hello = message(b'e', b"hello");
+    let mut open = Vec::new();
+    // Some more are taken from this machine.
+    let refused = (0..1000).find(|_| {
+        let mut stream = server.connect();
+        let is_served = stream.write_all(&hello).is_ok() && stream.read_exact(&mut [0; 10]).is_ok();
+        open.push(stream);
+        !is_served
+    });
+    assert!(refused.is_some_and(|refused| refused > 1), "{refused:?}");
+    open.truncate(1);
+    until("they are gone", || server.sessions.load(Ordering::SeqCst) == 1);
+    let mut stream = server.connect();
+    stream.write_all(&hello).unwrap();
+    expect(&mut stream, &hello);
     server.stop();
 }

@@ -68,7 +68,7 @@ fn nobody_takes_all() {
             &[("objectClass", &["person"]), ("cn", &[name]), ("sn", &["x"]), ("userPassword", &["pw"])];
         root.must_add(&format!("cn={name},ou=people,dc=example"), attributes);
     }
-    let mut open = |dn: &str, password: &str| {
+    let open = |dn: &str, password: &str| {
         let mut clients = Vec::new();
         let mut opened = 0;
         for _ in 0..3 {

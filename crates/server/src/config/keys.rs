@@ -5,6 +5,7 @@ use super::value::{Listen, mode, mode_text};
 use super::{Config, Index};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{self, Fixed};
+use model::limits::MESSAGE_BYTES_MAX;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -370,7 +371,7 @@ pub const KEYS: &[Key] = &[
         form: "N",
         many: false,
         default: "0: no limit",
-        text: "Entries that one search may return, for everybody but the root DN.",
+        text: "Entries that one search may return, on all its pages together if it has several, for everybody but the root DN.",
         set: |c, v| put(&mut c.size_limit, one(v, |t| number(t, 0, i32::MAX as u64))),
         show: |c| vec![c.size_limit.to_string()],
     },
@@ -397,10 +398,66 @@ pub const KEYS: &[Key] = &[
         name: "limits.idle-timeout",
         form: "SECONDS",
         many: false,
-        default: "0: for ever",
-        text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection.",
+        default: "3600",
+        text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: for ever.",
         set: |c, v| put(&mut c.options.idle_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.options.idle_timeout_s.to_string()],
+    },
+    Key {
+        name: "limits.idle-anonymous",
+        form: "SECONDS",
+        many: false,
+        default: "900",
+        text: "The same for clients that have not bound, if it is less.",
+        set: |c, v| put(&mut c.options.unbound_idle_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.options.unbound_idle_timeout_s.to_string()],
+    },
+    Key {
+        name: "limits.message-timeout",
+        form: "SECONDS",
+        many: false,
+        default: "120",
+        text: "Seconds that one request may take from its first byte to its last; 0: any time.",
+        set: |c, v| put(&mut c.options.message_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.options.message_timeout_s.to_string()],
+    },
+    Key {
+        name: "limits.message-anonymous",
+        form: "BYTES",
+        many: false,
+        default: "256KiB",
+        text: "Bytes of one request of a client that has not bound, 16 MiB at most. Others may send 16 MiB.",
+        set: |c, v| put(&mut c.clients.unbound_message_bytes_max, one(v, message_bytes)),
+        show: |c| vec![c.clients.unbound_message_bytes_max.to_string()],
+    },
+    Key {
+        name: "limits.client-memory",
+        form: "BYTES",
+        many: false,
+        default: "an eighth of `memory-max`, 64 MiB to 4 GiB",
+        text: "Bytes that are kept for all clients together: requests that are not complete, answers that were not taken, \
+               filters of searches under way. An eighth of it is for clients that have not bound. When it is used up, \
+               clients are read no further and long searches answered busy.",
+        set: |c, v| put(&mut c.client_memory, one(v, bytes).map(Some)),
+        show: |c| vec![c.client_memory().to_string()],
+    },
+    Key {
+        name: "limits.connections",
+        form: "N",
+        many: false,
+        default: "0: as many as files may be open, less 128",
+        text: "Connections at once. One more is closed at once; a few more are taken from the same machine.",
+        set: |c, v| put(&mut c.options.connections_max, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.options.connections_max.to_string()],
+    },
+    Key {
+        name: "limits.connections-per-address",
+        form: "N",
+        many: false,
+        default: "0: any number",
+        text: "Connections at once of one IPv4 address, or of one IPv6 network of 64 bits. One more is closed at once.",
+        set: |c, v| put(&mut c.clients.address_connections_max, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.clients.address_connections_max.to_string()],
     },
     Key {
         name: "limits.write-timeout",
@@ -464,6 +521,10 @@ fn each<T>(
 
 fn one<T>(values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Bad> {
     parse(&values[0]).map_err(|reason| vec![(0, reason)])
+}
+
+fn message_bytes(text: &str) -> Result<usize, String> {
+    settings::value::bytes_within(text, 1 << 10, MESSAGE_BYTES_MAX as u64).map(|bytes| bytes as usize)
 }
 
 fn parse<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {

@@ -75,7 +75,9 @@ pub struct Config {
     pub size_limit: u32,
     /// Seconds that one search may take; 0: any time.
     pub time_limit_s: u32,
-    /// What clients may take of the server.
+    /// Bytes that are kept for all clients together; `None`: a share of what the directory may occupy.
+    pub client_memory: Option<u64>,
+    /// What else clients may take of the server; of the memory `client_memory` counts.
     pub clients: dsa::config::ClientLimits,
     /// A further OID of the queue length control.
     pub queue_length_oid: Option<String>,
@@ -114,6 +116,7 @@ impl Default for Config {
             accept_difference: false,
             size_limit: 0,
             time_limit_s: 0,
+            client_memory: None,
             clients: dsa::config::ClientLimits::default(),
             queue_length_oid: None,
             settings: dsa::settings::Choices::default(),
@@ -162,6 +165,11 @@ impl Config {
     pub fn memory_bytes_max(&self) -> u64 {
         let default = || (env::host::memory_bytes().unwrap_or(u64::MAX) / 5 * 4).min(check::MEMORY_BYTES_MAX);
         self.memory_bytes_max.unwrap_or_else(default)
+    }
+
+    /// Bytes that are kept for all clients together, with the default worked out.
+    pub fn client_memory(&self) -> u64 {
+        self.client_memory.unwrap_or_else(|| (self.memory_bytes_max() / 8).clamp(64 << 20, 4 << 30))
     }
 
     /// The root password: the first line of its file.

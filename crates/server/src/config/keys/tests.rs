@@ -35,6 +35,7 @@ fn what_is_shown_can_be_set_again() {
         ("anonymous", "read"),
         ("memory-max", "1GiB"),
         ("limits.size", "7"),
+        ("limits.client-memory", "1GiB"),
     ] {
         config.set(name, &[value.to_owned()]).unwrap();
     }
