@@ -83,7 +83,7 @@ fn planted_faults_are_found() {
         (Fault::PrecedenceIgnored, "kills", None, properties::PRECEDENCE),
         (Fault::LaterUpdateSeen, "kills", Some("bundles"), properties::OWN),
         (Fault::AnsweredBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
-        (Fault::PublishedBeforeSync, "power", Some("bundles"), properties::MONOTONIC),
+        (Fault::PublishedBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
         let workload = workload.map(str::to_owned);
