@@ -65,11 +65,13 @@ pub enum Fault {
     FreeSetDiffers,
     /// A transaction that is carried out again is refused for its size.
     LimitAtApply,
+    /// A replica takes whatever is committed where it has proposed something for its own.
+    TermNotCompared,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 30] = [
+    pub const ALL: [Fault; 31] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -100,6 +102,7 @@ impl Fault {
         Fault::IdInTheWay,
         Fault::FreeSetDiffers,
         Fault::LimitAtApply,
+        Fault::TermNotCompared,
     ];
 
     /// What it is called on a command line.
@@ -135,6 +138,7 @@ impl Fault {
             Fault::IdInTheWay => "id-in-the-way",
             Fault::FreeSetDiffers => "free-set-differs",
             Fault::LimitAtApply => "limit-at-apply",
+            Fault::TermNotCompared => "term-not-compared",
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod disk;
 pub mod faulty;
 pub mod hooked;
+pub mod late;
 pub mod node;
 pub mod operator;
 pub mod oracle;

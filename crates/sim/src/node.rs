@@ -2,6 +2,7 @@
 //! taken by whoever owns it.
 
 use crate::answers::Answer;
+use crate::random::Random;
 use crate::requests::{Bundle, ROOT, SUFFIX};
 use dsa::indexing::{Indexer, Pace};
 use dsa::transaction::Precedence;
@@ -10,7 +11,7 @@ use env::clock::Clock;
 use env::disk::Disk;
 use env::entropy::SeededEntropy;
 use model::Scope;
-use node::commit::{Failed, Limits};
+use node::commit::{Begun, Committer, Failed, Limits};
 use node::data::snapshot::Writing;
 use node::data::{Data, DataError, Founding, IndexFile, Recovered, Wanted};
 use proto::message::{Frame, frame};
@@ -18,7 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 use store::{IndexSettings, Reader};
-use wal::{Index, Step};
+use wal::{Index, Step, SyncJob};
 
 /// Bytes of memory from which on adds are refused.
 const MEMORY_BYTES_MAX: u64 = 48 << 20;
@@ -123,6 +124,27 @@ pub fn recover_with(
     Ok((data, recovered))
 }
 
+/// The turn of a committer whose syncs somebody else runs, or of that one.
+fn step_beside(
+    committer: &mut Committer,
+    random: &mut Random,
+    sync: &mut Option<SyncJob>,
+    wall_ms: u64,
+    monotonic_ms: u64,
+) -> Result<Step, Failed> {
+    if sync.is_some() && random.chance(400) {
+        return sync.take().map_or(Ok(Step::Moved), |job| committer.end_step(job.run()));
+    }
+    match committer.begin_step(|| wall_ms, monotonic_ms)? {
+        Begun::Stepped(step) => Ok(step),
+        Begun::Syncs(job) => {
+            assert!(sync.is_none(), "one sync at a time");
+            *sync = Some(job);
+            Ok(Step::Moved)
+        }
+    }
+}
+
 /// A connection to it.
 struct Connection {
     session: Session,
@@ -144,6 +166,8 @@ pub struct Node {
     connections: Vec<Connection>,
     indexer: Indexer,
     indexes: IndexFile,
+    /// Of whoever runs syncs beside the committer, if somebody does: chance, and the sync that is under way.
+    syncs: Option<(Random, Option<SyncJob>)>,
     _data: Data,
 }
 
@@ -185,7 +209,16 @@ impl Node {
             answers: Vec::new(),
         };
         let connections = (0..sessions).map(connect).collect();
-        let mut node = Node { recovered, writing: None, worker, connections, indexer, indexes, _data: data };
+        let mut node = Node {
+            recovered,
+            writing: None,
+            worker,
+            connections,
+            indexer,
+            indexes,
+            syncs: None,
+            _data: data,
+        };
         let mut bind = Bundle::default();
         bind.bind();
         for session in 0..sessions {
@@ -193,6 +226,12 @@ impl Node {
             node.answers(session);
         }
         Ok(node)
+    }
+
+    /// The same with something else about what was recovered.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Recovered) -> Recovered) -> Node {
+        Node { recovered: change(self.recovered), ..self }
     }
 
     /// A session goes before those with a lower number.
@@ -273,13 +312,33 @@ impl Node {
     /// When the log failed; those who waited were told.
     pub fn step(&mut self, clock: &dyn Clock) -> Result<Step, Failed> {
         let monotonic_ms = clock.monotonic_ns() / 1_000_000;
-        let stepped = self.recovered.committer.step(clock.wall_ms(), monotonic_ms);
+        let stepped = match &mut self.syncs {
+            None => self.recovered.committer.step(clock.wall_ms(), monotonic_ms),
+            Some((random, sync)) => {
+                let committer = &mut self.recovered.committer;
+                step_beside(committer, random, sync, clock.wall_ms(), monotonic_ms)
+            }
+        };
         for session in 0..self.connections.len() {
             if self.waits(session) {
                 self.go_on(session, clock);
             }
         }
         stepped
+    }
+
+    /// From now on syncs take any time, while the committer goes on.
+    pub fn sync_beside(&mut self, seed: u64) {
+        self.syncs = Some((Random::new(seed), None));
+    }
+
+    /// Waits for the sync that is under way, if one is.
+    ///
+    /// # Errors
+    /// As [`Node::step`].
+    pub fn end_sync(&mut self) -> Result<(), Failed> {
+        let job = self.syncs.as_mut().and_then(|(_, sync)| sync.take());
+        job.map_or(Ok(()), |job| self.recovered.committer.end_step(job.run()).map(|_| ()))
     }
 
     /// The turn of whoever builds, drops and verifies indexes.

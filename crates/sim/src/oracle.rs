@@ -1,5 +1,6 @@
 //! The model: what the commands of the log make of an empty directory that knows no disk.
 
+use crate::late::Group;
 use crate::node::{config, digest, founding, schema};
 use dsa::journal::Command;
 use dsa::parcel::{Body, Parcel};
@@ -163,6 +164,44 @@ impl Oracle {
         std::mem::take(&mut self.seen).len() as u64
     }
 
+    /// Carries out what the replicas of a log have committed after what was carried out before, up to `end`: see
+    /// [`Oracle::follow`].
+    ///
+    /// # Errors
+    /// In words: what is wrong with it.
+    pub fn follow_group(&mut self, group: &Group, end: u64) -> Result<(), String> {
+        let mut differs = None;
+        while self.at < end
+            && let Some((payload, is_own)) = group.record(self.at + 1)
+        {
+            self.carry_out(&payload, is_own, &mut differs)?;
+        }
+        differs.map_or(Ok(()), Err)
+    }
+
+    /// Carries the next record out; `differs` says so if something else could be read after it.
+    fn carry_out(
+        &mut self,
+        payload: &[u8],
+        is_own: bool,
+        differs: &mut Option<String>,
+    ) -> Result<(), String> {
+        let sent = std::mem::take(&mut self.sent);
+        let applied =
+            self.apply(self.at + 1, payload, |command| match !is_own || sent.contains(command.messages) {
+                true => Ok(()),
+                false => Err("nobody sent that".to_owned()),
+            });
+        self.sent = sent;
+        applied?;
+        self.commands.push(payload.to_vec());
+        if self.seen.remove(&self.at).is_some_and(|seen| seen != digest(&self.dsa)) {
+            let what = format!("what could be read after record {} is not what it makes", self.at);
+            differs.get_or_insert(what);
+        }
+        Ok(())
+    }
+
     /// Carries out what the log in `dir` has after what was carried out before, up to `end`. What was seen at these records
     /// must be what there is now.
     ///
@@ -177,19 +216,7 @@ impl Oracle {
             if record.index.0 != self.at + 1 {
                 return Err(format!("record {} follows record {}", record.index, self.at));
             }
-            let (sent, index) = (std::mem::take(&mut self.sent), record.index.0);
-            let applied =
-                self.apply(index, record.payload, |command| match sent.contains(command.messages) {
-                    true => Ok(()),
-                    false => Err("nobody sent that".to_owned()),
-                });
-            self.sent = sent;
-            applied?;
-            self.commands.push(record.payload.to_vec());
-            if self.seen.remove(&self.at).is_some_and(|seen| seen != digest(&self.dsa)) {
-                differs.get_or_insert(self.at);
-            }
-            Ok(())
+            self.carry_out(record.payload, true, &mut differs)
         };
         self.mark = match wal::read(disk, &dir.join("log"), &mut visit) {
             Err(wal::OpenError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -197,9 +224,6 @@ impl Oracle {
             }
             read => read.map_err(|error| error.to_string())?.map_or(Place::default(), |found| found.mark),
         };
-        match differs {
-            None => Ok(()),
-            Some(at) => Err(format!("what could be read after record {at} is not what it makes")),
-        }
+        differs.map_or(Ok(()), Err)
     }
 }

@@ -1,6 +1,7 @@
 //! What may go wrong in a world, and how often: a file of TOML. All chances are of 1,000.
 
 use crate::disk::Faults;
+use crate::late::Group;
 use crate::random::Random;
 use serde::Deserialize;
 use wal::Mode;
@@ -32,6 +33,9 @@ pub struct Plan {
     /// What happens to the clock.
     #[serde(default)]
     pub clock: Clock,
+    /// What other replicas do.
+    #[serde(default)]
+    pub replicas: Replicas,
 }
 
 /// A sync mode.
@@ -92,6 +96,15 @@ pub struct Clock {
     pub set: u64,
 }
 
+/// What other replicas of the log do: see [`crate::late`].
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Replicas {
+    /// In a world, but for those with an operator: there are some. Records are committed late or before they are synced here,
+    /// leaders change, and what is not committed by then may be lost. The sync mode is `always`, and no disk gets full.
+    pub some: u64,
+}
+
 fn four() -> u64 {
     4
 }
@@ -101,13 +114,14 @@ fn always() -> Vec<Sync> {
 }
 
 /// Plans that come with the simulator: name and text.
-pub const PLANS: [(&str, &str); 6] = [
+pub const PLANS: [(&str, &str); 7] = [
     ("everything", include_str!("../faults/everything.toml")),
     ("power", include_str!("../faults/power.toml")),
     ("kills", include_str!("../faults/kills.toml")),
     ("bits", include_str!("../faults/bits.toml")),
     ("errors", include_str!("../faults/errors.toml")),
     ("full", include_str!("../faults/full.toml")),
+    ("replicas", include_str!("../faults/replicas.toml")),
 ];
 
 impl Plan {
@@ -143,6 +157,15 @@ impl Plan {
             Sync::Interval => Mode::Interval { ms: 1 + random.below(20) },
             Sync::None => Mode::None,
         }
+    }
+
+    /// The other replicas of a world's log, if it has some; the log is kept as they want it then.
+    pub fn group(&self, random: &mut Random, is_operated: bool, log: &mut wal::Settings) -> Option<Group> {
+        if is_operated || self.replicas.some == 0 || !random.chance(self.replicas.some) {
+            return None;
+        }
+        log.mode = Mode::Always;
+        Some(Group::new(random.number(), log.waiting_bytes_max))
     }
 
     /// What goes wrong in a life that begins after `operations` of the disk.

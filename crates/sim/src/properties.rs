@@ -72,6 +72,15 @@ pub const HALF: &str = "nobody sees half of a transaction";
 /// See [`SNAPSHOT`].
 pub const PRECEDENCE: &str = "who goes before waits for nobody, and who gives way is told";
 
+/// Of a log with several replicas, by name.
+pub const UNCOMMITTED: &str = "nothing is seen before it is committed";
+/// See [`UNCOMMITTED`].
+pub const BARRIER: &str = "a read after a barrier sees all that was committed before it";
+/// See [`UNCOMMITTED`].
+pub const LEARNED: &str = "a replica learns all that is committed";
+/// See [`UNCOMMITTED`].
+pub const FILES: &str = "files of a replica have what is committed";
+
 /// Of indexes that come and go, by name.
 pub const SWITCHED: &str = "an index is there when it was told to be";
 /// See [`SWITCHED`].

@@ -4,11 +4,13 @@ mod ends;
 mod indexes;
 mod lives;
 mod operations;
+mod replicas;
 mod transactions;
 
 use crate::clients::Clients;
 use crate::clock::SimClock;
 use crate::disk::{Faults, SimDisk};
+use crate::late::Group;
 use crate::node::{Node, recover};
 use crate::operator::{ARCHIVE, Operator};
 use crate::oracle::Oracle;
@@ -100,6 +102,14 @@ pub struct Tally {
     pub preempted: u64,
     /// Updates that gave way to a transaction of one who goes before.
     pub gave_way: u64,
+    /// Replicas that led the log and were deposed.
+    pub deposed: u64,
+    /// Proposals that were lost with that.
+    pub lost_proposals: u64,
+    /// Proposals that another leader committed.
+    pub inherited: u64,
+    /// Writes of clients of other replicas.
+    pub elsewhere: u64,
 }
 
 impl Tally {
@@ -125,10 +135,14 @@ impl Tally {
         self.aborted += other.aborted;
         self.preempted += other.preempted;
         self.gave_way += other.gave_way;
+        self.deposed += other.deposed;
+        self.lost_proposals += other.lost_proposals;
+        self.inherited += other.inherited;
+        self.elsewhere += other.elsewhere;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 20] {
+    pub fn rows(&self) -> [(&'static str, u64); 24] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -150,6 +164,10 @@ impl Tally {
             ("transactions aborted", self.aborted),
             ("transactions preempted", self.preempted),
             ("updates that gave way", self.gave_way),
+            ("leaders deposed", self.deposed),
+            ("proposals lost", self.lost_proposals),
+            ("proposals another leader committed", self.inherited),
+            ("writes at other replicas", self.elsewhere),
         ]
     }
 }
@@ -171,6 +189,8 @@ pub struct World {
     promised: u64,
     /// Who takes backups, if the workload has somebody.
     operator: Option<Operator>,
+    /// The other replicas of its log, if there are some.
+    group: Option<Group>,
     /// What was told of indexes.
     known: indexes::Known,
     watched: transactions::Watched,
@@ -187,7 +207,7 @@ impl World {
     /// When there is no such workload.
     pub fn new(seed: u64, setting: &Setting) -> Result<World, String> {
         let mut random = Random::new(seed);
-        let log = wal::Settings {
+        let mut log = wal::Settings {
             mode: setting.plan.mode(&mut random),
             file_bytes: 16384 << random.below(3),
             waiting_bytes_max: 8192,
@@ -198,6 +218,8 @@ impl World {
             .ok_or_else(|| format!("there is no workload `{}`", setting.workload))?;
         let has_ranks = workload.has_transactions() && random.chance(500);
         let operator = workload.is_operated().then(Operator::default);
+        let group = setting.plan.group(&mut random, operator.is_some(), &mut log);
+        let has_ranks = has_ranks && group.is_none();
         let disk = SimDisk::new(random.number());
         let mut trace = Trace::new(setting.is_shown);
         trace.note(format_args!("seed {seed}, workload {}, {log:?}", setting.workload));
@@ -214,6 +236,7 @@ impl World {
             applied: 0,
             promised: 0,
             operator,
+            group,
             known: indexes::Known::default(),
             watched: transactions::Watched::default(),
             has_ranks,
@@ -238,6 +261,9 @@ impl World {
         self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
         self.tally.aborted = self.clients.iter().map(|(_, client)| client.transactions.1).sum();
         (self.tally.preempted, self.tally.gave_way) = (self.precedence.preempted, self.precedence.gave_way);
+        let group = self.group.as_ref().map(Group::tally).unwrap_or_default();
+        (self.tally.deposed, self.tally.lost_proposals) = (group.deposed, group.lost);
+        (self.tally.inherited, self.tally.elsewhere) = (group.inherited, group.others);
         self.trace.mix(self.disk.trace());
         Ok((self.trace.hash(), self.tally))
     }
@@ -270,9 +296,9 @@ impl World {
         }
         let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
         self.operate(dir)?;
-        self.oracle.follow(&self.disk, dir, u64::MAX).map_err(unreadable)?;
+        self.follow(u64::MAX).map_err(unreadable)?;
         self.tally.lost += self.oracle.forget_seen();
-        if self.random.chance(self.plan.starts.flipped_bit) {
+        if self.group.is_none() && self.random.chance(self.plan.starts.flipped_bit) {
             let trials = flipped_bits(&self.disk, dir, self.log, &self.oracle, &mut self.random);
             let property = "a flipped bit stops the start";
             self.tally.stopped += trials.map_err(|what| Violation { property, what })?;
@@ -289,6 +315,7 @@ impl World {
             node.recovered.snapshots.archive_to(Arc::new(self.disk.clone()), Path::new(ARCHIVE));
         }
         self.tally.cuts += u64::from(node.recovered.cut.is_some());
+        node = self.join(node)?;
         self.watch(&node);
         self.look(&mut node)?;
         self.look_at_indexes(&mut node)?;

@@ -84,6 +84,8 @@ fn planted_faults_are_found() {
         (Fault::LaterUpdateSeen, "kills", Some("bundles"), properties::OWN),
         (Fault::AnsweredBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
         (Fault::PublishedBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
+        (Fault::AnsweredBeforeCommit, "replicas", None, properties::UNCOMMITTED),
+        (Fault::TermNotCompared, "replicas", None, "the log can be read"),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
         let workload = workload.map(str::to_owned);

@@ -1,12 +1,11 @@
 //! How a life of the server ends.
 
-use super::{DIR, Violation, World};
+use super::{Violation, World};
 use crate::disk::Faults;
 use crate::node::Node;
 use env::clock::Clock as _;
 use node::data::Recovered;
 use node::data::snapshot::Step;
-use std::path::Path;
 use wal::Mode;
 
 impl World {
@@ -68,6 +67,9 @@ impl World {
         // Without room for it the last block could not be taken.
         while node.prepare_file() {}
         self.step(&mut node)?;
+        if node.end_sync().is_err() {
+            return self.end(node);
+        }
         let Node { recovered: Recovered { committer, mut snapshots, .. }, mut writing, .. } = node;
         // Without rests now, and before the last.
         while let Some((begun, index)) = writing.take() {
@@ -80,7 +82,7 @@ impl World {
         let closed = committer.close(self.clock.wall_ms(), self.clock.monotonic_ms());
         let closed = closed.map_err(|error| failed(error.to_string()))?;
         let (checkpoint, index) = closed.ok_or_else(|| failed("too many readers".to_owned()))?;
-        self.oracle.follow(&self.disk, Path::new(DIR), index.0).map_err(failed)?;
+        self.follow(index.0).map_err(failed)?;
         if snapshots.latest().is_none_or(|last| last.index < index) {
             snapshots.write(checkpoint, index).map_err(|error| failed(error.to_string()))?;
         }

@@ -1,6 +1,6 @@
 //! What happens while the server lives.
 
-use super::{DIR, SESSIONS, Violation, World};
+use super::{SESSIONS, Violation, World};
 use crate::node::{Node, digest};
 use crate::operator::{ARCHIVE, BACKUPS};
 use crate::properties;
@@ -21,6 +21,9 @@ impl World {
         self.rank(&mut node);
         self.set_up(&mut node);
         let mut faults = self.plan.faults(&mut self.random, self.disk.operations());
+        if self.group.is_some() {
+            faults.capacity = None;
+        }
         if self.operator.is_some() {
             faults.no_links = self.random.chance(200);
             // What is kept besides takes its room too.
@@ -38,6 +41,10 @@ impl World {
             }
             if self.is_well(&node) {
                 self.indexes(&mut node)?;
+            }
+            if self.group.is_some() && !self.replicas(&mut node)? {
+                self.tally.failed += 1;
+                return self.end(node);
             }
             let session = self.random.below(SESSIONS as u64) as usize;
             match self.random.below(10) {
@@ -70,6 +77,7 @@ impl World {
             self.workload.setup(&mut bundle);
         }
         self.oracle.on_sent(&bundle.updates);
+        self.calm(node, true);
         node.send(0, &bundle.bytes, &self.clock);
         if self.workload.has_transactions() {
             let _ = node.step(&self.clock);
@@ -79,6 +87,7 @@ impl World {
         // The answers tell nothing that clients rely on.
         let _ = node.step(&self.clock);
         node.answers(0);
+        self.calm(node, false);
         self.note_applied(node);
     }
 
@@ -119,6 +128,7 @@ impl World {
             Ok(step) => self.trace.note(format_args!("  the committer steps: {step:?}")),
             Err(failed) => self.trace.note(format_args!("  the committer fails: {failed}")),
         }
+        self.look_at_committed(node)?;
         self.note_applied(node);
         for session in 0..SESSIONS {
             self.take_answers(node, session)?;
@@ -165,8 +175,11 @@ impl World {
         if !answers.is_empty() {
             self.trace.note(format_args!("  session {session} gets {answers:?}"));
         }
-        let ranked = self.precedence.on_answers(session, &answers);
-        ranked.map_err(|what| Violation { property: properties::PRECEDENCE, what })?;
+        // A replica that leads no more tells everybody to try again, whatever goes before.
+        if self.group.is_none() {
+            let ranked = self.precedence.on_answers(session, &answers);
+            ranked.map_err(|what| Violation { property: properties::PRECEDENCE, what })?;
+        }
         let told = self.clients.on_answers(session, &answers, self.applied);
         told.map_err(|(property, what)| Violation { property, what })?;
         let property = properties::SNAPSHOT;
@@ -183,12 +196,14 @@ impl World {
             return Ok(());
         }
         let Ok(taken) = node.recovered.committer.checkpoint() else { return Ok(()) };
-        let (checkpoint, index) = taken.expect("there are few readers");
+        // The files of one replica may be behind.
+        assert!(taken.is_some() || self.group.is_some(), "there are few readers");
+        let Some((checkpoint, index)) = taken else { return Ok(()) };
         if self.disk.is_off() {
             return Ok(());
         }
         // Before its records may go.
-        let followed = self.oracle.follow(&self.disk, Path::new(DIR), index.0);
+        let followed = self.follow(index.0);
         if self.disk.is_off() {
             return Ok(());
         }

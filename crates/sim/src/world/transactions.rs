@@ -165,7 +165,7 @@ impl World {
             // Nothing is said of those that a bind aborts.
             1 => bundle.bind(),
             _ => {
-                if !self.precedence.is_over(session) {
+                if self.group.is_some() || !self.precedence.is_over(session) {
                     self.oracle.on_sent(&open.members);
                 }
                 return bundle.end(&open.identifier, true);
