@@ -166,10 +166,11 @@ impl OptionTable {
         Ok(id)
     }
 
-    /// The id of `options`, and whether they are held from now on, until [`OptionTable::release`]: those that are kept need not be.
+    /// The id of `options`, and whether they are held from now on, until [`OptionTable::release`]. The empty set need not be. Others
+    /// that are kept are held as well: the shard whose shape keeps them may be dropped meanwhile.
     pub(crate) fn hold(&self, options: &[u8]) -> Result<(OptionsId, bool), DescriptionError> {
-        if let Some(id) = self.find(options) {
-            return Ok((id, false));
+        if options.is_empty() {
+            return Ok((OptionsId::NONE, false));
         }
         let text = describing(options)?;
         let mut sets = self.write();
@@ -362,8 +363,11 @@ mod tests {
         assert_eq!(&*table.text(id), "x-a");
         table.keep(id);
         table.release(id);
-        assert_eq!((table.find(b"x-a"), table.hold(b"x-a")), (Some(id), Ok((id, false))));
+        // Held, it outlives the shape that kept it.
+        assert_eq!((table.find(b"x-a"), table.hold(b"x-a")), (Some(id), Ok((id, true))));
         table.unkeep(id);
+        assert_eq!((table.find(b"x-a"), &*table.text(id)), (None, "x-a"));
+        table.release(id);
         assert_eq!((table.find(b"x-a"), &*table.text(id), table.count()), (None, "", 1));
         assert_eq!(table.hold(b"x-b").unwrap(), (id, true), "its id is used again");
     }
