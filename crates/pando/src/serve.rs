@@ -424,6 +424,8 @@ mod tests {
         let mut flags: Vec<&str> = command.get_arguments().filter_map(|a| a.get_long()).collect();
         let mut keys: Vec<&str> = config::KEYS.iter().map(|k| k.name).filter(|n| !n.contains('.')).collect();
         keys.push("config");
+        // Of one start: in a file it would hold for every start.
+        keys.push("accept-difference");
         flags.sort_unstable();
         keys.sort_unstable();
         assert_eq!(flags, keys);

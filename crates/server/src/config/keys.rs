@@ -162,7 +162,8 @@ pub const KEYS: &[Key] = &[
         form: "DN",
         many: false,
         default: "none",
-        text: "A name that is allowed everything. It needs no entry; its password is in `root-password-file`.",
+        text: "A name that is allowed everything. It needs no entry; its password is in `root-password-file`, and with that file no \
+               other binds as it, whatever an entry of this name has. Only it gives an entry this name.",
         set: |c, v| put(&mut c.root_dn, one(v, dn).map(Some)),
         show: |c| texts(&c.root_dn),
     },
@@ -180,8 +181,8 @@ pub const KEYS: &[Key] = &[
         form: "DN",
         many: true,
         default: "none",
-        text: "A name that may change every entry, as `root-dn` may. It reads no passwords and changes no configuration; but trust it \
-               as `root-dn`, for it can give any entry a password.",
+        text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no configuration and does not \
+               become `root-dn`; but it can give any other entry a password ([secrets](controls.md#secrets)).",
         set: |c, v| each(&mut c.writers, v, dn),
         show: |c| c.writers.clone(),
     },
@@ -200,8 +201,8 @@ pub const KEYS: &[Key] = &[
         form: "ssha|clear",
         many: false,
         default: "ssha",
-        text: "How passwords are stored that are set with the password modify operation: as a salted hash or as they are. \
-               What an add, a modify or an import brings is stored as it is written.",
+        text: "How passwords are stored that are set with the password modify operation, or by a user's modify of its own: as a \
+               salted hash or as they are. What an add, another modify or an import brings is stored as it is written.",
         set: |c, v| put(&mut c.password_scheme, one(v, parse)),
         show: |c| vec![c.password_scheme.to_string()],
     },
