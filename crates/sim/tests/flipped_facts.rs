@@ -27,19 +27,25 @@ fn work(node: &mut Node, sessions: usize) -> u128 {
     digest(&node.recovered.dsa)
 }
 
+/// A disk with a directory that was worked on and killed.
+fn killed(with_snapshot: bool) -> SimDisk {
+    let disk = SimDisk::new(1);
+    let mut node = start(&disk).expect("nothing fails");
+    work(&mut node, 3);
+    if with_snapshot {
+        let taken = node.recovered.committer.checkpoint().expect("nothing fails");
+        let (checkpoint, index) = taken.expect("there are few readers");
+        node.recovered.snapshots.write(checkpoint, index).expect("nothing fails");
+    }
+    drop(node);
+    disk.kill();
+    disk
+}
+
 #[test]
 fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
     for with_snapshot in [false, true] {
-        let disk = SimDisk::new(1);
-        let mut node = start(&disk).expect("nothing fails");
-        work(&mut node, 3);
-        if with_snapshot {
-            let taken = node.recovered.committer.checkpoint().expect("nothing fails");
-            let (checkpoint, index) = taken.expect("there are few readers");
-            node.recovered.snapshots.write(checkpoint, index).expect("nothing fails");
-        }
-        drop(node);
-        disk.kill();
+        let disk = killed(with_snapshot);
         let right = work(&mut start(&disk.copy()).expect("nothing fails"), 5);
         for name in ["founding", "rules"] {
             let path = Path::new(DIR).join(name);
@@ -64,16 +70,7 @@ fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
 #[test]
 fn a_directory_whose_log_is_gone_is_not_started() {
     for with_snapshot in [false, true] {
-        let disk = SimDisk::new(1);
-        let mut node = start(&disk).expect("nothing fails");
-        work(&mut node, 3);
-        if with_snapshot {
-            let taken = node.recovered.committer.checkpoint().expect("nothing fails");
-            let (checkpoint, index) = taken.expect("there are few readers");
-            node.recovered.snapshots.write(checkpoint, index).expect("nothing fails");
-        }
-        drop(node);
-        disk.kill();
+        let disk = killed(with_snapshot);
         let log = Path::new(DIR).join("log");
         for name in disk.list(&log).expect("it is there") {
             disk.remove(&log.join(name)).expect("nothing fails");
