@@ -6,7 +6,7 @@ use crate::report::Fault;
 use model::limits::VALUE_BYTES_MAX;
 use model::{Description, Entry};
 use proto::ldif::{Line, Value};
-use schema::Schema;
+use schema::{BinaryTransfer, Schema};
 use std::collections::BTreeMap;
 
 /// Descriptions remembered by their place in the record: records of a file are much alike.
@@ -104,7 +104,12 @@ impl<'s> Fields<'s> {
             if place == attributes.len() {
                 attributes.push((description, Vec::new()));
             }
-            attributes[place].1.push(value);
+            // Earlier versions wrote the values of a certificate twice: with the option `binary` and without it.
+            let kind = self.schema.attribute_type(description.attribute_type);
+            let values = &mut attributes[place].1;
+            if kind.binary == BinaryTransfer::None || !values.contains(&value) {
+                values.push(value);
+            }
             Ok(())
         })?;
         for (description, values) in attributes {

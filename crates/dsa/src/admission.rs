@@ -2,8 +2,10 @@
 //! through. A command of its log comes out at a replay as it was answered.
 
 use crate::control::{self, Requested};
+use crate::outcome;
 use model::{Filter, ResultCode, dn};
 use proto::message::{Message, Request};
+use proto::op::ModifyKind;
 use proto::{Outline, tag};
 use schema::{DescriptionError, Schema};
 
@@ -15,8 +17,11 @@ pub(crate) fn refusal_of(schema: &Schema, outline: &Outline<'_>, frame: &[u8]) -
     // What most updates are is told without decoding them.
     match outline.op_tag {
         _ if schema.has_all_option_sets() => {}
-        tag::ADD if outline.after.is_empty() => return unfit_name(schema, outline.dn),
-        tag::MODIFY | tag::DELETE if outline.after.is_empty() => return None,
+        tag::ADD if outline.after.is_empty() && !outline.rest.contains(&b';') => {
+            return unfit_name(schema, outline.dn);
+        }
+        tag::MODIFY if outline.after.is_empty() && !outline.rest.contains(&b';') => return None,
+        tag::DELETE if outline.after.is_empty() => return None,
         _ => {}
     }
     let message = Message::decode(frame).ok()?;
@@ -27,7 +32,19 @@ pub(crate) fn refusal_of(schema: &Schema, outline: &Outline<'_>, frame: &[u8]) -
 /// As [`refusal_of`], of a message that is decoded.
 pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Requested<'_>) -> Option<Refusal> {
     let named = match &message.request {
-        Request::Add(add) => unfit_name(schema, add.dn),
+        Request::Add(add) => unfit_name(schema, add.dn).or_else(|| {
+            add.attributes.iter().find_map(|attribute| without_form(schema, attribute.description))
+        }),
+        Request::Modify(modify) => modify.changes.iter().find_map(|change| {
+            // What an earlier version stored can be taken away.
+            let takes_away = match change.kind {
+                ModifyKind::Delete => true,
+                ModifyKind::Replace => change.modification.values.is_empty(),
+                _ => false,
+            };
+            let description = change.modification.description;
+            if takes_away { None } else { without_form(schema, description) }
+        }),
         Request::ModifyDn(modify_dn) => unfit_name(schema, modify_dn.new_rdn),
         _ => None,
     };
@@ -50,6 +67,12 @@ fn one_set_too_many(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
     };
     let text = DescriptionError::TooManyOptionSets;
     found.then(|| (text.result_code(), text.to_string()))
+}
+
+/// `;binary` with an attribute whose values have no BER form (RFC 4522 section 3).
+fn without_form(schema: &Schema, description: &[u8]) -> Option<Refusal> {
+    let error = DescriptionError::NoBinaryForm;
+    schema.lacks_binary_form(description).then(|| outcome::undescribed(schema, description, error))
 }
 
 /// An attribute type without equality rule names no entry: nobody could tell two names apart (X.501 section 9.4). Nor does

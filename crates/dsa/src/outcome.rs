@@ -110,7 +110,8 @@ pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError)
         }
         DescriptionError::LanguageRange
         | DescriptionError::OptionsTooLong
-        | DescriptionError::TooManyOptionSets => {
+        | DescriptionError::TooManyOptionSets
+        | DescriptionError::NoBinaryForm => {
             (error.result_code(), format!("attribute description {shown}: {error}"))
         }
     }
@@ -122,6 +123,9 @@ pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError)
 pub(crate) fn why_unknown(schema: &Schema, text: &[u8]) -> Option<DescriptionError> {
     if !model::attribute::is_well_formed(text) {
         return Some(DescriptionError::Malformed);
+    }
+    if schema.lacks_binary_form(text) {
+        return Some(DescriptionError::NoBinaryForm);
     }
     let (kind, _) = model::attribute::split_options(text);
     schema.find_type(kind).is_none().then_some(DescriptionError::UnknownType)

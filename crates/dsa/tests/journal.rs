@@ -360,6 +360,45 @@ fn what_was_admitted_once_is_carried_out_again() {
     assert_eq!(client.delete(rdn).code, ResultCode::Success);
 }
 
+/// An earlier version took a certificate with `;binary` and without as two attributes, and the option with anything: such
+/// adds of its log are not refused.
+#[test]
+fn options_of_earlier_versions_are_carried_out_again() {
+    let (mut client, _) = journaled();
+    set_up(&mut client);
+    let (one, other) = ("0\x03\x02\x01\x05", "0\x03\x02\x01\x06");
+    let list = attributes_of(&[
+        ("objectClass", &["inetOrgPerson"]),
+        ("sn", &["X"]),
+        ("userCertificate;binary", &[one]),
+        ("userCertificate", &[one, other]),
+        ("userCertificate;x-a", &[one]),
+        ("userCertificate;x-a;binary", &[other]),
+        ("description;binary", &["x"]),
+    ]);
+    let attributes = Attributes::parse(&list).expect("just encoded");
+    let dn = "cn=x,dc=example";
+    let mut message = Vec::new();
+    Request::Add(Add { dn: dn.as_bytes(), attributes }).encode(&mut message, 1, &[]);
+    assert_eq!(codes(&client.raw(&message).0), [ResultCode::UndefinedAttributeType]);
+    let (actor, wall_ms) = (ROOT_DN.as_bytes(), common::START.wall_ms);
+    let command =
+        Command { wall_ms, actor, ids: Cow::Borrowed(&[9]), messages: &message, is_transaction: false };
+    let mut applier = Applier::new(&client.dsa).expect("there are few readers");
+    let mut answers = Vec::new();
+    applier.apply(&command, &mut answers).expect("it can be carried out");
+    assert_eq!(codes(&common::answers(&answers)), [ResultCode::Success]);
+    let found = client.read(dn, &["userCertificate", "description"]);
+    let names = ["description;binary", "userCertificate;binary", "userCertificate;binary;x-a"];
+    assert_eq!(found.names(), names);
+    assert_eq!(found.values(names[2]), Some(vec![one.to_owned(), other.to_owned()]));
+    assert_eq!(found.values("userCertificate;binary"), Some(vec![one.to_owned(), other.to_owned()]));
+    assert_eq!(
+        client.modify(dn, &[(ModifyKind::Delete, "description;binary", &[])]).code,
+        ResultCode::Success
+    );
+}
+
 /// What a client says of passwords does not reach the log.
 #[test]
 fn passwords_are_not_in_the_log() {

@@ -4,6 +4,17 @@ use crate::definition::{AttributeTypeDefinition, ClassKind, Extensions, ObjectCl
 use crate::{Rule, Syntax};
 use model::{ClassId, TypeId};
 
+/// What the option `;binary` is to the values of an attribute type (RFC 4522): no subtype, but another name of the same attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryTransfer {
+    /// The syntax has no BER form that is known here: a description with the option is not recognised.
+    None,
+    /// Values are octets that the client may call BER.
+    Accepted,
+    /// Values are sent as BER and the option is always with them.
+    Required,
+}
+
 /// An attribute type (RFC 4512 section 2.5.1) with what it inherits.
 #[derive(Clone, Debug)]
 pub struct AttributeType {
@@ -21,6 +32,8 @@ pub struct AttributeType {
     pub substring: Option<Rule>,
     /// Syntax of its values.
     pub syntax: Syntax,
+    /// What the option `;binary` is to its values.
+    pub binary: BinaryTransfer,
     /// OID of the syntax, as defined.
     pub syntax_oid: String,
     /// Length that the definition asks servers to take at least; not enforced.

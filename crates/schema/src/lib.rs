@@ -32,7 +32,7 @@ pub use builtin::BUILTIN_NAMES;
 pub use check::{Changed, CheckOptions, Checked, Violation};
 pub use class_set::ClassSet;
 pub use definition::{ClassKind, Usage};
-pub use element::{AttributeType, ObjectClass};
+pub use element::{AttributeType, BinaryTransfer, ObjectClass};
 pub use invalid::Invalid;
 pub use options::{DescriptionError, HeldDescriptions, OPTION_SETS_MAX, WantedOptions};
 pub use prep::{Part, SHORT_MAX};

@@ -1,7 +1,7 @@
 //! Sets of attribute options (RFC 4512 section 2.5.2), interned.
 
-use crate::Schema;
-use model::{Description, OptionsId, ResultCode};
+use crate::{BinaryTransfer, Schema};
+use model::{Description, OptionsId, ResultCode, TypeId};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,15 +29,18 @@ pub enum DescriptionError {
     OptionsTooLong,
     /// [`OPTION_SETS_MAX`] different sets are in use.
     TooManyOptionSets,
+    /// `;binary` where the syntax has no BER form (RFC 4522 section 3).
+    NoBinaryForm,
 }
 
 impl DescriptionError {
     /// The result code that tells a client.
     pub fn result_code(self) -> ResultCode {
         match self {
-            DescriptionError::Malformed | DescriptionError::UnknownType | DescriptionError::LanguageRange => {
-                ResultCode::UndefinedAttributeType
-            }
+            DescriptionError::Malformed
+            | DescriptionError::UnknownType
+            | DescriptionError::LanguageRange
+            | DescriptionError::NoBinaryForm => ResultCode::UndefinedAttributeType,
             DescriptionError::OptionsTooLong | DescriptionError::TooManyOptionSets => {
                 ResultCode::AdminLimitExceeded
             }
@@ -52,6 +55,9 @@ impl fmt::Display for DescriptionError {
             DescriptionError::UnknownType => "no such attribute type",
             DescriptionError::LanguageRange => "a language range selects values, it cannot describe them",
             DescriptionError::OptionsTooLong => "too many attribute options",
+            DescriptionError::NoBinaryForm => {
+                "its values have no BER form, so they cannot be sent as ;binary"
+            }
             DescriptionError::TooManyOptionSets => "the server knows too many sets of attribute options",
         })
     }
@@ -87,6 +93,16 @@ impl WantedOptions {
         let Some(want) = &self.0 else { return true };
         want.split(';').all(|w| have.split(';').any(|h| h == w || is_in_range(h, w)))
     }
+}
+
+/// Options without the transfer option `binary` (RFC 4522 section 3). `None` if it is not among them.
+pub(crate) fn without_binary(options: &[u8]) -> Option<Vec<u8>> {
+    let is_binary = |option: &&[u8]| option.eq_ignore_ascii_case(b"binary");
+    let parts = || options.split(|byte| *byte == b';');
+    parts().any(|option| is_binary(&option)).then(|| {
+        let others: Vec<&[u8]> = parts().filter(|option| !is_binary(option)).collect();
+        others.join(&b';')
+    })
 }
 
 fn is_language_range(option: &str) -> bool {
@@ -287,6 +303,42 @@ impl<'s> HeldDescriptions<'s> {
     #[cold]
     fn describe_options(&mut self, text: &[u8]) -> Result<Description, DescriptionError> {
         let (attribute_type, options) = self.schema.split(text)?;
+        if options.is_empty() {
+            return Ok(Description::plain(attribute_type));
+        }
+        self.hold(attribute_type, &options)
+    }
+
+    /// As [`HeldDescriptions::describe`], but apart from that attribute: `binary` is an option as any other, as it was when
+    /// earlier versions stored it beside the same attribute without it.
+    ///
+    /// # Errors
+    /// As [`HeldDescriptions::describe`].
+    pub fn describe_apart(&mut self, text: &[u8]) -> Result<Description, DescriptionError> {
+        let (attribute_type, options) = self.schema.split(text)?;
+        match &*options {
+            b"" => self.hold(attribute_type, b"binary"),
+            options => self.hold(attribute_type, &[b"binary;", options].concat()),
+        }
+    }
+
+    /// The attribute that a stored one is, if an earlier version kept it apart by the option `binary`. It is valid as long as this
+    /// is.
+    #[inline]
+    pub fn one_attribute(&mut self, stored: Description) -> Option<Description> {
+        let may_be_apart = stored.options != OptionsId::NONE
+            && self.schema.attribute_type(stored.attribute_type).binary != BinaryTransfer::None;
+        if may_be_apart { self.one_of_options(stored) } else { None }
+    }
+
+    #[cold]
+    fn one_of_options(&mut self, stored: Description) -> Option<Description> {
+        let others = without_binary(self.schema.options.text(stored.options).as_bytes())?;
+        let one = self.hold(stored.attribute_type, &others);
+        Some(one.expect("options that are stored are well-formed, also without one of them"))
+    }
+
+    fn hold(&mut self, attribute_type: TypeId, options: &[u8]) -> Result<Description, DescriptionError> {
         let (options, is_held) = self.schema.options.hold(options)?;
         if is_held {
             self.held.push(options);

@@ -3,10 +3,10 @@
 use crate::class_set::ClassSets;
 use crate::element::Traits;
 use crate::names::NameTable;
-use crate::options::{OptionTable, WantedOptions};
+use crate::options::{OptionTable, WantedOptions, without_binary};
 use crate::{
-    AttributeType, DescriptionError, Fault, Invalid, ObjectClass, Rule, WellKnown, definition, dn, names,
-    prep, secret,
+    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, WellKnown,
+    definition, dn, names, prep, secret,
 };
 use model::attribute::split_options;
 use model::short::Word;
@@ -56,7 +56,30 @@ impl Schema {
         if options.is_empty() {
             return None;
         }
-        Some(Description { attribute_type: self.find_type(kind)?, options: self.options.find(options)? })
+        let attribute_type = self.find_type(kind)?;
+        let options = self.options.find(&self.tagging(attribute_type, options))?;
+        Some(Description { attribute_type, options })
+    }
+
+    /// The options that make a subtype: all but `binary`, where that is no more than a way to send values.
+    fn tagging<'o>(&self, attribute_type: TypeId, options: &'o [u8]) -> Cow<'o, [u8]> {
+        match self.attribute_type(attribute_type).binary {
+            BinaryTransfer::None => Cow::Borrowed(options),
+            _ => without_binary(options).map_or(Cow::Borrowed(options), Cow::Owned),
+        }
+    }
+
+    /// Does a description have the option `binary`?
+    pub fn has_binary(&self, text: &[u8]) -> bool {
+        without_binary(split_options(text).1).is_some()
+    }
+
+    /// Does a description have the option `binary` though its type has no such form: is it one that RFC 4522 section 3 does
+    /// not recognise?
+    pub fn lacks_binary_form(&self, text: &[u8]) -> bool {
+        let kind = self.find_type(split_options(text).0);
+        kind.is_some_and(|kind| self.attribute_type(kind).binary == BinaryTransfer::None)
+            && self.has_binary(text)
     }
 
     /// What `cn;lang-de` asks for: it and its subtypes, among them `cn;lang-de;x-a`. `None` if the type is unknown or
@@ -67,7 +90,14 @@ impl Schema {
             return Some((kind, WantedOptions::NONE));
         }
         let (kind, options) = split_options(text);
-        Some((self.find_type(kind)?, WantedOptions::new(options)?))
+        let attribute_type = self.find_type(kind)?;
+        if self.lacks_binary_form(text) {
+            return None;
+        }
+        match &*self.tagging(attribute_type, options) {
+            b"" if !options.is_empty() => Some((attribute_type, WantedOptions::NONE)),
+            tagging => Some((attribute_type, WantedOptions::new(tagging)?)),
+        }
     }
 
     /// As [`Schema::find_description`], and a new set of options is kept: for imports. Commands have [`crate::HeldDescriptions`].
@@ -82,16 +112,17 @@ impl Schema {
     #[cold]
     fn intern_with_options(&self, text: &[u8]) -> Result<Description, DescriptionError> {
         let (attribute_type, options) = self.split(text)?;
-        Ok(Description { attribute_type, options: self.options.intern(options)? })
+        Ok(Description { attribute_type, options: self.options.intern(&options)? })
     }
 
     /// The type and the options of a description.
-    pub(crate) fn split<'t>(&self, text: &'t [u8]) -> Result<(TypeId, &'t [u8]), DescriptionError> {
+    pub(crate) fn split<'t>(&self, text: &'t [u8]) -> Result<(TypeId, Cow<'t, [u8]>), DescriptionError> {
         if !model::attribute::is_well_formed(text) {
             return Err(DescriptionError::Malformed);
         }
         let (kind, options) = split_options(text);
-        Ok((self.find_type(kind).ok_or(DescriptionError::UnknownType)?, options))
+        let attribute_type = self.find_type(kind).ok_or(DescriptionError::UnknownType)?;
+        Ok((attribute_type, self.tagging(attribute_type, options)))
     }
 
     /// Is this description one of values, but of a set of options that no entry has, where entries have as many as they may?
@@ -128,12 +159,20 @@ impl Schema {
         }
     }
 
-    /// Canonical text of a description: the type's first name, then options in order.
+    /// Canonical text of a description: the type's first name, then options in order. `;binary` is there where values are
+    /// sent so (RFC 4522 section 5).
     pub fn describe(&self, description: Description) -> Cow<'_, str> {
-        let name = self.attribute_type(description.attribute_type).name();
+        let kind = self.attribute_type(description.attribute_type);
+        let (name, is_binary) = (kind.name(), kind.binary == BinaryTransfer::Required);
         match description.options {
+            OptionsId::NONE if is_binary => Cow::Owned(format!("{name};binary")),
             OptionsId::NONE => Cow::Borrowed(name),
-            options => Cow::Owned(format!("{name};{}", self.options.text(options))),
+            options => {
+                let text = self.options.text(options);
+                let binary =
+                    if is_binary && without_binary(text.as_bytes()).is_none() { "binary;" } else { "" };
+                Cow::Owned(format!("{name};{binary}{text}"))
+            }
         }
     }
 

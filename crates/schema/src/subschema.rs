@@ -110,11 +110,7 @@ fn general(syntax: Syntax) -> Syntax {
 }
 
 fn builtin_syntax(syntax: Syntax) -> SyntaxDefinition {
-    let binary = matches!(
-        syntax,
-        Syntax::Certificate | Syntax::CertificateList | Syntax::CertificatePair | Syntax::SupportedAlgorithm
-    );
-    let extensions: Extensions = match binary {
+    let extensions: Extensions = match syntax.requires_binary() {
         true => vec![("X-BINARY-TRANSFER-REQUIRED".to_owned(), vec!["TRUE".to_owned()])],
         false => Vec::new(),
     };

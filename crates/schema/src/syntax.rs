@@ -88,6 +88,17 @@ impl Syntax {
         Syntax::ALL.iter().find(|s| s.oid() == oid).copied()
     }
 
+    /// Are its values defined by their BER form alone (RFC 4523 section 2)?
+    pub(crate) fn requires_binary(self) -> bool {
+        matches!(
+            self,
+            Syntax::Certificate
+                | Syntax::CertificateList
+                | Syntax::CertificatePair
+                | Syntax::SupportedAlgorithm
+        )
+    }
+
     /// Is the value one of this syntax? Binary ones that no rule looks into pass as they are.
     pub fn check(self, value: &[u8], schema: &Schema) -> Result<(), Invalid> {
         scratch::with(|buffer| self.check_in(value, schema, buffer))

@@ -3,6 +3,7 @@
 
 mod add;
 mod alike;
+mod binary;
 mod condition;
 mod copy;
 mod delete;

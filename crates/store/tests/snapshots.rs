@@ -11,11 +11,11 @@ mod naive;
 use naive::compare::{self, Differs};
 use naive::directory::{ChangeKind, Directory, Op};
 use naive::generate::{self, Choices, Random, Taste};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use store::search::evaluate::Evaluator;
-use store::{Checkpoint, DnCache, Meta, Reader, Restore, RestoreError, Segment, Shard};
+use store::{Checkpoint, DnCache, Meta, Reader, Restore, RestoreError, Segment, Shard, Values};
 
 const TASTE: Taste = Taste { names: 60, members: 200, long_one_in: 30 };
 
@@ -413,4 +413,89 @@ fn aliases_and_referral_objects_are_restored() {
     let restored = restore(&files, true, true).expect("it is restored");
     assert!(restored.has_aliases() && restored.has_referrals());
     sound("restored", &restored).expect("it is sound");
+}
+
+/// Attributes of an entry and their values.
+type Attributes<'a> = &'a [(model::Description, &'a [&'a [u8]])];
+
+/// Earlier versions kept `userCertificate;binary` apart from `userCertificate`: whatever entries have of the two is read, and
+/// is one attribute when the entry is next changed.
+#[test]
+fn certificates_that_were_kept_apart_are_one_attribute() {
+    let shard = compare::shard(false);
+    let schema = Arc::clone(shard.schema());
+    let mut held = schema::HeldDescriptions::new(&schema);
+    let (plain, apart) = (held.describe(b"userCertificate"), held.describe_apart(b"userCertificate"));
+    let (plain, apart) = (plain.expect("known"), apart.expect("known"));
+    let all: Vec<[u8; 5]> = (0..140).map(|n| [b'0', 3, 2, 1, n]).collect();
+    let all: Vec<&[u8]> = all.iter().map(|value| &value[..]).collect();
+    let (one, other, many, more) = (all[5], all[6], &all[..70], &all[60..]);
+    let cases: [(&str, Attributes<'_>); 9] = [
+        ("dc=com", &[]),
+        ("cn=apart,dc=com", &[(apart, &[one])]),
+        ("cn=plain,dc=com", &[(plain, &[one])]),
+        ("cn=both,dc=com", &[(apart, &[one]), (plain, &[one, other])]),
+        ("cn=turned,dc=com", &[(plain, &[one, other]), (apart, &[one])]),
+        ("cn=set,dc=com", &[(apart, many)]),
+        ("cn=set and one,dc=com", &[(apart, many), (plain, &[one])]),
+        ("cn=one and set,dc=com", &[(apart, &[one]), (plain, many)]),
+        ("cn=sets,dc=com", &[(plain, more), (apart, many)]),
+    ];
+    let mut writer = shard.writer();
+    for (dn, attributes) in cases {
+        let mut entry = model::Entry::new();
+        entry.push_attribute(schema.intern_description(b"objectClass").expect("known"));
+        let class = if dn == "dc=com" { "domain" } else { "applicationProcess" };
+        [class, "extensibleObject"].iter().for_each(|value| entry.push_value(value.as_bytes()));
+        for (description, values) in attributes {
+            entry.push_attribute(*description);
+            values.iter().for_each(|value| entry.push_value(value));
+        }
+        let stamp = store::Stamp { csn: writer.stamp(1), actor: 0 };
+        let add = store::Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: false };
+        writer.add(add, stamp).expect("it can be added");
+    }
+    writer.publish();
+    let checkpoint = shard.checkpoint().expect("a slot is free");
+    let choices = &mut Random::new(1);
+    let (files, _) = write_out(choices, checkpoint, &Files::default(), |_| Ok(())).expect("it is written");
+    let restored = restore(&files, true, true).expect("it is restored");
+    sound("restored", &restored).expect("it is sound");
+    let schema = Arc::clone(restored.schema());
+    for (dn, attributes) in &cases[1..] {
+        let counts = || {
+            let mut reader = Reader::register(&restored).expect("a slot is free");
+            let pin = reader.pin();
+            let point = pin.read_point();
+            let id = point.resolve(dn.as_bytes(), &mut DnCache::default()).expect("it is there");
+            let entry = point.entry(id).expect("it is there");
+            let slots = entry.shape.slots.iter().zip(entry.slots());
+            let certificates =
+                slots.filter(|(slot, _)| schema.describe(slot.description) == "userCertificate;binary");
+            let count = |values| match values {
+                Values::Inline(values) => values.len(),
+                Values::Set(set) => set.count as usize,
+            };
+            certificates.map(|(_, values)| count(values)).collect::<Vec<_>>()
+        };
+        let before: Vec<usize> = attributes.iter().map(|(_, values)| values.len()).collect();
+        assert_eq!(counts().iter().sum::<usize>(), before.iter().sum::<usize>(), "{dn}");
+        let mut writer = restored.writer();
+        let mut change = |kind, attribute: &[u8], values: &[&[u8]]| {
+            let description = schema.intern_description(attribute).expect("known");
+            let changes = [store::Change { kind, description, values: values.iter().copied().collect() }];
+            let stamp = store::Stamp { csn: writer.stamp(2), actor: 0 };
+            let modify =
+                store::Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false, known: None };
+            writer.modify(modify, stamp).expect("it can be changed");
+        };
+        change(store::ChangeKind::Add, b"description", &[b"x"]);
+        change(store::ChangeKind::Delete, b"userCertificate", &[one]);
+        writer.publish();
+        let union: BTreeSet<&[u8]> =
+            attributes.iter().flat_map(|(_, values)| values.iter().copied()).collect();
+        let left = union.len() - 1;
+        assert_eq!(counts(), if left == 0 { vec![] } else { vec![left] }, "{dn}");
+    }
+    sound("changed", &restored).expect("it is sound");
 }

@@ -113,6 +113,17 @@ fn values_come_folded_scattered_and_in_base64() {
     assert_eq!(texts(&shard, "cn=a,dc=com", "cn;lang-de"), ["b"]);
 }
 
+/// Earlier versions wrote an entry's certificates with `;binary` and without it.
+#[test]
+fn certificates_of_both_names_are_one_attribute() {
+    let text = TOP.to_owned()
+        + "dn: cn=a,dc=com\nobjectClass: inetOrgPerson\ncn: a\nsn: s\nuserCertificate;binary:: MAMCAQU=\n\
+           userCertificate:: MAMCAQY=\nuserCertificate:: MAMCAQU=\n\n";
+    let (shard, done) = run(&text);
+    assert_eq!(done.map(|done| done.entries), Ok(2));
+    assert_eq!(texts(&shard, "cn=a,dc=com", "userCertificate"), ["0\x03\x02\x01\x05", "0\x03\x02\x01\x06"]);
+}
+
 #[test]
 fn superiors_may_come_later() {
     let text = person("a", "ou=c,ou=b,dc=com")

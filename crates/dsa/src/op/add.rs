@@ -73,19 +73,54 @@ fn fill(
     entry: &mut Entry,
     attributes: Attributes<'_>,
 ) -> Result<(), (ResultCode, String)> {
+    let mut sent = SentAs::default();
     for attribute in attributes {
         let text = attribute.description;
         let description =
             descriptions.describe(text).map_err(|error| outcome::undescribed(schema, text, error))?;
-        if entry.position(description).is_some() {
+        let Some(at) = entry.position(description) else {
+            sent.note(schema, text, entry.len());
+            entry.push_attribute(description);
+            attribute.values.iter().for_each(|value| entry.push_value(value));
+            continue;
+        };
+        if !sent.is_other_form(schema, text, at) {
             let name = schema.describe(description);
             let message = format!("attribute {name} is given twice; list all its values at one place");
             return Err((ResultCode::AttributeOrValueExists, message));
         }
-        entry.push_attribute(description);
-        attribute.values.iter().for_each(|value| entry.push_value(value));
+        let is_new = |value: &&[u8]| !entry.values(at).any(|own| own == *value);
+        let more: Vec<&[u8]> = attribute.values.iter().filter(is_new).collect();
+        entry.extend(description, more);
     }
     Ok(())
+}
+
+/// Attributes of a request that it names with the option `binary`, by their positions. Earlier versions took an attribute with
+/// it and without it in one request, and logged that.
+#[derive(Default)]
+struct SentAs {
+    binary: Vec<usize>,
+    both: Vec<usize>,
+}
+
+impl SentAs {
+    #[inline]
+    fn note(&mut self, schema: &Schema, text: &[u8], at: usize) {
+        if text.contains(&b';') && schema.has_binary(text) {
+            self.binary.push(at);
+        }
+    }
+
+    /// Was the attribute named once, and in the other of the two forms?
+    #[cold]
+    fn is_other_form(&mut self, schema: &Schema, text: &[u8], at: usize) -> bool {
+        let is_other = !self.both.contains(&at) && self.binary.contains(&at) != schema.has_binary(text);
+        if is_other {
+            self.both.push(at);
+        }
+        is_other
+    }
 }
 
 #[cfg(test)]

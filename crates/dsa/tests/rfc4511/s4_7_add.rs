@@ -2,6 +2,8 @@
 
 use crate::common::*;
 use model::ResultCode::*;
+use model::Scope;
+use proto::op::ModifyKind;
 
 const PERSON: Given<'static> = &[("objectClass", &["person"]), ("sn", &["X"]), ("cn", &["x"])];
 
@@ -81,6 +83,48 @@ fn s4_7_types_without_equality_name_nothing() {
         let end = client.rename(ADA, rdn, false, None);
         assert_eq!(end.code, NamingViolation, "{rdn}: {end:?}");
     }
+}
+
+/// RFC 4522: `;binary` is a way to send values, not a kind of attribute.
+#[test]
+fn s4_7_binary_is_no_option_of_its_own() {
+    const CERTIFICATE: &str = "0\x03\x02\x01\x05";
+    const OTHER: &str = "0\x03\x02\x01\x06";
+    let mut client = Client::new();
+    let dn = "cn=x,dc=example";
+    let class: (&str, &[&str]) = ("objectClass", &["inetOrgPerson"]);
+    let sn = PERSON[1];
+    for bad in ["description;binary", "jpegPhoto;binary", "sn;lang-de;BINARY"] {
+        let end = client.add(dn, &[class, sn, (bad, &["x"])]);
+        assert_eq!(end.code, UndefinedAttributeType, "{bad}: {end:?}");
+        let end = client.modify(ADA, &[(ModifyKind::Add, bad, &["x"])]);
+        assert_eq!(end.code, UndefinedAttributeType, "{bad}: {end:?}");
+        assert_eq!(client.compare(ADA, bad, "x").code, UndefinedAttributeType, "{bad}");
+        for filter in [format!("({bad}=*)"), format!("(!({bad}=*))")] {
+            assert_eq!(
+                client.search("dc=example", Scope::Subtree, &filter, &["1.1"]).dns(),
+                [""; 0],
+                "{filter}"
+            );
+        }
+    }
+    client.must_add(dn, &[class, sn, ("userCertificate", &[CERTIFICATE])]);
+    let end = client.modify(dn, &[(ModifyKind::Add, "userCertificate;binary", &[CERTIFICATE])]);
+    assert_eq!(end.code, AttributeOrValueExists, "{end:?}");
+    assert_eq!(client.modify(dn, &[(ModifyKind::Add, "usercertificate;Binary", &[OTHER])]).code, Success);
+    for wanted in ["userCertificate", "userCertificate;binary", "*", "2.5.4.36"] {
+        let found = client.read(dn, &[wanted]);
+        let certificates: Vec<&str> =
+            found.names().into_iter().filter(|name| name.starts_with("userCert")).collect();
+        assert_eq!(certificates, ["userCertificate;binary"], "{wanted}");
+        let both = Some(vec![CERTIFICATE.to_owned(), OTHER.to_owned()]);
+        assert_eq!(found.values("userCertificate;binary"), both);
+    }
+    for filter in ["(userCertificate=*)", "(userCertificate;binary=*)"] {
+        assert_eq!(client.search("dc=example", Scope::Subtree, filter, &["1.1"]).dns(), [dn], "{filter}");
+    }
+    assert_eq!(client.modify(dn, &[(ModifyKind::Delete, "userCertificate", &[])]).code, Success);
+    assert!(client.read(dn, &["userCertificate;binary"]).names().is_empty());
 }
 
 /// The entry must not exist, under any spelling of its name.

@@ -8,7 +8,7 @@ use crate::definition::{
     AttributeTypeDefinition, ClassKind, DefinitionError, ObjectClassDefinition, SyntaxDefinition, Usage,
     parse_attribute_type, parse_object_class, parse_syntax,
 };
-use crate::element::Traits;
+use crate::element::{BinaryTransfer, Traits};
 use crate::names::{NameTable, nearest};
 use crate::options::OptionTable;
 use crate::published;
@@ -25,6 +25,8 @@ const DEFINITIONS_MAX: usize = 30_000;
 const SUPERIORS_MAX: usize = 250;
 /// Unknown names for which is looked what may be meant: each costs a look at every name.
 const NEAREST_MAX: usize = 100;
+/// What a syntax that is defined in a file says of its values.
+const BINARY_EXTENSION: &str = "X-BINARY-TRANSFER-REQUIRED";
 /// Steps from a macro to the OID it stands for.
 const MACRO_STEPS_MAX: usize = 16;
 
@@ -255,14 +257,18 @@ impl Resolver {
         let mut rule = |of: fn(&AttributeTypeDefinition) -> &Option<String>, kind| {
             up().find_map(|d| of(d).as_deref()).and_then(|text| self.rule_of(placed, text, kind))
         };
+        let equality = rule(|d| &d.equality, RuleKind::Equality);
+        let ordering = rule(|d| &d.ordering, RuleKind::Ordering);
+        let substring = rule(|d| &d.substring, RuleKind::Substring);
         AttributeType {
-            equality: rule(|d| &d.equality, RuleKind::Equality),
-            ordering: rule(|d| &d.ordering, RuleKind::Ordering),
-            substring: rule(|d| &d.substring, RuleKind::Substring),
+            equality,
+            ordering,
+            substring,
             oid: shown_oid(&placed.file, &d.oid),
             names: d.names.clone(),
             sup: sup.map(|at| TypeId(at as u16)),
             syntax,
+            binary: self.binary_transfer(&d.oid, syntax, &syntax_oid),
             syntax_oid,
             length_max: up().find_map(|d| d.length_max),
             single_value: d.single_value,
@@ -345,6 +351,27 @@ impl Resolver {
         ];
         for (_, message) in faults.iter().filter(|(broken, _)| *broken) {
             self.fault(&placed.file, placed.line, (*message).to_owned());
+        }
+    }
+
+    /// Whether values are sent with `;binary` (RFC 4522 section 4, RFC 4523 section 2, RFC 2798 sections 2.8 and 2.9).
+    fn binary_transfer(&self, oid: &str, syntax: Syntax, syntax_oid: &str) -> BinaryTransfer {
+        // userSMIMECertificate and userPKCS12.
+        const WITH_IT: [&str; 2] = ["2.16.840.1.113730.3.1.40", "2.16.840.1.113730.3.1.216"];
+        let is_said = |(name, values): &(String, Vec<String>)| {
+            name.eq_ignore_ascii_case(BINARY_EXTENSION)
+                && values.iter().any(|value| value.eq_ignore_ascii_case("true"))
+        };
+        let of_file = self.syntaxes.get(syntax_oid);
+        if syntax.requires_binary()
+            || WITH_IT.contains(&oid)
+            || of_file.is_some_and(|d| d.extensions.iter().any(is_said))
+        {
+            BinaryTransfer::Required
+        } else if syntax == Syntax::Binary {
+            BinaryTransfer::Accepted
+        } else {
+            BinaryTransfer::None
         }
     }
 

@@ -326,6 +326,30 @@ fn macros_of_ldif_may_have_tabs() {
     assert_eq!(schema.attribute_type(schema.find_type(b"mine").unwrap()).oid, "1.2.3.1.1");
 }
 
+/// RFC 4522 and 4523; `binary` is an option as any other nowhere.
+#[test]
+fn binary_is_a_way_to_send_values() {
+    let text = "ldapsyntax ( 1.9.9 DESC 'mine' X-BINARY-TRANSFER-REQUIRED 'TRUE' )\n\
+                attributetype ( 1.9.1 NAME 'mine' SYNTAX 1.9.9 )\n\
+                attributetype ( 1.9.2 NAME 'blob' SYNTAX 1.3.6.1.4.1.1466.115.121.1.5 )\n";
+    let schema = Builder::new().standard().file("x", text).build().unwrap_or_else(|e| panic!("{e}"));
+    for name in ["userCertificate", "cACertificate", "crossCertificatePair", "userPKCS12", "mine", "blob"] {
+        let plain = schema.intern_description(name.as_bytes()).unwrap();
+        let sent = schema.intern_description(format!("{name};BINARY").as_bytes());
+        assert_eq!(sent, Ok(plain), "{name}");
+        let expected = if name == "blob" { name.to_owned() } else { format!("{name};binary") };
+        assert_eq!(schema.describe(plain), expected);
+        let wanted = schema.find_wanted(format!("{name};binary").as_bytes());
+        assert_eq!(wanted.map(|(_, options)| options.is_none()), Some(true), "{name}");
+        let tagged = schema.intern_description(format!("{name};x-a;binary").as_bytes());
+        assert_eq!(tagged, schema.intern_description(format!("{name};x-a").as_bytes()));
+    }
+    for name in ["cn", "jpegPhoto", "description;x-a"] {
+        let text = format!("{name};binary");
+        assert!(schema.lacks_binary_form(text.as_bytes()) && schema.find_wanted(text.as_bytes()).is_none());
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn no_file_panics(lines in proptest::collection::vec(

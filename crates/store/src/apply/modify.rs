@@ -10,7 +10,7 @@ use crate::resolve::Known;
 use crate::shape::{Kind, is_stamp};
 use crate::shard::Writer;
 use model::{Description, Entry, EntryId, TypeId};
-use schema::{Changed, CheckOptions, Syntax};
+use schema::{Changed, CheckOptions, HeldDescriptions, Schema, Syntax};
 use smallvec::SmallVec;
 
 /// What a change does (RFC 4511 section 4.6, RFC 4525).
@@ -55,9 +55,11 @@ pub(super) struct Edit<'v> {
     pub(super) entry: Entry,
     pub(super) sets: SmallVec<[SetEdit<'v>; 2]>,
     pub(super) touched: SmallVec<[Description; 4]>,
+    /// Keeps descriptions valid that no shape has yet.
+    pub(super) held: HeldDescriptions<'v>,
 }
 
-impl Writer<'_> {
+impl<'s> Writer<'s> {
     /// Changes the entry with this DN.
     pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
         let id = self.existing_known(modify.dn, modify.known)?;
@@ -93,24 +95,34 @@ impl Writer<'_> {
     }
 
     /// Takes a stored entry apart.
-    pub(super) fn begin_edit<'v>(&mut self, old: &EntryRef<'_>) -> Edit<'v> {
-        let mut entry = std::mem::take(&mut self.state.scratch.entry);
-        let class_type = Description::plain(self.shard.schema.well_known().object_class);
+    pub(super) fn begin_edit<'v>(&mut self, old: &EntryRef<'_>) -> Edit<'v>
+    where
+        's: 'v,
+    {
+        let schema: &'s Schema = &self.shard.schema;
+        let entry = std::mem::take(&mut self.state.scratch.entry);
+        let (sets, touched) = (SmallVec::new(), SmallVec::new());
+        let mut edit = Edit { entry, sets, touched, held: HeldDescriptions::new(schema) };
+        let class_type = Description::plain(schema.well_known().object_class);
         if !old.shape.class_values.is_empty() {
-            entry.push_attribute(class_type);
-            old.shape.class_values.iter().for_each(|value| entry.push_value(value));
+            edit.entry.push_attribute(class_type);
+            old.shape.class_values.iter().for_each(|value| edit.entry.push_value(value));
         }
-        let mut sets = SmallVec::new();
+        let mut is_apart = false;
         for (slot, values) in old.shape.slots.iter().zip(old.slots()) {
             match values {
+                _ if edit.held.one_attribute(slot.description).is_some() => is_apart = true,
                 Values::Inline(values) => {
-                    entry.push_attribute(slot.description);
-                    values.for_each(|value| entry.push_value(value));
+                    edit.entry.push_attribute(slot.description);
+                    values.for_each(|value| edit.entry.push_value(value));
                 }
-                Values::Set(set) => sets.push(SetEdit::new(slot.description, set)),
+                Values::Set(set) => edit.sets.push(SetEdit::new(slot.description, set)),
             }
         }
-        Edit { entry, sets, touched: SmallVec::new() }
+        if is_apart {
+            self.join_attributes(old, &mut edit);
+        }
+        edit
     }
 
     fn refuse_kept_by_server(&self, description: Description) -> Result<(), Refused> {

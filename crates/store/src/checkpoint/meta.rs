@@ -9,13 +9,16 @@ use crate::segment::{Heap, Part};
 use crate::shape::{Draft, Form, SHAPES_MAX, Shape, Shapes, ShapesWriter, Slot};
 use crate::shard::{NAMES_MAX, ReadPoint, Settings};
 use model::{Csn, EntryId};
-use schema::{HeldDescriptions, Schema};
+use schema::{BinaryTransfer, HeldDescriptions, Schema};
 use std::collections::VecDeque;
 
 const MAGIC: [u8; 8] = *b"pandomet";
 /// Version of the format of meta and slot map. The first knew no dead ids, and its shapes were numbered without gaps.
 const FORMAT: u32 = 2;
 const FORMAT_OLD: u32 = 1;
+
+/// Attributes of a shape, from the first on, that are told apart by `;binary`.
+const BINARY_SLOTS_MAX: u32 = 8;
 
 const OPERATIONAL: u8 = 1;
 const SCHEMA_CHECK: u8 = 2;
@@ -261,12 +264,6 @@ impl Meta {
         // Of shapes that no entry has nothing stays.
         let mut held = HeldDescriptions::new(schema);
         for stored in &self.shapes {
-            let mut slots = Vec::with_capacity(stored.slots.len());
-            for (form, text) in &stored.slots {
-                let description = held.describe(text);
-                let description = description.map_err(|_| RestoreError::unknown("attribute", text))?;
-                slots.push(Slot { description, form: *form });
-            }
             let structural = match &stored.structural[..] {
                 "" => None,
                 name => Some(
@@ -278,13 +275,49 @@ impl Meta {
             let class_values: Vec<&[u8]> = stored.class_values.iter().map(|v| &**v).collect();
             let (class_values, naming) = (&class_values[..], &stored.naming[..]);
             writer.skip_to(stored.number);
-            let made =
-                shapes.intern(writer, Draft { class_values, structural, slots: &slots, naming, schema });
-            if made != Some(stored.number) {
+            let mut is_made = false;
+            // Earlier versions kept `;binary` apart: of shapes that are alike without it only one is as all are now.
+            for apart in 0..1_u32 << BINARY_SLOTS_MAX {
+                let Some(slots) = stored.slots(schema, &mut held, apart)? else { break };
+                let draft = Draft { class_values, structural, slots: &slots, naming, schema };
+                is_made = shapes.intern(writer, draft) == Some(stored.number);
+                if is_made {
+                    break;
+                }
+            }
+            if !is_made {
                 return Err(RestoreError::Meta { offset: 0, what: "a shape that was there before" });
             }
         }
         Ok(())
+    }
+}
+
+impl StoredShape {
+    /// Its slots. Of those attributes that `;binary` may be said of, the ones whose bits are set are kept apart, in the order of
+    /// the slots; so is any that is there already. `None` if there are not so many.
+    fn slots(
+        &self,
+        schema: &Schema,
+        held: &mut HeldDescriptions<'_>,
+        apart: u32,
+    ) -> Result<Option<Vec<Slot>>, RestoreError> {
+        let mut slots: Vec<Slot> = Vec::with_capacity(self.slots.len());
+        let mut bit = 1;
+        for (form, text) in &self.slots {
+            let unknown = |_| RestoreError::unknown("attribute", text);
+            let mut description = held.describe(text).map_err(unknown)?;
+            let kind = schema.attribute_type(description.attribute_type);
+            if kind.binary != BinaryTransfer::None {
+                let is_there = slots.iter().any(|slot| slot.description == description);
+                if apart & bit != 0 || is_there {
+                    description = held.describe_apart(text).map_err(unknown)?;
+                }
+                bit <<= 1;
+            }
+            slots.push(Slot { description, form: *form });
+        }
+        Ok((apart < bit).then_some(slots))
     }
 }
 

@@ -49,6 +49,7 @@ pub(crate) fn settings(indexed: bool) -> Settings {
         "name:eq,pres",
         "cn:sub",
         "description:pres",
+        "userCertificate:pres",
     ];
     let few = ["member:eq", "xText:ord"];
     let indexes = if indexed { all.iter() } else { few.iter() }.map(|text| index(text)).collect();
