@@ -1,7 +1,8 @@
 //! The record of an entry: what the heap holds under the entry's id.
 //!
 //! ```text
-//! flags    16 modified   32 the creator has a name   (the heap's flags; its own are below 16)
+//! flags    16 modified   32 the creator has a name   64 the RDN is spelled otherwise than its attributes' values
+//!          (the heap's flags; its own are below 16)
 //! payload  u24 shape | u32 parent | u64 create CSN
 //!          [u64 modify CSN | u24 modifier]      if modified
 //!          [u24 creator]                        if the creator has a name
@@ -9,6 +10,8 @@
 //!            One   length | value               length: u8, or 255 and u24
 //!            Many  u16 count | (length | value)*
 //!            Set   u32 root | u32 count | u64 bytes of the values as BER octet strings
+//!          per naming attribute of the shape:   if the RDN is spelled otherwise
+//!            length | value                       as it was sent
 //! ```
 
 use crate::segment::SHORT_HEADER;
@@ -19,6 +22,8 @@ use model::{Csn, Description, EntryId, TypeId, short};
 pub(crate) const MODIFIED: u8 = 16;
 /// The record tells who added the entry; else it was the founder.
 pub(crate) const CREATOR: u8 = 32;
+/// The naming values as they were sent stand behind the slots; else the RDN is spelled as the values of its attributes.
+pub(crate) const SPELLED: u8 = 64;
 
 pub(crate) const FIXED: usize = 3 + 4 + 8;
 /// Bytes of the time and the name of a modification.
@@ -139,6 +144,11 @@ impl<'a> EntryRef<'a> {
             let is_naming = shape.naming.contains(&(at as u16));
             rest = checked_slot(slot.form, rest, is_naming).ok_or("the values of a record are cut off")?;
         }
+        if flags & SPELLED != 0 {
+            for _ in &shape.naming {
+                rest = checked_value(rest).ok_or("the name of a record is cut off")?;
+            }
+        }
         if rest.is_empty() { Ok(entry) } else { Err("a record is longer than its values") }
     }
 
@@ -209,6 +219,18 @@ impl<'a> EntryRef<'a> {
         })
     }
 
+    /// The naming values as they were sent, as they lie in the record; empty if the values of their attributes are spelled so.
+    #[inline]
+    pub(crate) fn raw_spelling(&self) -> &'a [u8] {
+        if self.flags & SPELLED == 0 { &[] } else { self.behind_slots() }
+    }
+
+    #[cold]
+    fn behind_slots(&self) -> &'a [u8] {
+        let values = &self.payload[self.values_at()..];
+        self.shape.slots.iter().fold(values, |rest, slot| skip_slot(slot.form, rest))
+    }
+
     /// Where the value of a slot with one value lies in the record, its length included.
     #[inline]
     pub(crate) fn one_range(&self, position: usize) -> std::ops::Range<usize> {
@@ -228,7 +250,7 @@ impl<'a> EntryRef<'a> {
         let fixed: &[u8; FIXED] = self.payload.first_chunk().expect("a record has a beginning");
         *begin.first_chunk_mut().expect("it is longer") = *fixed;
         let used = FIXED + if self.flags & MODIFIED != 0 { MODIFIED_BYTES } else { 0 };
-        (begin, used, self.flags & CREATOR | MODIFIED)
+        (begin, used, self.flags & (CREATOR | SPELLED) | MODIFIED)
     }
 
     /// The values of the slot at a position of the shape.
@@ -254,21 +276,29 @@ impl<'a> EntryRef<'a> {
         false
     }
 
-    /// The one distinguished value, if it is `raw`, byte by byte, and of this attribute type.
+    /// The one distinguished value as it was sent, if it is `raw`, byte by byte, and of this attribute type.
     #[inline(always)]
     pub fn spelled_name(&self, attribute_type: TypeId, raw: &[u8]) -> Option<&'a [u8]> {
         let &[at] = &self.shape.naming[..] else { return None };
         if self.shape.slots[at as usize].description.attribute_type != attribute_type {
             return None;
         }
-        let value = self.first_value(at as usize);
+        let value = match self.flags & SPELLED {
+            0 => self.first_value(at as usize),
+            _ => split_value(self.behind_slots()).0,
+        };
         short::equal(value, raw).then_some(value)
     }
 
-    /// The distinguished values, with their positions in the shape.
+    /// The distinguished values as they were sent, with their attributes' positions in the shape. Each matches the first value
+    /// of its attribute.
     #[inline]
     pub fn naming(&self) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a, '_> {
-        self.shape.naming.iter().map(|&at| (at as usize, self.first_value(at as usize)))
+        let mut spelled = one_values(self.raw_spelling());
+        self.shape.naming.iter().map(move |&at| {
+            let at = usize::from(at);
+            (at, spelled.next().unwrap_or_else(|| self.first_value(at)))
+        })
     }
 
     /// The first value of a slot that is not a set.
@@ -378,6 +408,14 @@ pub(crate) fn begin(out: &mut Vec<u8>, shape: u32, parent: u32, stamps: &Stamps)
         out.extend_from_slice(&stamps.creator.to_le_bytes()[..3]);
     }
     flags
+}
+
+/// Ends a record with the naming values as they were sent, each as [`push_value`] appends it; without any if the values of their
+/// attributes are spelled so. Returns the flags that tell.
+#[inline]
+pub(crate) fn end(out: &mut Vec<u8>, spelling: &[u8]) -> u8 {
+    out.extend_from_slice(spelling);
+    if spelling.is_empty() { 0 } else { SPELLED }
 }
 
 /// Tells in a record that [`EntryRef::begin_next`] began when and by whom the entry is changed.

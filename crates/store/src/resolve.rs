@@ -367,7 +367,7 @@ impl<'a> ReadPoint<'a> {
             .map(EntryId)
     }
 
-    /// Appends the DN of an entry in its canonical spelling: types by their first name, values as stored.
+    /// Appends the DN of an entry: types by their first name, values as they were sent when the entry was named.
     ///
     /// # Panics
     /// If the entry does not exist at this read point.

@@ -153,3 +153,23 @@ fn a_writer_that_fails_ends_it() {
     let failed = export(&loaded(TOP), &Export::default(), &mut Full, &mut |_| {});
     assert!(matches!(failed, Err(ExportError::Io(error)) if error.kind() == io::ErrorKind::StorageFull));
 }
+
+/// A name that is spelled otherwise than the value it has goes out and comes in as it is, also into a shape that is known.
+#[test]
+fn names_are_spelled_as_they_came() {
+    let person =
+        |n: u32| format!("dn: CN=Person  {n},dc=COM\nobjectClass: person\ncn: person {n}\nsn: s\n\n");
+    let alike = |n: u32| format!("dn: CN=Alike{n},dc=COM\nobjectClass: person\ncn: Alike{n}\nsn: s\n\n");
+    let both: String = (0..200).map(|n| person(n) + &alike(n)).collect();
+    let shard = loaded(&(TOP.replace("dn: dc=com", "dn: DC=Com") + &both));
+    let what = Export { operational: Operational::Keep, ..Export::default() };
+    let text = text_of(&shard, &what);
+    let mut names = dns(&text);
+    names.sort_unstable();
+    let mut expected: Vec<String> =
+        (0..200).flat_map(|n| [format!("cn=Person  {n},dc=Com"), format!("cn=Alike{n},dc=Com")]).collect();
+    expected.push("dc=Com".to_owned());
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    assert_eq!(text_of(&loaded(&text), &what), text);
+}

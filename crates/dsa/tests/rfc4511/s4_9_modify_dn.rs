@@ -3,6 +3,7 @@
 use crate::common::*;
 use model::ResultCode::*;
 use model::Scope;
+use proto::op::ModifyKind;
 
 const GRACE: &str = "uid=grace,ou=people,dc=example";
 
@@ -90,4 +91,46 @@ fn s4_9_subtrees_move() {
         let end = client.rename("ou=groups,dc=example", "ou=groups", false, Some(below));
         assert_eq!(end.code, UnwillingToPerform, "{below}: {}", end.text);
     }
+}
+
+/// An entry is called as it was named, whatever becomes of the spelling of its values, and so are the entries below it.
+#[test]
+fn s4_9_names_are_spelled_as_sent() {
+    let mut client = Client::new();
+    let room: Given<'_> = &[("objectClass", &["organizationalUnit"]), ("ou", &["rooms"])];
+    client.must_add("OU=Rooms,DC=Example", room);
+    let person: Given<'_> = &[("objectClass", &["person"]), ("cn", &["x", "foo"]), ("sn", &["bar"])];
+    client.must_add("CN = Foo+sn=BAR ,ou=rooms,dc=example", person);
+    let below = |client: &mut Client, names: [&str; 2], foo: &[&str]| {
+        // Twice: the second time the search and the superior's name are remembered.
+        for filter in ["(cn=foo)", "(cn=foo)", "(cn=FOO)", "(cn=Foo)"] {
+            let found = client.search("ou=rooms,dc=example", Scope::Subtree, filter, &["cn", "entryDN"]);
+            assert_eq!(found.dns(), [names[1]], "{filter}");
+            assert_eq!(found.values("entryDN"), Some(vec![names[1].to_owned()]));
+            assert_eq!(found.values("cn").expect("it is there"), foo);
+        }
+        for base in ["ou=rooms,dc=example", "ou=Rooms,dc=example", "OU=ROOMS,dc=example"] {
+            assert_eq!(client.read(base, &["1.1"]).dns(), [names[0]]);
+            assert_eq!(client.read(&format!("cn=nobody,{base}"), &["1.1"]).end.matched, names[0]);
+        }
+    };
+    below(&mut client, ["ou=Rooms,dc=example", "cn=Foo+sn=BAR,ou=Rooms,dc=example"], &["foo", "x"]);
+    let dn = "cn=foo+sn=bar,ou=rooms,dc=example";
+    for (spelling, kept) in [("FOO", ["FOO", "y"]), ("Foo", ["Foo", "y"]), ("fOO", ["fOO", "y"])] {
+        let end = client.modify(dn, &[(ModifyKind::Replace, "cn", &["y", spelling])]);
+        assert_eq!(end.code, Success, "{end:?}");
+        assert_eq!(client.modify(dn, &[(ModifyKind::Replace, "description", &[spelling])]).code, Success);
+        below(&mut client, ["ou=Rooms,dc=example", "cn=Foo+sn=BAR,ou=Rooms,dc=example"], &kept);
+    }
+    assert_eq!(client.modify(dn, &[(ModifyKind::Replace, "cn", &["y"])]).code, NotAllowedOnRdn);
+    // The value stays as it is spelled where the new name has the same, and the name is as it is sent.
+    assert_eq!(client.rename("ou=rooms,dc=example", "ou=ROOMS", false, None).code, Success);
+    assert_eq!(client.rename(dn, "sn=Bar+cn=foo", false, None).code, Success);
+    below(&mut client, ["ou=ROOMS,dc=example", "sn=Bar+cn=foo,ou=ROOMS,dc=example"], &["fOO", "y"]);
+    assert_eq!(client.read("ou=rooms,dc=example", &["ou"]).values("ou"), Some(vec!["rooms".to_owned()]));
+    // The old value goes though the name had it otherwise.
+    assert_eq!(client.rename(dn, "cn=foo", true, None).code, ObjectClassViolation);
+    assert_eq!(client.rename(dn, "sn=bar+cn=Foo", true, None).code, Success);
+    below(&mut client, ["ou=ROOMS,dc=example", "sn=bar+cn=Foo,ou=ROOMS,dc=example"], &["Foo", "y"]);
+    assert_eq!(client.delete(dn).code, Success);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use crate::desk::*;
-use crate::equivalence::{BASE, Update, send};
+use crate::equivalence::{BASE, Update, one_by_one, send, state};
 use model::{ResultCode, Scope};
 use proto::op::ModifyKind;
 
@@ -56,4 +56,49 @@ fn what_another_client_changed_is_made_anew() {
     for is_logged in [false, true] {
         [0, 1, 3, 20, ENTRIES].into_iter().for_each(|stale| all_of_it_is_there(is_logged, stale));
     }
+}
+
+/// Names are spelled as they were sent, also of what a transaction drafted, made and renamed, and when that is carried out again.
+#[test]
+fn names_are_spelled_as_sent() {
+    let (mut client, log) = logged();
+    let (first, below) = (format!("UID=First,{BASE}"), format!("uid=Below,uid=FIRST,{BASE}"));
+    let replace = |dn: &str, attribute: &'static str, value: &str| {
+        Update::Modify(dn.to_owned(), ModifyKind::Replace, attribute, vec![value.to_owned()])
+    };
+    let before = [Update::Add(first.clone()), replace(&first, "uid", "FIRST"), replace(&first, "sn", "b")];
+    let within = [
+        replace(&first, "sn", "c"),
+        replace(&first, "cn", "d"),
+        Update::Add(below.clone()),
+        replace(&below, "uid", "BELOW"),
+        replace(&below, "sn", "d"),
+        replace(&first, "uid", "first"),
+        replace(&first, "sn", "e"),
+    ];
+    let txn = {
+        before
+            .iter()
+            .for_each(|update| assert_eq!(send(&mut client, update, None).code, ResultCode::Success));
+        client.start()
+    };
+    for update in &within {
+        let end = send(&mut client, update, Some(&txn));
+        assert_eq!(end.code, ResultCode::Success, "{}", end.text);
+    }
+    let end = client.commit(&txn);
+    assert_eq!(end.code, ResultCode::Success, "{}", end.text);
+    let (mut again, mut plain) = (replayed(&log), client_of(&before, &within));
+    for client in [&mut client, &mut again, &mut plain] {
+        let dns: Vec<String> = state(client).into_iter().map(|(dn, _)| dn).collect();
+        for dn in [format!("uid=First,{BASE}"), format!("uid=Below,uid=First,{BASE}")] {
+            assert!(dns.contains(&dn), "{dns:?}");
+        }
+    }
+}
+
+/// A client of a directory that these were sent to one by one.
+fn client_of(before: &[Update], within: &[Update]) -> Client {
+    let updates: Vec<&Update> = before.iter().chain(within).collect();
+    one_by_one(&updates, 0).0
 }

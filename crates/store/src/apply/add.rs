@@ -1,6 +1,6 @@
 //! Add: a new entry.
 
-use super::name::name_entry;
+use super::name::{Naming, name_entry};
 use super::write::Write;
 use super::{Condition, Stamp};
 use crate::deferred::Later;
@@ -95,14 +95,14 @@ impl Writer<'_> {
         entry: &Entry<schema::Checked>,
         target: &crate::resolve::Target,
         keys: &[u8],
-        naming: &[model::TypeId],
+        naming: &Naming,
         stamp: Stamp,
     ) -> Result<EntryId, Refused> {
         let shard = self.shard;
         self.refuse_below_alias(target.parent)?;
         let values: usize =
             (0..entry.len()).map(|at| entry.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
-        self.claim(2 * values + 4096)?;
+        self.claim(2 * (values + naming.spelling.len()) + 4096)?;
         let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| full)?;
         debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);

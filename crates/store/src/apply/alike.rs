@@ -139,7 +139,7 @@ impl Pattern {
         let equals = first.iter().position(|byte| *byte == b'=')?;
         let (rdn_start, rest_at) = (first[..=equals].to_vec(), prepared.dn.len() - rest?.len());
         let rest = prepared.dn[first.len()..].to_vec();
-        let naming = match prepared.naming() {
+        let naming = match &prepared.naming().types[..] {
             [naming] if rest_at > first.len() => Description::plain(*naming),
             _ => return None,
         };

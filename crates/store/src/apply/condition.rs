@@ -44,6 +44,7 @@ impl Writer<'_> {
         for (at, slot) in inline.zip(&self.state.scratch.slots) {
             push_values(&mut bytes, slot.form, write.entry, at);
         }
+        let flags = flags | record::end(&mut bytes, &write.naming.spelling);
         let entry = EntryRef::new(write.id, flags, &bytes, &self.shard.shapes);
         let is_met = condition(&entry, self.view());
         self.state.scratch.record = bytes;

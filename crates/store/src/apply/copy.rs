@@ -62,6 +62,7 @@ impl Writer<'_> {
                 partial.push(Partial { description, root, position, asked });
             }
         }
+        let flags = flags | record::end(&mut out, entry.raw_spelling());
         let mut key = Vec::new();
         base.key_of(entry, &mut key);
         self.link_name(id, shard.dn_tag(entry.parent().0, &key))?;
@@ -146,6 +147,7 @@ impl Writer<'_> {
             for (at, raw) in entry.raw_slots().enumerate() {
                 if at == place { record::push_set(&mut out, &set) } else { out.extend_from_slice(raw) }
             }
+            let flags = flags | record::end(&mut out, entry.raw_spelling());
             self.claim(out.len() + 4096)?;
             self.put_copy(&entry, flags, &out);
         }

@@ -1,7 +1,7 @@
 //! Modify: attributes of an entry change, all as asked or none.
 
 use super::Stamp;
-use super::name::{find_value, normal};
+use super::name::{Naming, find_value, normal};
 use super::sets::SetEdit;
 use super::write::Write;
 use crate::record::{EntryRef, Stamps, ValueSet, Values};
@@ -9,7 +9,7 @@ use crate::refused::Refused;
 use crate::resolve::Known;
 use crate::shape::{Kind, is_stamp};
 use crate::shard::Writer;
-use model::{Description, Entry, EntryId, TypeId};
+use model::{Description, Entry, EntryId};
 use schema::{Changed, CheckOptions, HeldDescriptions, Schema, Syntax};
 use smallvec::SmallVec;
 
@@ -297,26 +297,23 @@ impl<'s> Writer<'s> {
     }
 
     /// The values that the RDN is made of must stay (RFC 4511 section 4.6).
-    fn check_naming(
-        &self,
-        old: &EntryRef<'_>,
-        edit: &mut Edit<'_>,
-    ) -> Result<SmallVec<[TypeId; 2]>, Refused> {
-        let mut naming = SmallVec::new();
+    fn check_naming(&self, old: &EntryRef<'_>, edit: &mut Edit<'_>) -> Result<Naming, Refused> {
+        let (mut naming, mut is_other) = (Naming::default(), false);
         for (at, value) in old.naming() {
             let description = old.shape.slots[at].description;
-            naming.push(description.attribute_type);
-            if !edit.touched.contains(&description) {
-                continue;
+            naming.types.push(description.attribute_type);
+            if edit.touched.contains(&description) {
+                let Some(found) = find_value(&self.shard.schema, &edit.entry, description, value) else {
+                    let (name, value) = self.shown(description, value);
+                    let text = format!("{name} must keep the value \"{value}\" that the entry is named by");
+                    return Err(Refused::NotAllowedOnRdn(text));
+                };
+                let position = edit.entry.position(description).expect("it has the value");
+                edit.entry.move_to_front(position, found);
             }
-            let Some(found) = find_value(&self.shard.schema, &edit.entry, description, value) else {
-                let (name, value) = self.shown(description, value);
-                let text = format!("{name} must keep the value \"{value}\" that the entry is named by");
-                return Err(Refused::NotAllowedOnRdn(text));
-            };
-            let position = edit.entry.position(description).expect("it has the value");
-            edit.entry.move_to_front(position, found);
+            is_other |= edit.entry.values_of(description).next() != Some(value);
         }
+        naming.note_spelling(is_other, old.naming().map(|(_, value)| value));
         Ok(naming)
     }
 
@@ -326,7 +323,7 @@ impl<'s> Writer<'s> {
         old: &EntryRef<'_>,
         edit: &mut Edit<'_>,
         parent: u32,
-        naming: &[TypeId],
+        naming: &Naming,
         stamps: Stamps,
     ) -> Result<(), Refused> {
         let shard = self.shard;
@@ -356,6 +353,7 @@ impl<'s> Writer<'s> {
             shard.schema.accept(entry)
         };
         let values: usize = (0..checked.len()).map(|at| value_bytes(checked.values(at))).sum();
+        let values = values + naming.spelling.len();
         let claimed = 2 * values + 4096 + edit.sets.iter().map(SetEdit::claim).sum::<usize>();
         let grows = edit.sets.iter().any(SetEdit::grows) || values > stored_bytes(old, edit);
         self.claim_change(claimed, grows)?;
@@ -428,5 +426,6 @@ fn stored_bytes(old: &EntryRef<'_>, edit: &Edit<'_>) -> usize {
         Values::Set(_) => 0,
     });
     let dropped = edit.sets.iter().filter(|set| set.dropped).map(|set| set.set.ber_bytes as usize);
-    value_bytes(old.shape.class_values.iter().map(|v| &**v)) + inline.chain(dropped).sum::<usize>()
+    let beside = value_bytes(old.shape.class_values.iter().map(|v| &**v)) + old.raw_spelling().len();
+    beside + inline.chain(dropped).sum::<usize>()
 }

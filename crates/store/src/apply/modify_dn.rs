@@ -8,7 +8,7 @@ use crate::deferred::Later;
 use crate::record::{EntryRef, Stamps};
 use crate::refused::Refused;
 use crate::shard::Writer;
-use model::{Description, EntryId, TypeId, dn};
+use model::{Description, EntryId, dn};
 
 /// A modifyDN (RFC 4511 section 4.9).
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +105,8 @@ impl Writer<'_> {
                 edit.touched.push(description);
             }
         }
-        let naming: Vec<TypeId> = name_entry(schema, &mut edit.entry, rdn)?;
-        for attribute_type in &naming {
+        let naming = name_entry(schema, &mut edit.entry, rdn)?;
+        for attribute_type in &naming.types {
             let description = Description::plain(*attribute_type);
             if !edit.touched.contains(&description) {
                 edit.touched.push(description);

@@ -1,21 +1,41 @@
 //! Giving an entry its RDN: the distinguished values must be among its attributes.
 
+use crate::record::push_value;
 use crate::refused::Refused;
 use crate::resolve::known_type;
 use model::{Description, Entry, TypeId, dn};
 use schema::Schema;
+use smallvec::SmallVec;
 
-/// Puts the values of an RDN into an entry where they are missing, each in front of its attribute. Returns the
-/// naming attributes.
-pub(super) fn name_entry(
-    schema: &Schema,
-    entry: &mut Entry,
-    rdn: &dn::Rdn<'_>,
-) -> Result<Vec<TypeId>, Refused> {
-    let mut naming = Vec::with_capacity(rdn.len());
+/// What an entry is named by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Naming {
+    /// The attributes of the RDN, in its order.
+    pub(super) types: SmallVec<[TypeId; 2]>,
+    /// Their values as they were sent, as a record has them; empty if the entry's values are spelled so.
+    pub(super) spelling: Vec<u8>,
+}
+
+impl Naming {
+    /// Notes how the RDN was spelled, if the values of the entry are spelled otherwise.
+    pub(super) fn note_spelling<'v>(&mut self, is_other: bool, values: impl Iterator<Item = &'v [u8]>) {
+        if is_other {
+            values.for_each(|value| push_value(&mut self.spelling, value));
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.types.clear();
+        self.spelling.clear();
+    }
+}
+
+/// Puts the values of an RDN into an entry where they are missing, each in front of its attribute.
+pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) -> Result<Naming, Refused> {
+    let (mut naming, mut is_other) = (Naming::default(), false);
     for ava in rdn {
         let attribute_type = known_type(schema, ava.attribute_type).map_err(Refused::InvalidDn)?;
-        if naming.contains(&attribute_type) {
+        if naming.types.contains(&attribute_type) {
             let name = schema.attribute_type(attribute_type).name();
             return Err(Refused::NamingViolation(format!("the RDN names {name} twice")));
         }
@@ -30,6 +50,7 @@ pub(super) fn name_entry(
             Some(at) => {
                 let position = entry.position(description).expect("the attribute has the value");
                 entry.move_to_front(position, at);
+                is_other |= entry.values(position).next() != Some(&ava.value[..]);
             }
             None => {
                 entry.extend(description, [&ava.value[..]]);
@@ -37,8 +58,9 @@ pub(super) fn name_entry(
                 entry.move_to_front(position, entry.value_count(position) - 1);
             }
         }
-        naming.push(attribute_type);
+        naming.types.push(attribute_type);
     }
+    naming.note_spelling(is_other, rdn.iter().map(|ava| &ava.value[..]));
     Ok(naming)
 }
 

@@ -2,11 +2,11 @@
 //! while one adds, which is how a load becomes faster than its writer's checks.
 
 use super::Stamp;
-use super::name::name_entry;
+use super::name::{Naming, name_entry};
 use crate::refused::Refused;
 use crate::resolve::rdn_key;
 use crate::shard::{Shard, Writer};
-use model::{Entry, EntryId, TypeId, dn};
+use model::{Entry, EntryId, dn};
 use schema::{CheckOptions, Checked};
 
 /// An entry on its way into a shard. It keeps its memory when it is cleared.
@@ -17,7 +17,7 @@ pub struct Prepared {
     /// The attributes. The caller fills them in; [`Shard::prepare`] takes them away.
     pub entry: Entry,
     checked: Option<Entry<Checked>>,
-    naming: Vec<TypeId>,
+    naming: Naming,
     /// Key of the RDN.
     key: Vec<u8>,
     /// Where the superior's DN begins in `dn`.
@@ -47,8 +47,8 @@ impl Prepared {
         self.checked.as_ref()
     }
 
-    /// The naming attributes.
-    pub(super) fn naming(&self) -> &[TypeId] {
+    /// What it is named by.
+    pub(super) fn naming(&self) -> &Naming {
         &self.naming
     }
 

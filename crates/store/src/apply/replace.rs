@@ -94,6 +94,7 @@ impl Writer<'_> {
                 None => out.extend_from_slice(raw),
             }
         }
+        let flags = flags | record::end(&mut out, old.raw_spelling());
         let version = self.version();
         shard.heap.put(&mut self.state.heap, old.id.0, flags, version, &out);
         self.settle_ordering(old.id.0);

@@ -544,3 +544,24 @@ fn drafts_without_room_are_not_installed() {
     assert!(!writer.install(&ready, &mut drafts, stamp), "the room is used up");
     writer.publish();
 }
+
+/// A name that is spelled as its values takes no byte; another takes as many as it has, while it is spelled otherwise.
+#[test]
+fn bytes_of_names() {
+    let shard = populated();
+    let bytes = |dn: &str| {
+        let id = shard.unpinned().resolve(dn.as_bytes(), &mut DnCache::default()).expect("it is there");
+        shard.unpinned().entry(id).expect("it is there").len()
+    };
+    let given = [("objectClass", &["account"][..]), ("uid", &["a1234567"]), ("description", &["12345678"])];
+    add(&shard, "uid=a1234567,dc=com", &given).unwrap();
+    assert_eq!(bytes("uid=a1234567,dc=com"), 15 + 9 + 9);
+    let given = [("objectClass", &["account"][..]), ("uid", &["b1234567"]), ("description", &["12345678"])];
+    add(&shard, "uid=B1234567,dc=com", &given).unwrap();
+    assert_eq!(bytes("uid=b1234567,dc=com"), 15 + 9 + 9 + 9);
+    // Both are changed: a time and a name more.
+    for (value, spelling) in [("B1234567", 0), ("b1234567", 9), ("B1234567", 0)] {
+        change(&shard, "uid=b1234567,dc=com", ChangeKind::Replace, "uid", &[value]).unwrap();
+        assert_eq!(bytes("uid=b1234567,dc=com"), 15 + 11 + 9 + 9 + spelling);
+    }
+}

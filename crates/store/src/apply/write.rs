@@ -1,6 +1,7 @@
 //! From a checked entry to the record that is stored.
 
 use super::condition::RECORD_VALUES_MAX;
+use super::name::Naming;
 use super::sets::SetKey;
 use crate::record::{self, Stamps, ValueSet, ber_octets};
 use crate::refused::Refused;
@@ -20,7 +21,7 @@ pub(super) struct Write<'w> {
     pub(super) entry: &'w Entry<Checked>,
     /// Attributes whose values stay in the tree where they are.
     pub(super) sets: &'w [(Description, ValueSet)],
-    pub(super) naming: &'w [TypeId],
+    pub(super) naming: &'w Naming,
     pub(super) stamps: Stamps,
 }
 
@@ -48,6 +49,7 @@ impl Writer<'_> {
             }
         }
         write.sets.iter().for_each(|(_, set)| record::push_set(&mut record, set));
+        let flags = flags | record::end(&mut record, &write.naming.spelling);
         self.note_kind(write.id, self.shard.shapes.at(number).kind);
         let version = self.version();
         self.shard.heap.put(&mut self.state.heap, write.id, flags, version, &record);
@@ -81,10 +83,10 @@ impl Writer<'_> {
         let (entry, classes_at) = (write.entry, self.classes_at(write.entry));
         let mut slots = std::mem::take(&mut self.state.scratch.slots);
         slots.clear();
-        let mut naming = smallvec::SmallVec::<[u16; 4]>::from_elem(0, write.naming.len());
+        let mut naming = smallvec::SmallVec::<[u16; 4]>::from_elem(0, write.naming.types.len());
         for at in (0..entry.len()).filter(|at| Some(*at) != classes_at) {
             let (description, count) = (entry.description(at), entry.value_count(at));
-            let named = write.naming.iter().position(|t| description == Description::plain(*t));
+            let named = write.naming.types.iter().position(|t| description == Description::plain(*t));
             if let Some(named) = named {
                 naming[named] = slots.len() as u16;
                 if count > usize::from(u16::MAX) {

@@ -199,6 +199,9 @@ pub(crate) fn content(
             (description.clone(), values)
         });
         same(&dn, attributes(point, &entry), naive.collect())?;
+        let mut spelled = Vec::new();
+        point.write_dn(&entry, cache, &mut spelled);
+        same("a DN", String::from_utf8_lossy(&spelled).into_owned(), directory.spelled(name))?;
         if current {
             same(
                 &format!("subordinates of {dn}"),

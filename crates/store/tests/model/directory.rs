@@ -247,6 +247,15 @@ impl Directory {
         Ok(())
     }
 
+    /// The DN of an entry as it was named.
+    pub(crate) fn spelled(&self, name: &Name) -> String {
+        let rdn = |depth: usize| {
+            let naming = &self.entries[&name[..depth]].naming;
+            naming.iter().map(|(kind, value)| format!("{kind}={value}")).collect::<Vec<_>>().join("+")
+        };
+        (1..=name.len()).rev().map(rdn).collect::<Vec<_>>().join(",")
+    }
+
     fn modify(&mut self, dn: &Dn, changes: &[(ChangeKind, String, Vec<String>)]) -> Outcome {
         let name = self.existing(dn)?;
         let mut node = Node::clone(&self.entries[&name]);
