@@ -49,7 +49,7 @@ pub(crate) fn run(
     if session.is_in_message() || session.waits || session.mixed.is_due() {
         return (0, input.len());
     }
-    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
     let mut parts =
         Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
     run_groups(session, &mut parts, input, out)
@@ -109,7 +109,7 @@ pub(crate) fn apply(
     along: Option<Along<'_>>,
     out: &mut Vec<u8>,
 ) {
-    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
     let (mut drafts, marks) = match along {
         Some(Along { drafts, marks }) => (Some(drafts), Some(marks)),
         None => (None, None),

@@ -5,6 +5,7 @@ use crate::bundle::{Drafts, Mixed};
 use crate::identity::Identity;
 use crate::marks::Marks;
 use crate::throttle::{Permit, Throttle};
+use crate::wakes::{Wakes, Waking};
 use model::ResultCode;
 use proto::outline::Outline;
 use proto::{frame, message::Frame, result::encode_result, tag};
@@ -116,6 +117,8 @@ struct Slot {
     /// An empty buffer for the next answers.
     spare: Vec<u8>,
     waker: Option<Waker>,
+    /// Of the session's thread, once it waited.
+    wakes: Option<Arc<Wakes>>,
 }
 
 impl Reply {
@@ -129,6 +132,7 @@ impl Reply {
     pub(crate) fn poll(
         &self,
         cx: &mut Context<'_>,
+        wakes: &Arc<Wakes>,
         (mixed, buffers): (&mut Mixed, &mut Buffers),
         out: &mut Vec<u8>,
     ) -> Poll<()> {
@@ -151,21 +155,28 @@ impl Reply {
             }
             None => {
                 slot.waker = Some(cx.waker().clone());
+                slot.wakes.get_or_insert_with(|| Arc::clone(wakes));
                 Poll::Pending
             }
         }
     }
 
-    fn answer(&self, answers: Vec<u8>, buffer: Vec<u8>, drafts: Drafts, marks: Marks) {
+    fn answer(
+        &self,
+        answers: Vec<u8>,
+        (buffer, drafts, marks): (Vec<u8>, Drafts, Marks),
+        waking: &mut Waking,
+    ) {
         let mut slot = self.slot();
         slot.answers = Some(answers);
         slot.marks = marks;
         if buffer.capacity() <= BUFFER_BYTES_KEPT && drafts.capacity() <= DRAFTS_BYTES_KEPT {
             (slot.buffer, slot.drafts) = (buffer, drafts);
         }
-        if let Some(waker) = slot.waker.take() {
-            drop(slot);
-            waker.wake();
+        let waiting = slot.waker.take().zip(slot.wakes.clone());
+        drop(slot);
+        if let Some((waker, wakes)) = waiting {
+            waking.push(waker, &wakes);
         }
     }
 }
@@ -252,6 +263,11 @@ impl Updates {
         &mut self.ids
     }
 
+    /// Bytes of their messages.
+    pub fn bytes(&self) -> usize {
+        self.messages.len()
+    }
+
     /// Number of updates.
     pub fn count(&self) -> usize {
         messages(&self.messages).count()
@@ -284,17 +300,17 @@ impl Updates {
         self.drafts.ready().iter().flatten().count() < self.count() && !self.are_deletes()
     }
 
-    /// Tells the session what became of them.
-    pub fn answer(mut self, answers: Vec<u8>) {
+    /// Tells the session what became of them. It is woken with others.
+    pub fn answer(mut self, answers: Vec<u8>, waking: &mut Waking) {
         self.answered = true;
-        self.give(answers);
+        self.give(answers, waking);
     }
 
-    fn give(&mut self, answers: Vec<u8>) {
+    fn give(&mut self, answers: Vec<u8>, waking: &mut Waking) {
         // Before the session is woken, which looks whether there is room for its next updates.
         self.permit = None;
         let (messages, drafts) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.drafts));
-        self.reply.answer(answers, messages, drafts, std::mem::take(&mut self.marks));
+        self.reply.answer(answers, (messages, drafts, std::mem::take(&mut self.marks)), waking);
     }
 
     /// Answers each of them with a code and a text.
@@ -307,7 +323,7 @@ impl Updates {
         let mut answers = Vec::new();
         if let Some(end) = self.end {
             encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
-            return self.give(answers);
+            return self.give(answers, &mut Waking::default());
         }
         self.marks.begin_anew();
         for (at, message) in messages(&self.messages).enumerate() {
@@ -323,7 +339,7 @@ impl Updates {
         if self.marks.due() != usize::MAX {
             self.marks.note(0, answers.len());
         }
-        self.give(answers);
+        self.give(answers, &mut Waking::default());
     }
 }
 
@@ -439,7 +455,7 @@ mod tests {
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {
         let (mut mixed, mut buffers) = (Mixed::default(), Buffers::default());
-        reply.poll(&mut Context::from_waker(Waker::noop()), (&mut mixed, &mut buffers), out)
+        reply.poll(&mut Context::from_waker(Waker::noop()), &Arc::default(), (&mut mixed, &mut buffers), out)
     }
 
     #[test]

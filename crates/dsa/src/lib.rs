@@ -35,6 +35,7 @@ mod subschema;
 mod system;
 pub mod throttle;
 pub mod transaction;
+mod wakes;
 mod worker;
 
 pub use access::Anonymous;
@@ -43,4 +44,5 @@ pub use config::Config;
 pub use engine::Dsa;
 pub use identity::Identity;
 pub use session::{Feed, Session, State};
+pub use wakes::Waking;
 pub use worker::Worker;

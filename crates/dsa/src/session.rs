@@ -205,7 +205,8 @@ impl Session {
             self.waits = false;
         }
         if let Some(reply) = self.reply.as_ref().filter(|_| self.waits) {
-            ready!(reply.poll(cx, (&mut self.mixed, &mut worker.scratch.buffers), out));
+            let kept = (&mut self.mixed, &mut worker.scratch.buffers);
+            ready!(reply.poll(cx, &worker.wakes, kept, out));
             self.waits = false;
             if let Some(change) = self.password.take() {
                 let modified = out.split_off(before);

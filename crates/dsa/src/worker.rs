@@ -6,10 +6,12 @@ use crate::entry_writer::{Answer, Templates};
 use crate::journal::Buffers;
 use crate::monitor::Counters;
 use crate::recent::Recent;
+use crate::wakes::Wakes;
 use env::clock::Now;
 use model::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 use store::search::evaluate::Evaluator;
 use store::{DnCache, Reader};
 
@@ -23,6 +25,10 @@ pub struct Worker {
     pub(crate) scratch: Scratch,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Now,
+    /// Those of its sessions whose updates were answered.
+    pub(crate) wakes: Arc<Wakes>,
+    /// Memory for them.
+    due: Vec<Waker>,
 }
 
 /// Memory that is used again, and what one thread remembers.
@@ -74,12 +80,20 @@ impl Worker {
             scratch: Scratch::default(),
             counters: dsa.monitor.register(),
             now: Now::default(),
+            wakes: Arc::default(),
+            due: Vec::new(),
         })
     }
 
     /// Says how many of the thread's connections wait for their client to take answers.
     pub fn count_write_waiters(&mut self, waiters: u64) {
         self.counters.write_waiters.store(waiters, Ordering::Relaxed);
+    }
+
+    /// Wakes the sessions whose updates were answered, and waits for more: to be called by a task of the thread that has
+    /// nothing else to do. Without one they are woken by whoever answers them.
+    pub fn poll_wakes(&mut self, cx: &mut Context<'_>) {
+        self.wakes.poll(cx, &mut self.due);
     }
 
     /// The agent that it is a part of.

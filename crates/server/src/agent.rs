@@ -65,6 +65,10 @@ impl Worker for dsa::Worker {
         session.poll_updates(self, cx, out).map(State::from)
     }
 
+    fn poll_wakes(&mut self, cx: &mut Context<'_>) {
+        dsa::Worker::poll_wakes(self, cx);
+    }
+
     fn expects_notices(&self, session: &Session) -> bool {
         session.expects_notices()
     }

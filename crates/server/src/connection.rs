@@ -68,6 +68,8 @@ pub(crate) struct Connection<W: Worker, S: Stream> {
     sent: usize,
     /// The answers of `backlog` wait for more to go with them.
     hold: Option<Box<Hold>>,
+    /// The answers of `backlog` wait for those to updates of the same bundle.
+    goes_with_updates: bool,
     /// The client sends no more.
     ended: bool,
     /// The server reads no more, because it is about to close.
@@ -104,6 +106,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             backlog: Vec::new(),
             sent: 0,
             hold: None,
+            goes_with_updates: false,
             ended: false,
             deaf: false,
             kept,
@@ -140,10 +143,11 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             if self.hold.is_some() && self.must_let_go() {
                 self.hold = None;
             }
-            if self.hold.is_none() && self.poll_flush(cx).is_err() {
+            let is_held = self.hold.is_some() || self.goes_with_updates;
+            if !is_held && self.poll_flush(cx).is_err() {
                 return Poll::Ready(Turn::Abort);
             }
-            if self.hold.is_none() && self.must_flush() {
+            if !is_held && self.must_flush() {
                 self.member.waiting.set(Waiting::Write);
                 return if self.member.overdue.get() { Poll::Ready(Turn::Abort) } else { Poll::Pending };
             }
@@ -165,7 +169,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
                 ready!(self.poll_hold(cx));
                 continue;
             }
-            if !self.keep_back() {
+            if !self.keep_back() && !self.keep_for_updates() {
                 if self.put_off() {
                     return Poll::Ready(Turn::Yield);
                 }
@@ -184,7 +188,13 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let shared = self.shared.clone();
         let scratch = &mut *shared.scratch.borrow_mut();
         scratch.reset_out();
+        if self.goes_with_updates {
+            scratch.out.extend_from_slice(&self.backlog);
+        }
         self.state = ready!(scratch.worker.poll_updates(&mut self.session, cx, &mut scratch.out));
+        if std::mem::take(&mut self.goes_with_updates) {
+            scratch.keep_spare(std::mem::take(&mut self.backlog));
+        }
         if self.state == State::Busy {
             // Reads stand between the updates: all is answered with one write.
             scratch.worker.tick(shared.clock.now());
@@ -209,6 +219,23 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             self.backlog.extend_from_slice(&scratch.out);
             self.hold.get_or_insert_default();
         }
+        true
+    }
+
+    /// Keeps the answers to what stood before the updates of a bundle, so that all of it is answered with one write: a second
+    /// one would cost the client a look at the socket more. Longer ones are sent while the disk writes.
+    #[inline]
+    fn keep_for_updates(&mut self) -> bool {
+        if self.state != State::Waiting || !self.backlog.is_empty() {
+            return false;
+        }
+        let scratch = &mut *self.shared.scratch.borrow_mut();
+        if !(1..PUT_OFF_BYTES_MIN).contains(&scratch.out.len()) {
+            return false;
+        }
+        self.backlog = scratch.spare.pop().unwrap_or_default();
+        self.backlog.extend_from_slice(&scratch.out);
+        self.goes_with_updates = true;
         true
     }
 

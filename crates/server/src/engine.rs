@@ -93,6 +93,12 @@ pub trait Worker: 'static {
         unreachable!("these sessions never wait")
     }
 
+    /// Wakes the sessions whose updates were answered by another thread, and waits for more: called by a task of the thread
+    /// that does nothing else. Sessions may be woken by others, too.
+    fn poll_wakes(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
+
     /// May there be something to say to an idle session on the server's own account, now or later?
     fn expects_notices(&self, session: &Self::Session) -> bool {
         let _ = session;

@@ -8,11 +8,12 @@ use env::clock::{Clock, SystemClock};
 use env::net::{Pending, Stream};
 use env::task;
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -282,6 +283,11 @@ async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: Unbound
             sweeper.sweep();
         }
     });
+    let waking = shared.clone();
+    task::spawn_local(poll_fn(move |cx| {
+        waking.scratch.borrow_mut().worker.poll_wakes(cx);
+        Poll::Pending
+    }));
     while let Some(Command::Serve(pending, peer)) = commands.recv().await {
         let member = shared.join();
         let leave = Leave(shared.clone(), member.clone());

@@ -1,5 +1,6 @@
 //! Connections against a toy engine. A message is 4 bytes of length (itself included, big-endian), a letter and a
-//! body: `e` is echoed, `w` answers as many KiB as its body says, piece by piece, `s` is busy for ever and says nothing, `x` ends the session, `p` panics.
+//! body: `e` is echoed, `w` answers as many KiB as its body says, piece by piece, `s` is busy for ever and says nothing, `u` is
+//! echoed when the test says that updates are durable, `x` ends the session, `p` panics.
 
 use dsa::client_memory::ClientMemory;
 use env::clock::Now;
@@ -8,22 +9,37 @@ use server::Options;
 use server::engine::{Engine, Feed, State, Worker};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 struct Toy {
     memory: Arc<ClientMemory>,
     /// Sessions that are open.
     sessions: Arc<AtomicUsize>,
+    updates: Arc<Mutex<Updates>>,
 }
+
+/// Updates on their way to a disk.
+#[derive(Default)]
+struct Updates {
+    are_durable: bool,
+    waiting: Vec<Waker>,
+    /// The tasks that wake those.
+    tasks: Vec<Waker>,
+}
+
 struct ToyWorker {
     memory: Arc<ClientMemory>,
     sessions: Arc<AtomicUsize>,
+    updates: Arc<Mutex<Updates>>,
 }
 struct ToySession {
     kib_left: u32,
+    /// An update that is to be answered.
+    update: Vec<u8>,
     /// It is busy and says nothing.
     is_silent: bool,
     sessions: Arc<AtomicUsize>,
@@ -38,7 +54,8 @@ impl Drop for ToySession {
 impl Engine for Toy {
     type Worker = ToyWorker;
     fn worker(self: &Arc<Self>) -> Option<ToyWorker> {
-        Some(ToyWorker { memory: Arc::clone(&self.memory), sessions: Arc::clone(&self.sessions) })
+        let (memory, sessions) = (Arc::clone(&self.memory), Arc::clone(&self.sessions));
+        Some(ToyWorker { memory, sessions, updates: Arc::clone(&self.updates) })
     }
 }
 
@@ -58,7 +75,8 @@ impl Worker for ToyWorker {
 
     fn open(&mut self, _peer: SocketAddr) -> Option<ToySession> {
         self.sessions.fetch_add(1, Ordering::SeqCst);
-        Some(ToySession { kib_left: 0, is_silent: false, sessions: Arc::clone(&self.sessions) })
+        let sessions = Arc::clone(&self.sessions);
+        Some(ToySession { kib_left: 0, update: Vec::new(), is_silent: false, sessions })
     }
 
     fn client_memory(&self) -> Arc<ClientMemory> {
@@ -80,6 +98,12 @@ impl Worker for ToyWorker {
                 b'e' => out.extend_from_slice(&rest[..length]),
                 b'w' => session.kib_left = u32::from_be_bytes(rest[5..9].try_into().unwrap()),
                 b's' => session.is_silent = true,
+                b'u' => {
+                    session.update = rest[..length].to_vec();
+                    // What is behind it is offered again.
+                    let needed = usize::from(rest.len() > length);
+                    return Feed { consumed: consumed + length, state: State::Waiting, needed };
+                }
                 b'x' => return Feed { consumed: consumed + length, state: State::Close, needed: 0 },
                 _ => panic!("a panic that was asked for"),
             }
@@ -94,6 +118,29 @@ impl Worker for ToyWorker {
         if session.kib_left > 0 || session.is_silent { State::Busy } else { State::Idle }
     }
 
+    fn poll_updates(
+        &mut self,
+        session: &mut ToySession,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<State> {
+        let mut updates = self.updates.lock().unwrap();
+        if !updates.are_durable {
+            updates.waiting.push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        out.append(&mut session.update);
+        Poll::Ready(State::Idle)
+    }
+
+    fn poll_wakes(&mut self, cx: &mut Context<'_>) {
+        let mut updates = self.updates.lock().unwrap();
+        if updates.are_durable {
+            updates.waiting.drain(..).for_each(Waker::wake);
+        }
+        updates.tasks.push(cx.waker().clone());
+    }
+
     fn shutdown(&mut self, _session: &mut ToySession, out: &mut Vec<u8>) {
         out.extend_from_slice(b"bye");
     }
@@ -105,6 +152,7 @@ struct Server {
     thread: std::thread::JoinHandle<std::io::Result<()>>,
     memory: Arc<ClientMemory>,
     sessions: Arc<AtomicUsize>,
+    updates: Arc<Mutex<Updates>>,
 }
 
 impl Server {
@@ -114,7 +162,13 @@ impl Server {
 
     fn with_memory(options: Options, memory_max: u64) -> Server {
         let (memory, sessions) = (ClientMemory::new(memory_max), Arc::<AtomicUsize>::default());
-        let toy = Arc::new(Toy { memory: Arc::clone(&memory), sessions: Arc::clone(&sessions) });
+        let updates = Arc::<Mutex<Updates>>::default();
+        let toy = Toy {
+            memory: Arc::clone(&memory),
+            sessions: Arc::clone(&sessions),
+            updates: Arc::clone(&updates),
+        };
+        let toy = Arc::new(toy);
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -123,13 +177,29 @@ impl Server {
             let stopped = async { drop(stopped.await) };
             env::task::block_on(server::serve_until(toy, vec![bound], options, on_ready, stopped))?
         });
-        Server { address: is_ready.recv().unwrap(), stop, thread, memory, sessions }
+        Server { address: is_ready.recv().unwrap(), stop, thread, memory, sessions, updates }
     }
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
         stream
+    }
+
+    /// Waits until so many sessions wait for their updates.
+    fn wait_for_updates(&self, sessions: usize) {
+        while self.updates.lock().unwrap().waiting.len() < sessions {
+            std::thread::yield_now();
+        }
+    }
+
+    /// All updates are durable; the threads are told, which tell their sessions.
+    fn sync(&self) {
+        let mut updates = self.updates.lock().unwrap();
+        updates.are_durable = true;
+        let tasks = std::mem::take(&mut updates.tasks);
+        drop(updates);
+        tasks.into_iter().for_each(Waker::wake);
     }
 
     fn stop(self) {
@@ -165,6 +235,30 @@ fn messages_are_answered_whole_split_and_many_at_once() {
     let writing = std::thread::spawn(move || writer.write_all(&sent).unwrap());
     expect(&mut stream, &many);
     writing.join().unwrap();
+    server.stop();
+}
+
+#[test]
+fn a_bundle_with_updates_is_answered_with_one_write() {
+    let server = Server::start(Options { threads: 1, ..Options::default() });
+    let (mut short, mut long) = (server.connect(), server.connect());
+    let update = message(b'u', b"update");
+    let (few, many) = (message(b'e', b"read"), message(b'e', &[b'r'; 2000]));
+    short.write_all(&[&few[..], &update, &few].concat()).unwrap();
+    long.write_all(&[&many[..], &update].concat()).unwrap();
+    // They wait, so what they had to send before is sent.
+    server.wait_for_updates(2);
+    expect(&mut long, &many);
+    short.set_nonblocking(true).unwrap();
+    let early = short.read(&mut [0; 100]);
+    assert_eq!(early.unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "it goes with the updates");
+    short.set_nonblocking(false).unwrap();
+
+    server.sync();
+    expect(&mut short, &[&few[..], &update, &few].concat());
+    expect(&mut long, &update);
+    short.write_all(&few).unwrap();
+    expect(&mut short, &few);
     server.stop();
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let mut mixed = std::mem::take(&mut session.mixed);
     let now_ns = worker.now.monotonic_ns;
     let since_ns = *mixed.since_ns.get_or_insert(now_ns);
-    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
     let mut parts =
         Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
     let reads = std::mem::take(&mut mixed.reads);

@@ -1,8 +1,8 @@
 //! A log that a test holds in its hands: what goes to it is carried out when the test says so.
 
 use super::*;
-use dsa::Applier;
 use dsa::journal::{Figures, Journal, Updates};
+use dsa::{Applier, Waking};
 use std::sync::Mutex;
 
 /// Takes what comes and keeps it until it is asked for.
@@ -43,7 +43,7 @@ pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<
         updates.command(START.wall_ms).encode(&mut record);
         applier.apply_updates(&mut updates, START.wall_ms, &mut answers).expect("it can be carried out");
         log.push((record, answers.clone()));
-        updates.answer(answers);
+        updates.answer(answers, &mut Waking::default());
     }
 }
 

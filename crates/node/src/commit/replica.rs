@@ -4,8 +4,8 @@
 use super::{Failed, Status};
 use crate::data::snapshot::LogState;
 use crate::parcels;
-use dsa::Applier;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
+use dsa::{Applier, Waking};
 use env::planted::{self, Fault};
 use model::ResultCode;
 use std::collections::VecDeque;
@@ -20,6 +20,9 @@ const LIMBO_MS: u64 = 10_000;
 const LEADER_LOST: &str = "another server took over while this was being written: the outcome is unknown";
 /// What is said of updates that are known to be lost.
 const LOST: &str = "another server took over before this was written: nothing was changed; try again";
+
+/// Bytes of updates that are answered before threads are woken to tell their clients, while others are carried out.
+const WAKE_BYTES: usize = 16 << 10;
 
 /// Buffers of commands that are kept.
 const SPARES_MAX: usize = 8;
@@ -47,6 +50,8 @@ pub(super) struct Replica {
     /// When this replica was first seen to lead no more, while something that it proposed is open.
     limbo_since_ms: Option<u64>,
     answers: Vec<u8>,
+    /// Sessions that were answered.
+    waking: Waking,
     /// Buffers of commands to be used again.
     spare: Vec<Vec<Updates>>,
 }
@@ -62,6 +67,7 @@ impl Replica {
             bytes_since_checkpoint: log_bytes,
             limbo_since_ms: None,
             answers: Vec::new(),
+            waking: Waking::default(),
             spare: Vec::new(),
         }
     }
@@ -138,19 +144,37 @@ impl Replica {
     }
 
     fn apply_own(&mut self, index: Index, time_ms: u64, mut commands: Vec<Updates>) -> Result<(), Failed> {
+        let applied = self.apply_commands(index, time_ms, &mut commands);
+        self.waking.wake();
+        applied?;
+        self.time_ms = time_ms;
+        if self.spare.len() < SPARES_MAX {
+            self.spare.push(commands);
+        }
+        Ok(())
+    }
+
+    fn apply_commands(
+        &mut self,
+        index: Index,
+        time_ms: u64,
+        commands: &mut Vec<Updates>,
+    ) -> Result<(), Failed> {
         self.applier.begin_parcel(index.0);
+        let mut answered = 0;
         for mut updates in commands.drain(..) {
             let mut answers = updates.answers_buffer();
             let applied = self.applier.apply_updates(&mut updates, time_ms, &mut answers);
             // Without an answer it is told that the outcome is unknown.
             applied.map_err(|error| Failed::Apply(index, error))?;
-            updates.answer(answers);
+            answered += updates.bytes();
+            updates.answer(answers, &mut self.waking);
+            if answered >= WAKE_BYTES {
+                self.waking.wake();
+                answered = 0;
+            }
         }
         self.applier.end_parcel(index.0);
-        self.time_ms = time_ms;
-        if self.spare.len() < SPARES_MAX {
-            self.spare.push(commands);
-        }
         Ok(())
     }
 

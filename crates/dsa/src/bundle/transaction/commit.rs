@@ -62,7 +62,7 @@ pub(crate) fn apply(
         let first = journal::messages(together.messages).take(half).map(<[u8]>::len).sum();
         together.messages = &together.messages[..first];
     }
-    let Worker { dsa, reader, system_reader, scratch, counters, now } = worker;
+    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
     let mut parts =
         Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
     run(&mut parts, together, drafts, ending)

@@ -1,0 +1,154 @@
+//! Wakes sessions whose updates were answered. The thread that answers them hands their wakers over to the thread of the sessions,
+//! which wakes them itself. So a thread is woken once for many sessions: to wake a task of another thread costs a system call.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+/// The sessions of one thread that are to be woken. No more than wait, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    sessions: Vec<Waker>,
+    /// The task of the thread that wakes them, while it waits for some.
+    task: Option<Waker>,
+    /// Whether there is such a task. Without one whoever answers wakes the sessions.
+    has_task: bool,
+    /// Whether somebody is going to wake the task.
+    is_noted: bool,
+}
+
+impl Wakes {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole after every statement, so one who panicked left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the sessions that were handed over, and then looks again; without any it waits for some. For the task of their
+    /// thread. `due` is memory that is used again, empty before and after.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, due: &mut Vec<Waker>) {
+        let mut state = self.lock();
+        state.has_task = true;
+        if state.sessions.is_empty() {
+            state.task = Some(cx.waker().clone());
+            return;
+        }
+        std::mem::swap(&mut state.sessions, due);
+        drop(state);
+        due.drain(..).for_each(Waker::wake);
+        // Behind those that it woke: while they are served others may be answered, without a system call.
+        cx.waker().wake_by_ref();
+    }
+
+    fn wake_task(&self) {
+        let mut state = self.lock();
+        state.is_noted = false;
+        let task = state.task.take();
+        drop(state);
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+}
+
+/// Who answers sessions, and wakes their threads when there are enough of them.
+#[derive(Debug, Default)]
+pub struct Waking(Vec<Arc<Wakes>>);
+
+impl Waking {
+    /// Hands a session over to its thread.
+    pub(crate) fn push(&mut self, session: Waker, wakes: &Arc<Wakes>) {
+        let mut state = wakes.lock();
+        if !state.has_task {
+            drop(state);
+            return session.wake();
+        }
+        state.sessions.push(session);
+        if !std::mem::replace(&mut state.is_noted, true) {
+            drop(state);
+            self.0.push(Arc::clone(wakes));
+        }
+    }
+
+    /// Wakes the threads of the sessions that were handed over. Happens when this is dropped, too.
+    pub fn wake(&mut self) {
+        self.0.drain(..).for_each(|wakes| wakes.wake_task());
+    }
+}
+
+impl Drop for Waking {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    impl Count {
+        fn taken(&self) -> usize {
+            self.0.swap(0, Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_thread_is_woken_once_for_many_sessions() {
+        let (task, session) = (Arc::<Count>::default(), Arc::<Count>::default());
+        let (of_task, of_session) = (Waker::from(Arc::clone(&task)), Waker::from(Arc::clone(&session)));
+        let (wakes, mut waking, mut due) = (Arc::<Wakes>::default(), Waking::default(), Vec::new());
+        waking.push(of_session.clone(), &wakes);
+        assert_eq!(session.taken(), 1, "nobody else does it");
+
+        let mut look = || wakes.poll(&mut Context::from_waker(&of_task), &mut due);
+        look();
+        for _ in 0..3 {
+            waking.push(of_session.clone(), &wakes);
+        }
+        assert_eq!((task.taken(), session.taken()), (0, 0), "not yet");
+        waking.wake();
+        assert_eq!((task.taken(), session.taken()), (1, 0));
+        look();
+        assert_eq!((task.taken(), session.taken()), (1, 3), "it looks again, by its own waker");
+
+        // It does not wait: it will see them.
+        waking.push(of_session.clone(), &wakes);
+        waking.wake();
+        assert_eq!((task.taken(), session.taken()), (0, 0));
+        look();
+        assert_eq!((task.taken(), session.taken()), (1, 1));
+
+        look();
+        waking.push(of_session.clone(), &wakes);
+        drop(waking);
+        assert_eq!((task.taken(), session.taken()), (1, 0), "nobody is forgotten");
+    }
+
+    #[test]
+    fn two_who_answer_do_not_wait_for_each_other() {
+        let (task, session) = (Arc::<Count>::default(), Arc::<Count>::default());
+        let (of_task, of_session) = (Waker::from(Arc::clone(&task)), Waker::from(Arc::clone(&session)));
+        let (wakes, mut due) = (Arc::<Wakes>::default(), Vec::new());
+        wakes.poll(&mut Context::from_waker(&of_task), &mut due);
+        let (mut slow, mut quick) = (Waking::default(), Waking::default());
+        slow.push(of_session.clone(), &wakes);
+        quick.push(of_session, &wakes);
+        quick.wake();
+        slow.wake();
+        assert_eq!(task.taken(), 1);
+        wakes.poll(&mut Context::from_waker(&of_task), &mut due);
+        assert_eq!(session.taken(), 2);
+    }
+}
