@@ -114,8 +114,8 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         })
     }
 
-    /// Serves the connection until its end.
-    pub(crate) async fn run(mut self) {
+    /// Serves the connection until its end; then it is to be closed.
+    pub(crate) async fn run(&mut self) {
         loop {
             match poll_fn(|cx| self.poll_counted(cx)).await {
                 Turn::Yield => task::yield_now().await,
@@ -123,6 +123,10 @@ impl<W: Worker, S: Stream> Connection<W, S> {
                 Turn::Abort => break,
             }
         }
+    }
+
+    /// Ends the session.
+    pub(crate) fn close(self) {
         self.shared.scratch.borrow_mut().worker.close(self.session);
     }
 

@@ -292,7 +292,7 @@ async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: Unbound
         let member = shared.join();
         let leave = Leave(shared.clone(), member.clone());
         match pending.open() {
-            Ok(stream) => task::spawn_local(serve(shared.clone(), stream, peer, member, leave)),
+            Ok(stream) => serve(&shared, stream, peer, member, leave),
             Err(error) => tracing::warn!(%peer, %error, "connection lost before it was served"),
         }
     }
@@ -303,20 +303,24 @@ async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: Unbound
     }
 }
 
-async fn serve<W: Worker, S: Stream>(
-    shared: Rc<Shared<W>>,
+/// Starts the task of a connection. It has the connection in it once: an async function would keep one as an argument, one as
+/// a variable and one that it awaits.
+fn serve<W: Worker, S: Stream>(
+    shared: &Rc<Shared<W>>,
     stream: S,
     peer: SocketAddr,
     member: Rc<Member>,
     leave: Leave<W>,
 ) {
-    match Connection::new(shared.clone(), stream, peer, member) {
-        Some(connection) => connection.run().await,
-        None => {
-            if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
-                tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");
-            }
+    let Some(mut connection) = Connection::new(shared.clone(), stream, peer, member) else {
+        if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
+            tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");
         }
-    }
-    drop(leave);
+        return;
+    };
+    task::spawn_local(async move {
+        connection.run().await;
+        connection.close();
+        drop(leave);
+    });
 }
