@@ -26,7 +26,7 @@ use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::marks::Marks;
 use crate::monitor::{Counters, count};
 use crate::op;
-use crate::op::search::{Around, again};
+use crate::op::search::{Around, LEAST_WORK, SLICE_WORK, again};
 use crate::queue;
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::{Scratch, Worker};
@@ -144,6 +144,7 @@ fn run_groups(
     let (mut consumed, mut needed) = (0, 0);
     let mut group = Group::new();
     session.pauses = false;
+    parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
     while !session.closing {
         let begin = consumed;
@@ -397,6 +398,7 @@ impl Looking<'_> {
                     outline: pending.outline.as_ref(),
                 };
                 op::search::run(&mut reading, &mut around, id, search, requested, out);
+                session.pauses |= self.scratch.work < LEAST_WORK;
             }
             Request::Compare(compare) => {
                 let identity = acting.unwrap_or(&session.identity);

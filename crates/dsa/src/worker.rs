@@ -12,8 +12,9 @@ use model::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
-use store::search::evaluate::Evaluator;
-use store::{DnCache, Reader};
+use store::search::evaluate::{Evaluator, Truth};
+use store::search::{Compiled, Paused};
+use store::{DnCache, EntryRef, ReadPoint, Reader};
 
 /// A thread's worker. Serves all sessions of its thread, one request at a time.
 pub struct Worker {
@@ -51,6 +52,8 @@ pub(crate) struct Scratch {
     pub(crate) entry: Entry,
     /// An update was refused for want of memory.
     pub(crate) lacked_memory: bool,
+    /// Units of work that the searches of the bundle may still do.
+    pub(crate) work: u64,
 }
 
 impl Scratch {
@@ -58,6 +61,28 @@ impl Scratch {
     #[inline]
     pub(crate) fn evaluator(&mut self, is_system: bool) -> &mut Evaluator {
         if is_system { &mut self.system_evaluator } else { &mut self.evaluator }
+    }
+
+    /// Counts work of the bundle.
+    #[inline]
+    pub(crate) fn pay(&mut self, units: u64) {
+        self.work = self.work.saturating_sub(units);
+    }
+
+    /// Is a filter true of an entry? `None` if that is more work than the bundle may still do.
+    #[inline]
+    pub(crate) fn evaluate(
+        &mut self,
+        is_system: bool,
+        filter: &Compiled,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+    ) -> Option<Truth> {
+        let mut work = self.work;
+        let evaluator = self.evaluator(is_system);
+        let truth = evaluator.go_on(filter, entry, read_point, &mut Paused::default(), &mut work);
+        self.work = work;
+        truth
     }
 
     /// What entries of a shard are written with.

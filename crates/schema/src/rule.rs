@@ -167,13 +167,20 @@ impl Rule {
     }
 
     /// Does it take the same values for equal as another rule, as far as both can compare them?
-    pub(crate) fn compares_like(self, other: Rule) -> bool {
+    pub fn compares_like(self, other: Rule) -> bool {
         let form = |rule: Rule| match rule.form() {
             Form::FoldedIa5 => Form::Folded,
             Form::ExactIa5 => Form::Exact,
             form => form,
         };
         form(self) == form(other)
+    }
+
+    /// Does an assertion match exactly the values whose normal form is the same bytes? Not of ordering, substrings, bits
+    /// and words.
+    pub fn is_equality(self) -> bool {
+        self.kind() == RuleKind::Equality
+            && !matches!(self, Rule::BitAnd | Rule::BitOr | Rule::Word | Rule::Keyword)
     }
 
     /// Does it compare strings of characters, and are capital letters and small ones alike?

@@ -181,7 +181,9 @@ impl<W: Worker, S: Stream> Connection<W, S> {
                     return Poll::Ready(Turn::Abort);
                 }
             }
-            if self.state == State::Busy || input == Input::Some(true) {
+            // What is held back of an idle session is put off because the requests before it took long.
+            let has_more = self.state == State::Busy || (self.state == State::Idle && self.held_back);
+            if has_more || input == Input::Some(true) {
                 return Poll::Ready(Turn::Yield);
             }
         }

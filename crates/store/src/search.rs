@@ -6,7 +6,10 @@ pub mod filter;
 mod plan;
 mod scopes;
 mod size;
+mod substrings;
+pub mod work;
 
 pub use cursor::{Cursor, EqualityHint, FewCandidates, Step};
 pub use filter::{Compiled, Readable};
 pub use scopes::{Scopes, TooManyAliases};
+pub use work::Paused;

@@ -34,7 +34,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
     let store = Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: vec![index("uid"), index("member")],
-        memory_bytes_max: 8 << 30,
+        memory_bytes_max: 1 << 30,
         removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,

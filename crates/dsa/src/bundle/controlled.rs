@@ -71,5 +71,6 @@ pub(super) fn fails_now(parts: &mut Parts<'_>, rights: Rights, update: &Pending<
     evaluator.cache.refresh(read_point);
     let found = read_point.resolve(dn, &mut evaluator.cache).ok().and_then(|id| read_point.entry(id));
     let rules = (&parts.dsa.rules, rights);
-    found.is_some_and(|entry| !assertion::is_true(filter, &entry, read_point, rules, evaluator))
+    let is_true = |entry| assertion::is_true_soon(filter, &entry, read_point, rules, evaluator);
+    found.and_then(is_true) == Some(false)
 }

@@ -7,7 +7,7 @@ use super::{Looking, Parts, look_ahead};
 use crate::engine::Dsa;
 use crate::journal::SESSION_BYTES_KEPT;
 use crate::marks::Marks;
-use crate::op::search::{UNDERWAY_MAX_NS, limit_text};
+use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, limit_text};
 use crate::outcome;
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::Worker;
@@ -153,6 +153,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let now_ns = worker.now.monotonic_ns;
     let since_ns = *mixed.since_ns.get_or_insert(now_ns);
     let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
+    scratch.work = SLICE_WORK;
     let mut parts =
         Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
     let reads = std::mem::take(&mut mixed.reads);

@@ -4,9 +4,12 @@
 use crate::access::{Rights, Rules};
 use crate::outcome;
 use model::{Filter, ResultCode};
-use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
+use store::search::{Compiled, Paused};
 use store::{EntryRef, ReadPoint};
+
+/// Units of work of [`is_true_soon`]: about five milliseconds.
+const ASSERTION_WORK_MAX: u64 = 1 << 19;
 
 /// Is a filter true of an entry, for one who has these rights?
 pub(crate) fn is_true(
@@ -18,6 +21,21 @@ pub(crate) fn is_true(
 ) -> bool {
     let compiled = Compiled::new(filter, read_point.shard(), &|t| rules.may_read(rights, t));
     evaluator.evaluate(&compiled, entry, read_point) == Truth::True
+}
+
+/// As [`is_true`], of what is asserted of an operation that looks: it holds up its thread. `None` if there is too much to
+/// look at.
+pub(crate) fn is_true_soon(
+    filter: &Filter<'_>,
+    entry: &EntryRef<'_>,
+    read_point: ReadPoint<'_>,
+    (rules, rights): (&Rules, Rights),
+    evaluator: &mut Evaluator,
+) -> Option<bool> {
+    let compiled = Compiled::new(filter, read_point.shard(), &|t| rules.may_read(rights, t));
+    let (mut paused, mut work) = (Paused::default(), ASSERTION_WORK_MAX);
+    let truth = evaluator.go_on(&compiled, entry, read_point, &mut paused, &mut work)?;
+    Some(truth == Truth::True)
 }
 
 /// As [`is_true`], of what an update asserts: it comes out as it did when it was logged.
@@ -37,4 +55,11 @@ pub(crate) fn is_true_for_update(
 pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
     let text = "the assertion is not true of the entry";
     outcome::say(out, id, response_tag, ResultCode::AssertionFailed, text);
+}
+
+/// Answers that it is too dear to know.
+#[cold]
+pub(crate) fn refuse_long(out: &mut Vec<u8>, id: i32, response_tag: u8) {
+    let text = "the assertion looks at too many values of the entry";
+    outcome::say(out, id, response_tag, ResultCode::AdminLimitExceeded, text);
 }

@@ -138,9 +138,13 @@ impl Question<'_> {
         let entry = self.read_point.entry(entry).expect("it was just found");
         if let Some(rare) = &requested.rare
             && let Some((filter, _)) = &rare.assertion
-            && !self.is_true(&entry, filter)
         {
-            return assertion::refuse(out, id, COMPARE_RESPONSE);
+            let rules = (&self.dsa.rules, self.rights);
+            match assertion::is_true_soon(filter, &entry, self.read_point, rules, self.evaluator) {
+                Some(true) => {}
+                Some(false) => return assertion::refuse(out, id, COMPARE_RESPONSE),
+                None => return assertion::refuse_long(out, id, COMPARE_RESPONSE),
+            }
         }
         match self.judge(&entry, request.assertion) {
             Ok(code) => proto::result::encode_done(out, id, COMPARE_RESPONSE, code),

@@ -24,7 +24,7 @@ use crate::peers::Peer;
 use crate::session::OUT_BYTES_SOFT_MAX;
 use crate::worker::{Scratch, Worker};
 use model::limits::SESSION_SEARCHES_MAX;
-use model::{EntryId, Filter, ResultCode, Scope};
+use model::{EntryId, ResultCode, Scope};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::outline::Outline;
@@ -32,13 +32,17 @@ use proto::result::{encode_done, encode_result};
 use proto::tag;
 use std::collections::VecDeque;
 use store::search::evaluate::Truth;
+use store::search::work::COMPILED_ITEM;
 use store::search::{Compiled, Cursor, FewCandidates, Scopes, Step};
 use store::{EntryRef, LongReadPoint, Look, ReadPoint, Target};
 
-/// Candidates that a search looks at inside its bundle, and in one slice afterwards, if its filter is short.
-const SLICE_CANDIDATES: u32 = 1024;
-/// Items of a filter that are as dear as looking at a candidate.
-const ITEMS_FREE: u32 = 8;
+/// Units of work that the searches of a bundle may do together, and a search in one slice afterwards: about a third of a
+/// millisecond ([`store::search::work`]). Then others of the thread have their turn.
+pub(crate) const SLICE_WORK: u64 = 1 << 15;
+/// Units of writing an entry.
+const WRITTEN_ENTRY: u64 = 24;
+/// Units that must be left of a bundle's for another search to begin: most that end in one slice need less.
+pub(crate) const LEAST_WORK: u64 = SLICE_WORK / 8;
 /// A search under way holds back the cleaner: after this time it is ended.
 pub(crate) const UNDERWAY_MAX_NS: u64 = 600 * 1_000_000_000;
 
@@ -86,8 +90,6 @@ struct Running {
     page: Option<Page>,
     began_ns: u64,
     deadline_ns: u64,
-    /// Candidates of one slice.
-    slice_candidates: u32,
 }
 
 /// Why a cursor loop came to rest.
@@ -138,17 +140,22 @@ pub(crate) fn run(
     {
         let entry = read_point.entry(base.id).expect("the base was just found");
         let evaluator = reading.scratch.evaluator(base.is_system);
-        if !assertion::is_true(filter, &entry, read_point, (rules, reads), evaluator) {
-            return assertion::refuse(out, id, tag::SEARCH_DONE);
+        match assertion::is_true_soon(filter, &entry, read_point, (rules, reads), evaluator) {
+            Some(true) => {}
+            Some(false) => return assertion::refuse(out, id, tag::SEARCH_DONE),
+            None => return assertion::refuse_long(out, id, tag::SEARCH_DONE),
         }
     }
+    reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
     let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
     let glue = Glue::new(reading, request, requested);
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights: reads };
     again::remember(reading, around, request, requested, &base, &filter, asked);
     if request.scope == Scope::Base && requested.paged.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
-        return run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out);
+        if run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out) {
+            return;
+        }
     }
     if requested.paged.is_none()
         && glue.is_none()
@@ -157,18 +164,7 @@ pub(crate) fn run(
         && let Some(candidates) = read_point.few_candidates(&filter)
         && allows(&reading.dsa.config.limits, reads, candidates.len())
     {
-        return run_few(
-            reading,
-            around,
-            id,
-            read_point,
-            candidates,
-            &filter,
-            asked,
-            request.scope,
-            &base,
-            out,
-        );
+        return run_few(reading, around, id, request, read_point, candidates, &filter, asked, &base, out);
     }
     let scopes = match glue.scopes(reading, &base, request.scope) {
         Ok(scopes) => scopes,
@@ -183,6 +179,7 @@ pub(crate) fn run(
     run_cursor(reading, around, read_point, running, asked, out);
 }
 
+/// Runs a search for one entry. `false` if there is too much to look at in it: then nothing was done.
 #[inline]
 #[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_base(
@@ -195,11 +192,14 @@ fn run_base(
     asked: Asked<'_>,
     base: &Base,
     out: &mut Vec<u8>,
-) {
+) -> bool {
     let scratch = &mut *reading.scratch;
-    if filter.is_true()
-        || scratch.evaluator(base.is_system).evaluate(filter, entry, read_point) == Truth::True
-    {
+    let truth = match filter.is_true() {
+        true => Some(Truth::True),
+        false => scratch.evaluate(base.is_system, filter, entry, read_point),
+    };
+    let Some(truth) = truth else { return false };
+    if truth == Truth::True {
         let (templates, cache) = scratch.writer(base.is_system);
         count(&around.counters.entries, 1);
         let chosen = templates.choose(asked, read_point.shard().schema());
@@ -208,10 +208,12 @@ fn run_base(
         if let Some(large) = large {
             let cursor = Cursor::over(base.id, Scope::Base, filter.clone(), &[]);
             let running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
-            return put_under_way(reading, around, running, asked.selectors, Some(large), out);
+            put_under_way(reading, around, running, asked.selectors, Some(large), out);
+            return true;
         }
     }
     encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
+    true
 }
 
 /// May so many entries be returned to a client that sets no limit itself? One may always: most searches by equality
@@ -227,30 +229,42 @@ fn run_few(
     reading: &mut Reading<'_>,
     around: &mut Around<'_>,
     id: i32,
+    request: &Search<'_>,
     read_point: ReadPoint<'_>,
     mut candidates: FewCandidates,
     filter: &Compiled,
     asked: Asked<'_>,
-    scope: Scope,
     base: &Base,
     out: &mut Vec<u8>,
 ) {
     let scratch = &mut *reading.scratch;
+    let (now_ns, limits) = (reading.now.monotonic_ns, &reading.dsa.config.limits);
+    let go_on_with = |rest: &[u32]| {
+        let cursor = Cursor::over(base.id, request.scope, filter.clone(), rest);
+        let mut running = Running::new(id, cursor, asked, base, now_ns);
+        running.limit(limits, request);
+        running
+    };
     candidates.sort_unstable();
     for (position, candidate) in candidates.iter().enumerate() {
         let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
-        if !read_point.is_in_scope(&entry, base.id, scope)
-            || scratch.evaluator(base.is_system).evaluate(filter, &entry, read_point) != Truth::True
-        {
+        if !read_point.is_in_scope(&entry, base.id, request.scope) {
             continue;
+        }
+        match scratch.evaluate(base.is_system, filter, &entry, read_point) {
+            Some(Truth::True) => {}
+            Some(_) => continue,
+            None => {
+                let running = go_on_with(&candidates[position..]);
+                return put_under_way(reading, around, running, asked.selectors, None, out);
+            }
         }
         let (templates, cache) = scratch.writer(base.is_system);
         count(&around.counters.entries, 1);
         let chosen = templates.choose(asked, read_point.shard().schema());
         let large = templates.write(out, id, read_point, &entry, chosen, &reading.dsa.rules, cache, false);
         if let Some(large) = large {
-            let rest = Cursor::over(base.id, scope, filter.clone(), &candidates[position + 1..]);
-            let running = Running::new(id, rest, asked, base, reading.now.monotonic_ns);
+            let running = go_on_with(&candidates[position + 1..]);
             return put_under_way(reading, around, running, asked.selectors, Some(large), out);
         }
     }
@@ -294,12 +308,6 @@ fn begin(
     Some(running)
 }
 
-/// Candidates of one slice. A filter may have thousands of items, each to be tested for each candidate: a slice must
-/// not keep the other connections of the thread, nor the deadline, waiting for seconds.
-fn slice_candidates(filter: &Filter<'_>) -> u32 {
-    (SLICE_CANDIDATES / filter.items().div_ceil(ITEMS_FREE).max(1)).max(1)
-}
-
 fn run_cursor(
     reading: &mut Reading<'_>,
     around: &mut Around<'_>,
@@ -308,9 +316,10 @@ fn run_cursor(
     asked: Asked<'_>,
     out: &mut Vec<u8>,
 ) {
-    let mut budget = running.slice_candidates;
+    let mut work = reading.scratch.work;
     let rest =
-        running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut budget, out);
+        running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut work, out);
+    reading.scratch.work = work;
     match rest {
         Rest::End(code) => running.end(out, code),
         Rest::PageFull => running.end_page(read_point, out),
@@ -379,14 +388,14 @@ impl Underway {
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
         let running = &mut self.running;
         let asked = Asked { selectors, types_only: running.types_only, rights: running.rights };
-        let mut budget = running.slice_candidates;
+        let mut work = SLICE_WORK;
         match running.slice(
             &worker.dsa,
             &mut worker.scratch,
             read_point,
             asked,
             &worker.counters,
-            &mut budget,
+            &mut work,
             out,
         ) {
             Rest::End(code) => running.end(out, code),
@@ -419,7 +428,6 @@ impl Running {
             page: None,
             began_ns,
             deadline_ns: u64::MAX,
-            slice_candidates: SLICE_CANDIDATES,
         }
     }
 
@@ -435,7 +443,6 @@ impl Running {
         };
         let size = least(request.size_limit, limits.size_max);
         let seconds = least(request.time_limit_s, limits.time_max_s);
-        self.slice_candidates = slice_candidates(&request.filter);
         if size > 0 {
             // RFC 2696: the pages are parts of one search.
             self.left = size.saturating_sub(self.page.as_ref().map_or(0, |page| page.at.returned));
@@ -464,23 +471,23 @@ impl Running {
         read_point: ReadPoint<'_>,
         asked: Asked<'_>,
         counters: &Counters,
-        budget: &mut u32,
+        work: &mut u64,
         out: &mut Vec<u8>,
     ) -> Rest {
         if let Some(references) = &mut self.references {
-            if !references.write(self.message_id, scratch, read_point, counters, budget, out) {
+            if !references.write(self.message_id, scratch, read_point, counters, work, out) {
                 return Rest::Pause;
             }
             self.references = None;
         }
         while out.len() < OUT_BYTES_SOFT_MAX {
-            let entry = match self.cursor.step(read_point, scratch.evaluator(self.is_system), budget) {
+            let entry = match self.cursor.step(read_point, scratch.evaluator(self.is_system), work) {
                 Step::Entry(entry) => entry,
                 Step::Pause => return Rest::Pause,
                 Step::End => return Rest::End(ResultCode::Success),
             };
             if self.glue.skips(read_point, self.base, &entry, &self.hidden) {
-                match *budget {
+                match *work {
                     0 => return Rest::Pause,
                     _ => continue,
                 }
@@ -493,6 +500,7 @@ impl Running {
                 return Rest::PageFull;
             }
             count(&counters.entries, 1);
+            *work = work.saturating_sub(WRITTEN_ENTRY);
             let (templates, cache) = scratch.writer(self.is_system);
             let chosen = templates.choose(asked, read_point.shard().schema());
             let large = templates.write(
@@ -508,7 +516,7 @@ impl Running {
             if let Some(large) = large {
                 return Rest::Large(large);
             }
-            if *budget == 0 {
+            if *work == 0 {
                 return Rest::Pause;
             }
         }
@@ -536,26 +544,5 @@ pub(crate) fn limit_text(code: ResultCode) -> &'static str {
             "the search took longer than the server keeps one state of the directory"
         }
         _ => "",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slice_is_shorter_for_a_longer_filter() {
-        let many = |n: usize| Filter::Or(vec![Filter::Present(b"cn"); n]);
-        for (filter, candidates) in [
-            (Filter::Present(b"cn"), SLICE_CANDIDATES),
-            (many(0), SLICE_CANDIDATES),
-            (many(8), SLICE_CANDIDATES),
-            (many(9), SLICE_CANDIDATES / 2),
-            (Filter::Not(Box::new(Filter::And(vec![many(16), many(16)]))), SLICE_CANDIDATES / 4),
-            (many(4096), 2),
-            (many(model::limits::FILTER_ITEMS_MAX), 1),
-        ] {
-            assert_eq!(slice_candidates(&filter), candidates, "{} items", filter.items());
-        }
     }
 }

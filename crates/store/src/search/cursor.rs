@@ -5,6 +5,7 @@ use super::evaluate::{Evaluator, Truth};
 use super::filter::Compiled;
 use super::plan::{LiveKey, Source};
 use super::scopes::Scopes;
+use super::work::{CANDIDATE, Paused};
 use crate::index::IndexKind;
 use crate::postings::{Found, Postings};
 use crate::record::EntryRef;
@@ -28,6 +29,8 @@ pub struct Cursor {
     /// Ids of the current slice, descending: taken from the back.
     pub(super) slice: Vec<u32>,
     exhausted: bool,
+    /// Where the evaluation stands on the id that is next.
+    paused: Paused,
 }
 
 /// What a step of a cursor found.
@@ -145,44 +148,77 @@ impl Cursor {
     ) -> Cursor {
         let source = read_point.plan(&filter, &scopes);
         let next = after.map_or(0, |id| id.0.saturating_add(1));
-        Cursor { scopes, filter, source, next, slice: Vec::new(), exhausted: false }
+        Cursor {
+            scopes,
+            filter,
+            source,
+            next,
+            slice: Vec::new(),
+            exhausted: false,
+            paused: Paused::default(),
+        }
     }
 
     /// A cursor over known candidates, ascending.
     pub fn over(base: EntryId, scope: Scope, filter: Compiled, candidates: &[u32]) -> Cursor {
         let (scopes, source) = (Scopes::new(base, scope), Source::Ids(candidates.to_vec()));
-        Cursor { scopes, filter, source, next: 0, slice: Vec::new(), exhausted: false }
+        Cursor {
+            scopes,
+            filter,
+            source,
+            next: 0,
+            slice: Vec::new(),
+            exhausted: false,
+            paused: Paused::default(),
+        }
     }
 
     /// A cursor over the referral objects within scopes.
     pub fn referrals(scopes: Scopes) -> Cursor {
         let source = Source::Live(LiveKey::Kind(Kind::Referral));
         let filter = Compiled::of_kind(Kind::Referral);
-        Cursor { scopes, filter, source, next: 0, slice: Vec::new(), exhausted: false }
+        Cursor {
+            scopes,
+            filter,
+            source,
+            next: 0,
+            slice: Vec::new(),
+            exhausted: false,
+            paused: Paused::default(),
+        }
     }
 
-    /// Looks at up to `budget` candidates, taking from it what was used.
+    /// Looks at candidates until `work` is used up, which it takes from: units as [`super::work`] has them. It comes on by
+    /// a candidate at least, or by a value of one.
     pub fn step<'a>(
         &mut self,
         read_point: ReadPoint<'a>,
         evaluator: &mut Evaluator,
-        budget: &mut u32,
+        work: &mut u64,
     ) -> Step<'a> {
         loop {
             if self.slice.is_empty() && !self.refill(read_point) {
                 return Step::End;
             }
             while let Some(id) = self.slice.pop() {
-                self.look_ahead(read_point);
-                self.next = id.saturating_add(1);
-                *budget = budget.saturating_sub(1);
-                if let Some(entry) = read_point.entry(EntryId(id))
-                    && self.scopes.hold(read_point, &entry)
-                    && evaluator.evaluate(&self.filter, &entry, read_point) == Truth::True
-                {
-                    return Step::Entry(entry);
+                if !self.paused.is_begun() {
+                    self.look_ahead(read_point);
+                    *work = work.saturating_sub(CANDIDATE);
                 }
-                if *budget == 0 {
+                self.next = id.saturating_add(1);
+                if let Some(entry) = read_point.entry(EntryId(id))
+                    && (self.paused.is_begun() || self.scopes.hold(read_point, &entry))
+                {
+                    match evaluator.go_on(&self.filter, &entry, read_point, &mut self.paused, work) {
+                        Some(Truth::True) => return Step::Entry(entry),
+                        Some(_) => {}
+                        None => {
+                            self.slice.push(id);
+                            return Step::Pause;
+                        }
+                    }
+                }
+                if *work == 0 {
                     return Step::Pause;
                 }
             }

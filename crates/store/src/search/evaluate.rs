@@ -1,11 +1,13 @@
 //! Is a filter true of an entry? Three-valued (RFC 4511 section 4.5.1.7).
 
 use super::filter::{Compiled, Item, Node, Test};
+use super::substrings::has_parts;
+use super::work::{self, ITEM, ItemPosition, LOOKUP, Paused, ValuePosition};
 use crate::dn_cache::DnCache;
-use crate::record::{EntryRef, Values};
+use crate::record::{EntryRef, ValueSet, Values};
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
-use model::Description;
+use model::{Description, TypeId};
 use schema::Rule;
 
 /// True, false, or not to be told.
@@ -35,116 +37,210 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Evaluates a filter on an entry.
+    /// Evaluates a filter on an entry, however long that takes.
     pub fn evaluate(&mut self, filter: &Compiled, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Truth {
-        self.node(&filter.0, entry, read_point)
+        let (mut paused, mut work) = (Paused::default(), u64::MAX);
+        self.go_on(filter, entry, read_point, &mut paused, &mut work)
+            .expect("work without end is never used up")
     }
 
-    fn node(&mut self, node: &Node, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Truth {
-        match node {
+    /// Evaluates a filter on an entry until `work` is used up, which it takes from. `None` if it was paused: it goes on
+    /// from `paused` with the same filter, entry and read point. If there is any work left, it comes on by a value at
+    /// least.
+    #[inline]
+    pub fn go_on(
+        &mut self,
+        filter: &Compiled,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        paused: &mut Paused,
+        work: &mut u64,
+    ) -> Option<Truth> {
+        Evaluation { evaluator: self, entry, at: read_point, paused, work }.node(&filter.0)
+    }
+}
+
+/// One filter on one entry. What returns an option gives `None` when it was paused, and has left in `paused` where.
+struct Evaluation<'e, 'a> {
+    evaluator: &'e mut Evaluator,
+    entry: &'e EntryRef<'e>,
+    at: ReadPoint<'a>,
+    paused: &'e mut Paused,
+    /// Units that are left.
+    work: &'e mut u64,
+}
+
+impl Evaluation<'_, '_> {
+    #[inline]
+    fn pay(&mut self, units: u64) {
+        *self.work = self.work.saturating_sub(units);
+    }
+
+    fn node(&mut self, node: &Node) -> Option<Truth> {
+        Some(match node {
             Node::True => Truth::True,
             Node::False => Truth::False,
             Node::Undefined => Truth::Undefined,
-            Node::Not(part) => match self.node(part, entry, read_point) {
+            Node::Not(part) => match self.node(part)? {
                 Truth::True => Truth::False,
                 Truth::False => Truth::True,
                 Truth::Undefined => Truth::Undefined,
             },
-            Node::And(parts) => self.fold(parts, entry, read_point, Truth::True, Truth::False),
-            Node::Or(parts) => self.fold(parts, entry, read_point, Truth::False, Truth::True),
-            Node::Kind(kind) => Truth::of(entry.shape.kind == *kind),
-            Node::Item(item) => Truth::of(self.item(item, entry, read_point)),
-        }
+            Node::And(parts) => self.fold(parts, Truth::True, Truth::False)?,
+            Node::Or(parts) => self.fold(parts, Truth::False, Truth::True)?,
+            Node::Kind(kind) => Truth::of(self.entry.shape.kind == *kind),
+            Node::Item(item) => Truth::of(self.item(item)?),
+        })
     }
 
     /// `last` if any part is; else undefined if any part is; else `neutral`.
-    fn fold(
-        &mut self,
-        parts: &[Node],
-        entry: &EntryRef<'_>,
-        at: ReadPoint<'_>,
-        neutral: Truth,
-        last: Truth,
-    ) -> Truth {
-        let mut sum = neutral;
-        for part in parts {
-            match self.node(part, entry, at) {
-                truth if truth == last => return last,
-                Truth::Undefined => sum = Truth::Undefined,
-                _ => {}
+    fn fold(&mut self, parts: &[Node], neutral: Truth, last: Truth) -> Option<Truth> {
+        let (first, mut sum) = self.paused.parts.pop().unwrap_or((0, neutral));
+        for (number, part) in parts.iter().enumerate().skip(first as usize) {
+            let truth = if *self.work == 0 { None } else { self.node(part) };
+            match truth {
+                None => {
+                    self.paused.parts.push((number as u32, sum));
+                    return None;
+                }
+                Some(truth) if truth == last => return Some(last),
+                Some(Truth::Undefined) => sum = Truth::Undefined,
+                Some(_) => {}
             }
         }
-        sum
+        Some(sum)
     }
 
-    fn item(&mut self, item: &Item, entry: &EntryRef<'_>, at: ReadPoint<'_>) -> bool {
-        let schema = &at.shard.schema;
-        if self.dn_matches(item, entry, at) {
-            return true;
-        }
-        let class_type = schema.well_known().object_class;
-        if looks_at(item, Description::plain(class_type), at)
-            && entry.shape.class_values.iter().any(|value| self.value_passes(&item.test, value, at))
-        {
-            return true;
-        }
-        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-            if looks_at(item, slot.description, at) && self.values_pass(item, slot.description, values, at) {
-                return true;
+    fn item(&mut self, item: &Item) -> Option<bool> {
+        let (entry, at) = (self.entry, self.at);
+        let from = match self.paused.item.take() {
+            Some(from) => from,
+            None => {
+                self.pay(ITEM + entry.shape.slots.len() as u64 / 2);
+                if self.dn_matches(item) {
+                    return Some(true);
+                }
+                ItemPosition { slot: 0, value: ValuePosition::default() }
+            }
+        };
+        let behind = |slot: usize| if from.slot == slot { from.value } else { ValuePosition::default() };
+        let class_type = at.shard.schema.well_known().object_class;
+        if from.slot == 0 && looks_at(item, Description::plain(class_type), at) {
+            let values = entry.shape.class_values.iter().map(|value| &**value);
+            match self.any_passes(&item.test, values, 0, from.value) {
+                Some(false) => {}
+                decided => return decided,
             }
         }
+        for (number, (slot, values)) in entry.shape.slots.iter().zip(entry.slots()).enumerate() {
+            if number + 1 >= from.slot && looks_at(item, slot.description, at) {
+                match self.slot_passes(item, slot.description, values, number + 1, behind(number + 1)) {
+                    Some(false) => {}
+                    decided => return decided,
+                }
+            }
+        }
+        Some(self.derived_passes(item))
+    }
+
+    /// Looks at the value of an attribute that is made up.
+    fn derived_passes(&mut self, item: &Item) -> bool {
         match (item.derived, item.attribute_type) {
-            (Some(derived), Some(t)) if !at.has_stored(entry, t) => {
-                let mut value = std::mem::take(&mut self.value);
+            (Some(derived), Some(t)) if !self.at.has_stored(self.entry, t) => {
+                self.pay(LOOKUP);
+                let mut value = std::mem::take(&mut self.evaluator.value);
                 value.clear();
-                let passes = at.derive(entry, derived, &mut self.cache, &mut value)
-                    && self.value_passes(&item.test, &value, at);
-                self.value = value;
+                let passes = self.at.derive(self.entry, derived, &mut self.evaluator.cache, &mut value)
+                    && self.value_passes(&item.test, &value);
+                self.evaluator.value = value;
                 passes
             }
             _ => false,
         }
     }
 
-    fn values_pass(
+    fn slot_passes(
         &mut self,
         item: &Item,
         description: Description,
         values: Values<'_>,
-        at: ReadPoint<'_>,
-    ) -> bool {
-        let attribute_type = description.attribute_type;
+        slot: usize,
+        from: ValuePosition,
+    ) -> Option<bool> {
+        let at = self.at;
         match (values, &item.test) {
-            (_, Test::Present) => true,
-            (Values::Inline(mut values), test) => values.any(|value| self.value_passes(test, value, at)),
-            (Values::Set(set), Test::Equal { normal, .. }) if item.attribute_type == Some(attribute_type) => {
-                let hash = at.shard.value_hash(normal);
-                tree::contains(&at.shard.heap, set.root, at.sequence, hash, |value| {
-                    self.value_passes(&item.test, value, at)
-                })
-            }
-            (Values::Set(set), test) => {
-                let mut last: Option<(u64, &[u8])> = None;
-                let mut passes = false;
-                while !passes {
-                    let from = last.map_or(From::START, From::After);
-                    let more = tree::next_leaf(&at.shard.heap, set.root, at.sequence, from, |item| {
-                        passes = passes || self.value_passes(test, item.1, at);
-                        last = Some(item);
-                    });
-                    if !more {
-                        break;
-                    }
+            (_, Test::Present) => Some(true),
+            (Values::Inline(values), test) => self.any_passes(test, values, slot, from),
+            (Values::Set(set), test) => match own_form(test, description.attribute_type, at) {
+                Some(normal) => {
+                    self.pay(LOOKUP);
+                    let hash = at.shard.value_hash(normal);
+                    Some(tree::contains(&at.shard.heap, set.root, at.sequence, hash, |value| {
+                        self.value_passes(test, value)
+                    }))
                 }
-                passes
+                None => self.any_of_set(test, set, slot, from),
+            },
+        }
+    }
+
+    /// Does one of the values pass that come after `from`?
+    fn any_passes<'v>(
+        &mut self,
+        test: &Test,
+        values: impl Iterator<Item = &'v [u8]>,
+        slot: usize,
+        from: ValuePosition,
+    ) -> Option<bool> {
+        for (number, value) in values.enumerate().skip(from.done as usize) {
+            if *self.work == 0 {
+                let value = ValuePosition { key: 0, done: number as u32 };
+                self.paused.item = Some(ItemPosition { slot, value });
+                return None;
+            }
+            if self.value_passes(test, value) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// Does one of the values of a set pass that come after `from`?
+    fn any_of_set(&mut self, test: &Test, set: ValueSet, slot: usize, from: ValuePosition) -> Option<bool> {
+        let (at, mut position, mut skipped) = (self.at, from, 0);
+        let (mut outcome, mut last) = (Some(false), None);
+        loop {
+            let begin = last.map_or(From::At((from.key, &[])), From::After);
+            let more = tree::next_leaf(&at.shard.heap, set.root, at.sequence, begin, |(key, value)| {
+                if outcome != Some(false) {
+                    return;
+                }
+                last = Some((key, value));
+                if key == from.key && skipped < from.done {
+                    skipped += 1;
+                } else if *self.work == 0 {
+                    outcome = None;
+                } else {
+                    position.done = if key == position.key { position.done + 1 } else { 1 };
+                    position.key = key;
+                    outcome = Some(self.value_passes(test, value));
+                }
+            });
+            if outcome.is_none() {
+                self.paused.item = Some(ItemPosition { slot, value: position });
+            }
+            if !more || outcome != Some(false) {
+                return outcome;
             }
         }
     }
 
     #[inline]
-    fn value_passes(&mut self, test: &Test, value: &[u8], at: ReadPoint<'_>) -> bool {
+    fn value_passes(&mut self, test: &Test, value: &[u8]) -> bool {
+        self.pay(work::of_value(value));
+        let at = self.at;
         let schema = &at.shard.schema;
-        let normal = &mut self.normal;
+        let normal = &mut self.evaluator.normal;
         normal.clear();
         let own = |rule: Rule, normal: &mut Vec<u8>| rule.normalise_value(schema, value, normal).is_ok();
         match test {
@@ -159,19 +255,33 @@ impl Evaluator {
             Test::AtMost { rule, key } => {
                 rule.ordering_key(schema, value, normal).is_ok() && normal[..] <= key[..]
             }
-            Test::Matches { rule, normal: wanted, .. } => own(*rule, normal) && rule.matches(normal, wanted),
+            Test::Matches { rule, normal: wanted, .. } => {
+                let passes = own(*rule, normal) && rule.matches(normal, wanted);
+                if !rule.is_equality() {
+                    // Some take the assertion apart each time.
+                    self.pay(work::of_bytes(wanted.len()));
+                }
+                passes
+            }
             Test::Substrings { rule, initial, any, last } => {
-                own(*rule, normal) && has_parts(normal, initial.as_deref(), any, last.as_deref())
+                let passes =
+                    own(*rule, normal) && has_parts(normal, initial.as_deref(), any, last.as_deref());
+                // No more parts are looked for than there are bytes, but for empty ones.
+                self.pay(any.len().min(value.len()) as u64);
+                passes
             }
         }
     }
 
     /// `:dn:` makes the attributes of the entry's DN count too.
-    fn dn_matches(&mut self, item: &Item, entry: &EntryRef<'_>, at: ReadPoint<'_>) -> bool {
+    fn dn_matches(&mut self, item: &Item) -> bool {
         let Test::Matches { dn_attributes: true, rule, normal } = &item.test else { return false };
+        let at = self.at;
         let schema = &at.shard.schema;
         let mut text = Vec::new();
-        at.write_dn(entry, &mut self.cache, &mut text);
+        at.write_dn(self.entry, &mut self.evaluator.cache, &mut text);
+        // Taken apart, and each part on its own.
+        self.pay(LOOKUP + 4 * work::of_value(&text));
         let Ok(rdns) = model::dn::parse(&text) else { return false };
         rdns.iter().flatten().any(|ava| {
             let Some(attribute_type) = schema.find_type(ava.attribute_type) else { return false };
@@ -180,6 +290,19 @@ impl Evaluator {
                 && rule.normalise_value(schema, &ava.value, &mut own).is_ok()
                 && rule.matches(&own, normal)
         })
+    }
+}
+
+/// The normal form that a test looks for, if it asks for a value that is equal by the attribute's own rule: by its hash
+/// the values of a set are found.
+fn own_form<'t>(test: &'t Test, attribute_type: TypeId, at: ReadPoint<'_>) -> Option<&'t [u8]> {
+    let own = at.shard.schema.attribute_type(attribute_type).equality;
+    match test {
+        Test::Equal { rule, normal } => (*rule == own).then_some(normal),
+        Test::Matches { rule, normal, .. } => {
+            (rule.is_equality() && own.is_some_and(|own| own.compares_like(*rule))).then_some(normal)
+        }
+        _ => None,
     }
 }
 
@@ -194,48 +317,12 @@ fn looks_at(item: &Item, description: Description, at: ReadPoint<'_>) -> bool {
         }
         None => match &item.test {
             Test::Matches { rule, .. } => {
-                item.hidden.binary_search(&description.attribute_type).is_err()
+                item.hidden
+                    .as_ref()
+                    .is_none_or(|hidden| hidden.binary_search(&description.attribute_type).is_err())
                     && schema.applies_to(*rule, schema.attribute_type(description.attribute_type))
             }
             _ => false,
         },
-    }
-}
-
-/// Are the parts there, in order, without overlap, the first at the beginning and the last at the end?
-fn has_parts<A: std::ops::Deref<Target = [u8]>>(
-    value: &[u8],
-    initial: Option<&[u8]>,
-    any: &[A],
-    last: Option<&[u8]>,
-) -> bool {
-    let Some(mut rest) = value.strip_prefix(initial.unwrap_or(b"")) else { return false };
-    for part in any {
-        match find(rest, part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    last.is_none_or(|last| rest.ends_with(last))
-}
-
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    if part.is_empty() {
-        return Some(0);
-    }
-    text.windows(part.len()).position(|window| window == part)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_do_not_overlap() {
-        let any = |parts: &[&str]| parts.iter().map(|p| p.as_bytes().to_vec()).collect::<Vec<_>>();
-        assert!(has_parts(b"abcabc", Some(b"ab"), &any(&["c", "b"]), Some(b"c")));
-        assert!(!has_parts(b"aba", Some(b"ab"), &any(&[]), Some(b"ba")));
-        assert!(!has_parts(b"abc", None, &any(&["c", "b"]), None));
-        assert!(has_parts(b"abc", None, &any(&[]), None));
     }
 }

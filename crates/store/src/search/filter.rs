@@ -7,6 +7,8 @@ use model::TypeId;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
 use schema::{Part, Rule, Schema, WantedOptions};
 use smallvec::SmallVec;
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 /// Normal form of an assertion value; short ones lie in place.
 pub(crate) type Normal = SmallVec<[u8; 48]>;
@@ -37,8 +39,9 @@ pub(crate) enum Node {
 pub(crate) struct Item {
     /// Attributes it looks at; `None` for all whose rule is the item's, but those in `hidden`.
     pub(crate) attribute_type: Option<TypeId>,
-    /// Ascending: what an item without an attribute may not look at, since the reader may not.
-    pub(crate) hidden: Box<[TypeId]>,
+    /// Ascending: what an item without an attribute may not look at, since the reader may not. All such items of a filter
+    /// share it.
+    pub(crate) hidden: Option<Arc<[TypeId]>>,
     pub(crate) options: WantedOptions,
     pub(crate) test: Test,
     pub(crate) derived: Option<Derived>,
@@ -85,13 +88,13 @@ impl Compiled {
     /// Makes a filter ready. What the schema does not know, what has no rule, what is no valid assertion and what
     /// the reader may not see, is undefined.
     pub fn new(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
-        Compiled(compile(filter, &shard.schema, readable, WithoutRule::Undefined))
+        Compiled(Compiling::new(shard, readable, WithoutRule::Undefined).compile(filter))
     }
 
     /// As [`Compiled::new`], of what a logged update asserts: equality without a rule compares bytes, as it did when the
     /// first logs were written.
     pub fn of_update(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
-        Compiled(compile(filter, &shard.schema, readable, WithoutRule::Bytes))
+        Compiled(Compiling::new(shard, readable, WithoutRule::Bytes).compile(filter))
     }
 
     /// True of all entries of a kind.
@@ -140,39 +143,55 @@ impl Compiled {
     }
 }
 
-fn compile(filter: &Filter<'_>, schema: &Schema, readable: Readable<'_>, without: WithoutRule) -> Node {
-    let part = |part: &Filter<'_>| compile(part, schema, readable, without);
-    let all = |parts: &[Filter<'_>]| parts.iter().map(part).collect::<Vec<_>>();
-    match filter {
-        Filter::And(parts) if parts.is_empty() => Node::True,
-        Filter::Or(parts) if parts.is_empty() => Node::False,
-        Filter::And(parts) => Node::And(all(parts)),
-        Filter::Or(parts) => Node::Or(all(parts)),
-        Filter::Not(negated) => Node::Not(Box::new(part(negated))),
-        // Every entry has an object class, and nearly every base search asks just for that.
-        Filter::Present(b"objectClass") => Node::True,
-        Filter::Present(attribute) => match described(schema, attribute, readable) {
-            Some((t, options)) if options.is_none() && t == schema.well_known().object_class => Node::True,
-            Some(found) => item(schema, found, Test::Present),
-            None => Node::Undefined,
-        },
-        Filter::Equality(assertion) | Filter::Approx(assertion) => {
-            equality(schema, assertion, readable, without)
+/// What a filter is made ready with.
+struct Compiling<'c> {
+    schema: &'c Schema,
+    readable: Readable<'c>,
+    without: WithoutRule,
+    hidden: OnceCell<Arc<[TypeId]>>,
+}
+
+impl<'c> Compiling<'c> {
+    fn new(shard: &'c Shard, readable: Readable<'c>, without: WithoutRule) -> Compiling<'c> {
+        Compiling { schema: &shard.schema, readable, without, hidden: OnceCell::new() }
+    }
+
+    fn compile(&self, filter: &Filter<'_>) -> Node {
+        let Compiling { schema, readable, without, .. } = *self;
+        let all = |parts: &[Filter<'_>]| parts.iter().map(|part| self.compile(part)).collect::<Vec<_>>();
+        match filter {
+            Filter::And(parts) if parts.is_empty() => Node::True,
+            Filter::Or(parts) if parts.is_empty() => Node::False,
+            Filter::And(parts) => Node::And(all(parts)),
+            Filter::Or(parts) => Node::Or(all(parts)),
+            Filter::Not(negated) => Node::Not(Box::new(self.compile(negated))),
+            // Every entry has an object class, and nearly every base search asks just for that.
+            Filter::Present(b"objectClass") => Node::True,
+            Filter::Present(attribute) => match described(schema, attribute, readable) {
+                Some((t, options)) if options.is_none() && t == schema.well_known().object_class => {
+                    Node::True
+                }
+                Some(found) => item(schema, found, Test::Present),
+                None => Node::Undefined,
+            },
+            Filter::Equality(assertion) | Filter::Approx(assertion) => {
+                equality(schema, assertion, readable, without)
+            }
+            Filter::GreaterOrEqual(assertion) => {
+                ordering(schema, assertion, readable, |rule, key| Test::AtLeast { rule, key })
+            }
+            Filter::LessOrEqual(assertion) => {
+                ordering(schema, assertion, readable, |rule, key| Test::AtMost { rule, key })
+            }
+            Filter::Substrings(substrings) => compile_substrings(schema, substrings, readable),
+            Filter::Extensible(extensible) => compile_extensible(schema, extensible, readable, &self.hidden),
         }
-        Filter::GreaterOrEqual(assertion) => {
-            ordering(schema, assertion, readable, |rule, key| Test::AtLeast { rule, key })
-        }
-        Filter::LessOrEqual(assertion) => {
-            ordering(schema, assertion, readable, |rule, key| Test::AtMost { rule, key })
-        }
-        Filter::Substrings(substrings) => compile_substrings(schema, substrings, readable),
-        Filter::Extensible(extensible) => compile_extensible(schema, extensible, readable),
     }
 }
 
 fn item(schema: &Schema, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
     let derived = Derived::of(attribute_type, schema);
-    Node::Item(Item { attribute_type: Some(attribute_type), hidden: Box::default(), options, test, derived })
+    Node::Item(Item { attribute_type: Some(attribute_type), hidden: None, options, test, derived })
 }
 
 /// What a description asks for, if its type is known and may be read.
@@ -234,7 +253,12 @@ fn compile_substrings(schema: &Schema, substrings: &Substrings<'_>, readable: Re
     }
 }
 
-fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Readable<'_>) -> Node {
+fn compile_extensible(
+    schema: &Schema,
+    extensible: &Extensible<'_>,
+    readable: Readable<'_>,
+    hidden: &OnceCell<Arc<[TypeId]>>,
+) -> Node {
     let rule = match extensible.rule {
         None => None,
         Some(name) => match Rule::find(name) {
@@ -264,10 +288,12 @@ fn compile_extensible(schema: &Schema, extensible: &Extensible<'_>, readable: Re
     match found {
         Some(found) => item(schema, found, test),
         None => {
-            let hidden = schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id)).collect();
+            let hidden = hidden.get_or_init(|| {
+                schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id)).collect()
+            });
             Node::Item(Item {
                 attribute_type: None,
-                hidden,
+                hidden: Some(Arc::clone(hidden)),
                 options: WantedOptions::NONE,
                 test,
                 derived: None,

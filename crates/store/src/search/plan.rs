@@ -53,7 +53,7 @@ struct Estimate<'f> {
 enum Choice<'f> {
     Nothing,
     Item(&'f Item),
-    Any(&'f [Node]),
+    Any(Vec<Estimate<'f>>),
 }
 
 impl<'a> ReadPoint<'a> {
@@ -120,8 +120,8 @@ impl<'a> ReadPoint<'a> {
             Node::True | Node::Not(_) | Node::Kind(_) => None,
             Node::And(parts) => parts.iter().filter_map(|part| self.estimate(part)).min_by_key(|e| e.len),
             Node::Or(parts) => {
-                let len = parts.iter().map(|part| self.estimate(part).map(|e| e.len)).sum::<Option<u64>>()?;
-                Some(Estimate { len, item: Choice::Any(parts) })
+                let parts = parts.iter().map(|part| self.estimate(part)).collect::<Option<Vec<_>>>()?;
+                Some(Estimate { len: parts.iter().map(|part| part.len).sum(), item: Choice::Any(parts) })
             }
             Node::Item(item) => {
                 let len = self.item_len(item)?;
@@ -169,13 +169,13 @@ impl<'a> ReadPoint<'a> {
     }
 
     fn gather(self, estimate: &Estimate<'_>) -> Option<Source> {
-        match estimate.item {
+        match &estimate.item {
             Choice::Nothing => Some(Source::Nothing),
             Choice::Item(item) => self.gather_item(item),
             Choice::Any(parts) => {
                 let mut union = RoaringBitmap::new();
                 for part in parts {
-                    let source = self.gather(&self.estimate(part)?)?;
+                    let source = self.gather(part)?;
                     self.add_to(&mut union, source)?;
                 }
                 Some(Source::Bitmap(union))

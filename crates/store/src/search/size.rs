@@ -17,7 +17,7 @@ fn node(of: &Node) -> usize {
             parts.capacity() * size_of::<Node>() + parts.iter().map(node).sum::<usize>()
         }
         Node::Not(part) => size_of::<Node>() + node(part),
-        Node::Item(item) => size_of_val(&*item.hidden) + test(&item.test),
+        Node::Item(item) => test(&item.test),
         Node::True | Node::False | Node::Undefined | Node::Kind(_) => 0,
     }
 }

@@ -250,8 +250,10 @@ fn find(
     let compiled = Compiled::new(&filter.real(), point.shard(), &|_| true);
     let mut cursor = Cursor::open(point, Scopes::new(base, scope), compiled, None);
     let mut found = BTreeSet::new();
+    // Slices of all lengths, down to one that is used up by the first value.
+    let mut slices = (1..3000).step_by(231).cycle();
     loop {
-        match cursor.step(point, evaluator, &mut 100) {
+        match cursor.step(point, evaluator, &mut slices.next().expect("it goes round")) {
             Step::Entry(entry) => {
                 let name = name_of(point, &entry, &mut evaluator.cache)?;
                 if !found.insert(name.clone()) {

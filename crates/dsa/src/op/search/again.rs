@@ -14,7 +14,7 @@ use proto::answer::{MessageId, PIECE_MAX, put_done};
 use proto::op::Search;
 use proto::tag;
 use store::search::evaluate::Truth;
-use store::search::{Compiled, EqualityHint};
+use store::search::{Compiled, EqualityHint, Paused};
 use store::{DnCache, EntryRef, ReadPoint, Target};
 
 /// Keeps the form of a search that the next ones are likely to have too.
@@ -96,7 +96,7 @@ pub(crate) fn equality(
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> bool {
-    let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
+    let Scratch { evaluator, templates, keys, recent, answer, work, .. } = &mut *reading.scratch;
     let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
     if !glue::is_plain(read_point.shard()) {
@@ -134,7 +134,14 @@ pub(crate) fn equality(
         let name = entry.spelled_name(equality.attribute_type, raw);
         let is_match = name.is_some() || entry.has_value(equality.attribute_type, raw) || {
             equality.filter.assert_equality(value.normal(keys));
-            evaluator.evaluate(&equality.filter, &entry, read_point) == Truth::True
+            let paused = &mut Paused::default();
+            match evaluator.go_on(&equality.filter, &entry, read_point, paused, work) {
+                Some(truth) => truth == Truth::True,
+                None => {
+                    out.truncate(begin);
+                    return false;
+                }
+            }
         };
         if !is_match || !read_point.is_in_scope(&entry, base, equality.scope) {
             continue;

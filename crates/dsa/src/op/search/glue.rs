@@ -176,11 +176,11 @@ impl References {
         scratch: &mut Scratch,
         read_point: ReadPoint<'_>,
         counters: &Counters,
-        budget: &mut u32,
+        work: &mut u64,
         out: &mut Vec<u8>,
     ) -> bool {
-        while *budget > 0 && out.len() < OUT_BYTES_SOFT_MAX {
-            let entry = match self.cursor.step(read_point, &mut scratch.evaluator, budget) {
+        while *work > 0 && out.len() < OUT_BYTES_SOFT_MAX {
+            let entry = match self.cursor.step(read_point, &mut scratch.evaluator, work) {
                 Step::Entry(entry) => entry,
                 Step::Pause => return false,
                 Step::End => return true,

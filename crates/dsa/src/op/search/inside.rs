@@ -17,11 +17,13 @@ use model::{EntryId, Filter, ResultCode, Scope};
 use proto::op::Search;
 use proto::tag;
 use store::search::evaluate::Truth;
-use store::search::{Compiled, Cursor, Scopes};
+use store::search::{Compiled, Cursor, Paused, Scopes};
 use store::{ReadPoint, Reader};
 
 /// Bytes of an answer that come from the view: they are put together before any is sent.
 const DIFFERENT_BYTES_MAX: usize = 4 << 20;
+/// Units of work that looking through the view may take, about ten milliseconds: the view is gone afterwards.
+const DIFFERENT_WORK_MAX: u64 = 1 << 20;
 
 /// What a transaction makes of the directory, at a read point of its own.
 struct Inside<'i> {
@@ -66,6 +68,7 @@ pub(crate) fn run(
     match passes {
         Ok(true) => inside.search(reading, around, &base, id, request, out),
         Ok(false) => assertion::refuse(out, id, tag::SEARCH_DONE),
+        Err(Stopped::TooLong) => assertion::refuse_long(out, id, tag::SEARCH_DONE),
         Err(_) => refuse_partial(id, out),
     }
 }
@@ -85,7 +88,8 @@ impl Inside<'_> {
             false => (reading.read_point, &mut reading.scratch.evaluator),
         };
         let entry = point.entry(base).expect("the base was just found");
-        Ok(assertion::is_true(filter, &entry, point, (&reading.dsa.rules, rights), evaluator))
+        assertion::is_true_soon(filter, &entry, point, (&reading.dsa.rules, rights), evaluator)
+            .ok_or(Stopped::TooLong)
     }
 
     fn search(
@@ -104,12 +108,16 @@ impl Inside<'_> {
         if let Some(entry) = &outside
             && request.scope == Scope::Base
             && !self.view.differs(base.id)
+            && run_base(reading, around, id, read_point, entry, &filter, asked, base, out)
         {
-            return run_base(reading, around, id, read_point, entry, &filter, asked, base, out);
+            return;
         }
         let cursor = match outside {
             Some(_) if request.scope != Scope::Base => {
                 Cursor::open(read_point, Scopes::new(base.id, request.scope), filter, None)
+            }
+            Some(_) if !self.view.differs(base.id) => {
+                Cursor::over(base.id, request.scope, filter, &[base.id.0])
             }
             // What is below an entry that the transaction has added, it has put there: that is different, too.
             _ => Cursor::over(base.id, request.scope, filter, &[]),
@@ -124,7 +132,7 @@ impl Inside<'_> {
             Err(Stopped::SizeLimit) => running.over = Some(ResultCode::SizeLimitExceeded),
             Err(Stopped::Partial) => return refuse_partial(id, out),
             Err(Stopped::TooLong) => {
-                let text = "what the transaction has changed is too long for the answer to a search in it";
+                let text = "what the transaction has changed is too much for a search in it";
                 return outcome::say(out, id, tag::SEARCH_DONE, ResultCode::AdminLimitExceeded, text);
             }
         }
@@ -151,6 +159,7 @@ impl Inside<'_> {
     ) -> Result<(), Stopped> {
         let point = self.read_point;
         let filter = compiled(dsa, point, &request.filter, asked.rights);
+        let mut work = DIFFERENT_WORK_MAX;
         for id in &running.hidden {
             let Some(entry) = point.entry(EntryId(*id)) else { continue };
             if !point.is_in_scope(&entry, running.base, request.scope) || is_omitted(&entry, running.base) {
@@ -160,8 +169,11 @@ impl Inside<'_> {
                 return Err(Stopped::Partial);
             }
             let scratch = &mut self.view.scratch;
-            if scratch.evaluator.evaluate(&filter, &entry, point) != Truth::True {
-                continue;
+            let (evaluator, paused) = (&mut scratch.evaluator, &mut Paused::default());
+            match evaluator.go_on(&filter, &entry, point, paused, &mut work) {
+                Some(Truth::True) => {}
+                Some(_) => continue,
+                None => return Err(Stopped::TooLong),
             }
             if running.left == 0 {
                 return Err(Stopped::SizeLimit);
