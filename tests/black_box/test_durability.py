@@ -309,16 +309,36 @@ def test_what_the_directory_is_made_with_stays(keep, tmp_path):
     server.modify(CHANGES)
     server.kill()
     assert "operational-attributes" in refused(tmp_path, "--operational-attributes", "off", code=2)
-    # What is in the log was decided by the settings as they were.
-    for arguments in (["--suffix", "dc=org"], ["--schema-check", "off"], ["--schema", "dvtds"]):
-        text = refused(tmp_path, *arguments, code=2)
-        assert f"`{arguments[0][2:]}`" in text and "SIGTERM" in text, text
+    # What is in the log was decided by the settings as they were, and is again.
     server = keep()
     before = everything(server)
-    server.end()
+    server.kill()
+    for arguments in (["--suffix", "dc=org"], ["--schema-check", "off"], ["--schema", "dvtds"]):
+        server = keep(*arguments)
+        assert everything(server) == before, arguments
+        server.kill()
+    keep().end()
     # After a clean end it is all in the snapshot.
     server = keep("--suffix", "dc=org", "--schema-check", "off")
     assert everything(server) == before
+
+
+def test_what_was_refused_stays_refused_and_can_be_added_by_a_new_schema(keep, tmp_path):
+    schema = tmp_path / "robots.schema"
+    schema.write_text("objectclass ( 1.3.6.1.4.1.55555.1 NAME 'robot' SUP top STRUCTURAL MUST cn )\n")
+    server = keep(ldif="people.ldif")
+    marvin = f"cn=marvin,{SUFFIX}", [("objectClass", [b"robot"]), ("cn", [b"marvin"])]
+    with pytest.raises(ldap.OBJECT_CLASS_VIOLATION):
+        connect(server).add_s(*marvin)
+    server.modify(CHANGES)
+    before = everything(server)
+    server.kill()
+    server = keep("--schema", schema)
+    assert everything(server) == before
+    connect(server).add_s(*marvin)
+    before = everything(server)
+    server.kill()
+    assert everything(keep("--schema", schema)) == before
 
 
 def test_damage_in_the_middle_is_refused_with_its_place(keep, tmp_path):

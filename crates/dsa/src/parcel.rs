@@ -293,6 +293,22 @@ impl<'a> Parcel<'a> {
     }
 }
 
+/// The text of the rules that the parcel `index` has: they stand in one of their own. `None` if it has other commands.
+///
+/// # Errors
+/// A text that says what is wrong with it.
+pub fn rules_of(index: u64, bytes: &[u8]) -> Result<Option<&str>, String> {
+    let mut parcel = Parcel::decode(index, bytes)?;
+    // Most have none, and their commands are not read twice.
+    if bytes.get(parcel.at) != Some(&kind::RULES) {
+        return Ok(None);
+    }
+    match (parcel.next_command()?, parcel.next_command()?) {
+        (Some(Item { body: Body::Rules(text), .. }), None) => Ok(Some(text)),
+        _ => Err("a parcel has rules and other commands".to_owned()),
+    }
+}
+
 /// The body of updates.
 fn updates(wall_ms: u64, is_transaction: bool, body: &[u8]) -> Result<Command<'_>, String> {
     let mut rest = body;

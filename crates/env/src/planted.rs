@@ -67,11 +67,13 @@ pub enum Fault {
     LimitAtApply,
     /// A replica takes whatever is committed where it has proposed something for its own.
     TermNotCompared,
+    /// What the log has is applied again by the rules of this start, whatever it was decided by.
+    RulesByRestart,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 31] = [
+    pub const ALL: [Fault; 32] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -103,6 +105,7 @@ impl Fault {
         Fault::FreeSetDiffers,
         Fault::LimitAtApply,
         Fault::TermNotCompared,
+        Fault::RulesByRestart,
     ];
 
     /// What it is called on a command line.
@@ -139,6 +142,7 @@ impl Fault {
             Fault::FreeSetDiffers => "free-set-differs",
             Fault::LimitAtApply => "limit-at-apply",
             Fault::TermNotCompared => "term-not-compared",
+            Fault::RulesByRestart => "rules-by-restart",
         }
     }
 }

@@ -21,6 +21,7 @@ pub use status::Status;
 pub use thread::Thread;
 
 use crate::data::snapshot::Point;
+use dsa::parcel::{self, Head};
 use dsa::{Applier, ApplyError, Dsa};
 use env::planted::{self, Fault};
 use model::ResultCode;
@@ -29,7 +30,9 @@ use replica::Replica;
 use std::fmt;
 use std::sync::Arc;
 use store::Reader;
-use wal::{Index, Kind, Log, Poisoned, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write};
+use wal::{
+    Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write,
+};
 use wall::Wall;
 
 /// Bytes of log after which a snapshot is made: as many as the entries have, which is what it writes at most, but no less and
@@ -100,15 +103,24 @@ pub struct Limits {
     pub snapshot_interval_ms: Option<u64>,
 }
 
+/// What is known of a log at its end.
+#[derive(Clone, Debug)]
+pub struct LogEnd {
+    /// Time of the last parcel, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// What commands are decided by from there on, as text.
+    pub rules: Arc<str>,
+}
+
 /// A checkpoint of the directory, and the last record of the log that it holds.
 pub type Taken = (Point, Index);
 
 impl Committer {
-    /// The writer of `dsa`, which holds everything that is in the log; the last parcel in it was of `time_ms`.
+    /// The writer of `dsa`, which holds everything that is in the log.
     pub fn new(
         dsa: Arc<Dsa>,
         applier: Applier,
-        time_ms: u64,
+        end: LogEnd,
         log: Box<dyn ShardLog>,
         queue: Arc<Queue>,
         limits: Limits,
@@ -119,7 +131,7 @@ impl Committer {
         queue.status().on_applied(applied);
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
         assert_eq!(applied.0, applier.chain().last().0, "the directory holds all that is in the log");
-        let replica = Replica::new(applier, Arc::clone(dsa.shard()), time_ms, log_bytes);
+        let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
         let wall = Wall::new(dsa.shard().writer().last_csn().unix_ms());
         Committer { dsa, log, queue, proposer, replica, limits, wall, checkpoint_ms: None, now_ms: 0 }
     }
@@ -276,7 +288,7 @@ impl Committer {
         };
         self.replica.bytes_since_checkpoint = 0;
         let checkpoint = shard.writer().checkpoint(reader);
-        Ok(Some((Point { checkpoint, state: self.replica.log_state() }, self.replica.applied())))
+        Ok(Some((self.replica.point(checkpoint), self.replica.applied())))
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:
@@ -285,16 +297,34 @@ impl Committer {
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
     pub fn note_import(&mut self, wall_ms: u64) -> Result<(), Failed> {
-        self.note(Kind::Import, &wall_ms.to_le_bytes())
+        self.write_alone(Kind::Import, &mut |_, out| out.extend_from_slice(&wall_ms.to_le_bytes()))
     }
 
-    /// Writes down what is no command: durable when it returns. Nothing else may be under way.
+    /// Writes down by what commands are decided from here on: the rules that this was made with. Durable when it returns.
+    /// Nothing else may be under way.
     ///
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
-    pub(crate) fn note(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
+    pub(crate) fn change_rules(&mut self, wall_ms: u64) -> Result<(), Failed> {
+        let time_ms = self.replica.log_state().time_ms.max(wall_ms);
+        let head = Head { time_ms, checked: Some(self.replica.chain()), ..Head::default() };
+        let rules = Arc::clone(self.replica.rules());
+        self.write_alone(Kind::Parcel, &mut |at: Position, out| {
+            head.encode(at.index.0, out);
+            parcel::push_rules(&rules, out);
+        })
+    }
+
+    /// Writes a record that changes nothing in the directory: durable when it returns. Nothing else may be under way.
+    ///
+    /// # Errors
+    /// See [`Failed`]; also when there is no room for it.
+    fn write_alone(
+        &mut self,
+        kind: Kind,
+        append: &mut dyn FnMut(Position, &mut Vec<u8>),
+    ) -> Result<(), Failed> {
         assert!(self.replica.is_settled() && self.proposer.is_settled(), "nothing else is under way");
-        let append = &mut |_, out: &mut Vec<u8>| out.extend_from_slice(payload);
         let mut noted = self.log.propose(kind, append);
         if let Err(Refused::Full) = noted {
             // Where there is no server, nobody prepares the next file.

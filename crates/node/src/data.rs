@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/founding     what never changes: format, keys of the hashes and entryUUIDs, site, operational attributes
-//! DIR/rules        what decides the outcome of updates and may change between runs: suffixes, schema
+//! DIR/rules        what decides the outcome of updates, as the last start had it: suffixes, schema
 //! DIR/indexes      indexes that were made while it was served, or by `pando index`
 //! DIR/settings     settings that were changed while it was served
 //! DIR/snapshot/    the last snapshot
@@ -18,6 +18,7 @@ pub mod dump;
 mod examine;
 mod founding;
 mod indexes;
+mod pass;
 mod recover;
 mod replay;
 mod rules;
@@ -42,8 +43,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wal::snapshot::SnapshotError;
 
-/// Bytes that founding or rules may have.
-const FACTS_BYTES_MAX: u64 = 1 << 20;
+/// Bytes that a file of facts may have. The longest is that of rules, which has all definitions of the schema.
+const FACTS_BYTES_MAX: u64 = 16 << 20;
 
 /// Why a data directory cannot be used.
 #[derive(Debug)]
@@ -181,19 +182,6 @@ impl Data {
         &self.dir
     }
 
-    /// What the directory was made with, as settings; `None` if its first start did not come to its end.
-    ///
-    /// # Errors
-    /// See [`DataError`].
-    pub fn made(&self) -> Result<Option<Made>, DataError> {
-        let Some(rules) = self.rules()? else { return Ok(None) };
-        Ok(Some(Made {
-            suffixes: rules.suffixes().to_vec(),
-            schema_check: rules.schema_check(),
-            operational_attributes: self.founding()?.operational_attributes,
-        }))
-    }
-
     /// Reads a file of facts, if it is there.
     fn facts<T, E: Into<Unread>>(
         &self,
@@ -220,17 +208,6 @@ pub fn open_to_others(disk: &dyn Disk, dir: &Path) -> io::Result<Option<String>>
     Ok(mode.map(|mode| {
         format!("{dir}: others than its owner may look into it ({mode:03o}), and it holds passwords: chmod -R go= {dir}")
     }))
-}
-
-/// Settings of a directory that was served or filled before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
-    /// The naming contexts.
-    pub suffixes: Vec<String>,
-    /// Are entries held to the schema?
-    pub schema_check: bool,
-    /// Are entryUUID, times and names kept?
-    pub operational_attributes: bool,
 }
 
 /// A file of facts cannot be read.

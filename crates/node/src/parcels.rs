@@ -5,7 +5,7 @@ use dsa::parcel::{Body, Envelope, Head, Parcel};
 use dsa::{Applier, ApplyError};
 
 /// Applies a parcel, which is the record `index`: `on_head` looks at its head first, `apply` applies each of its commands of
-/// updates.
+/// updates. Rules stand in a parcel of their own ([`dsa::parcel::rules_of`]), which changes nothing in the directory.
 ///
 /// # Errors
 /// In words, why it cannot be applied, or what `on_head` says.
@@ -23,8 +23,7 @@ pub(crate) fn apply(
             Body::Updates(command) => {
                 apply(applier, &command, &item.envelope).map_err(|error| error.to_string())?;
             }
-            Body::Rules(_) => return Err("it has rules, which this program does not write".to_owned()),
-            Body::Nothing => {}
+            Body::Rules(_) | Body::Nothing => {}
         }
     }
     applier.end_parcel(index);

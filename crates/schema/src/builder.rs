@@ -53,6 +53,9 @@ impl fmt::Display for UnknownBuiltin {
 
 impl std::error::Error for UnknownBuiltin {}
 
+/// The name of the file that [`Builder::recorded`] reads.
+const RECORDED: &str = "recorded rules";
+
 /// Collects schema files. A file that comes later may define an OID anew: its definition replaces the earlier.
 #[derive(Debug)]
 pub struct Builder {
@@ -77,6 +80,12 @@ impl Builder {
     /// Adds the standard files: core, cosine, inetorgperson, nis, dyngroup and monitor.
     pub fn standard(self) -> Builder {
         builtin::STANDARD.iter().fold(self, |b, name| b.builtin(name).expect("standard files are built in"))
+    }
+
+    /// What [`Schema::write_rules`] wrote, of this or of an earlier version, with the attributes of this server's own entries.
+    pub fn recorded(text: &str) -> Builder {
+        let own = Builder::new().builtin(builtin::OWN).expect("it is built in");
+        own.file(RECORDED, text)
     }
 
     /// Adds a built-in file by its bare name, such as `rfc2307bis` (replaces what it shares with nis) or `dvtds`.

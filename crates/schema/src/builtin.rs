@@ -26,3 +26,6 @@ files! {
 
 /// What [`crate::Builder::standard`] loads besides the system schema, which is always there.
 pub(crate) const STANDARD: &[&str] = &["core", "cosine", "inetorgperson", "nis", "dyngroup", "monitor"];
+
+/// The file of what the server shows of itself and of its settings.
+pub(crate) const OWN: &str = "monitor";

@@ -56,6 +56,8 @@ pub struct AttributeType {
     pub(crate) subtypes: Vec<TypeId>,
     /// As defined, with macros resolved.
     pub(crate) definition: AttributeTypeDefinition,
+    /// Of the entries that the server itself shows: no part of what decides changes.
+    pub(crate) is_own: bool,
 }
 
 impl AttributeType {
@@ -99,6 +101,8 @@ pub struct ObjectClass {
     pub extensions: Extensions,
     /// As defined, with macros resolved.
     pub(crate) definition: ObjectClassDefinition,
+    /// See [`AttributeType::is_own`].
+    pub(crate) is_own: bool,
 }
 
 impl ObjectClass {

@@ -57,14 +57,27 @@ impl Schema {
                 self.syntaxes.iter().for_each(|s| each(&s.to_string()));
             }
             DefinitionKind::MatchingRules => {
-                let text =
-                    |r: &Rule| format!("( {} NAME '{}' SYNTAX {} )", r.oid(), r.name(), r.assertion_syntax());
-                Rule::ALL.iter().for_each(|r| each(&text(r)));
+                Rule::ALL.iter().for_each(|r| each(&rule_definition(r)));
             }
             DefinitionKind::MatchingRuleUse => {
                 Rule::ALL.iter().filter_map(|r| self.rule_use(*r)).for_each(|text| each(&text));
             }
         }
+    }
+
+    /// Appends what decides what becomes of a change, as a schema file that [`crate::Builder::recorded`] reads: all definitions
+    /// but those of the server's own entries. What is built into the program stands there as remarks.
+    pub fn write_rules(&self, out: &mut String) {
+        let mut line = |keyword: &str, definition: String| {
+            let _ = writeln!(out, "{keyword} {definition}");
+        };
+        Rule::ALL.iter().for_each(|rule| line("# matchingrule", rule_definition(rule)));
+        Syntax::ALL.iter().for_each(|syntax| line("# ldapsyntax", builtin_syntax(*syntax).to_string()));
+        self.syntaxes.iter().for_each(|syntax| line("ldapsyntax", syntax.to_string()));
+        let types = self.types.iter().filter(|kind| !kind.is_own);
+        types.for_each(|kind| line("attributetype", kind.definition.to_string()));
+        let classes = self.classes.iter().filter(|class| !class.is_own);
+        classes.for_each(|class| line("objectclass", class.definition.to_string()));
     }
 
     /// Does the rule suit the values of this attribute, so that an extensible match may apply it? Rules for Directory
@@ -107,6 +120,10 @@ fn general(syntax: Syntax) -> Syntax {
         Syntax::Jpeg => Syntax::OctetString,
         other => other,
     }
+}
+
+fn rule_definition(rule: &Rule) -> String {
+    format!("( {} NAME '{}' SYNTAX {} )", rule.oid(), rule.name(), rule.assertion_syntax())
 }
 
 fn builtin_syntax(syntax: Syntax) -> SyntaxDefinition {

@@ -78,6 +78,7 @@ FILES OF FAULTS are TOML; chances are of 1,000, and what is not named does not h
   sectors-kept = [0, 1, 8, 15, 16]       # of 16 unsynced ones, when the power fails: 0 is lost, 8 torn
   [starts]
   in-vain = 300                          # one before it that is cut short
+  other-rules = 250                      # a world where starts change schema-check
   flipped-bit = 200
   [clock]
   set = 20                               # the wall clock jumps between two steps

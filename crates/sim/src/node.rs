@@ -99,10 +99,25 @@ pub fn recover(
     snapshot_after: Option<u64>,
     seed: u64,
 ) -> Result<(Data, Recovered), DataError> {
-    recover_with(disk, dir, log, snapshot_after, seed, false)
+    recover_with(disk, dir, log, Asked { snapshot_after, seed, ..Asked::default() })
 }
 
-/// As [`recover`], also where the log comes to another outcome than was answered.
+/// What a start asks for that others do not.
+#[derive(Clone, Default)]
+pub struct Asked {
+    /// Threads make a snapshot after so many bytes of log.
+    pub snapshot_after: Option<u64>,
+    /// Of entropy.
+    pub seed: u64,
+    /// Start also where the log comes to another outcome than was answered.
+    pub accepts_difference: bool,
+    /// Entries are not held to the schema.
+    pub has_no_schema_check: bool,
+    /// Another schema than [`schema`].
+    pub schema: Option<Arc<schema::Schema>>,
+}
+
+/// As [`recover`], with all that may be asked for.
 ///
 /// # Errors
 /// As [`recover`].
@@ -110,16 +125,17 @@ pub fn recover_with(
     disk: Arc<dyn Disk>,
     dir: &Path,
     log: wal::Settings,
-    snapshot_after: Option<u64>,
-    seed: u64,
-    accept_difference: bool,
+    asked: Asked,
 ) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
     let mut config = config(data.found(&founding())?);
-    data.indexes()?.add_to(&mut config.store.indexes, &schema());
-    let mut entropy = SeededEntropy::new(seed);
+    config.store.schema_check = !asked.has_no_schema_check;
+    let schema = asked.schema.unwrap_or_else(schema);
+    data.indexes()?.add_to(&mut config.store.indexes, &schema);
+    let mut entropy = SeededEntropy::new(asked.seed);
+    let Asked { snapshot_after, accepts_difference: accept_difference, .. } = asked;
     let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
-    let wanted = Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference };
+    let wanted = Wanted { config, schema, log, limits, entropy: &mut entropy, accept_difference };
     let recovered = data.recover(wanted, &mut |_| ())?;
     Ok((data, recovered))
 }
@@ -184,7 +200,22 @@ impl Node {
         sessions: usize,
         clock: &dyn Clock,
     ) -> Result<Node, DataError> {
-        let (data, recovered) = recover(disk, dir, log, None, seed)?;
+        Node::start_with(disk, dir, log, Asked { seed, ..Asked::default() }, sessions, clock)
+    }
+
+    /// As [`Node::start`], with all that may be asked for.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn start_with(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        log: wal::Settings,
+        asked: Asked,
+        sessions: usize,
+        clock: &dyn Clock,
+    ) -> Result<Node, DataError> {
+        let (data, recovered) = recover_with(disk, dir, log, asked)?;
         Node::over(data, recovered, sessions, clock)
     }
 

@@ -6,6 +6,7 @@ use dsa::journal::Command;
 use dsa::parcel::{Body, Parcel};
 use dsa::{Applier, Dsa};
 use env::disk::Disk;
+use node::data::snapshot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct Oracle {
     commands: Vec<Vec<u8>>,
     /// What was imported, by the record of its note.
     imports: BTreeMap<u64, String>,
+    /// The last rules say that entries are not held to the schema.
+    has_no_schema_check: bool,
 }
 
 /// What a directory holds, and by which record.
@@ -44,7 +47,17 @@ impl Default for Oracle {
         let applier = Applier::new(&dsa).expect("there are few readers");
         let (seen, sent) = (BTreeMap::new(), BTreeSet::new());
         let (commands, imports) = (Vec::new(), BTreeMap::new());
-        Oracle { dsa, applier, at: 0, seen, sent, mark: Place::default(), commands, imports }
+        Oracle {
+            dsa,
+            applier,
+            at: 0,
+            seen,
+            sent,
+            mark: Place::default(),
+            commands,
+            imports,
+            has_no_schema_check: false,
+        }
     }
 }
 
@@ -118,14 +131,37 @@ impl Oracle {
         }
         self.applier.begin_parcel(index);
         while let Some(item) = parcel.next_command()? {
-            if let Body::Updates(command) = item.body {
-                look(&command)?;
-                self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
+            match item.body {
+                Body::Updates(command) => {
+                    look(&command)?;
+                    self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
+                }
+                Body::Rules(text) => self.change_rules(text),
+                Body::Nothing => {}
             }
         }
         self.applier.end_parcel(index);
         self.at = index;
         Ok(())
+    }
+
+    /// What comes is decided by these rules, which come with a parcel that has begun.
+    fn change_rules(&mut self, text: &str) {
+        let mut config = config(founding());
+        config.store.schema_check = !text.contains("schema-check = false");
+        self.has_no_schema_check = !config.store.schema_check;
+        let held = snapshot::Held::of(self.dsa.shard().checkpoint().expect("there are few readers"));
+        let shard = held.restore(config.store.clone(), &schema()).expect("it is the same schema");
+        let (_, chain) = self.applier.chain().last();
+        self.dsa = Dsa::over(shard, config).expect("memory is plenty");
+        self.applier = Applier::new(&self.dsa).expect("there are few readers");
+        self.applier.stands_at(self.at, chain);
+        self.applier.begin_parcel(self.at + 1);
+    }
+
+    /// Are entries held to the schema?
+    pub fn has_schema_check(&self) -> bool {
+        !self.has_no_schema_check
     }
 
     /// After the last record this was imported, and a note left of it.

@@ -84,6 +84,9 @@ pub struct Disk {
 pub struct Starts {
     /// A start before it is cut short by the power, or by a kill.
     pub in_vain: u64,
+    /// A world in which every other start changes whether entries are held to the schema. Not where the directory is backed
+    /// up.
+    pub other_rules: u64,
     /// A bit of a file is not what it was.
     pub flipped_bit: u64,
 }

@@ -11,7 +11,7 @@ use crate::clients::Clients;
 use crate::clock::SimClock;
 use crate::disk::{Faults, SimDisk};
 use crate::late::Group;
-use crate::node::{Node, recover};
+use crate::node::{Asked, Node, recover_with};
 use crate::operator::{ARCHIVE, Operator};
 use crate::oracle::Oracle;
 use crate::plan::Plan;
@@ -110,6 +110,8 @@ pub struct Tally {
     pub inherited: u64,
     /// Writes of clients of other replicas.
     pub elsewhere: u64,
+    /// Starts with other rules.
+    pub rules: u64,
 }
 
 impl Tally {
@@ -139,10 +141,11 @@ impl Tally {
         self.lost_proposals += other.lost_proposals;
         self.inherited += other.inherited;
         self.elsewhere += other.elsewhere;
+        self.rules += other.rules;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 24] {
+    pub fn rows(&self) -> [(&'static str, u64); 25] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -168,6 +171,7 @@ impl Tally {
             ("proposals lost", self.lost_proposals),
             ("proposals another leader committed", self.inherited),
             ("writes at other replicas", self.elsewhere),
+            ("starts with other rules", self.rules),
         ]
     }
 }
@@ -196,6 +200,10 @@ pub struct World {
     watched: transactions::Watched,
     /// Do sessions go before others?
     has_ranks: bool,
+    /// Starts change whether entries are held to the schema.
+    has_other_rules: bool,
+    /// There was a start that came to its end.
+    has_started: bool,
     precedence: Precedence,
     tally: Tally,
 }
@@ -219,6 +227,14 @@ impl World {
         let has_ranks = workload.has_transactions() && random.chance(500);
         let operator = workload.is_operated().then(Operator::default);
         let group = setting.plan.group(&mut random, operator.is_some(), &mut log);
+        // Where there are backups the rules stay: points are named there by the records that clients wrote. Replicas have none
+        // of what a start writes alone.
+        let has_other_rules =
+            operator.is_none() && group.is_none() && random.chance(setting.plan.starts.other_rules);
+        if has_other_rules {
+            // The text of rules is one record.
+            (log.file_bytes, log.waiting_bytes_max) = (192 << 10, 96 << 10);
+        }
         let has_ranks = has_ranks && group.is_none();
         let disk = SimDisk::new(random.number());
         let mut trace = Trace::new(setting.is_shown);
@@ -240,6 +256,8 @@ impl World {
             known: indexes::Known::default(),
             watched: transactions::Watched::default(),
             has_ranks,
+            has_other_rules,
+            has_started: false,
             precedence: Precedence::new(SESSIONS),
             tally: Tally::default(),
         })
@@ -273,8 +291,8 @@ impl World {
     fn start_in_vain(&mut self) -> Result<(), Violation> {
         let power_at = Some(self.disk.operations() + 1 + self.random.below(30));
         self.disk.set_faults(Faults { power_at, ..Faults::default() });
-        let recovered =
-            recover(Arc::new(self.disk.clone()), Path::new(DIR), self.log, None, self.random.number());
+        let asked = self.asked();
+        let recovered = recover_with(Arc::new(self.disk.clone()), Path::new(DIR), self.log, asked);
         let is_off = self.disk.is_off();
         self.trace.note(format_args!("  a start in vain, cut short: {is_off}"));
         // What a kill has left unsynced in another mode may go with the power.
@@ -286,6 +304,15 @@ impl World {
             Err(error) if !is_off => Err(refused(&error)),
             _ => Ok(()),
         }
+    }
+
+    /// What a start asks for.
+    fn asked(&mut self) -> Asked {
+        // The first ones are in no record.
+        let changes = self.has_other_rules && self.has_started && self.random.chance(500);
+        let has_schema_check = self.oracle.has_schema_check() != changes;
+        let seed = self.random.number();
+        Asked { seed, has_no_schema_check: !has_schema_check, ..Asked::default() }
     }
 
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.
@@ -304,7 +331,8 @@ impl World {
             self.tally.stopped += trials.map_err(|what| Violation { property, what })?;
         }
         let disk = Arc::new(self.disk.clone());
-        let started = Node::start(disk, dir, self.log, self.random.number(), SESSIONS, &self.clock);
+        let asked = self.asked();
+        let started = Node::start_with(disk, dir, self.log, asked, SESSIONS, &self.clock);
         let mut node = match started {
             Ok(node) => node,
             Err(DataError::Disk(_) | DataError::Log(wal::OpenError::Io(_))) => return Ok(None),
@@ -315,6 +343,11 @@ impl World {
             node.recovered.snapshots.archive_to(Arc::new(self.disk.clone()), Path::new(ARCHIVE));
         }
         self.tally.cuts += u64::from(node.recovered.cut.is_some());
+        self.has_started = true;
+        // What this start has written itself.
+        let had = self.oracle.has_schema_check();
+        self.follow(u64::MAX).map_err(unreadable)?;
+        self.tally.rules += u64::from(self.oracle.has_schema_check() != had);
         node = self.join(node)?;
         self.watch(&node);
         self.look(&mut node)?;

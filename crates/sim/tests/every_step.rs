@@ -3,14 +3,12 @@
 //! that has entries. The step fails alone, with either error, or is the last before the power fails or the process is
 //! killed. The next start has what was reported, and nothing that was not underway.
 
+use dsa::parcel::rules_of;
 use env::disk::Disk;
-use env::entropy::SeededEntropy;
 use env::planted::{self, Fault};
-use node::commit::Limits;
-use node::data::{Data, Wanted};
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{Node, config, digest, founding, schema};
+use sim::node::{Asked, Node, digest};
 use sim::operator::{self, digest_of};
 use sim::random::Random;
 use sim::requests::{Bundle, Sent};
@@ -57,8 +55,8 @@ const ROWS: [Row; 8] = [
 fn log() -> wal::Settings {
     wal::Settings {
         mode: Mode::Always,
-        file_bytes: 16 << 10,
-        waiting_bytes_max: 8 << 10,
+        file_bytes: 128 << 10,
+        waiting_bytes_max: 80 << 10,
         ready_files: 1,
         spare_files_max: 1,
     }
@@ -73,16 +71,10 @@ fn node(disk: &SimDisk) -> Result<Node, String> {
 
 /// A server that holds no entry to the schema.
 fn node_without_schema_check(disk: &SimDisk) -> Result<Node, String> {
-    let data = Data::open(Arc::new(disk.clone()), Path::new(DIR)).map_err(|error| error.to_string())?;
-    let founding = data.found(&founding()).map_err(|error| error.to_string())?;
-    let mut config = config(founding);
-    config.store.schema_check = false;
-    let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
-    let (log, mut entropy) = (log(), SeededEntropy::new(1));
-    let wanted =
-        Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference: false };
-    let recovered = data.recover(wanted, &mut |_| ()).map_err(|error| error.to_string())?;
-    Node::over(data, recovered, 1, &SimClock::default()).map_err(|error| error.to_string())
+    let asked = Asked { seed: 1, has_no_schema_check: true, ..Asked::default() };
+    let disk = Arc::new(disk.clone());
+    let node = Node::start_with(disk, Path::new(DIR), log(), asked, 1, &SimClock::default());
+    node.map_err(|error| error.to_string())
 }
 
 /// An entry without what the schema wants of it.
@@ -225,16 +217,12 @@ fn load(disk: &SimDisk, root: &str, reported: &mut dyn FnMut(u128)) -> Result<()
 
 /// What a server finds there; in a directory that was never founded, or served, that is nothing.
 fn found(disk: &SimDisk) -> Result<u128, String> {
-    let node = match node(disk) {
-        // It was changed before the end.
-        Err(refused) if refused.starts_with("`schema-check`") => node_without_schema_check(disk)?,
-        node => node?,
-    };
+    let node = node(disk)?;
     let findings = node.recovered.dsa.shard().writer().check(1);
     findings.first().map_or(Ok(digest(&node.recovered.dsa)), |finding| Err(finding.to_string()))
 }
 
-/// Rules that are not those of the first start are not written down before the log has them.
+/// Rules that are not those of the first start are not written into their file before the log has them.
 fn rules_are_noted(disk: &SimDisk) -> Result<(), String> {
     let path = Path::new(DIR).join("rules");
     let Ok(file) = disk.open(&path) else { return Ok(()) };
@@ -245,11 +233,11 @@ fn rules_are_noted(disk: &SimDisk) -> Result<(), String> {
     }
     let mut noted = false;
     let mut visit = |record: Record<'_>| {
-        noted |= record.kind == Kind::Rules;
+        noted |= record.kind == Kind::Parcel && rules_of(record.index.0, record.payload)?.is_some();
         Ok(())
     };
     wal::read(disk, &Path::new(DIR).join("log"), &mut visit).map_err(|error| error.to_string())?;
-    noted.then_some(()).ok_or_else(|| "the rules were changed, and no note in the log tells".to_owned())
+    noted.then_some(()).ok_or_else(|| "the rules were changed, and no command in the log tells".to_owned())
 }
 
 /// All states that the directory is in when nothing fails, and the steps on the way.

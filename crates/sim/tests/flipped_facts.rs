@@ -11,6 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 const DIR: &str = "data";
+/// Bits at the begin and at the end of a file that are all turned over.
+const ALL_BITS: u64 = 1024;
 
 fn start(disk: &SimDisk) -> Option<Node> {
     let log = wal::Settings { file_bytes: 64 << 10, waiting_bytes_max: 8192, ..wal::Settings::default() };
@@ -51,7 +53,10 @@ fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
             let path = Path::new(DIR).join(name);
             let bytes = disk.open(&path).and_then(|file| file.len()).expect("it is there");
             let mut stopped = 0;
-            for at in 0..bytes * 8 {
+            let bits = bytes * 8;
+            // Of the many definitions of the schema some bits do.
+            let is_tried = |at: &u64| *at < ALL_BITS || bits - at < ALL_BITS || at % 499 == 0;
+            for at in (0..bits).filter(is_tried) {
                 let copy = disk.copy();
                 assert!(copy.flip_bit(&path, at / 8, (at % 8) as u8), "it is there");
                 match start(&copy) {
@@ -61,7 +66,7 @@ fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
                     None => stopped += 1,
                 }
             }
-            println!("{name}: {stopped} of {} bits stop the start", bytes * 8);
+            println!("{name}: {stopped} of {} bits stop the start", (0..bits).filter(is_tried).count());
             assert!(stopped > 0, "{name}");
         }
     }

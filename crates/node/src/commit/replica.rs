@@ -1,16 +1,16 @@
 //! The half of a committer that applies what is committed: updates that were proposed here with their prepared writes, and
 //! then they are answered; all others as they stand in the log.
 
-use super::{Failed, Status};
-use crate::data::snapshot::LogState;
+use super::{Failed, LogEnd, Status};
+use crate::data::snapshot::{LogState, Point};
 use crate::parcels;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
-use dsa::{Applier, Waking};
+use dsa::{Applier, Waking, parcel};
 use env::planted::{self, Fault};
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use store::Shard;
+use store::{Checkpoint, Shard};
 use wal::{Committed, Index, Kind, Position};
 
 /// Milliseconds that updates wait to learn what became of them when this replica leads no more.
@@ -45,6 +45,8 @@ pub(super) struct Replica {
     proposed: VecDeque<Proposed>,
     /// Time of the last parcel that was applied.
     time_ms: u64,
+    /// What commands are decided by, as text: what the directory is made with.
+    rules: Arc<str>,
     /// Payload bytes of the records that were applied since the last checkpoint.
     pub(super) bytes_since_checkpoint: u64,
     /// When this replica was first seen to lead no more, while something that it proposed is open.
@@ -58,12 +60,13 @@ pub(super) struct Replica {
 
 impl Replica {
     /// Of a directory that holds everything that the applier has applied.
-    pub(super) fn new(applier: Applier, shard: Arc<Shard>, time_ms: u64, log_bytes: u64) -> Replica {
+    pub(super) fn new(applier: Applier, shard: Arc<Shard>, end: LogEnd, log_bytes: u64) -> Replica {
         Replica {
             applier,
             shard,
             proposed: VecDeque::new(),
-            time_ms,
+            time_ms: end.time_ms,
+            rules: end.rules,
             bytes_since_checkpoint: log_bytes,
             limbo_since_ms: None,
             answers: Vec::new(),
@@ -85,6 +88,16 @@ impl Replica {
     /// What the log came to, as far as it is applied.
     pub(super) fn log_state(&self) -> LogState {
         LogState { chain: self.chain().1, time_ms: self.time_ms }
+    }
+
+    /// What commands are decided by, as text.
+    pub(super) fn rules(&self) -> &Arc<str> {
+        &self.rules
+    }
+
+    /// What a snapshot holds, of a checkpoint of what was applied so far.
+    pub(super) fn point(&self, checkpoint: Checkpoint) -> Point {
+        Point { checkpoint, state: self.log_state(), rules: Arc::clone(&self.rules) }
     }
 
     /// An empty buffer for commands.
@@ -181,9 +194,13 @@ impl Replica {
     fn apply_other(&mut self, index: Index, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
         let Replica { applier, answers, time_ms, .. } = self;
         if kind != Kind::Parcel {
-            // Notes decide nothing here: see `Committer::note`.
+            // Imports are in the snapshot that follows them: see `Committer::note_import`.
             applier.chain_mut().pass(index.0);
             return Ok(());
+        }
+        let unread = |reason| Failed::Record(index, reason);
+        if parcel::rules_of(index.0, payload).map_err(unread)?.is_some_and(|text| *text != *self.rules) {
+            return Err(unread("it has other rules than this server was started with".to_owned()));
         }
         let applied = parcels::apply(
             applier,
@@ -198,7 +215,7 @@ impl Replica {
                 applier.apply_enveloped(command, envelope, answers)
             },
         );
-        applied.map_err(|reason| Failed::Record(index, reason))
+        applied.map_err(unread)
     }
 
     /// A record of a later term is committed at `at`: what was proposed there or behind it in an earlier term is lost.

@@ -1,5 +1,5 @@
-//! Which rules hold, record by record. A start that changes them leaves a note in the log, so that nobody carries out by one
-//! what the other decided.
+//! Which rules are in force, record by record: a command in the log says which from there on. Earlier versions left notes, of
+//! which the text of the schema cannot be had.
 
 use super::Rules;
 use model::timestamp;
@@ -7,20 +7,34 @@ use wal::{Index, Place, Record};
 
 /// See the module.
 pub(super) struct Course {
-    /// By which commands are carried out.
     rules: Rules,
-    /// A note says that others hold.
-    others: Option<Noted>,
+    /// Where that stands, if it does not stand in the snapshot.
+    noted: Option<Noted>,
+    /// What the last command was decided by; at first what the snapshot has.
+    decided: Rules,
+    /// `rules` are others than those.
+    changed: bool,
     /// There was a command.
     began: bool,
 }
 
 /// A note of a change of rules.
+#[derive(Clone, Copy)]
 pub(super) struct Noted {
-    rules: Rules,
     ms: u64,
     index: Index,
     place: Place,
+}
+
+/// What a command is decided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decided {
+    /// By what the command before was.
+    AsBefore,
+    /// It is the first.
+    First,
+    /// By others than the command before.
+    Otherwise,
 }
 
 impl Noted {
@@ -37,48 +51,57 @@ impl Noted {
 }
 
 impl Course {
-    /// Of a log of which the first command was decided by `rules`, unless a note before it says otherwise.
+    /// Of a log that begins where `rules` are in force.
     pub(super) fn new(rules: Rules) -> Course {
-        Course { rules, others: None, began: false }
+        Course { decided: rules.clone(), rules, noted: None, changed: false, began: false }
     }
 
-    /// Takes a note; returns its time.
+    /// Takes a note of an earlier version; returns its time.
     ///
     /// # Errors
     /// When it cannot be read.
     pub(super) fn note(&mut self, record: &Record<'_>) -> Result<u64, String> {
         let (ms, rules) = Rules::of_note(record.payload)?;
-        let (index, place) = (record.index, record.place);
-        self.others = (rules != self.rules).then_some(Noted { rules, ms, index, place });
+        self.set(rules, ms, record);
         Ok(ms)
     }
 
-    /// What the last note says holds for all, if nothing was decided yet by anything else.
-    pub(super) fn adopt(&mut self) {
-        if !self.began
-            && let Some(noted) = self.others.take()
-        {
-            self.rules = noted.rules;
-        }
+    /// Takes a command of rules, of a parcel of this time.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn change(&mut self, text: &str, ms: u64, record: &Record<'_>) -> Result<(), String> {
+        let rules = Rules::of_sealed(text);
+        self.set(rules.map_err(|what| format!("the rules from here on cannot be read: {what}"))?, ms, record);
+        Ok(())
+    }
+
+    fn set(&mut self, rules: Rules, ms: u64, record: &Record<'_>) {
+        self.changed = !rules.agree(&self.decided);
+        self.noted = Some(Noted { ms, index: record.index, place: record.place });
+        self.rules = rules;
     }
 
     /// A command comes.
-    ///
-    /// # Errors
-    /// When it was decided by other rules, since that note.
-    pub(super) fn command(&mut self) -> Result<(), &Noted> {
-        self.began = true;
-        self.others.as_ref().map_or(Ok(()), Err)
+    pub(super) fn command(&mut self) -> Decided {
+        let decided = match (self.began, self.changed) {
+            (true, false) => return Decided::AsBefore,
+            (true, true) => Decided::Otherwise,
+            (false, _) => Decided::First,
+        };
+        (self.began, self.changed) = (true, false);
+        self.decided = self.rules.clone();
+        decided
     }
 
-    /// By which commands are carried out.
+    /// Those in force.
     pub(super) fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Those that hold after the last record.
-    pub(super) fn last(&self) -> &Rules {
-        self.others.as_ref().map_or(&self.rules, |noted| &noted.rules)
+    /// Where they stand; `None` if not in the log.
+    pub(super) fn noted(&self) -> Option<&Noted> {
+        self.noted.as_ref()
     }
 }
 
@@ -88,56 +111,51 @@ mod tests {
     use schema::Builder;
     use wal::Kind;
 
-    const PLACE: Place = Place { file: 0x2a, offset: 4096 };
-
     fn rules(suffix: &str) -> Rules {
         let schema = Builder::new().standard().build().expect("it is sound");
         Rules::of(&schema, &[suffix.to_owned()], true)
     }
 
-    fn note(course: &mut Course, payload: &[u8]) -> Result<u64, String> {
-        course.note(&Record { index: Index(7), kind: Kind::Rules, payload, place: PLACE })
+    fn record(payload: &[u8]) -> Record<'_> {
+        let place = Place { file: 0x2a, offset: 4096 };
+        Record { index: Index(7), kind: Kind::Parcel, payload, place }
     }
 
     #[test]
-    fn a_command_after_a_note_of_other_rules_is_refused_until_they_are_back() {
+    fn a_command_is_decided_by_the_last_rules_before_it() {
         let (a, b) = (rules("dc=a"), rules("dc=b"));
         let mut course = Course::new(a.clone());
-        assert!(course.command().is_ok());
-        assert_eq!(note(&mut course, &b.note(1000)), Ok(1000));
-        assert_eq!(course.last(), &b);
-        let refused = course.command().expect_err("it was decided by others").place();
-        assert_eq!(refused, "record 7, in log/0000002a.log offset 4096, of 1970-01-01T00:00:01.000Z");
-        // It was not at the beginning.
-        course.adopt();
-        assert!(course.command().is_err());
-        assert_eq!(note(&mut course, &a.note(2000)), Ok(2000));
-        assert!(course.command().is_ok() && course.last() == &a);
+        assert!(course.noted().is_none());
+        assert_eq!((course.command(), course.command()), (Decided::First, Decided::AsBefore));
+        course.change(&b.text(), 1000, &record(b"")).expect("it was written");
+        assert!(course.rules().agree(&b));
+        course.change(&a.text(), 1500, &record(b"")).expect("it was written");
+        assert_eq!(course.command(), Decided::AsBefore, "nothing was decided by the others");
+        course.change(&b.text(), 1000, &record(b"")).expect("it was written");
+        let noted = course.noted().expect("it stands in the log");
+        assert_eq!(noted.place(), "record 7, in log/0000002a.log offset 4096, of 1970-01-01T00:00:01.000Z");
+        assert_eq!((course.command(), course.command()), (Decided::Otherwise, Decided::AsBefore));
     }
 
     #[test]
-    fn what_the_first_note_says_may_hold_for_all() {
+    fn rules_before_the_first_command_are_those_of_the_first() {
         let (a, b) = (rules("dc=a"), rules("dc=b"));
-        let mut course = Course::new(a.clone());
-        assert_eq!(note(&mut course, &b.note(1)), Ok(1));
-        course.adopt();
-        assert!(course.command().is_ok() && course.rules() == &b);
         let mut course = Course::new(a);
-        assert_eq!(note(&mut course, &b.note(1)), Ok(1));
-        assert!(course.command().is_err(), "not without being asked");
+        course.change(&b.text(), 1, &record(b"")).expect("it was written");
+        assert_eq!(course.command(), Decided::First);
+        assert!(course.rules().agree(&b));
     }
 
     #[test]
-    fn a_note_comes_back_and_a_change_of_its_text_shows() {
-        let whole = rules("dc=a").note(123);
-        assert_eq!(Rules::of_note(&whole), Ok((123, rules("dc=a"))));
-        for len in 0..whole.len() {
-            assert!(Rules::of_note(&whole[..len]).is_err(), "{len} bytes");
-        }
-        for at in 8..whole.len() {
-            let mut changed = whole.clone();
+    fn a_change_of_the_text_shows() {
+        let text = rules("dc=a").text();
+        let mut course = Course::new(rules("dc=b"));
+        for at in (0..text.len()).step_by(501).chain([text.len() - 1]) {
+            let mut changed = text.clone().into_bytes();
             changed[at] ^= 1;
-            assert!(Rules::of_note(&changed).is_err(), "byte {at}");
+            let changed = String::from_utf8_lossy(&changed);
+            assert!(course.change(&changed, 1, &record(b"")).is_err(), "byte {at}");
+            assert!(course.change(&text[..at], 1, &record(b"")).is_err(), "{at} bytes");
         }
     }
 }

@@ -52,7 +52,7 @@ fn parcel(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
             Body::Rules(text) => {
                 write_generalized_time(parcel.head.time_ms, out);
                 let _ = writeln!(out, ": the rules are from here on");
-                text.lines().for_each(|line| _ = writeln!(out, "#   {line}"));
+                text.lines().skip(1).for_each(|line| _ = writeln!(out, "#   {line}"));
                 out.push(b'\n');
             }
             Body::Nothing => {

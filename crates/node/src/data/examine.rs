@@ -1,13 +1,13 @@
 //! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
 //! that the directory they make must hold to. Changes nothing.
 
-use super::course::Course;
+use super::course::Decided;
+use super::pass::Maker;
 use super::recover::Stage;
-use super::replay::Replay;
-use super::snapshot::{self, Keeper};
+use super::snapshot::Keeper;
 use super::{Data, DataError, Rules};
 use dsa::config::SearchLimits;
-use dsa::{Anonymous, Applier, Dsa};
+use dsa::{Anonymous, Dsa};
 use env::disk::Disk;
 use schema::Schema;
 use std::io;
@@ -69,7 +69,7 @@ impl Data {
     /// `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what is told.
     ///
     /// # Errors
-    /// Damage, or what cannot be read: the first. Also a schema that is not the one that the log was written with.
+    /// Damage, or what cannot be read: the first. Also a schema that lacks what entries are made of.
     pub fn examine(
         &self,
         schema: Arc<Schema>,
@@ -122,23 +122,35 @@ impl Data {
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Option<View>, DataError> {
         let snapshots = self.snapshots()?;
-        let Some(rules) = self.rules()? else { return Ok(None) };
-        let dsa =
-            self.restore(&snapshots, self.agent(&rules, memory_bytes_max, indexes)?, schema, on_progress)?;
+        let Some(mut rules) = self.rules()? else { return Ok(None) };
         let snapshot = snapshots.latest().map(|manifest| manifest.index);
         let snapshot_bytes = snapshots.latest().iter().flat_map(|m| &m.files).map(|file| file.bytes).sum();
-        let from = snapshot.unwrap_or_default();
-        let too_many = || io::Error::other("there are too many readers");
-        let applier = Applier::new(&dsa).ok_or_else(too_many)?;
-        let today = Rules::of(schema, rules.suffixes(), rules.schema_check());
-        let refusal = today.differs(&rules);
-        let state = snapshot::log_state(&self.snapshot_dir(), &snapshots)?;
-        let mut replay = Replay::new(applier, (from, state), Course::new(rules), refusal);
-        let log = self.read_log(&mut |record| match record.index > from {
-            true => replay.apply(record, on_progress),
-            false => Ok(()),
-        });
-        let log = log.map_err(|error| replay.reason(error))?;
+        let (mut base, from) = (self.base(&snapshots)?, snapshot.unwrap_or_default());
+        let mut others = None;
+        let (dsa, log) = loop {
+            // As a start makes it with this schema, with the naming contexts that were served last.
+            let wanted = rules.with_schema(schema);
+            let maker = match others.take() {
+                Some(others) => self.maker(&others, memory_bytes_max)?,
+                None => Maker {
+                    config: self.agent(&wanted, memory_bytes_max, indexes)?,
+                    schema: Arc::clone(schema),
+                    rules: wanted.clone(),
+                },
+            };
+            let is_wanted = maker.rules.agree(&wanted);
+            let mut pass = self.begin_pass(&base, &snapshots, maker, on_progress)?;
+            let log = self.run_pass(&mut pass, base.from, on_progress)?;
+            others = pass.next_rules(self, &wanted)?;
+            let (course, stopped) = (&pass.replay.course, pass.replay.stopped());
+            rules = course.rules().clone();
+            if stopped.is_none() && is_wanted && rules.with_schema(schema).agree(&wanted) {
+                break (pass.dsa, log);
+            }
+            if stopped != Some(Decided::First) {
+                base = pass.held()?;
+            }
+        };
         if let Some((first, next)) = log.and_then(|log| log.indexes)
             && (first > from.plus(1) || next <= from)
         {
@@ -179,7 +191,7 @@ impl Data {
     }
 
     /// An agent that nobody can bind to.
-    fn agent(
+    pub(super) fn agent(
         &self,
         rules: &Rules,
         memory_bytes_max: u64,

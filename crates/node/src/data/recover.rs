@@ -1,19 +1,20 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
-use super::course::Course;
+use super::course::Decided;
+use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
 use super::snapshot::{self, Keeper};
-use super::{Data, DataError, Rules, backup};
-use crate::commit::{Committer, Limits, Queue};
+use super::{Data, DataError, FACTS_BYTES_MAX, Rules, backup, rules};
+use crate::commit::{Committer, Limits, LogEnd, Queue};
+use dsa::Dsa;
 use dsa::chain::Differs;
-use dsa::{Applier, Dsa};
 use env::entropy::Entropy;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::Settings;
 use wal::snapshot::Snapshots;
-use wal::{Cut, Index, LocalLog, Opened};
+use wal::{Cut, LocalLog, Opened};
 
 /// How far a recovery is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,53 +76,61 @@ impl Data {
             return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
         }
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
-        let (made, wall_ms) = (self.rules()?, config.started_ms);
-        let snapshots = Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?;
-        let dsa = self.restore(&snapshots, config, &schema, on_progress)?;
-        let from = snapshots.latest().map_or(Index(0), |manifest| manifest.index);
-        let changed = made.as_ref().and_then(|made| rules.differs(made));
-        let too_many = || io::Error::other("there are too many readers");
-        let applier = Applier::new(&dsa).ok_or_else(too_many)?;
-        let course = Course::new(made.clone().unwrap_or_else(|| rules.clone()));
-        let state = snapshot::log_state(&self.snapshot_dir(), &snapshots)?;
-        let mut replay = Replay::new(applier, (from, state), course, changed);
-        if accept_difference {
-            replay.accept_differences();
-        }
+        let text = self.text_of(&rules)?;
+        let wall_ms = config.started_ms;
+        let mut snapshots = Keeper::new(Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?);
         let log_dir = self.dir.join("log");
+        let made = self.rules()?;
         if made.is_some() {
             // The log was begun before the rules were written.
             wal::must_be_there(&*self.disk, &log_dir).map_err(DataError::Log)?;
         }
-        let opened = wal::open(Arc::clone(&self.disk), &log_dir, log, entropy, from, &mut |record| {
-            replay.apply(record, on_progress)
-        });
-        let Opened { writer, cut, .. } = opened.map_err(|error| replay.reason(DataError::Log(error)))?;
-        let Replay { applier, course, records, time_ms, differences, .. } = replay;
+        let wanted = Maker { rules: rules.clone(), schema, config };
+        let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
+        let (Pass { dsa, replay }, Opened { writer, cut, .. }) = loop {
+            let base = self.base(snapshots.snapshots())?;
+            let mut pass = self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
+            accepted.begin(&mut pass.replay);
+            let disk = Arc::clone(&self.disk);
+            let opened = wal::open(disk, &log_dir, log, entropy, base.from, &mut |record| {
+                pass.replay.apply(record, on_progress)
+            });
+            match (opened, pass.next_rules(self, &rules)?) {
+                (Ok(opened), _) => break (pass, opened),
+                (Err(error), None) => return Err(pass.replay.reason(DataError::Log(error))),
+                (Err(_), Some(others)) => {
+                    accepted.end(&mut pass.replay);
+                    self.replay_by(others, pass, &mut snapshots, &mut accepted, on_progress)?;
+                }
+            }
+        };
+        let mut replay = replay;
+        accepted.end(&mut replay);
+        let Replay { applier, course, time_ms, .. } = replay;
         applier.forget_operations();
         dsa.shard().writer().find_free_ids();
         // What a draft that was given up has left.
-        snapshots.remove_unnamed(&mut |_, _| ())?;
+        snapshots.snapshots().remove_unnamed(&mut |_, _| ())?;
         self.keep_schema_time(&schema_time)?;
         make_room(&dsa, limits.memory_bytes_max);
         let queue = Arc::new(Queue::default());
         let mut committer = Committer::new(
             Arc::clone(&dsa),
             applier,
-            time_ms,
+            LogEnd { time_ms, rules: text },
             Box::new(LocalLog::new(writer)),
             Arc::clone(&queue),
             limits,
         );
-        // The note is durable before anything is decided by it, and before the file says that there is one.
-        if course.last() != &rules {
-            let noted = committer.note(wal::Kind::Rules, &rules.note(wall_ms));
-            noted.map_err(|failed| io::Error::other(failed.to_string()))?;
+        // The command is durable before anything is decided by it, and before the file says that there is one.
+        if !course.rules().agree(&rules) {
+            let changed = committer.change_rules(wall_ms);
+            changed.map_err(|failed| io::Error::other(failed.to_string()))?;
         }
-        if made.as_ref() != Some(&rules) {
+        if !made.is_some_and(|made| made.agree(&rules) && made.are_whole()) {
             self.write_rules(&rules)?;
         }
-        let mut snapshots = Keeper::new(snapshots);
+        let Accepted { differences, records, .. } = accepted;
         if !differences.is_empty() {
             // The next start must not come to the difference again.
             let taken = committer.checkpoint().map_err(|failed| io::Error::other(failed.to_string()))?;
@@ -130,6 +139,42 @@ impl Data {
         }
         dsa.journal_to(queue);
         Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
+    }
+
+    /// Applies what was decided by other rules than those that `stopped` was made by, in a directory that is made by them. A
+    /// snapshot takes it up, from which the next pass begins: so there is never more than one directory in memory.
+    fn replay_by(
+        &self,
+        others: Rules,
+        stopped: Pass,
+        snapshots: &mut Keeper,
+        accepted: &mut Accepted,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<(), DataError> {
+        let memory_bytes_max = stopped.dsa.shard().settings().memory_bytes_max;
+        if stopped.replay.stopped() == Some(Decided::Otherwise) {
+            stopped.keep(snapshots)?;
+        }
+        drop(stopped);
+        let base = self.base(snapshots.snapshots())?;
+        let maker = self.maker(&others, memory_bytes_max)?;
+        let mut pass = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
+        accepted.begin(&mut pass.replay);
+        self.run_pass(&mut pass, base.from, on_progress)?;
+        accepted.end(&mut pass.replay);
+        let records = pass.replay.records;
+        tracing::info!(records, "changes were replayed by the rules that were in force before");
+        pass.keep(snapshots)
+    }
+
+    /// The text of rules, which a later start must be able to read.
+    fn text_of(&self, rules: &Rules) -> Result<Arc<str>, DataError> {
+        let text = rules.text();
+        if text.len() as u64 <= FACTS_BYTES_MAX {
+            return Ok(text.into());
+        }
+        let what = format!("the schema has more than {FACTS_BYTES_MAX} bytes of definitions");
+        Err(DataError::Facts(self.dir.join(rules::NAME), what))
     }
 
     pub(super) fn snapshot_dir(&self) -> PathBuf {
@@ -150,6 +195,26 @@ impl Data {
             Some(shard) => Ok(Dsa::over(shard, config)?),
             None => Ok(Dsa::new(config, Arc::clone(schema))?),
         }
+    }
+}
+
+/// What all passes came to.
+struct Accepted {
+    accepts: bool,
+    differences: Vec<Differs>,
+    records: u64,
+}
+
+impl Accepted {
+    fn begin(&self, replay: &mut Replay) {
+        if self.accepts {
+            replay.accept_differences();
+        }
+    }
+
+    fn end(&mut self, replay: &mut Replay) {
+        self.differences.append(&mut replay.differences);
+        self.records += replay.records;
     }
 }
 

@@ -1,12 +1,13 @@
 //! Applies the records of a log again, and compares what they come to with what was answered.
 
-use super::DataError;
-use super::course::Course;
+use super::course::{Course, Decided};
 use super::recover::Stage;
 use super::snapshot::LogState;
+use super::{DataError, Rules};
 use crate::parcels;
 use dsa::chain::Differs;
 use dsa::journal::Command;
+use dsa::parcel::{self, Parcel};
 use dsa::{Applier, ApplyError};
 use env::planted::{self, Fault};
 use std::borrow::Cow;
@@ -19,6 +20,8 @@ const DIFFERENCES_MAX: usize = 100;
 pub(super) struct Replay {
     pub(super) applier: Applier,
     pub(super) course: Course,
+    /// What the directory is made by: only what was decided by them may be applied to it.
+    made_by: Rules,
     pub(super) records: u64,
     /// Time of the last parcel.
     pub(super) time_ms: u64,
@@ -26,31 +29,30 @@ pub(super) struct Replay {
     pub(super) differences: Vec<Differs>,
     accepts: bool,
     answers: Vec<u8>,
-    /// Why nothing may be applied.
-    refusal: Option<DataError>,
-    /// Something was not applied for that.
-    refused: bool,
+    /// Others are in force, at which command.
+    stopped: Option<Decided>,
 }
 
 impl Replay {
-    /// Of what follows a snapshot that holds all up to a record and came to this state. With a refusal no record is applied.
+    /// Of what follows a snapshot that holds all up to a record and came to this state. `applier` is of a directory that is made by
+    /// `made_by`.
     pub(super) fn new(
         mut applier: Applier,
         (from, state): (Index, LogState),
         course: Course,
-        refusal: Option<DataError>,
+        made_by: Rules,
     ) -> Replay {
         applier.stands_at(from.0, state.chain);
         Replay {
             applier,
             course,
+            made_by,
             records: 0,
             time_ms: state.time_ms,
             differences: Vec::new(),
             accepts: false,
             answers: Vec::new(),
-            refusal,
-            refused: false,
+            stopped: None,
         }
     }
 
@@ -59,12 +61,21 @@ impl Replay {
         self.accepts = true;
     }
 
+    /// At which command it ended because other rules are in force, if it did: those of the course. All before is applied.
+    pub(super) fn stopped(&self) -> Option<Decided> {
+        self.stopped
+    }
+
+    /// The last record that was applied, and what the log came to there.
+    pub(super) fn state(&self) -> (Index, LogState) {
+        let (index, chain) = self.applier.chain().last();
+        (Index(index), LogState { chain, time_ms: self.time_ms })
+    }
+
     /// Why the records were not applied, if that is known here; else the error.
-    pub(super) fn reason(&mut self, error: DataError) -> DataError {
-        match self.differences.first().filter(|_| !self.accepts) {
-            Some(differs) => DataError::Outcome(*differs),
-            None => self.refusal.take().filter(|_| self.refused).unwrap_or(error),
-        }
+    pub(super) fn reason(&self, error: DataError) -> DataError {
+        let outcome = self.differences.first().filter(|_| !self.accepts);
+        outcome.map_or(error, |differs| DataError::Outcome(*differs))
     }
 
     /// Applies a record.
@@ -83,16 +94,20 @@ impl Replay {
             // Alone it decides nothing: a start that was stopped before it was through has left it.
             return self.course.note(&record).map(|_| ());
         }
-        self.course.command().map_err(|noted| {
-            format!(
-                "it was decided by another schema or other settings ({}) than those in the file `rules`: they do not belong \
-                 together. Keep a copy of the directory and restore a backup",
-                noted.place()
-            )
-        })?;
-        if let Some(refusal) = &self.refusal {
-            self.refused = true;
-            return Err(refusal.to_string());
+        if record.kind == Kind::Parcel
+            && let Some(text) = parcel::rules_of(index, record.payload)?
+        {
+            let ms = Parcel::decode(index, record.payload)?.head.time_ms;
+            self.course.change(text, ms, &record)?;
+            return self.apply_parcel(index, record.payload);
+        }
+        let decided = self.course.command();
+        if decided != Decided::AsBefore
+            && !self.course.rules().agree(&self.made_by)
+            && !planted::is(Fault::RulesByRestart)
+        {
+            self.stopped = Some(decided);
+            return Err("other rules are in force".to_owned());
         }
         match record.kind {
             Kind::Parcel => self.apply_parcel(index, record.payload)?,

@@ -1,17 +1,23 @@
-//! What decides the outcome of an update besides the directory and the update itself. What is in the log was decided by
-//! the rules that are written down beside it, so it can only be carried out again by the same.
+//! What decides the outcome of an update besides the directory and the update itself: the definitions of the schema, those
+//! that are built in too, the naming contexts, whether entries are held to the schema, and what this program does with all that. A
+//! snapshot has them, and a change of them is a command in the log, as text: so each command is applied again by those that
+//! were in force where it stands.
+//!
+//! The server's own attributes, of monitor and settings, are no part of them: a later version may have more.
 
 use super::sealed::{seal, table, unseal};
 use super::{Data, DataError, missing, unknown};
-use schema::{DefinitionKind, Schema};
+use schema::{Builder, DefinitionKind, Schema};
 use std::io;
+use std::sync::Arc;
 use toml::Value;
 
 pub(super) const NAME: &str = "rules";
-/// Raised whenever this program comes to another outcome for the same update.
+/// Raised whenever this program comes to another outcome for the same update. Who raises it keeps what the program did before,
+/// for the commands in a log that were decided by that.
 const BEHAVIOUR: i64 = 2;
-const ADVICE: &str = "the log holds changes made before; start it once more as it was, end it with SIGTERM, which leaves a \
-                      snapshot, then change it";
+const ADVICE: &str = "the log holds changes of a version that did not write the whole schema down; start it once more as it \
+                      was, end it with SIGTERM, which leaves a snapshot, then change it";
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +25,29 @@ pub struct Rules {
     behaviour: i64,
     suffixes: Vec<String>,
     schema_check: bool,
-    /// A hash of all definitions.
-    schema: String,
+    /// A hash of all definitions: all that earlier versions wrote of them. Not known of those that were read.
+    hash: Option<String>,
+    /// The definitions ([`Schema::write_rules`]).
+    definitions: Option<Arc<str>>,
 }
 
 impl Rules {
     /// The rules of this program with this schema and these settings.
     pub fn of(schema: &Schema, suffixes: &[String], schema_check: bool) -> Rules {
-        Rules { behaviour: BEHAVIOUR, suffixes: suffixes.to_vec(), schema_check, schema: hash(schema) }
+        let mut definitions = String::new();
+        schema.write_rules(&mut definitions);
+        Rules {
+            behaviour: BEHAVIOUR,
+            suffixes: suffixes.to_vec(),
+            schema_check,
+            hash: Some(hash(schema)),
+            definitions: Some(definitions.into()),
+        }
+    }
+
+    /// The rules of this program with these settings and this schema.
+    pub(super) fn with_schema(&self, schema: &Schema) -> Rules {
+        Rules::of(schema, &self.suffixes, self.schema_check)
     }
 
     /// The naming contexts.
@@ -39,34 +60,65 @@ impl Rules {
         self.schema_check
     }
 
-    /// What is not as it was.
-    pub(super) fn differs(&self, made: &Rules) -> Option<DataError> {
+    /// Are the definitions known, and not only a hash of them?
+    pub(super) fn are_whole(&self) -> bool {
+        self.definitions.is_some()
+    }
+
+    /// Does the same come of a command by both?
+    pub(super) fn agree(&self, other: &Rules) -> bool {
+        let definitions = match (&self.definitions, &other.definitions) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => self.hash.is_some() && self.hash == other.hash,
+        };
+        definitions
+            && self.behaviour == other.behaviour
+            && self.suffixes == other.suffixes
+            && self.schema_check == other.schema_check
+    }
+
+    /// The schema that they are of.
+    ///
+    /// # Errors
+    /// In words, why there is none.
+    pub(super) fn schema(&self) -> Result<Arc<Schema>, String> {
+        if self.behaviour != BEHAVIOUR {
+            let (theirs, ours) = (self.behaviour, BEHAVIOUR);
+            return Err(format!("they are of behaviour {theirs}; this program has behaviour {ours}"));
+        }
+        let definitions = self.definitions.as_ref().ok_or_else(|| missing("definitions"))?;
+        Builder::recorded(definitions).build().map(Arc::new).map_err(|errors| errors.to_string())
+    }
+
+    /// Why commands that were decided by `made`, of which only a hash is known, cannot be applied by these.
+    pub(super) fn differ(&self, made: &Rules) -> DataError {
         let pairs = [
             ("suffix", made.suffixes.join(" "), self.suffixes.join(" ")),
             ("schema-check", made.schema_check.to_string(), self.schema_check.to_string()),
-            ("schema", made.schema.clone(), self.schema.clone()),
             ("behaviour", made.behaviour.to_string(), self.behaviour.to_string()),
+            ("schema", made.hash.clone().unwrap_or_default(), self.hash.clone().unwrap_or_default()),
         ];
-        let (key, made, wanted) = pairs.into_iter().find(|(_, made, wanted)| made != wanted)?;
-        Some(DataError::Differs { key, made, wanted, advice: ADVICE })
+        let [.., schema] = &pairs;
+        let differs = pairs.iter().find(|(_, made, wanted)| made != wanted).unwrap_or(schema);
+        let (key, made, wanted) = differs.clone();
+        DataError::Differs { key, made, wanted, advice: ADVICE }
     }
 
-    /// What the file says.
+    /// What the file says, and a command of rules.
     pub(super) fn text(&self) -> String {
         let suffixes = Value::Array(self.suffixes.iter().cloned().map(Value::String).collect());
+        let schema = match (&self.definitions, &self.hash) {
+            (Some(text), _) => format!("definitions = {}", Value::String(text.to_string())),
+            (None, hash) => format!("schema = \"{}\"", hash.as_deref().unwrap_or_default()),
+        };
         seal(format!(
             "# What the changes in the log were decided by.\n\
-             behaviour = {}\nsuffix = {suffixes}\nschema-check = {}\nschema = \"{}\"\n",
-            self.behaviour, self.schema_check, self.schema
+             behaviour = {}\nsuffix = {suffixes}\nschema-check = {}\n{schema}\n",
+            self.behaviour, self.schema_check
         ))
     }
 
-    /// What a note in the log says: since when they hold, in milliseconds since 1970, and the text of the file.
-    pub(super) fn note(&self, wall_ms: u64) -> Vec<u8> {
-        [&wall_ms.to_le_bytes(), self.text().as_bytes()].concat()
-    }
-
-    /// Reads a note: since when they hold, and what they are.
+    /// Reads a note of an earlier version: since when they hold, in milliseconds since 1970, and what they are.
     ///
     /// # Errors
     /// When it is none.
@@ -74,12 +126,16 @@ impl Rules {
         let wrong = |what: &str| format!("the note of what decides changes from here on {what}");
         let (ms, text) = payload.split_first_chunk::<8>().ok_or_else(|| wrong("is too short"))?;
         let text = std::str::from_utf8(text).map_err(|error| wrong(&error.to_string()))?;
-        let unread = |what: String| wrong(&format!("cannot be read: {what}"));
-        if unseal(text).map_err(unread)?.len() == text.len() {
-            return Err(unread(missing("checksum")));
-        }
-        let rules = Rules::parse(text).map_err(unread)?;
+        let rules = Rules::of_sealed(text).map_err(|what| wrong(&format!("cannot be read: {what}")))?;
         Ok((u64::from_le_bytes(*ms), rules))
+    }
+
+    /// As [`Rules::parse`], of a text that has a checksum.
+    pub(super) fn of_sealed(text: &str) -> Result<Rules, String> {
+        match unseal(text)?.len() == text.len() {
+            true => Err(missing("checksum")),
+            false => Rules::parse(text),
+        }
     }
 
     pub(super) fn parse(text: &str) -> Result<Rules, String> {
@@ -89,7 +145,11 @@ impl Rules {
             suffixes.iter().map(|suffix| suffix.as_str().map(str::to_owned)).collect();
         let behaviour = table.get("behaviour").and_then(Value::as_integer);
         let schema_check = table.get("schema-check").and_then(Value::as_bool);
-        let schema = table.get("schema").and_then(Value::as_str);
+        let text_of = |key: &str| table.get(key).and_then(Value::as_str);
+        let (hash, definitions) = (text_of("schema"), text_of("definitions"));
+        if hash.is_some() == definitions.is_some() {
+            return Err(missing("definitions"));
+        }
         if table.len() > 4 {
             return Err(unknown());
         }
@@ -97,18 +157,23 @@ impl Rules {
             behaviour: behaviour.ok_or_else(|| missing("behaviour"))?,
             suffixes: suffixes.ok_or_else(|| missing("suffix"))?,
             schema_check: schema_check.ok_or_else(|| missing("schema-check"))?,
-            schema: schema.ok_or_else(|| missing("schema"))?.to_owned(),
+            hash: hash.map(str::to_owned),
+            definitions: definitions.map(Arc::from),
         })
     }
 }
 
 impl Data {
-    /// The rules that the log was written by; `None` in a new directory.
+    /// What the file says: the rules of the last start, and those of the first command in the log where no snapshot tells them;
+    /// `None` in a new directory.
     pub(super) fn rules(&self) -> Result<Option<Rules>, DataError> {
         self.facts(NAME, Rules::parse)
     }
 
-    /// From now on these hold. Only while nothing is in the log that others decided.
+    /// From now on these hold. Only while nothing is in the log behind the snapshot that others decided.
+    ///
+    /// # Errors
+    /// What the disk says, or that there are more definitions than a later start would read.
     pub(super) fn write_rules(&self, rules: &Rules) -> io::Result<()> {
         self.write_facts(NAME, &rules.text())
     }
@@ -141,50 +206,66 @@ pub(super) fn hash_of(write: impl Fn(DefinitionKind, &mut dyn FnMut(&str))) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schema::Builder;
 
     fn rules() -> Rules {
         let schema = Builder::new().standard().build().expect("it is sound");
         Rules::of(&schema, &["dc=com".to_owned(), "o=\"x\"".to_owned()], true)
     }
 
+    fn by_hash() -> Rules {
+        Rules { definitions: None, ..rules() }
+    }
+
     #[test]
     fn rules_come_back() {
-        assert_eq!(Rules::parse(&rules().text()), Ok(rules()));
-        let text = rules().text();
+        let read = Rules::parse(&rules().text()).expect("they were written");
+        assert_eq!(read, Rules { hash: None, ..rules() });
+        assert!(read.agree(&rules()) && read.text() == rules().text());
+        assert!(read.schema().is_ok_and(|schema| rules().with_schema(&schema).agree(&read)));
+        let text = by_hash().text();
+        assert_eq!(Rules::parse(&text), Ok(by_hash()));
         let text = unseal(&text).unwrap();
-        assert_eq!(Rules::parse(text), Ok(rules()), "as earlier versions wrote it");
+        assert_eq!(Rules::parse(text), Ok(by_hash()), "as earlier versions wrote it");
         for line in text.lines().skip(1) {
             let without: String = text.lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
             assert!(Rules::parse(&without).is_err(), "without {line}");
         }
+        assert!(Rules::of_sealed(text).unwrap_err().contains("checksum"));
     }
 
     #[test]
-    fn a_note_of_any_version_is_read() {
+    fn rules_of_another_behaviour_are_not_applied() {
+        let later = Rules { behaviour: BEHAVIOUR + 1, ..rules() };
+        assert!(!later.agree(&rules()) && later.schema().unwrap_err().contains("behaviour 3"));
+        assert!(by_hash().schema().is_err());
+    }
+
+    #[test]
+    fn a_note_of_an_earlier_version_is_read() {
         let text = "# What the changes in the log were decided by.\nbehaviour = 2\nsuffix = [\"dc=x\"]\n\
                     schema-check = true\nschema = \"0123456789abcdef\"\nchecksum = \"3afd5448\"\n";
         let payload = [&[0x7b, 1, 0, 0, 0, 0, 0, 0], text.as_bytes()].concat();
-        let (suffixes, schema) = (vec!["dc=x".to_owned()], "0123456789abcdef".to_owned());
-        let rules = Rules { behaviour: 2, suffixes, schema_check: true, schema };
-        assert_eq!(rules.note(0x17b), payload, "docs/formats/log.md has it");
+        let (suffixes, hash) = (vec!["dc=x".to_owned()], Some("0123456789abcdef".to_owned()));
+        let rules = Rules { behaviour: 2, suffixes, schema_check: true, hash, definitions: None };
+        assert_eq!(rules.text(), text, "docs/formats/log.md has it");
         assert_eq!(Rules::of_note(&payload), Ok((0x17b, rules)));
     }
 
     #[test]
-    fn each_difference_is_told() {
+    fn each_difference_from_a_hash_is_told() {
         let with = |change: fn(&mut Rules)| {
-            let mut other = rules();
+            let mut other = by_hash();
             change(&mut other);
-            rules().differs(&other).map(|error| error.to_string())
+            assert!(!rules().agree(&other));
+            rules().differ(&other).to_string()
         };
-        assert_eq!(with(|_| ()), None);
-        assert!(with(|r| r.suffixes.truncate(1)).unwrap().starts_with("`suffix` is dc=com in this"));
-        assert!(with(|r| r.schema_check = false).unwrap().contains("`schema-check` is false"));
-        assert!(with(|r| r.behaviour = 0).unwrap().contains("end it with SIGTERM"));
+        assert!(rules().agree(&by_hash()));
+        assert!(with(|r| r.suffixes.truncate(1)).starts_with("`suffix` is dc=com in this"));
+        assert!(with(|r| r.schema_check = false).contains("`schema-check` is false"));
+        assert!(with(|r| r.behaviour = 0).contains("end it with SIGTERM"));
+        assert!(with(|r| r.hash = Some("0123".to_owned())).contains("`schema` is 0123"));
         let more =
             Builder::new().standard().builtin("dvtds").expect("it is built in").build().expect("sound");
-        let more = Rules { schema: hash(&more), ..rules() };
-        assert!(rules().differs(&more).unwrap().to_string().contains("`schema`"));
+        assert!(!rules().agree(&rules().with_schema(&more)));
     }
 }

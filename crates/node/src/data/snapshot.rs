@@ -1,8 +1,11 @@
 //! A checkpoint of the directory as files of a snapshot, and back. What the files hold: `docs/formats/segment.md`.
 
+mod held;
 mod state;
 mod writing;
 
+pub use held::Held;
+pub(super) use state::Parts;
 pub use state::{LogState, Point};
 pub use writing::{Progress, Step, Way, Writing, Written};
 
@@ -71,6 +74,11 @@ impl Keeper {
             archived.map(|(_, last)| on_archived(last))
         };
         log.release_after(index, &mut keep).map(|_| ())
+    }
+
+    /// Those that there are.
+    pub(super) fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
     }
 
     /// The last snapshot.
@@ -153,8 +161,7 @@ pub(super) fn restore(
 ) -> Result<Option<Arc<Shard>>, DataError> {
     let Some(manifest) = snapshots.latest() else { return Ok(None) };
     let does_not_fit = |error| DataError::Restore(dir.join("manifest"), error);
-    let (_, meta) = state::split(&manifest.meta);
-    let meta = Meta::read(meta).map_err(does_not_fit)?;
+    let meta = Meta::read(parts(dir, &manifest.meta)?.store).map_err(does_not_fit)?;
     let mut restore = Restore::begin(meta, settings, Arc::clone(schema)).map_err(does_not_fit)?;
     let records: BTreeMap<FileId, &FileRecord> = manifest.files.iter().map(|r| (r.id, r)).collect();
     let (segments, slots) = restore.memory();
@@ -168,19 +175,12 @@ pub(super) fn restore(
     restore.finish(&on_all_cores).map(Some).map_err(does_not_fit)
 }
 
-/// What the log came to up to the last snapshot: that of an empty one without a snapshot, or of an earlier version.
+/// The parts of the metadata of a snapshot in the folder `dir`.
 ///
 /// # Errors
-/// When it is damaged.
-pub(super) fn log_state(dir: &Path, snapshots: &Snapshots) -> Result<LogState, DataError> {
-    let Some(manifest) = snapshots.latest() else { return Ok(LogState::default()) };
-    let read = LogState::of(&manifest.meta);
-    read.map_err(|what| DataError::Facts(dir.join("manifest"), what))
-}
-
-/// The store's part of a manifest's metadata.
-pub(super) fn store_meta(meta: &[u8]) -> &[u8] {
-    state::split(meta).1
+/// When they are damaged.
+pub(super) fn parts<'m>(dir: &Path, meta: &'m [u8]) -> Result<Parts<'m>, DataError> {
+    Parts::of(meta).map_err(|what| DataError::Facts(dir.join("manifest"), what))
 }
 
 fn lacks(dir: &Path, what: &str) -> DataError {

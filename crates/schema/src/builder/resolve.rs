@@ -280,6 +280,7 @@ impl Resolver {
             extensions: d.extensions.clone(),
             subtypes: Vec::new(),
             definition: d.clone(),
+            is_own: *placed.file == *builtin::OWN,
         }
     }
 
@@ -301,7 +302,8 @@ impl Resolver {
             let old = self.former_rule(table, former);
             let is_other =
                 old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
-            if is_other && builtin::text(&now.file).is_none() {
+            let is_ours = builtin::text(&now.file).is_some() || *now.file == *super::RECORDED;
+            if is_other && !is_ours {
                 let rule = |rule: Option<Rule>| rule.map_or("no equality rule", Rule::name);
                 let message = format!(
                     "'{}' ({}) has {} here and {} at {}:{}; what is stored by one is not found by the other: leave it out, or \
@@ -469,6 +471,7 @@ impl Resolver {
             description: d.description.clone(),
             extensions: d.extensions.clone(),
             definition: d.clone(),
+            is_own: *placed.file == *builtin::OWN,
         }
     }
 

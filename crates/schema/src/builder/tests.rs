@@ -358,3 +358,32 @@ proptest::proptest! {
         let _ = Builder::new().file("any", &lines.join("\n")).build();
     }
 }
+
+#[test]
+fn what_decides_changes_comes_back_without_the_servers_own_entries() {
+    let of = |schema: &Schema| {
+        let mut text = String::new();
+        schema.write_rules(&mut text);
+        text
+    };
+    let file = "objectidentifier ours 1.3.6.1.4.1.55555\n\
+                ldapsyntax ( ours:9 DESC 'it''s' X-SUBST '1.3.6.1.4.1.1466.115.121.1.15' )\n\
+                attributetype ( ours:1 NAME 'shoeSize' DESC 'back \\5c, quote \\27' SUP name SINGLE-VALUE X-ORDERED 'VALUES' )\n\
+                attributetype ( ours:2 NAME ( 'theirs' 'other' ) SYNTAX ours:9{3} USAGE directoryOperation )\n\
+                objectclass ( ours:3 NAME 'foot' SUP person STRUCTURAL MUST shoeSize MAY ( theirs $ monitoredInfo ) )\n";
+    let file = file.replace("it''s", "its");
+    for builtins in [&[][..], &["rfc2307bis", "dvtds"]] {
+        let mut builder = Builder::new().standard();
+        for name in builtins {
+            builder = builder.builtin(name).expect("it is built in");
+        }
+        let schema = builder.file("ours", &file).build().expect("it is sound");
+        let text = of(&schema);
+        assert!(!text.contains("NAME 'monitorCounter'") && text.contains("NAME 'shoeSize'"), "{text}");
+        assert!(text.contains("# matchingrule ( 2.5.13.2 "), "{text}");
+        let again = Builder::recorded(&text).build().expect("it was written of a sound one");
+        assert_eq!(of(&again), text);
+        assert!(again.find_type(b"monitorCounter").is_some());
+        assert_eq!(again.find_class(b"foot").is_some(), schema.find_class(b"foot").is_some());
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::flips::{Flipped, Flips};
 use crate::disk::SimDisk;
-use crate::node::{digest, recover};
+use crate::node::{Asked, digest, recover_with};
 use crate::oracle::Oracle;
 use crate::random::Random;
 use std::path::Path;
@@ -28,7 +28,12 @@ pub fn check(
     let (flips, mut refused) = (Flips::of(disk, dir), 0);
     for _ in 0..TRIALS {
         let Some(Flipped { disk: copy, path, offset, place }) = flips.flip(random) else { break };
-        let Ok((_data, recovered)) = recover(Arc::new(copy), dir, log, None, random.number()) else {
+        let asked = Asked {
+            seed: random.number(),
+            has_no_schema_check: !oracle.has_schema_check(),
+            ..Asked::default()
+        };
+        let Ok((_data, recovered)) = recover_with(Arc::new(copy), dir, log, asked) else {
             refused += 1;
             continue;
         };

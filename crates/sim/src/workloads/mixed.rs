@@ -23,7 +23,9 @@ impl Workload for Mixed {
             let dn = dn(random);
             self.texts += 1;
             let text = "t".repeat(random.below(400) as usize) + &self.texts.to_string();
-            match random.below(8) {
+            match random.below(9) {
+                // The schema wants a surname too.
+                8 => to.add(&dn, &[("objectClass", "person"), ("cn", &text)], Sent::Other),
                 0..=2 => {
                     let attributes =
                         [("objectClass", "inetOrgPerson"), ("cn", &text), ("sn", "s"), ("description", "d")];

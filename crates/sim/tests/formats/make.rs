@@ -6,7 +6,7 @@ use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
 use node::commit::Limits;
 use node::data::backup::take;
-use node::data::{Data, Founding, Wanted};
+use node::data::{Data, DataError, Founding, Wanted};
 use node::keep::keep;
 use proto::op::ModifyKind;
 use schema::{Builder, Schema};
@@ -50,32 +50,47 @@ fn founding(operational_attributes: bool) -> Founding {
     Founding { operational_attributes, ..sim::node::founding() }
 }
 
+/// Small files, so that a fixture has several.
+fn small() -> wal::Settings {
+    let (file_bytes, waiting_bytes_max) = (16 << 10, 8 << 10);
+    wal::Settings { file_bytes, waiting_bytes_max, ready_files: 1, spare_files_max: 1, ..Default::default() }
+}
+
 impl Place {
     /// Starts it.
-    pub(crate) fn at(disk: Arc<dyn Disk>, dir: &Path, operational_attributes: bool) -> Place {
+    pub(crate) fn at(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        operational_attributes: bool,
+        log: wal::Settings,
+    ) -> Place {
+        let place = Place::start(disk, dir, operational_attributes, log);
+        place.unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+    }
+
+    /// As [`Place::at`], if that is possible.
+    pub(crate) fn start(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        operational_attributes: bool,
+        log: wal::Settings,
+    ) -> Result<Place, DataError> {
         let clock = SimClock::default();
-        let data = Data::open(disk, dir).expect("nobody else has it");
-        let mut config = config(data.found(&founding(operational_attributes)).expect("it can be founded"));
+        let data = Data::open(disk, dir)?;
+        let mut config = config(data.found(&founding(operational_attributes))?);
         config.store.indexes.truncate(0);
         config.store.indexes.push(IndexSettings {
             attribute: "cn".to_owned(),
             equality: true,
             ..IndexSettings::default()
         });
-        let log = wal::Settings {
-            file_bytes: 16 << 10,
-            waiting_bytes_max: 8 << 10,
-            ready_files: 1,
-            spare_files_max: 1,
-            ..wal::Settings::default()
-        };
         let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
         let mut entropy = SeededEntropy::new(7);
         let wanted =
             Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference: false };
-        let recovered = data.recover(wanted, &mut |_| ()).expect("it is sound");
-        let node = Node::over(data, recovered, 1, &clock).expect("nothing fails");
-        Place { node, dir: dir.to_owned(), clock, changes: 0 }
+        let recovered = data.recover(wanted, &mut |_| ())?;
+        let node = Node::over(data, recovered, 1, &clock)?;
+        Ok(Place { node, dir: dir.to_owned(), clock, changes: 0 })
     }
 
     /// Sends a bundle: a record of its own in the log.
@@ -206,7 +221,7 @@ fn tree(members: usize) -> String {
 /// When something fails, or the folder is there.
 pub(crate) fn fixture(to: &Path) {
     fs::create_dir_all(to).expect("there is room");
-    let start = |name: &str, operational| Place::at(Arc::new(RealDisk), &to.join(name), operational);
+    let start = |name: &str, operational| Place::at(Arc::new(RealDisk), &to.join(name), operational, small());
     let mut killed = start("killed", true);
     killed.import(&tree(MEMBERS));
     killed.work(12);
@@ -243,7 +258,7 @@ pub(crate) fn fixture(to: &Path) {
 fn backups(to: &Path) {
     let temp = tempfile::tempdir().expect("there is room");
     let (backups, archive) = (to.join("backups"), to.join("archive"));
-    let mut place = Place::at(Arc::new(RealDisk), &temp.path().join("data"), true);
+    let mut place = Place::at(Arc::new(RealDisk), &temp.path().join("data"), true, small());
     place.node.recovered.snapshots.archive_to(Arc::new(RealDisk), &archive);
     place.send(|to| to.add(SUFFIX, &[("objectClass", "domain"), ("dc", "x")], Sent::Other));
     place.work(3);

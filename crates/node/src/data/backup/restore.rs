@@ -6,10 +6,10 @@ use super::generation::{Backups, Generation, facts, remove_tree};
 use super::take::verify;
 use super::{BackupError, log_dir, snapshot_dir};
 use crate::commit;
-use crate::data::course::Course;
+use crate::data::course::{Course, Decided};
 use crate::data::{DataError, Rules, missing, rules, snapshot, unread, write_text};
 use dsa::journal::Command;
-use dsa::parcel::Parcel;
+use dsa::parcel::{self, Parcel};
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
 use env::planted::{self, Fault};
@@ -223,7 +223,7 @@ fn snapshot_ms(disk: &dyn Disk, generation: &Generation) -> Result<Option<u64>, 
         return Ok(None);
     }
     let Some(Held { manifest, .. }) = Snapshots::hold(disk, &dir)? else { return Ok(None) };
-    let meta = Meta::read(snapshot::store_meta(&manifest.meta))
+    let meta = Meta::read(snapshot::parts(&dir, &manifest.meta)?.store)
         .map_err(|error| DataError::Restore(dir.join("manifest"), error))?;
     Ok((meta.last_csn().0 > 0).then(|| meta.last_csn().unix_ms()))
 }
@@ -254,11 +254,7 @@ impl Work<'_> {
         let made = Rules::parse(made);
         let made = made.map_err(|what| unread(self.generation.dir.join(rules::NAME), what))?;
         self.copy_snapshot(on_bytes)?;
-        let mut course = Course::new(made.clone());
-        let restored = self.write_log(&mut course, entropy)?;
-        if course.rules() != &made {
-            write_text(disk, self.to, rules::NAME, &course.rules().text())?;
-        }
+        let restored = self.write_log(made, entropy)?;
         verify(self.disk, self.to, restored.last)?;
         disk.sync_dir(&log_dir(self.to))?;
         disk.sync_dir(self.to)?;
@@ -290,9 +286,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes the records after the snapshot up to the point into a log of its own; `course` begins with the rules of the
-    /// backup.
-    fn write_log(&self, course: &mut Course, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
+    /// Writes the records after the snapshot up to the point into a log of its own. The file of rules of the backup says `made`:
+    /// if an earlier version noted others before the first command, they are written there.
+    fn write_log(&self, made: Rules, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
+        let mut course = Course::new(made);
         let (disk, from) = (&**self.disk, self.generation.snapshot);
         let own = log_dir(&self.generation.dir);
         let settings = log_settings(wal::file_bytes(disk, &own)?);
@@ -323,17 +320,15 @@ impl Work<'_> {
             }
             if record.kind == Kind::Rules {
                 course.note(&record)?;
-                course.adopt();
+            } else if let (Kind::Parcel, Some(ms)) = (record.kind, ms)
+                && let Some(text) = parcel::rules_of(record.index.0, record.payload)?
+            {
+                course.change(text, ms, &record)?;
             } else {
-                // A start carries out all of it by one schema.
-                course.command().map_err(|noted| {
-                    format!(
-                        "the schema or the settings that decide what becomes of a change were changed at {}, which an earlier \
-                         backup does not lead past ({}): restore to a point before that, or begin with a backup of a later time",
-                        noted.at(),
-                        noted.place()
-                    )
-                })?;
+                match course.command() {
+                    Decided::AsBefore => {}
+                    decided => self.decided(&course, decided)?,
+                }
             }
             if let Until::Command(index, commands) = self.until
                 && index == record.index
@@ -356,6 +351,28 @@ impl Work<'_> {
         restored.goes_on = end.enough;
         self.must_be_reached(&restored, &end)?;
         Ok(restored)
+    }
+
+    /// A command comes that was decided by these rules, and the one before it, if there is one, by others.
+    ///
+    /// # Errors
+    /// In words, when a start cannot apply it.
+    fn decided(&self, course: &Course, decided: Decided) -> Result<(), String> {
+        match course.noted() {
+            // A start knows them from the log.
+            _ if course.rules().are_whole() => Ok(()),
+            None => Ok(()),
+            Some(_) if decided == Decided::First => {
+                let written = write_text(&**self.disk, self.to, rules::NAME, &course.rules().text());
+                written.map_err(|error| error.to_string())
+            }
+            Some(noted) => Err(format!(
+                "the schema or the settings that decide what becomes of a change were changed at {}, which an earlier backup \
+                 does not lead past ({}): restore to a point before that, or begin with a backup of a later time",
+                noted.at(),
+                noted.place()
+            )),
+        }
     }
 
     /// Is a record after the point?

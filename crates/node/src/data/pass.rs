@@ -1,0 +1,186 @@
+//! A pass over snapshot and log with a directory that is made by one set of rules. Where others are in force it ends, and the next
+//! begins with what it came to: a replay takes as many passes as there are rules by which commands were decided.
+
+use super::course::{Course, Decided};
+use super::recover::Stage;
+use super::replay::Replay;
+use super::snapshot::{self, Held, Keeper, LogState, Point};
+use super::{Data, DataError, Rules};
+use dsa::{Applier, Dsa};
+use schema::Schema;
+use std::io;
+use std::sync::Arc;
+use store::Reader;
+use wal::snapshot::Snapshots;
+use wal::{Found, Index};
+
+/// What a pass begins with.
+pub(super) struct Base {
+    /// It holds all up to this record.
+    pub(super) from: Index,
+    state: LogState,
+    /// In force there; `None` in a new directory.
+    pub(super) rules: Option<Rules>,
+    /// The directory, if it is not that of the snapshot.
+    held: Option<Held>,
+}
+
+/// By what a directory is made.
+#[derive(Clone)]
+pub(super) struct Maker {
+    /// What decides the outcome of commands.
+    pub(super) rules: Rules,
+    /// The schema of those.
+    pub(super) schema: Arc<Schema>,
+    /// The settings of those.
+    pub(super) config: dsa::Config,
+}
+
+/// A pass.
+pub(super) struct Pass {
+    pub(super) dsa: Arc<Dsa>,
+    pub(super) replay: Replay,
+}
+
+impl Data {
+    /// What the first pass begins with: the last snapshot. Snapshots of earlier versions have no rules: those are in a file.
+    ///
+    /// # Errors
+    /// When something of it is damaged.
+    pub(super) fn base(&self, snapshots: &Snapshots) -> Result<Base, DataError> {
+        let dir = self.snapshot_dir();
+        let of_file = self.rules()?;
+        let Some(manifest) = snapshots.latest() else {
+            return Ok(Base { from: Index(0), state: LogState::default(), rules: of_file, held: None });
+        };
+        let parts = snapshot::parts(&dir, &manifest.meta)?;
+        let unread = |what| DataError::Facts(dir.join("manifest"), what);
+        let rules = parts.rules.map(Rules::of_sealed).transpose().map_err(unread)?.or(of_file);
+        Ok(Base { from: manifest.index, state: parts.state, rules, held: None })
+    }
+
+    /// Begins a pass with a directory that is made so.
+    ///
+    /// # Errors
+    /// When that cannot be made.
+    pub(super) fn begin_pass(
+        &self,
+        base: &Base,
+        snapshots: &Snapshots,
+        maker: Maker,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Pass, DataError> {
+        let Maker { rules, schema, config } = maker;
+        let dsa = match &base.held {
+            None => self.restore(snapshots, config, &schema, on_progress)?,
+            Some(held) => {
+                let does_not_fit = |error| DataError::Restore(self.dir.join("log"), error);
+                let shard = held.restore(config.store.clone(), &schema).map_err(does_not_fit)?;
+                Dsa::over(shard, config)?
+            }
+        };
+        let applier = Applier::new(&dsa).ok_or_else(too_many)?;
+        let course = Course::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
+        let replay = Replay::new(applier, (base.from, base.state), course, rules);
+        Ok(Pass { dsa, replay })
+    }
+
+    /// Applies what the log has after record `from`, and changes nothing on the disk: to its end, or to the first command by
+    /// other rules.
+    ///
+    /// # Errors
+    /// Damage, or what cannot be applied.
+    pub(super) fn run_pass(
+        &self,
+        pass: &mut Pass,
+        from: Index,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Option<Found>, DataError> {
+        let Pass { replay, .. } = pass;
+        let read = self.read_log(&mut |record| match record.index > from {
+            true => replay.apply(record, on_progress),
+            false => Ok(()),
+        });
+        match read {
+            Err(_) if replay.stopped().is_some() => Ok(None),
+            read => read.map_err(|error| replay.reason(error)),
+        }
+    }
+
+    /// By what a directory is made to which commands can be applied that were decided by these rules. Nobody can bind to it,
+    /// and it has no indexes.
+    ///
+    /// # Errors
+    /// When this program cannot apply them.
+    pub(super) fn maker(&self, rules: &Rules, memory_bytes_max: u64) -> Result<Maker, DataError> {
+        let unusable = |what| {
+            let what = format!("the rules that changes in it were decided by cannot be used: {what}");
+            DataError::Facts(self.dir.join("log"), what)
+        };
+        let schema = rules.schema().map_err(unusable)?;
+        Ok(Maker { rules: rules.clone(), schema, config: self.agent(rules, memory_bytes_max, &[])? })
+    }
+}
+
+impl Pass {
+    /// What it came to, and the record up to which it did. The rules are those that are in force there.
+    ///
+    /// # Errors
+    /// When there are too many readers.
+    fn point(&self) -> Result<(Point, Index), DataError> {
+        let shard = self.dsa.shard();
+        let reader = Reader::register(shard).ok_or_else(too_many)?;
+        let checkpoint = shard.writer().checkpoint(reader);
+        let (index, state) = self.replay.state();
+        let rules = self.replay.course.rules().text().into();
+        Ok((Point { checkpoint, state, rules }, index))
+    }
+
+    /// Makes what it came to the last snapshot, with which the next pass begins.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn keep(&self, snapshots: &mut Keeper) -> Result<(), DataError> {
+        // What a draft that was given up has left.
+        snapshots.clear(&mut |_, _| ());
+        let (point, index) = self.point()?;
+        snapshots.write(point, index)?;
+        Ok(())
+    }
+
+    /// What the next pass begins with, in memory.
+    ///
+    /// # Errors
+    /// When there are too many readers.
+    pub(super) fn held(&self) -> Result<Base, DataError> {
+        let rules = Some(self.replay.course.rules().clone());
+        let (Point { checkpoint, state, .. }, from) = self.point()?;
+        Ok(Base { from, state, rules, held: Some(Held::of(checkpoint)) })
+    }
+
+    /// The rules at which it stopped, if it did.
+    ///
+    /// # Errors
+    /// When only a hash of them is known; `rules` are those that were wanted.
+    pub(super) fn next_rules(&self, data: &Data, rules: &Rules) -> Result<Option<Rules>, DataError> {
+        let course = &self.replay.course;
+        match (self.replay.stopped(), course.noted()) {
+            (None, _) => Ok(None),
+            (Some(_), _) if course.rules().are_whole() => Ok(Some(course.rules().clone())),
+            (Some(Decided::Otherwise), Some(noted)) => {
+                let what = format!(
+                    "its changes were decided by another schema or other settings ({}) than those in the file `rules`: they do \
+                     not belong together. Keep a copy of the directory and restore a backup",
+                    noted.place()
+                );
+                Err(DataError::Facts(data.dir.join("log"), what))
+            }
+            (Some(_), _) => Err(rules.differ(course.rules())),
+        }
+    }
+}
+
+/// There is no room for one reader more.
+pub(super) fn too_many() -> io::Error {
+    io::Error::other("there are too many readers")
+}

@@ -1,0 +1,178 @@
+//! What decides the outcome of commands is in the log and in the snapshot: a start with another schema, naming context or check
+//! applies what the log has by the rules that were in force there.
+
+use node::data::Data;
+use node::data::backup::Until;
+use schema::{Builder, Schema};
+use sim::clock::SimClock;
+use sim::disk::SimDisk;
+use sim::node::{Asked, Node, digest};
+use sim::operator::{self, BACKUPS, Operator, TARGET};
+use sim::oracle::Held;
+use sim::requests::{Bundle, Sent};
+use sim::workloads;
+use std::path::Path;
+use std::sync::Arc;
+use wal::Index;
+
+const DIR: &str = "data";
+const CLASS: &str = "objectclass ( 1.3.6.1.4.1.55555.1 NAME 'robot' SUP top STRUCTURAL MUST cn )\n";
+
+fn log() -> wal::Settings {
+    wal::Settings {
+        file_bytes: 256 << 10,
+        waiting_bytes_max: 192 << 10,
+        ready_files: 1,
+        ..Default::default()
+    }
+}
+
+/// The standard schema with a class more.
+fn with_robots() -> Asked {
+    let schema: Schema = Builder::new().standard().file("robots", CLASS).build().expect("it is sound");
+    Asked { schema: Some(Arc::new(schema)), ..Asked::default() }
+}
+
+fn start(disk: &SimDisk, asked: Asked) -> Node {
+    let (disk, clock) = (Arc::new(disk.clone()), SimClock::default());
+    Node::start_with(disk, Path::new(DIR), log(), asked, 1, &clock).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn send(node: &mut Node, bundle: &Bundle) {
+    let mut clock = SimClock::default();
+    clock.pass_ns(1_000_000);
+    node.send(0, &bundle.bytes, &clock);
+    while node.waits(0) {
+        node.prepare_file();
+        node.step(&clock).expect("nothing fails");
+    }
+    node.answers(0);
+}
+
+/// Adds a robot; whether that was possible.
+fn add_robot(node: &mut Node, name: &str) -> bool {
+    let before = node.recovered.dsa.shard().entries();
+    let mut bundle = Bundle::default();
+    bundle.add(&format!("cn={name},dc=x"), &[("objectClass", "robot"), ("cn", name)], Sent::Other);
+    send(node, &bundle);
+    node.recovered.dsa.shard().entries() > before
+}
+
+/// A directory whose log has a robot that was refused, killed after that.
+fn refused(disk: &SimDisk) -> u128 {
+    let mut node = start(disk, Asked::default());
+    let mut bundle = Bundle::default();
+    workloads::base(1, &mut bundle);
+    send(&mut node, &bundle);
+    assert!(!add_robot(&mut node, "marvin"), "there is no such class");
+    let held = digest(&node.recovered.dsa);
+    drop(node);
+    disk.kill();
+    held
+}
+
+/// Entries of a view of the directory, by the schema that is given.
+fn viewed(disk: &SimDisk, asked: &Asked) -> u64 {
+    let data = Data::existing(Arc::new(disk.clone()), Path::new(DIR)).expect("it is there");
+    let schema = asked.schema.clone().unwrap_or_else(sim::node::schema);
+    let examined = data.examine(schema, Vec::new(), 64 << 20, 10).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(examined.findings, [""; 0]);
+    examined.entries
+}
+
+#[test]
+fn what_was_refused_stays_refused_when_the_schema_has_it_now() {
+    let disk = SimDisk::new(5);
+    let held = refused(&disk);
+    assert_eq!(viewed(&disk, &with_robots()), viewed(&disk, &Asked::default()));
+    let mut node = start(&disk, with_robots());
+    assert_eq!(digest(&node.recovered.dsa), held, "by the old rules it was refused, and is again");
+    assert!(add_robot(&mut node, "marvin"), "by the new ones it is not");
+    let (held, applied) = (digest(&node.recovered.dsa), node.applied());
+    drop(node);
+    disk.kill();
+    // Its outcome is in the log as well: nothing differs at a further start.
+    let node = start(&disk, with_robots());
+    assert_eq!((digest(&node.recovered.dsa), node.applied()), (held, applied));
+    assert!(node.recovered.differences.is_empty());
+}
+
+#[test]
+fn each_command_is_replayed_by_its_own_rules() {
+    let disk = SimDisk::new(6);
+    refused(&disk);
+    // Rules change without any command between, and back: nothing is decided by them.
+    let unchecked = || Asked { has_no_schema_check: true, ..with_robots() };
+    for asked in [with_robots(), Asked::default(), unchecked(), with_robots()] {
+        drop(start(&disk, asked));
+        disk.kill();
+    }
+    let mut node = start(&disk, with_robots());
+    assert!(add_robot(&mut node, "marvin"));
+    drop(node);
+    disk.kill();
+    let mut node = start(&disk, unchecked());
+    let mut bundle = Bundle::default();
+    bundle.add("cn=no sn,dc=x", &[("objectClass", "person"), ("cn", "no sn")], Sent::Other);
+    send(&mut node, &bundle);
+    let held = digest(&node.recovered.dsa);
+    drop(node);
+    disk.kill();
+    assert_eq!(viewed(&disk, &with_robots()), viewed(&disk, &unchecked()));
+    let node = start(&disk, with_robots());
+    assert_eq!(digest(&node.recovered.dsa), held, "what the schema does not allow was added, and stays");
+}
+
+#[test]
+fn a_schema_that_lacks_what_entries_have_is_refused_and_nothing_is_lost() {
+    let disk = SimDisk::new(7);
+    refused(&disk);
+    let mut node = start(&disk, with_robots());
+    assert!(add_robot(&mut node, "marvin"));
+    let held = digest(&node.recovered.dsa);
+    drop(node);
+    disk.kill();
+    for _ in 0..2 {
+        let (shared, clock) = (Arc::new(disk.clone()), SimClock::default());
+        let without = Node::start(shared, Path::new(DIR), log(), 1, 1, &clock);
+        let text = without.err().expect("it has a robot").to_string();
+        assert!(text.contains("robot") && text.contains("load it"), "{text}");
+        disk.kill();
+    }
+    assert_eq!(digest(&start(&disk, with_robots()).recovered.dsa), held);
+}
+
+#[test]
+fn a_restore_leads_past_a_change_of_rules() {
+    let disk = SimDisk::new(8);
+    let held = refused(&disk);
+    let node = start(&disk, Asked::default());
+    let held = Held { last: node.applied(), digest: held };
+    let mut operator = Operator::default();
+    operator.back_up(&disk, Path::new(DIR), held, &mut |_, _| ()).expect("nothing fails");
+    drop(node);
+    disk.kill();
+    let mut node = start(&disk, with_robots());
+    let rules = node.applied();
+    assert!(add_robot(&mut node, "marvin"));
+    let (last, after) = (node.applied(), digest(&node.recovered.dsa));
+    drop(node);
+    disk.kill();
+    assert_eq!((held.last + 1, rules + 1), (rules, last), "the rules are a record of their own");
+    for (point, expected) in [(held.last, held.digest), (rules, held.digest), (last, after)] {
+        let until = Until::Sequence(Index(point));
+        operator::restored(&disk, Path::new(BACKUPS), Path::new(DIR), until, 4).expect("it can be reached");
+        let restored = Node::start_with(
+            Arc::new(disk.clone()),
+            Path::new(TARGET),
+            log(),
+            with_robots(),
+            1,
+            &SimClock::default(),
+        );
+        let restored = restored.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(digest(&restored.recovered.dsa), expected, "record {point}");
+        drop(restored);
+        disk.discard(Path::new(TARGET));
+    }
+}
