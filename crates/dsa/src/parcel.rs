@@ -17,6 +17,8 @@ const UPDATES_BYTES: usize = 8;
 
 /// Flags of a parcel: the epoch stands behind the head.
 const HAS_EPOCH: u8 = 1;
+/// Flags of a parcel: parcels say which ids are free. The first ones that were written have no such flag.
+const FREES_IDS: u8 = 2;
 /// Flags of a command: what stands before its body.
 const HAS_FRONT: u8 = 1;
 const HAS_NOT_AFTER: u8 = 2;
@@ -38,8 +40,9 @@ pub struct Head {
     pub time_ms: u64,
     /// Epoch of the range of entries that the shard holds; 0 while there is one shard.
     pub epoch: u32,
-    /// Ids of entries that a record before this one deleted may be given again; 0 if nothing changes.
-    pub free_before: u64,
+    /// Ids of entries that a record before this one deleted may be given again; 0 if nothing changes. `None` where ids are free when
+    /// no reader needs their entries, as in the first parcels that were written.
+    pub free_before: Option<u64>,
     /// A record that was applied when this parcel was made, and the outcome chain there.
     pub checked: Option<(u64, u64)>,
 }
@@ -132,10 +135,11 @@ impl Head {
     /// Appends the head of the parcel that is the record `index`. Commands follow.
     pub fn encode(&self, index: u64, out: &mut Vec<u8>) {
         let flags = if self.epoch == 0 { 0 } else { HAS_EPOCH };
+        let flags = if self.free_before.is_some() { flags | FREES_IDS } else { flags };
         let back = |before: u64| index.checked_sub(before).filter(|back| *back > 0);
         let checked = self.checked.and_then(|(at, chain)| Some((u16::try_from(back(at)?).ok()?, chain)));
         let (checked_back, chain) = checked.unwrap_or((0, 0));
-        let free_back = if self.free_before == 0 { None } else { back(self.free_before) };
+        let free_back = self.free_before.filter(|before| *before > 0).and_then(back);
         let free_back = free_back.and_then(|back| u32::try_from(back).ok()).unwrap_or(0);
         out.extend_from_slice(&[VERSION, flags]);
         out.extend_from_slice(&checked_back.to_le_bytes());
@@ -225,7 +229,7 @@ impl<'a> Parcel<'a> {
         if version != VERSION {
             return Err(format!("a parcel of version {version}; this program reads version {VERSION}"));
         }
-        if flags & !HAS_EPOCH != 0 {
+        if flags & !(HAS_EPOCH | FREES_IDS) != 0 {
             return Err(format!("a parcel with flags {flags:#x}, which this program does not know"));
         }
         let checked_back = take(&mut rest, 2).and_then(<[u8]>::first_chunk).ok_or_else(short)?;
@@ -239,6 +243,7 @@ impl<'a> Parcel<'a> {
         }
         let checked = (checked_back > 0).then(|| (index - checked_back, chain));
         let free_before = if free_back == 0 { 0 } else { index - free_back };
+        let free_before = (flags & FREES_IDS != 0).then_some(free_before);
         let head = Head { time_ms, epoch, free_before, checked };
         Ok(Parcel { head, bytes, at: bytes.len() - rest.len() })
     }

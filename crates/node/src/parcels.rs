@@ -4,6 +4,14 @@ use dsa::journal::Command;
 use dsa::parcel::{Body, Envelope, Head, Parcel};
 use dsa::{Applier, ApplyError};
 
+/// Begins the record `index` of commands: the ids are free from here on that its head frees.
+///
+/// # Errors
+/// [`ApplyError::Id`] where a reader may still look at an entry that had one of them.
+pub(crate) fn begin(applier: &mut Applier, index: u64, free_before: Option<u64>) -> Result<(), ApplyError> {
+    free_before.map_or(Ok(()), |before| applier.begin_record(index, before))
+}
+
 /// Applies a parcel, which is the record `index`: `on_head` looks at its head first, `apply` applies each of its commands of
 /// updates. Rules stand in a parcel of their own ([`dsa::parcel::rules_of`]), which changes nothing in the directory.
 ///

@@ -72,6 +72,11 @@ impl Oracle {
         digest(&self.dsa)
     }
 
+    /// Ids that new entries may get.
+    pub fn free_ids(&self) -> Vec<u32> {
+        self.dsa.shard().writer().free_ids()
+    }
+
     /// Where the part of the log ends that is known to be synced.
     pub fn mark(&self) -> Place {
         self.mark
@@ -128,6 +133,9 @@ impl Oracle {
         let mut parcel = Parcel::decode(index, payload)?;
         if let Some(checked) = parcel.head.checked {
             self.applier.chain().check(checked).map_err(|differs| differs.to_string())?;
+        }
+        if let Some(before) = parcel.head.free_before {
+            self.applier.begin_record(index, before).map_err(|error| error.to_string())?;
         }
         self.applier.begin_parcel(index);
         while let Some(item) = parcel.next_command()? {

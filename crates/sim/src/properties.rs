@@ -37,6 +37,8 @@ pub struct Situation<'a> {
     pub end: u64,
     /// What the commands of the log make of an empty directory.
     pub model: u128,
+    /// The ids that are free by it.
+    pub free_ids: &'a [u32],
 }
 
 /// Looks at a situation; an error says in words what does not hold.

@@ -318,13 +318,18 @@ impl World {
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.
     fn start(&mut self) -> Result<Option<Node>, Violation> {
         planted::watch(None);
+        let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
+        if self.has_other_rules {
+            // A start writes a record of its own, where records may have been that are gone.
+            self.follow(u64::MAX).map_err(unreadable)?;
+            self.forget_lost();
+        }
         if self.random.chance(self.plan.starts.in_vain) {
             self.start_in_vain()?;
         }
-        let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
         self.operate(dir)?;
         self.follow(u64::MAX).map_err(unreadable)?;
-        self.tally.lost += self.oracle.forget_seen();
+        self.forget_lost();
         if self.group.is_none() && self.random.chance(self.plan.starts.flipped_bit) {
             let trials = flipped_bits(&self.disk, dir, self.log, &self.oracle, &mut self.random);
             let property = "a flipped bit stops the start";
@@ -355,17 +360,25 @@ impl World {
         Ok(Some(node))
     }
 
+    /// What is not in the log any more is gone for good, as its mode may allow.
+    fn forget_lost(&mut self) {
+        let end = self.oracle.at();
+        self.tally.lost += self.oracle.forget_seen();
+        if end < self.applied && self.log.mode != Mode::Always {
+            self.clients.forget_after(end);
+            self.applied = end;
+        }
+    }
+
     /// Looks whether everything holds.
     fn look(&mut self, node: &mut Node) -> Result<(), Violation> {
         let end = self.oracle.at();
-        if end < self.applied && self.log.mode != Mode::Always {
-            self.clients.forget_after(end);
-        }
         let seen = |what| Violation { property: "a client can read everything", what };
         let view = View::of(node.read_all(&self.clock)).map_err(seen)?;
         self.trace.note(format_args!("start: {end} records, {} entries", view.entries.len()));
         let (clients, promised, model) = (&self.clients, self.promised, self.oracle.digest());
-        let situation = Situation { node, view: &view, clients, promised, end, model };
+        let free_ids = &self.oracle.free_ids();
+        let situation = Situation { node, view: &view, clients, promised, end, model, free_ids };
         for (property, holds) in PROPERTIES {
             holds(&situation).map_err(|what| Violation { property, what })?;
         }

@@ -86,6 +86,9 @@ fn planted_faults_are_found() {
         (Fault::PublishedBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
         (Fault::AnsweredBeforeCommit, "replicas", None, properties::UNCOMMITTED),
         (Fault::TermNotCompared, "replicas", None, "the log can be read"),
+        (Fault::FreeSetDiffers, "kills", None, "the state is the model's"),
+        (Fault::IdInTheWay, "kills", None, "a start without damage succeeds"),
+        (Fault::LimitAtApply, "kills", Some("ring"), "the state is the model's"),
         (Fault::RulesByRestart, "kills", Some("mixed"), "a start without damage succeeds"),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));

@@ -74,10 +74,14 @@ impl Proposer {
             if commands.is_empty() {
                 continue;
             }
-            let head =
-                Head { time_ms: self.time_ms, epoch: 0, free_before: 0, checked: Some(replica.chain()) };
+            let head = Head {
+                time_ms: self.time_ms,
+                epoch: 0,
+                free_before: Some(self.free_before(replica)),
+                checked: Some(replica.chain()),
+            };
             match propose(log, &head, &commands) {
-                Ok(at) => replica.on_proposed(at, head.time_ms, commands),
+                Ok(at) => replica.on_proposed(at, &head, commands),
                 Err(Refused::Full) => return self.put_back(commands),
                 // The log has room for each of them, if not for all together.
                 Err(Refused::TooLong) if commands.len() > 1 => {
@@ -112,6 +116,12 @@ impl Proposer {
             commands.push(updates);
         }
         commands
+    }
+
+    /// The record before which the ids of deleted entries are free: nothing is left of those here. The next record cannot free
+    /// what the last one deleted, for a head says how many records back it is.
+    fn free_before(&self, replica: &Replica) -> u64 {
+        self.dsa.shard().writer().forgotten_up_to().min(replica.applied().0)
     }
 
     /// They wait for room, before all others.

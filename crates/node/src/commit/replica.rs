@@ -5,7 +5,8 @@ use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
 use crate::parcels;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
-use dsa::{Applier, Waking, parcel};
+use dsa::parcel::{self, Head};
+use dsa::{Applier, Waking};
 use env::planted::{self, Fault};
 use model::ResultCode;
 use std::collections::VecDeque;
@@ -30,7 +31,9 @@ const SPARES_MAX: usize = 8;
 /// A parcel that was proposed here and is not applied.
 struct Proposed {
     at: Position,
+    /// Of its head.
     time_ms: u64,
+    free_before: Option<u64>,
     /// None when they were answered that their outcome is unknown.
     commands: Vec<Updates>,
     /// Ids of those, which are free again if it is lost.
@@ -116,9 +119,10 @@ impl Replica {
     }
 
     /// These commands stand in the log at a position that is not committed yet.
-    pub(super) fn on_proposed(&mut self, at: Position, time_ms: u64, commands: Vec<Updates>) {
+    pub(super) fn on_proposed(&mut self, at: Position, head: &Head, commands: Vec<Updates>) {
         assert!(self.proposed.back().is_none_or(|last| last.at < at), "positions go up");
-        self.proposed.push_back(Proposed { at, time_ms, commands, ids: Vec::new() });
+        let &Head { time_ms, free_before, .. } = head;
+        self.proposed.push_back(Proposed { at, time_ms, free_before, commands, ids: Vec::new() });
     }
 
     /// Applies a record that is committed, and answers it if it was proposed here.
@@ -148,7 +152,7 @@ impl Replica {
             self.return_ids(&own.ids);
         }
         match own {
-            Some(own) if !own.commands.is_empty() => self.apply_own(at.index, own.time_ms, own.commands)?,
+            Some(own) if !own.commands.is_empty() => self.apply_own(own)?,
             _ => self.apply_other(at.index, kind, payload)?,
         }
         self.bytes_since_checkpoint += payload.len() as u64;
@@ -156,23 +160,21 @@ impl Replica {
         Ok(())
     }
 
-    fn apply_own(&mut self, index: Index, time_ms: u64, mut commands: Vec<Updates>) -> Result<(), Failed> {
-        let applied = self.apply_commands(index, time_ms, &mut commands);
+    fn apply_own(&mut self, mut own: Proposed) -> Result<(), Failed> {
+        let applied = self.apply_commands(&mut own);
         self.waking.wake();
         applied?;
-        self.time_ms = time_ms;
+        self.time_ms = own.time_ms;
         if self.spare.len() < SPARES_MAX {
-            self.spare.push(commands);
+            self.spare.push(own.commands);
         }
         Ok(())
     }
 
-    fn apply_commands(
-        &mut self,
-        index: Index,
-        time_ms: u64,
-        commands: &mut Vec<Updates>,
-    ) -> Result<(), Failed> {
+    fn apply_commands(&mut self, own: &mut Proposed) -> Result<(), Failed> {
+        let Proposed { at: Position { index, .. }, time_ms, free_before, ref mut commands, .. } = *own;
+        let begun = parcels::begin(&mut self.applier, index.0, free_before);
+        begun.map_err(|error| Failed::Apply(index, error))?;
         self.applier.begin_parcel(index.0);
         let mut answered = 0;
         for mut updates in commands.drain(..) {
@@ -207,6 +209,7 @@ impl Replica {
             (index.0, payload),
             |applier, head| {
                 *time_ms = head.time_ms;
+                parcels::begin(applier, index.0, head.free_before).map_err(|error| error.to_string())?;
                 let check = |checked| applier.chain().check(checked).map_err(|differs| differs.to_string());
                 head.checked.map_or(Ok(()), check)
             },
@@ -271,9 +274,10 @@ impl Replica {
     pub(super) fn apply_early(&mut self, last: Index, status: &Status) -> Result<(), Failed> {
         debug_assert!(is_planted());
         while self.proposed.front().is_some_and(|front| front.at.index <= last)
-            && let Some(Proposed { at, time_ms, commands, .. }) = self.proposed.pop_front()
+            && let Some(own) = self.proposed.pop_front()
         {
-            self.apply_own(at.index, time_ms, commands)?;
+            let at = own.at;
+            self.apply_own(own)?;
             status.on_applied(at.index);
         }
         Ok(())

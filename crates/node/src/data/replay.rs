@@ -137,6 +137,8 @@ impl Replay {
                     return Err("its time is before that of the parcel before".to_owned());
                 }
                 *time_ms = head.time_ms;
+                let begun = planted::replay(|| parcels::begin(applier, index, head.free_before));
+                begun.map_err(|error| error.to_string())?;
                 let Some(checked) = head.checked else { return Ok(()) };
                 compare(applier, checked, differences, *accepts)
             },

@@ -40,7 +40,8 @@ fn broken(change: impl FnOnce(&mut View, &mut Situation<'_>), clients: &Clients)
     let (node, view) = server();
     let (end, model) = (node.applied(), digest(&node.recovered.dsa));
     let mut changed = view.clone();
-    let mut situation = Situation { node: &node, view: &view, clients, promised: end, end, model };
+    let free_ids = &node.recovered.dsa.shard().writer().free_ids();
+    let mut situation = Situation { node: &node, view: &view, clients, promised: end, end, model, free_ids };
     change(&mut changed, &mut situation);
     let situation = Situation { view: &changed, ..situation };
     PROPERTIES.iter().filter(|(_, holds)| holds(&situation).is_err()).map(|(name, _)| *name).collect()
