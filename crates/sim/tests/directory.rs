@@ -88,7 +88,7 @@ fn planted_faults_are_found() {
         (Fault::TermNotCompared, "replicas", None, "the log can be read"),
         (Fault::FreeSetDiffers, "kills", None, "the state is the model's"),
         (Fault::IdInTheWay, "kills", None, "a start without damage succeeds"),
-        (Fault::LimitAtApply, "kills", Some("ring"), "the state is the model's"),
+        (Fault::LimitAtApply, "kills", Some("ring"), "a start without damage succeeds"),
         (Fault::RulesByRestart, "kills", Some("mixed"), "a start without damage succeeds"),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));

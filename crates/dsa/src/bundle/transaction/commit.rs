@@ -291,7 +291,7 @@ fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>)
     let base = writer.view();
     // What was taken and logged is not refused for its size.
     let overlay = match planted::is_at_replay(Fault::LimitAtApply) {
-        true => Overlay::new(&parts.dsa.shard, 1 << 10),
+        true => Overlay::new(&parts.dsa.shard, 16),
         false => Overlay::unlimited(&parts.dsa.shard),
     };
     let Ok(mut overlay) = overlay else {
