@@ -182,6 +182,19 @@ impl Data {
         &self.dir
     }
 
+    /// What the directory was made with, as settings; `None` if its first start did not come to its end.
+    ///
+    /// # Errors
+    /// See [`DataError`].
+    pub fn made(&self) -> Result<Option<Made>, DataError> {
+        let Some(rules) = self.rules()? else { return Ok(None) };
+        Ok(Some(Made {
+            suffixes: rules.suffixes().to_vec(),
+            schema_check: rules.schema_check(),
+            operational_attributes: self.founding()?.operational_attributes,
+        }))
+    }
+
     /// Reads a file of facts, if it is there.
     fn facts<T, E: Into<Unread>>(
         &self,
@@ -208,6 +221,17 @@ pub fn open_to_others(disk: &dyn Disk, dir: &Path) -> io::Result<Option<String>>
     Ok(mode.map(|mode| {
         format!("{dir}: others than its owner may look into it ({mode:03o}), and it holds passwords: chmod -R go= {dir}")
     }))
+}
+
+/// Settings of a directory that was served or filled before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The naming contexts.
+    pub suffixes: Vec<String>,
+    /// Are entries held to the schema?
+    pub schema_check: bool,
+    /// Are entryUUID, times and names kept?
+    pub operational_attributes: bool,
 }
 
 /// A file of facts cannot be read.

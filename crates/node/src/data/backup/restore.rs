@@ -253,15 +253,22 @@ impl Work<'_> {
         let made = facts.iter().find(|(name, _)| *name == rules::NAME).map_or("", |(_, text)| text);
         let made = Rules::parse(made);
         let made = made.map_err(|what| unread(self.generation.dir.join(rules::NAME), what))?;
-        self.copy_snapshot(on_bytes)?;
-        let restored = self.write_log(made, entropy)?;
+        let of_snapshot = self.copy_snapshot(on_bytes)?;
+        let decides_nothing = of_snapshot.is_some();
+        let mut course = Course::new(of_snapshot.unwrap_or(made));
+        let restored = self.write_log(&mut course, entropy)?;
+        if decides_nothing {
+            // The file tells with what the directory was served last.
+            write_text(disk, self.to, rules::NAME, &course.rules().text())?;
+        }
         verify(self.disk, self.to, restored.last)?;
         disk.sync_dir(&log_dir(self.to))?;
         disk.sync_dir(self.to)?;
         Ok(restored)
     }
 
-    fn copy_snapshot(&self, on_bytes: &mut dyn FnMut(u64, u64)) -> Result<(), BackupError> {
+    /// Copies it; returns the rules that it has.
+    fn copy_snapshot(&self, on_bytes: &mut dyn FnMut(u64, u64)) -> Result<Option<Rules>, BackupError> {
         let from = snapshot_dir(&self.generation.dir);
         let held = match super::exists(&**self.disk, &from) {
             true => Snapshots::hold(&**self.disk, &from)?,
@@ -273,7 +280,9 @@ impl Work<'_> {
                 DataError::Facts(from.join("manifest"), missing("the snapshot of this backup")).into()
             );
         }
-        let Some(held) = held else { return Ok(()) };
+        let Some(held) = held else { return Ok(None) };
+        let rules = snapshot::parts(&from, &held.manifest.meta)?.rules.map(Rules::of_sealed).transpose();
+        let rules = rules.map_err(|what| DataError::Facts(from.join("manifest"), what))?;
         let mut snapshots = Snapshots::open(Arc::clone(self.disk), &snapshot_dir(self.to))?;
         let mut draft = snapshots.draft();
         let (mut done, total) = (0, held.manifest.files.iter().map(|record| record.bytes).sum());
@@ -283,13 +292,12 @@ impl Work<'_> {
             on_bytes(done, total);
         }
         snapshots.commit(draft, held.manifest.index, held.manifest.meta)?;
-        Ok(())
+        Ok(rules)
     }
 
-    /// Writes the records after the snapshot up to the point into a log of its own. The file of rules of the backup says `made`:
-    /// if an earlier version noted others before the first command, they are written there.
-    fn write_log(&self, made: Rules, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
-        let mut course = Course::new(made);
+    /// Writes the records after the snapshot up to the point into a log of its own; `course` begins with the rules of the
+    /// snapshot. If an earlier version noted others before the first command, they are written into the file.
+    fn write_log(&self, course: &mut Course, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
         let (disk, from) = (&**self.disk, self.generation.snapshot);
         let own = log_dir(&self.generation.dir);
         let settings = log_settings(wal::file_bytes(disk, &own)?);
@@ -327,7 +335,7 @@ impl Work<'_> {
             } else {
                 match course.command() {
                     Decided::AsBefore => {}
-                    decided => self.decided(&course, decided)?,
+                    decided => self.decided(course, decided)?,
                 }
             }
             if let Until::Command(index, commands) = self.until
