@@ -6,12 +6,17 @@ use crate::settings::Start;
 use store::Settings;
 
 /// Limits of the server's own on searches; a client can only ask for less.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SearchLimits {
     /// Entries that one search returns, 0 for no limit. The root DN is not bound by it.
     pub size_max: u32,
     /// Seconds that one search takes, 0 for no limit. The root DN is not bound by it.
     pub time_max_s: u32,
+    /// Bytes of old versions that searches under way hold, `None` for a quarter of the directory's memory: beyond it the oldest search
+    /// is ended.
+    pub held_bytes_max: Option<u64>,
+    /// Seconds that a search holds old versions, `None` for a minute, 0 for no limit.
+    pub held_seconds_max: Option<u32>,
 }
 
 /// What clients may take of the server.

@@ -3,6 +3,7 @@
 use crate::access::{Anonymous, Rights, Rules};
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
+use crate::held::Held;
 use crate::identity::{Identity, OwnEntry};
 use crate::indexing::Indexing;
 use crate::journal::Journal;
@@ -46,6 +47,7 @@ pub struct Dsa {
     pub(crate) throttle: Arc<Throttle>,
     pub(crate) client_memory: Arc<ClientMemory>,
     pub(crate) peers: Arc<Peers>,
+    pub(crate) held: Held,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }
@@ -103,6 +105,7 @@ impl Dsa {
             config,
             open_transactions: Arc::default(),
             intents: Arc::default(),
+            held: Held::default(),
             journal: OnceLock::new(),
         }))
     }

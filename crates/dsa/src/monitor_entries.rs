@@ -254,7 +254,7 @@ fn threads() -> [Item; 3] {
     ]
 }
 
-fn memory() -> [Item; 12] {
+fn memory() -> [Item; 13] {
     [
         container("cn=Memory", "Bytes of memory by what they are for"),
         counter("cn=Resident,cn=Memory", "Of the whole process, 0 if the system does not say", |_, _| {
@@ -268,6 +268,11 @@ fn memory() -> [Item; 12] {
             dsa.shard.memory().segments
         }),
         counter("cn=Live,cn=Memory", "Of the segments, newest versions", |dsa, _| dsa.shard.memory().live),
+        counter(
+            "cn=Held,cn=Memory",
+            "Of the segments, what died since the oldest search under way began",
+            |dsa, _| dsa.shard.bytes_held(),
+        ),
         counter("cn=Slots,cn=Memory", "The table of entries", |dsa, _| dsa.shard.memory().slots),
         counter("cn=DN,cn=Memory", "From DN to entry", |dsa, _| dsa.shard.memory().dn),
         counter("cn=Children,cn=Memory", "From entry to subordinates", |dsa, _| dsa.shard.memory().children),

@@ -3,7 +3,7 @@
 //! root DN; the slots beyond are for threads, snapshots and index builds.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::READERS_MAX;
@@ -87,7 +87,7 @@ pub(crate) enum Asker {
 #[derive(Debug)]
 pub(crate) struct Peer {
     peers: Arc<Peers>,
-    address: Option<IpAddr>,
+    client: Option<SocketAddr>,
     counts: Arc<Counts>,
 }
 
@@ -107,16 +107,15 @@ impl Peers {
 
     /// One more connection from an address; `None` if there are too many. A client without an address has no share with
     /// others.
-    pub(crate) fn connect(self: &Arc<Self>, address: Option<IpAddr>) -> Option<Peer> {
-        let address = address.map(block);
-        let counts = match address {
+    pub(crate) fn connect(self: &Arc<Self>, client: Option<SocketAddr>) -> Option<Peer> {
+        let counts = match client {
             None => Arc::default(),
-            Some(address) => Arc::clone(self.lock().entry(address).or_default()),
+            Some(client) => Arc::clone(self.lock().entry(block(client.ip())).or_default()),
         };
         let before = counts.connections.fetch_add(1, Ordering::Relaxed);
-        let peer = Peer { peers: Arc::clone(self), address, counts };
+        let peer = Peer { peers: Arc::clone(self), client, counts };
         // Dropped, it is taken back.
-        (self.connections_max == 0 || address.is_none() || before < self.connections_max).then_some(peer)
+        (self.connections_max == 0 || client.is_none() || before < self.connections_max).then_some(peer)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<IpAddr, Arc<Counts>>> {
@@ -134,6 +133,11 @@ fn block(address: IpAddr) -> IpAddr {
 }
 
 impl Peer {
+    /// Address and port of the client, if it has any.
+    pub(crate) fn client(&self) -> Option<SocketAddr> {
+        self.client
+    }
+
     /// One more search under way; `None` if there are too many.
     pub(crate) fn search(&self, asker: Asker) -> Option<SearchPermit> {
         let is_unbound = asker == Asker::Unbound;
@@ -155,7 +159,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        let Some(address) = self.address else { return };
+        let Some(address) = self.client.map(|client| block(client.ip())) else { return };
         let mut addresses = self.peers.lock();
         // Counted under the lock, so that nobody joins what is about to be forgotten.
         if self.counts.connections.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -176,8 +180,8 @@ impl Drop for SearchPermit {
 mod tests {
     use super::*;
 
-    fn address(last: u8) -> Option<IpAddr> {
-        Some(IpAddr::from([10, 0, 0, last]))
+    fn address(last: u8) -> Option<SocketAddr> {
+        Some(SocketAddr::from(([10, 0, 0, last], 50_000)))
     }
 
     fn searches(peer: &Peer, asker: Asker) -> Vec<SearchPermit> {
@@ -211,9 +215,9 @@ mod tests {
         assert!(peers.connect(address(2)).is_some() && peers.connect(None).is_some());
         drop(two);
         assert!(peers.lock().is_empty());
-        let net = |last: u16| Some(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]));
+        let net = |last: u16| Some(SocketAddr::from(([0x2001, 0xdb8, 0, 7, 0, 0, 0, last], 50_000)));
         let _two = [peers.connect(net(1)).unwrap(), peers.connect(net(2)).unwrap()];
         assert!(peers.connect(net(3)).is_none(), "a network of 64 bits is one address");
-        assert!(peers.connect(Some("::ffff:10.0.0.1".parse().unwrap())).is_some());
+        assert!(peers.connect("[::ffff:10.0.0.1]:50000".parse().ok()).is_some());
     }
 }

@@ -15,7 +15,7 @@ use model::ResultCode;
 use model::limits::SESSION_OUT_BYTES_MAX;
 use proto::ext::notice_of_disconnection;
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -103,8 +103,8 @@ impl Session {
     }
 
     /// Starts a session with a client that has not bound yet. `None` if its address has as many as it may have.
-    pub fn connect(worker: &mut Worker, address: Option<IpAddr>) -> Option<Session> {
-        let peer = worker.dsa.peers.connect(address)?;
+    pub fn connect(worker: &mut Worker, client: Option<SocketAddr>) -> Option<Session> {
+        let peer = worker.dsa.peers.connect(client)?;
         count(&worker.counters.connections_opened, 1);
         Some(Session {
             identity: worker.dsa.anonymous(),
@@ -176,6 +176,11 @@ impl Session {
             let Some(mut search) = self.underway.pop_front() else { break };
             match search.go_on(worker, out) {
                 crate::op::search::Progress::Done => {}
+                crate::op::search::Progress::Broken => {
+                    // A message that is half written has no end that a client could read.
+                    self.closing = true;
+                    self.underway.clear();
+                }
                 // An answer that is half written must be finished before anything else is said.
                 crate::op::search::Progress::InMessage => {
                     self.underway.push_front(search);

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 use store::search::evaluate::{Evaluator, Truth};
 use store::search::{Compiled, Paused};
-use store::{DnCache, EntryRef, ReadPoint, Reader};
+use store::{DnCache, EntryRef, ReadPoint, Reader, Revoked};
 
 /// A thread's worker. Serves all sessions of its thread, one request at a time.
 pub struct Worker {
@@ -124,6 +124,13 @@ impl Worker {
     /// The agent that it is a part of.
     pub fn agent(&self) -> &Arc<Dsa> {
         &self.dsa
+    }
+
+    /// Ends searches that hold too much or for too long ([`crate::config::SearchLimits`]), and returns those that were ended since
+    /// the last call, for want of memory too. To be called about once a second by any thread.
+    pub fn end_old_searches(&self, now: Now) -> Vec<Revoked> {
+        self.dsa.end_old_searches(now.monotonic_ns);
+        self.dsa.shard.take_revoked()
     }
 
     /// Takes the time; to be called before each bundle.

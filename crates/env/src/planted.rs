@@ -69,11 +69,13 @@ pub enum Fault {
     TermNotCompared,
     /// What the log has is applied again by the rules of this start, whatever it was decided by.
     RulesByRestart,
+    /// A search is told to be ended so that its memory is free, and goes on.
+    ReaderNotRevoked,
 }
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Fault; 32] = [
+    pub const ALL: [Fault; 33] = [
         Fault::LogNotSynced,
         Fault::AnsweredBeforeSync,
         Fault::PublishedBeforeSync,
@@ -106,6 +108,7 @@ impl Fault {
         Fault::LimitAtApply,
         Fault::TermNotCompared,
         Fault::RulesByRestart,
+        Fault::ReaderNotRevoked,
     ];
 
     /// What it is called on a command line.
@@ -143,6 +146,7 @@ impl Fault {
             Fault::LimitAtApply => "limit-at-apply",
             Fault::TermNotCompared => "term-not-compared",
             Fault::RulesByRestart => "rules-by-restart",
+            Fault::ReaderNotRevoked => "reader-not-revoked",
         }
     }
 }

@@ -144,7 +144,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
-        limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        limits: SearchLimits::default(),
         queue_length_oid: None,
         settings: Default::default(),
         version: "bench".to_owned(),

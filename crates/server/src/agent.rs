@@ -29,8 +29,21 @@ impl Worker for dsa::Worker {
         dsa::Worker::count_write_waiters(self, waiters);
     }
 
+    fn look_after(&mut self, now: Now) {
+        for ended in dsa::Worker::end_old_searches(self, now) {
+            let (peer, bytes) = (ended.holder.peer.map(tracing::field::display), ended.bytes);
+            let seconds = now.monotonic_ns.saturating_sub(ended.holder.since_ns) / 1_000_000_000;
+            tracing::warn!(
+                peer,
+                bytes,
+                seconds,
+                "a search was ended for the memory of the old versions that it held"
+            );
+        }
+    }
+
     fn open(&mut self, peer: SocketAddr) -> Option<Session> {
-        Session::connect(self, Some(peer.ip()))
+        Session::connect(self, Some(peer))
     }
 
     fn client_memory(&self) -> Arc<ClientMemory> {

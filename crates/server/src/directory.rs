@@ -114,7 +114,12 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
             Anonymous::None => dsa::Anonymous::None,
             Anonymous::Read => dsa::Anonymous::Read,
         },
-        limits: SearchLimits { size_max: config.size_limit, time_max_s: config.time_limit_s },
+        limits: SearchLimits {
+            size_max: config.size_limit,
+            time_max_s: config.time_limit_s,
+            held_bytes_max: config.held_bytes_max,
+            held_seconds_max: Some(config.held_seconds_max),
+        },
         clients: ClientLimits { memory_bytes_max: config.client_memory(), ..config.clients },
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {

@@ -53,6 +53,11 @@ pub trait Worker: 'static {
         let _ = waiters;
     }
 
+    /// Called about once a second, between bundles.
+    fn look_after(&mut self, now: Now) {
+        let _ = now;
+    }
+
     /// Starts a session with a client. `None` if its address has as many as it may have.
     fn open(&mut self, peer: SocketAddr) -> Option<Self::Session>;
 

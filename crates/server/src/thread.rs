@@ -248,7 +248,9 @@ impl<W: Worker> Shared<W> {
                 member.wake();
             }
         }
-        self.scratch.borrow_mut().worker.count_write_waiters(write_waiters);
+        let worker = &mut self.scratch.borrow_mut().worker;
+        worker.count_write_waiters(write_waiters);
+        worker.look_after(self.clock.now());
     }
 
     fn drain(&self) {

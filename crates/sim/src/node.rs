@@ -64,7 +64,7 @@ pub fn config(founding: Founding) -> dsa::Config {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
-        limits: dsa::config::SearchLimits { size_max: 0, time_max_s: 0 },
+        limits: dsa::config::SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,
         settings: settings(),

@@ -1,8 +1,12 @@
-//! A server near its memory limit, with large entries: it takes small changes of them as it cleans, refuses before the log what
-//! has no room, and starts again with what it had.
+//! A server near its memory limit, with large entries: it takes small changes of them as it cleans, ends searches that stand
+//! against that, refuses before the log what has no room, and starts again with what it had.
 
+use dsa::{Session, State, Worker};
+use env::clock::Clock;
 use env::disk::Disk;
-use model::ResultCode;
+use env::planted::{self, Fault};
+use model::{ResultCode, Scope};
+use proto::message::{Frame, frame};
 use proto::op::ModifyKind;
 use sim::answers::Answer;
 use sim::clock::SimClock;
@@ -99,4 +103,100 @@ fn adds_are_refused_at_the_limit_and_small_changes_go_on() {
     let answers = run(&mut node, &deletes, &clock);
     assert!(answers.iter().all(|code| *code == ResultCode::Success), "{answers:?}");
     assert_eq!(add(&mut node, 0, 1_500_000, &clock), ResultCode::Success, "there is room again");
+}
+
+/// A client's search of everything that was begun and is not taken further: its session, and what it has answered.
+fn slow_search(node: &Node, clock: &SimClock) -> (Worker, Session, Vec<u8>) {
+    let mut worker = Worker::new(&node.recovered.dsa).expect("there are few readers");
+    worker.tick(clock.now());
+    let mut session = Session::connect(&mut worker, "192.0.2.1:389".parse().ok()).expect("it is the first");
+    let (mut asked, mut answers) = (Bundle::default(), Vec::new());
+    asked.bind();
+    asked.search("dc=x", Scope::Subtree, "(objectClass=*)", &["*"], Sent::ReadAll);
+    let fed = session.feed(&mut worker, &asked.bytes, &mut answers);
+    assert_eq!((fed.consumed, fed.state), (asked.bytes.len(), State::Busy));
+    (worker, session, answers)
+}
+
+/// How the search ends, when its client takes the answers at last.
+fn end_of(worker: &mut Worker, mut session: Session, mut answers: Vec<u8>) -> (ResultCode, String) {
+    let mut state = State::Busy;
+    while state == State::Busy {
+        let mut out = Vec::new();
+        state = session.step(worker, &mut out);
+        answers.append(&mut out);
+    }
+    let (mut rest, mut last) = (&answers[..], &[][..]);
+    while let Ok(Frame::Complete { len }) = frame(rest) {
+        (last, rest) = rest.split_at(len);
+    }
+    let Answer::Done(_, code) = Answer::decode(last) else { panic!("a search has an end") };
+    (code, String::from_utf8_lossy(last).into_owned())
+}
+
+/// Small changes that write everything anew many times. Returns how many were refused.
+fn churn(node: &mut Node, entries: usize, clock: &SimClock) -> usize {
+    let codes = (0..12).flat_map(|_| run(node, &small_changes(entries, entries), clock));
+    codes.filter(|code| *code != ResultCode::Success).count()
+}
+
+#[test]
+fn a_slow_search_is_ended_before_a_write_is_refused() {
+    let (disk, clock) = (SimDisk::new(1), SimClock::default());
+    let mut node = filled(&disk, &clock, 40, 300_000);
+    let (mut worker, session, answers) = slow_search(&node, &clock);
+    assert_eq!(churn(&mut node, 40, &clock), 0);
+    assert!(segments(&node) <= LIMIT, "{} bytes", segments(&node));
+    let told = worker.end_old_searches(clock.now());
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].holder.peer, "192.0.2.1:389".parse().ok());
+    let (code, text) = end_of(&mut worker, session, answers);
+    assert_eq!(code, ResultCode::AdminLimitExceeded);
+    assert!(text.contains("MiB of old versions for 0 s and was ended for want of memory"), "{text}");
+}
+
+#[test]
+fn a_search_that_is_not_revoked_is_found() {
+    let (disk, clock) = (SimDisk::new(1), SimClock::default());
+    let mut node = filled(&disk, &clock, 40, 300_000);
+    let (mut worker, session, answers) = slow_search(&node, &clock);
+    planted::plant(Some(Fault::ReaderNotRevoked));
+    let refused = churn(&mut node, 40, &clock);
+    planted::plant(None);
+    assert!(refused > 0, "its memory is not free");
+    assert_eq!(
+        end_of(&mut worker, session, answers).0,
+        ResultCode::Success,
+        "though it was told to be ended"
+    );
+}
+
+/// A search may hold a quarter of the memory, and more than 8 MiB for a minute.
+#[test]
+fn a_search_is_ended_for_what_it_holds_and_for_how_long() {
+    let (disk, mut clock) = (SimDisk::new(1), SimClock::default());
+    let mut node = filled(&disk, &clock, 10, 300_000);
+    let (mut worker, session, answers) = slow_search(&node, &clock);
+    clock.pass_ns(61_000_000_000);
+    assert!(worker.end_old_searches(clock.now()).is_empty(), "it holds nothing");
+    for _ in 0..3 {
+        run(&mut node, &small_changes(10, 10), &clock);
+    }
+    clock.pass_ns(1_000_000_000);
+    let ended = worker.end_old_searches(clock.now());
+    assert!(ended.len() == 1 && ended[0].bytes > 8 << 20, "{ended:?}");
+    assert_eq!(end_of(&mut worker, session, answers).0, ResultCode::AdminLimitExceeded);
+    // Another, that is young, and holds more.
+    let (mut worker, session, answers) = slow_search(&node, &clock);
+    for _ in 0..3 {
+        run(&mut node, &small_changes(10, 10), &clock);
+    }
+    clock.pass_ns(1_000_000_000);
+    assert!(worker.end_old_searches(clock.now()).is_empty(), "less than a quarter");
+    for _ in 0..2 {
+        run(&mut node, &small_changes(10, 10), &clock);
+    }
+    clock.pass_ns(1_000_000_000);
+    assert_eq!(worker.end_old_searches(clock.now()).len(), 1);
+    assert_eq!(end_of(&mut worker, session, answers).0, ResultCode::AdminLimitExceeded);
 }

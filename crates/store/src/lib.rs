@@ -54,4 +54,5 @@ pub use record::{EntryRef, Values};
 pub use refused::Refused;
 pub use resolve::{DnParts, Known, Target, Unresolved};
 pub use restore::{Restore, RestoreError, Run, SegmentMut};
+pub use shard::{Entered, Holder, RevocableReadPoint, Revoked};
 pub use shard::{LongReadPoint, Look, Pin, ReadPoint, Reader, Settings, Shard, Writer, memory_bytes_end};

@@ -134,6 +134,29 @@ fn loom_a_pin_extended_to_a_new_slot_outlives_the_first() {
     });
 }
 
+/// A reader that may be revoked looks twice, and is revoked by the writer meanwhile.
+#[test]
+fn loom_what_a_revoked_reader_sees_is_not_freed() {
+    loom::model(|| {
+        let shared = Arc::new(Versions::new(2));
+        let slot = shared.readers.register().expect("a slot is free");
+        shared.readers.pin_away_at(slot, 0);
+        let reader = Arc::clone(&shared);
+        let reader = thread::spawn(move || {
+            for _ in 0..2 {
+                if reader.readers.enter(slot, 0) {
+                    reader.check(0);
+                    reader.readers.leave(slot, 0);
+                }
+            }
+            reader.readers.unregister(slot);
+        });
+        shared.readers.revoke(slot, 0);
+        shared.write();
+        reader.join().unwrap();
+    });
+}
+
 /// A value whose early drop loom reports: it takes the drop for a write, which all reads have to happen before.
 struct Watched {
     number: u64,

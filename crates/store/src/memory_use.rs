@@ -13,9 +13,17 @@ pub(crate) struct MemoryGauges {
     children: AtomicU64,
     pub(crate) indexes: AtomicU64,
     longest: AtomicU64,
+    /// Bytes of objects that died, or were moved, since the shard was made: only differences mean anything.
+    buried: AtomicU64,
     shapes: AtomicU64,
     appended: AtomicU64,
     moved: AtomicU64,
+}
+
+impl MemoryGauges {
+    pub(crate) fn buried(&self) -> u64 {
+        self.buried.load(Ordering::Relaxed)
+    }
 }
 
 /// Memory by part, in bytes.
@@ -77,6 +85,11 @@ impl Shard {
 }
 
 impl Writer<'_> {
+    pub(crate) fn note_buried(&self) {
+        let heap = &self.state.heap;
+        self.shard.memory.buried.store(heap.appended.wrapping_sub(heap.bytes_live()), Ordering::Relaxed);
+    }
+
     /// Brings the memory report up to date.
     pub fn measure(&self) {
         let (state, gauges) = (&*self.state, &self.shard.memory);
@@ -88,6 +101,7 @@ impl Writer<'_> {
         set(&gauges.children, self.shard.children.bytes(&state.children) as u64);
         set(&gauges.indexes, self.view().indexes().measure(&state.indexes, self.view()));
         set(&gauges.longest, state.heap.bytes_of_longest());
+        self.note_buried();
         set(&gauges.shapes, state.shapes.usage().1 as u64);
         set(&gauges.appended, state.heap.appended);
         set(&gauges.moved, state.heap.moved);

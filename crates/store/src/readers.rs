@@ -4,6 +4,9 @@
 //! Protocol (checked with loom): the reader stores its sequence and then looks at the published one again; the
 //! writer publishes and then looks at the slots. Both with sequential consistency: either the reader sees the new
 //! sequence and starts over, or the writer sees the reader.
+//!
+//! A reader that lasts may be revoked while it does not look: its slot says whether it does, and goes from *away* to
+//! *revoked*, or to *looking*, by one compare-and-swap.
 
 use crate::sync::{AtomicU64, Mutex, Ordering::SeqCst, Padded, lock, sequential};
 
@@ -11,6 +14,29 @@ use crate::sync::{AtomicU64, Mutex, Ordering::SeqCst, Padded, lock, sequential};
 pub const READERS_MAX: usize = if cfg!(pando_loom) { 2 } else { 4096 };
 
 const RESTING: u64 = u64::MAX;
+/// In the slot of a reader that was revoked: it counts as one that rests.
+const REVOKED: u64 = u64::MAX - 1;
+/// Set while the slot's owner looks at nothing and may be revoked.
+const AWAY: u64 = 1 << 63;
+/// Set when an owner that looks right now is to be revoked as soon as it is done.
+const WANTED: u64 = 1 << 62;
+
+/// What became of a revocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Revoke {
+    /// The reader looks at nothing any more.
+    Done,
+    /// It looks right now, and not again.
+    WhenLeft,
+    /// It does not stand at that sequence.
+    Gone,
+}
+
+/// The sequence that a slot protects, or [`RESTING`].
+#[inline]
+fn standing(word: u64) -> u64 {
+    if word >= REVOKED { RESTING } else { word & !(AWAY | WANTED) }
+}
 
 /// The published sequence and the readers' slots.
 pub(crate) struct Readers {
@@ -77,6 +103,42 @@ impl Readers {
         self.extensions.fetch_add(1, SeqCst);
     }
 
+    /// As [`Readers::pin_at`], for a reader that looks at nothing yet and may be revoked.
+    pub(crate) fn pin_away_at(&self, slot: u16, sequence: u64) {
+        self.pin_at(slot, sequence | AWAY);
+    }
+
+    /// The owner of a slot that may be revoked is about to look. `false` if it was revoked: then it must not.
+    #[inline]
+    pub(crate) fn enter(&self, slot: u16, sequence: u64) -> bool {
+        self.slots[slot as usize].0.compare_exchange(sequence | AWAY, sequence, SeqCst, SeqCst).is_ok()
+    }
+
+    /// It has looked, and may be revoked again.
+    #[inline]
+    pub(crate) fn leave(&self, slot: u16, sequence: u64) {
+        let word = &self.slots[slot as usize].0;
+        if word.compare_exchange(sequence, sequence | AWAY, SeqCst, SeqCst).is_err() {
+            word.store(REVOKED, SeqCst);
+        }
+    }
+
+    /// Revokes the reader in a slot that stands at a sequence: at once, or when it has looked.
+    pub(crate) fn revoke(&self, slot: u16, sequence: u64) -> Revoke {
+        let word = &self.slots[slot as usize].0;
+        loop {
+            match word.compare_exchange(sequence | AWAY, REVOKED, SeqCst, SeqCst) {
+                Ok(_) => return Revoke::Done,
+                Err(now) if now == sequence | WANTED => return Revoke::WhenLeft,
+                Err(now) if now != sequence => return Revoke::Gone,
+                Err(_) => {}
+            }
+            if word.compare_exchange(sequence, sequence | WANTED, SeqCst, SeqCst).is_ok() {
+                return Revoke::WhenLeft;
+            }
+        }
+    }
+
     /// The slot's owner looks at nothing any more.
     #[inline]
     pub(crate) fn rest(&self, slot: u16) {
@@ -104,7 +166,7 @@ impl Readers {
             let before = self.extensions.load(SeqCst);
             // A slot that is registered after this load is pinned later still, at what is published by then.
             let used = &self.slots[..self.used_end.load(SeqCst) as usize];
-            let smallest = used.iter().map(|s| s.0.load(SeqCst)).min().unwrap_or(RESTING);
+            let smallest = used.iter().map(|s| standing(s.0.load(SeqCst))).min().unwrap_or(RESTING);
             if self.extensions.load(SeqCst) == before {
                 return smallest;
             }

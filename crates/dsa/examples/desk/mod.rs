@@ -50,7 +50,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
-        limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,
         settings: Default::default(),

@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use store::search::evaluate::Truth;
 use store::search::work::COMPILED_ITEM;
 use store::search::{Compiled, Cursor, FewCandidates, Scopes, Step};
-use store::{EntryRef, LongReadPoint, Look, ReadPoint, Target};
+use store::{EntryRef, Holder, Look, ReadPoint, RevocableReadPoint, Target};
 
 /// Units of work that the searches of a bundle may do together, and a search in one slice afterwards: about a third of a
 /// millisecond ([`store::search::work`]). Then others of the thread have their turn.
@@ -48,7 +48,7 @@ pub(crate) const UNDERWAY_MAX_NS: u64 = 600 * 1_000_000_000;
 
 /// A search that outlived its bundle.
 pub(crate) struct Underway {
-    read_point: LongReadPoint,
+    read_point: RevocableReadPoint,
     running: Running,
     /// The attribute selectors, owned: the request is gone.
     selectors: Vec<u8>,
@@ -66,6 +66,8 @@ pub(crate) enum Progress {
     Paused,
     /// There is more of the message at the end of the out buffer.
     InMessage,
+    /// It was ended with an entry half written: the session cannot go on.
+    Broken,
 }
 
 /// The state of a search between two entries.
@@ -339,8 +341,9 @@ fn put_under_way(
     let look = if running.is_system { around.system_look } else { around.look };
     let bytes = running.cursor.heap_bytes() + selectors.raw().len();
     let room = around.underway.len() < SESSION_SEARCHES_MAX || large.is_some();
+    let holder = Holder { since_ns: running.began_ns, peer: around.peer.client() };
     let share = if room { Share::take(reading.dsa, around, bytes) } else { Err(TOO_MANY) };
-    match share.and_then(|share| Ok((share, look.extend().ok_or(TOO_MANY)?))) {
+    match share.and_then(|share| Ok((share, look.extend_revocable(holder).ok_or(TOO_MANY)?))) {
         Ok((share, read_point)) => {
             let selectors = selectors.raw().to_vec();
             let search = Underway { read_point, running, selectors, large, _share: share };
@@ -371,9 +374,27 @@ impl Underway {
         self.large.is_some()
     }
 
+    /// It was ended for what it held.
+    #[cold]
+    fn end_revoked(&self, now_ns: u64, out: &mut Vec<u8>) -> Progress {
+        if self.large.is_some() {
+            return Progress::Broken;
+        }
+        let seconds = now_ns.saturating_sub(self.running.began_ns) / 1_000_000_000;
+        let mib = self.read_point.revoked_bytes().unwrap_or(0).div_ceil(1 << 20);
+        let text = format!(
+            "the search held {mib} MiB of old versions for {seconds} s and was ended for want of memory"
+        );
+        self.running.end_with(out, ResultCode::AdminLimitExceeded, &text);
+        Progress::Done
+    }
+
     /// Does a slice of work.
     pub(crate) fn go_on(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> Progress {
-        let read_point = self.read_point.read_point();
+        let Some(entered) = self.read_point.enter() else {
+            return self.end_revoked(worker.now.monotonic_ns, out);
+        };
+        let read_point = entered.read_point();
         if let Some(large) = &mut self.large {
             if !large.go_on(read_point, out, OUT_BYTES_SOFT_MAX) {
                 return Progress::InMessage;
@@ -524,8 +545,12 @@ impl Running {
     }
 
     fn end(&self, out: &mut Vec<u8>, code: ResultCode) {
+        self.end_with(out, code, limit_text(code));
+    }
+
+    fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
         match self.page {
-            None => encode_result(out, self.message_id, tag::SEARCH_DONE, code, b"", limit_text(code), &[]),
+            None => encode_result(out, self.message_id, tag::SEARCH_DONE, code, b"", text, &[]),
             Some(_) => put_page_end(out, self.message_id, code, &[]),
         }
     }

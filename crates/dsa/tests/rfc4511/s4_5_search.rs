@@ -241,7 +241,7 @@ fn s4_5_1_2_subentries_are_found_as_bases() {
 /// The limit is that of the search, whose pages are parts of it (RFC 2696), the server's as well as the client's.
 #[test]
 fn s4_5_1_4_pages_share_the_size_limit() {
-    let limits = dsa::config::SearchLimits { size_max: 8, time_max_s: 0 };
+    let limits = dsa::config::SearchLimits { size_max: 8, ..Default::default() };
     let mut client = Client::with(dsa::Config { limits, ..config() });
     add_people(&mut client, 20);
     let page = |client: &mut Client, size: i32, limit: i32, cookie: &[u8]| {

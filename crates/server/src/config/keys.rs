@@ -461,6 +461,26 @@ pub const KEYS: &[Key] = &[
         show: |c| vec![c.clients.address_connections_max.to_string()],
     },
     Key {
+        name: "limits.old-versions",
+        form: "BYTES",
+        many: false,
+        default: "a quarter of memory-max",
+        text: "Bytes of old versions, of what was changed since, that searches under way may hold. Beyond it the oldest search is ended with \
+               adminLimitExceeded, as it is when memory is short.",
+        set: |c, v| put(&mut c.held_bytes_max, one(v, bytes).map(Some)),
+        show: |c| vec![c.held_bytes_max.unwrap_or(c.memory_bytes_max() / 4).to_string()],
+    },
+    Key {
+        name: "limits.old-versions-age",
+        form: "SECONDS",
+        many: false,
+        default: "60",
+        text: "Seconds that a search may hold old versions, if there are more than 8 MiB of them, before it is ended with \
+               adminLimitExceeded; 0: until 600 s, which no search lasts longer than.",
+        set: |c, v| put(&mut c.held_seconds_max, one(v, |t| number(t, 0, 1 << 31))),
+        show: |c| vec![c.held_seconds_max.to_string()],
+    },
+    Key {
         name: "limits.write-timeout",
         form: "SECONDS",
         many: false,

@@ -67,6 +67,10 @@ pub struct Config {
     pub indexes: Vec<Index>,
     /// Bytes that the directory may occupy; `None`: 80 % of the machine's memory.
     pub memory_bytes_max: Option<u64>,
+    /// See `limits.old-versions`.
+    pub held_bytes_max: Option<u64>,
+    /// See `limits.old-versions-age`.
+    pub held_seconds_max: u32,
     /// Files and FIFOs loaded before the first client is served.
     pub import: Vec<PathBuf>,
     /// Start also where the log comes to another outcome than was answered: of one start, so no key of a file.
@@ -112,6 +116,8 @@ impl Default for Config {
             operational_attributes: true,
             indexes: Vec::new(),
             memory_bytes_max: None,
+            held_bytes_max: None,
+            held_seconds_max: 60,
             import: Vec::new(),
             accept_difference: false,
             size_limit: 0,

@@ -17,6 +17,10 @@ impl<'r> Look<'r> {
         ReadPoint { shard: self.shard, sequence: self.sequence }
     }
 
+    pub(super) fn shard(self) -> &'r Arc<Shard> {
+        self.shard
+    }
+
     /// A look at the very same state that may outlive this one. `None` when there are too many readers.
     pub fn extend(self) -> Option<LongReadPoint> {
         let reader = Reader::register(self.shard)?;

@@ -97,11 +97,17 @@ impl Writer<'_> {
                 heap.reuse(&mut self.state.heap, readers);
             }
             let after = self.bytes_used();
-            if after <= target || after >= before {
+            // Before anything is refused, readers go that hold back the cleaner.
+            if after <= target || (after >= before && !self.revoke_for_room()) {
                 self.state.way_made_at = self.state.heap.appended;
                 return after <= target;
             }
         }
+    }
+
+    fn revoke_for_room(&self) -> bool {
+        self.note_buried();
+        self.shard.revoke_for_room()
     }
 
     fn publish_and_go_on(&mut self) {

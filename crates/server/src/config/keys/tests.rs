@@ -34,6 +34,7 @@ fn what_is_shown_can_be_set_again() {
         ("password-scheme", "clear"),
         ("anonymous", "read"),
         ("memory-max", "1GiB"),
+        ("limits.old-versions", "1MiB"),
         ("limits.size", "7"),
         ("limits.client-memory", "1GiB"),
     ] {
