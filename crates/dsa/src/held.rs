@@ -3,6 +3,7 @@
 
 use crate::engine::Dsa;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Seconds after which a search that holds old versions is ended, if nothing else is configured.
 const SECONDS_MAX: u32 = 60;
@@ -13,13 +14,75 @@ const FREE_BYTES: u64 = 8 << 20;
 /// Between two looks of all threads together.
 const INTERVAL_NS: u64 = 500_000_000;
 
-/// When it was looked last, in nanoseconds of the clock of the threads.
+/// Between two warnings that memory is at its limit.
+const WARNING_NS: u64 = 60_000_000_000;
+/// Nothing was refused for so long: it is over.
+const QUIET_NS: u64 = 10_000_000_000;
+
+/// When it was looked last, in nanoseconds of the clock of the threads, and what was told of the limit.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     looked_ns: AtomicU64,
+    shortage: Mutex<Shortage>,
+}
+
+/// What is to be told of memory at its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryNotice {
+    /// Nothing is refused any more.
+    pub is_over: bool,
+    /// Refused since the start.
+    pub refused: u64,
+    /// Bytes that the directory takes.
+    pub used: u64,
+    /// Of them, newest versions.
+    pub live: u64,
+    /// Of them, held by searches under way.
+    pub held: u64,
+    /// Bytes that it may have.
+    pub limit: u64,
+}
+
+/// Whether memory is at its limit, as far as it was told.
+#[derive(Debug, Default)]
+struct Shortage {
+    /// Refusals that were seen, and when there was a new one.
+    seen: u64,
+    last_ns: u64,
+    told_ns: Option<u64>,
+    is_told: bool,
+}
+
+impl Shortage {
+    /// Looks at the number of refusals. `Some(false)` when it is to be told that there are some, `Some(true)` when that is over.
+    fn look(&mut self, refused: u64, now_ns: u64) -> Option<bool> {
+        if std::mem::replace(&mut self.seen, refused) != refused {
+            self.last_ns = now_ns;
+            let is_due = self.told_ns.is_none_or(|told| now_ns.saturating_sub(told) >= WARNING_NS);
+            if is_due {
+                (self.told_ns, self.is_told) = (Some(now_ns), true);
+            }
+            return is_due.then_some(false);
+        }
+        let is_over = self.is_told && now_ns.saturating_sub(self.last_ns) >= QUIET_NS;
+        if is_over {
+            self.is_told = false;
+        }
+        is_over.then_some(true)
+    }
 }
 
 impl Dsa {
+    /// What is to be told of memory at its limit: at most once a minute, and when it is over.
+    pub(crate) fn memory_notice(&self, now_ns: u64) -> Option<MemoryNotice> {
+        let refused = self.shard.refused_for_memory();
+        let mut shortage = self.held.shortage.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = shortage.look(refused, now_ns)?;
+        let (memory, held) = (self.shard.memory(), self.shard.bytes_held());
+        let (used, live, limit) = (memory.total(), memory.live, self.memory_bytes_max());
+        Some(MemoryNotice { is_over, refused, used, live, held, limit })
+    }
+
     /// Ends the oldest searches under way as long as they hold too much, or for too long.
     pub(crate) fn end_old_searches(&self, now_ns: u64) {
         let before = self.held.looked_ns.load(Ordering::Relaxed);
@@ -44,5 +107,25 @@ impl Dsa {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_is_told_once_a_minute_and_when_it_is_over() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut shortage = Shortage::default();
+        assert_eq!(shortage.look(0, SECOND), None);
+        assert_eq!(shortage.look(5, 2 * SECOND), Some(false));
+        assert_eq!(shortage.look(5, 3 * SECOND), None);
+        assert_eq!((4..62).find_map(|at| shortage.look(5 + at, at * SECOND)), None);
+        assert_eq!(shortage.look(100, 62 * SECOND), Some(false));
+        assert_eq!(shortage.look(100, 71 * SECOND), None);
+        assert_eq!(shortage.look(100, 72 * SECOND), Some(true));
+        assert_eq!(shortage.look(100, 200 * SECOND), None);
+        assert_eq!(shortage.look(101, 201 * SECOND), Some(false));
     }
 }

@@ -13,7 +13,7 @@ mod control;
 mod dispatch;
 mod engine;
 mod entry_writer;
-mod held;
+pub mod held;
 mod identity;
 pub mod indexing;
 pub mod journal;

@@ -3,6 +3,7 @@
 use crate::bundle::Drafts;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
+use crate::held::MemoryNotice;
 use crate::journal::Buffers;
 use crate::monitor::Counters;
 use crate::recent::Recent;
@@ -131,6 +132,11 @@ impl Worker {
     pub fn end_old_searches(&self, now: Now) -> Vec<Revoked> {
         self.dsa.end_old_searches(now.monotonic_ns);
         self.dsa.shard.take_revoked()
+    }
+
+    /// What is to be told of memory at its limit. To be called about once a second by any thread.
+    pub fn memory_notice(&self, now: Now) -> Option<MemoryNotice> {
+        self.dsa.memory_notice(now.monotonic_ns)
     }
 
     /// Takes the time; to be called before each bundle.

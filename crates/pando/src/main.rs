@@ -30,6 +30,12 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Settings that jemalloc reads when it starts: a thread of its own gives back to the system what was free for ten seconds, also
+/// when nobody allocates any more.
+// SAFETY: jemalloc declares this symbol as a pointer to a text that ends with a zero, for programs to define.
+#[unsafe(export_name = "_rjem_malloc_conf")]
+pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_threads:1\0";
+
 /// A transactional LDAPv3 directory server that keeps the directory in memory, and the tools that prove it.
 ///
 /// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data

@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, Feed, State, Worker};
 use dsa::client_memory::ClientMemory;
+use dsa::held::MemoryNotice;
 use dsa::{Dsa, Session};
 use env::clock::Now;
 use std::net::SocketAddr;
@@ -30,6 +31,15 @@ impl Worker for dsa::Worker {
     }
 
     fn look_after(&mut self, now: Now) {
+        if let Some(notice) = dsa::Worker::memory_notice(self, now) {
+            let MemoryNotice { is_over, refused, used, live, held, limit } = notice;
+            let text = match is_over {
+                true => "memory is no longer at its limit: changes are taken again",
+                false => "memory is at its limit: changes are refused",
+            };
+            tracing::warn!(refused, used, live, held, limit, "{text}");
+        }
+        self.agent().shard().release_free();
         for ended in dsa::Worker::end_old_searches(self, now) {
             let (peer, bytes) = (ended.holder.peer.map(tracing::field::display), ended.bytes);
             let seconds = now.monotonic_ns.saturating_sub(ended.holder.since_ns) / 1_000_000_000;

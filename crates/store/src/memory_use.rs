@@ -18,6 +18,7 @@ pub(crate) struct MemoryGauges {
     shapes: AtomicU64,
     appended: AtomicU64,
     moved: AtomicU64,
+    refused: AtomicU64,
 }
 
 impl MemoryGauges {
@@ -59,6 +60,17 @@ impl MemoryUse {
 }
 
 impl Shard {
+    /// Something was refused for want of memory.
+    #[cold]
+    pub fn note_refused_for_memory(&self) {
+        self.memory.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often something was refused for want of memory since the start.
+    pub fn refused_for_memory(&self) -> u64 {
+        self.memory.refused.load(Ordering::Relaxed)
+    }
+
     /// Memory by part, as it was measured last.
     pub fn memory(&self) -> MemoryUse {
         let of = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);

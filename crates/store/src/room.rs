@@ -34,6 +34,14 @@ impl Shard {
         self.shapes.count() >= SHAPES_TAKEN_MAX
     }
 
+    /// Gives memory back to the kernel that was free for a while, unless somebody writes right now. To be called about once a
+    /// second.
+    pub fn release_free(&self) {
+        if let Some(mut writer) = self.try_writer() {
+            self.heap.release_free(&mut writer.state.heap, &self.readers);
+        }
+    }
+
     /// Entries that tables have address space for.
     pub(crate) fn entries_max(&self) -> usize {
         self.settings.entries_max()

@@ -76,6 +76,8 @@ struct Account {
     last_death: u64,
     /// Segments of the run that begins here; 0 for the tail of a run or a free segment.
     run: u32,
+    /// It is free, and its pages are the kernel's.
+    is_released: bool,
     /// Which of all segments ever begun it is: a number is used again, this never.
     serial: u64,
 }
@@ -86,6 +88,8 @@ pub(crate) struct HeapWriter {
     current: usize,
     offset: usize,
     free: Vec<u32>,
+    /// Fewest free segments since it was looked which are idle: so many at the front of `free` were not used meanwhile.
+    free_low: usize,
     retired: VecDeque<(u64, u32)>,
     /// Segments that no reader needs any more, only checkpoints do, as it was when the count of [`Heap::let_go`] was this.
     held: Vec<u32>,
@@ -132,6 +136,7 @@ impl Heap {
             current: 0,
             offset: FIRST,
             free: vec![],
+            free_low: 0,
             retired: VecDeque::new(),
             held: vec![],
             let_go: 0,
@@ -431,6 +436,7 @@ impl Heap {
             Some(number) => number as usize,
             None => writer.accounts.len(),
         };
+        writer.free_low = writer.free_low.min(writer.free.len());
         if writer.current == writer.accounts.len() {
             assert!((writer.current + 1) * SEGMENT <= self.region.len(), "room was claimed");
             writer.accounts.push(Account::default());
@@ -443,6 +449,7 @@ impl Heap {
         writer.longest = writer.longest.max(segments);
         let first = match find_run(&mut writer.free, segments) {
             Some(at) => {
+                writer.free_low = 0;
                 writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize
             }
             None => writer.accounts.len(),

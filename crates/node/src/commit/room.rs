@@ -57,6 +57,7 @@ impl<'s> Room<'s> {
     }
 
     fn refusal(&self, needed: u64) -> String {
+        self.shard.note_refused_for_memory();
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         format!(
             "the directory takes {} MiB of the {} MiB that it may have, and this needs {} MiB more; delete something or allow \

@@ -132,6 +132,40 @@ impl Heap {
     }
 }
 
+/// Free segments that are kept, so that writes find pages.
+const FREE_KEPT: usize = 16;
+/// Segments that are given back at a time: others wait for the writer meanwhile.
+const RELEASED_MAX: usize = 32;
+
+impl Heap {
+    /// Gives pages of free segments back to the kernel that were not used since the last call, but for some that are kept.
+    /// Returns how many segments it were.
+    pub(crate) fn release_free(&self, writer: &mut HeapWriter, readers: &Readers) -> usize {
+        let idle = std::mem::take(&mut writer.free_low).saturating_sub(FREE_KEPT);
+        self.reuse(writer, readers);
+        writer.free_low = writer.free.len();
+        let mut released = 0;
+        for number in &writer.free[..idle.min(writer.free.len())] {
+            let account = &mut writer.accounts[*number as usize];
+            if std::mem::replace(&mut account.is_released, true) {
+                continue;
+            }
+            self.release_segment(*number as usize);
+            released += 1;
+            if released == RELEASED_MAX {
+                break;
+            }
+        }
+        released
+    }
+
+    fn release_segment(&self, number: usize) {
+        let begin = number * SEGMENT;
+        // SAFETY: the segment is free: no reader reaches into it, nothing leads to it, and there is one writer.
+        unsafe { self.region.release(begin..begin + SEGMENT) };
+    }
+}
+
 impl HeapWriter {
     fn dead(&self) -> u64 {
         self.used - self.live

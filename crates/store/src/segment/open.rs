@@ -136,7 +136,7 @@ impl Heap {
         writer.accounts.clear();
         for (part, live) in parts.iter().zip(alive) {
             let (used, run, serial) = (part.bytes, part.run, part.serial);
-            writer.accounts.push(Account { live: *live, used, last_death: 0, run, serial });
+            writer.accounts.push(Account { live: *live, used, run, serial, ..Account::default() });
             writer.accounts.resize((part.number + part.run) as usize, Account::default());
             writer.longest = writer.longest.max(run as usize);
             writer.live += u64::from(*live);

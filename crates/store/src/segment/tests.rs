@@ -115,6 +115,39 @@ fn room_is_refused_before_it_is_missing() {
 }
 
 #[test]
+fn free_segments_go_back_to_the_kernel_and_come_again() {
+    let (readers, heap, mut w) = filled();
+    let mut sequence = 1;
+    let mut rounds = |w: &mut HeapWriter, count: u64| {
+        for _ in 0..count {
+            sequence += 1;
+            (1..=20_000).for_each(|id| heap.put(w, id, 0, sequence, &payload(sequence + u64::from(id))));
+            readers.publish(sequence);
+        }
+        for _ in 0..2 {
+            sequence += 1;
+            readers.publish(sequence);
+            heap.clean_well(w, &readers, 1 << 30);
+        }
+        sequence
+    };
+    rounds(&mut w, 60);
+    assert_eq!(heap.release_free(&mut w, &readers), 0, "nobody knows yet that they are idle");
+    let free = w.free.len();
+    assert!(free > 40, "{free}");
+    let mut released = 0;
+    while let more @ 1.. = heap.release_free(&mut w, &readers) {
+        released += more;
+    }
+    assert_eq!(released, free - 16);
+    let last = rounds(&mut w, 60);
+    for id in 1..=20_000u32 {
+        let written = last - 2;
+        assert_eq!(heap.read(id, last).unwrap().payload, &payload(written + u64::from(id))[..]);
+    }
+}
+
+#[test]
 fn freed_runs_are_used_again() {
     let readers = Readers::new();
     let (heap, mut w) = Heap::create(64 << 20, 1, true).unwrap();

@@ -47,6 +47,7 @@ impl Writer<'_> {
             // for this one.
             self.clean(0);
             if self.bytes_used() + bytes as u64 > limit {
+                shard.note_refused_for_memory();
                 return Err(full);
             }
         }
