@@ -83,17 +83,22 @@ impl Dsa {
         Some(MemoryNotice { is_over, refused, used, live, held, limit })
     }
 
-    /// Ends the oldest searches under way as long as they hold too much, or for too long.
-    pub(crate) fn end_old_searches(&self, now_ns: u64) {
+    /// Gives free memory back to the kernel, and ends searches that hold too much, or for too long. All threads may call it as often
+    /// as they like: it is done twice a second at most.
+    pub(crate) fn look_after_memory(&self, now_ns: u64) {
         let before = self.held.looked_ns.load(Ordering::Relaxed);
-        if !self.shard.has_revocable_readers() || now_ns.saturating_sub(before) < INTERVAL_NS {
+        if now_ns.saturating_sub(before) < INTERVAL_NS {
             return;
         }
         let looks =
             self.held.looked_ns.compare_exchange(before, now_ns, Ordering::Relaxed, Ordering::Relaxed);
-        if looks.is_err() {
-            return;
+        if looks.is_ok() {
+            self.shard.release_free();
+            self.end_old_searches(now_ns);
         }
+    }
+
+    fn end_old_searches(&self, now_ns: u64) {
         let limits = &self.config.limits;
         let bytes_max = limits.held_bytes_max.unwrap_or(self.memory_bytes_max() / SHARE);
         let age_max_ns = match limits.held_seconds_max.unwrap_or(SECONDS_MAX) {

@@ -127,10 +127,11 @@ impl Worker {
         &self.dsa
     }
 
-    /// Ends searches that hold too much or for too long ([`crate::config::SearchLimits`]), and returns those that were ended since
-    /// the last call, for want of memory too. To be called about once a second by any thread.
-    pub fn end_old_searches(&self, now: Now) -> Vec<Revoked> {
-        self.dsa.end_old_searches(now.monotonic_ns);
+    /// Gives free memory back to the system, ends searches that hold too much or for too long
+    /// ([`crate::config::SearchLimits`]), and returns those that were ended since the last call, for want of memory too. To be
+    /// called about once a second by any thread.
+    pub fn look_after_memory(&self, now: Now) -> Vec<Revoked> {
+        self.dsa.look_after_memory(now.monotonic_ns);
         self.dsa.shard.take_revoked()
     }
 

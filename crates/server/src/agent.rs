@@ -8,6 +8,10 @@ use env::clock::Now;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use store::Revoked;
+
+/// Searches that are told of at a time, each by a line of its own.
+const ENDED_TOLD_MAX: usize = 8;
 
 impl Engine for Dsa {
     type Worker = dsa::Worker;
@@ -32,23 +36,13 @@ impl Worker for dsa::Worker {
 
     fn look_after(&mut self, now: Now) {
         if let Some(notice) = dsa::Worker::memory_notice(self, now) {
-            let MemoryNotice { is_over, refused, used, live, held, limit } = notice;
-            let text = match is_over {
-                true => "memory is no longer at its limit: changes are taken again",
-                false => "memory is at its limit: changes are refused",
-            };
-            tracing::warn!(refused, used, live, held, limit, "{text}");
+            tell_of_limit(&notice);
         }
-        self.agent().shard().release_free();
-        for ended in dsa::Worker::end_old_searches(self, now) {
-            let (peer, bytes) = (ended.holder.peer.map(tracing::field::display), ended.bytes);
-            let seconds = now.monotonic_ns.saturating_sub(ended.holder.since_ns) / 1_000_000_000;
-            tracing::warn!(
-                peer,
-                bytes,
-                seconds,
-                "a search was ended for the memory of the old versions that it held"
-            );
+        let ended = dsa::Worker::look_after_memory(self, now);
+        let (told, others) = ended.split_at(ended.len().min(ENDED_TOLD_MAX));
+        told.iter().for_each(|search| tell_of_end(search, now));
+        if !others.is_empty() {
+            tracing::warn!(searches = others.len(), "others were ended for the same reason");
         }
     }
 
@@ -116,6 +110,22 @@ impl Worker for dsa::Worker {
     fn close(&mut self, session: Session) {
         session.close(self);
     }
+}
+
+fn tell_of_limit(notice: &MemoryNotice) {
+    let MemoryNotice { is_over, refused, used, live, held, limit } = notice;
+    let text = match is_over {
+        true => "memory is no longer at its limit: changes are taken again",
+        false => "memory is at its limit: changes are refused",
+    };
+    tracing::warn!(refused, used, live, held, limit, "{text}");
+}
+
+fn tell_of_end(search: &Revoked, now: Now) {
+    let (peer, bytes) = (search.holder.peer.map(tracing::field::display), search.bytes);
+    let seconds = now.monotonic_ns.saturating_sub(search.holder.since_ns) / 1_000_000_000;
+    let text = "a search was ended for the memory of the old versions that it held";
+    tracing::warn!(peer, bytes, seconds, "{text}");
 }
 
 impl From<dsa::State> for State {

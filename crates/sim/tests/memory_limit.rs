@@ -147,7 +147,7 @@ fn a_slow_search_is_ended_before_a_write_is_refused() {
     let (mut worker, session, answers) = slow_search(&node, &clock);
     assert_eq!(churn(&mut node, 40, &clock), 0);
     assert!(segments(&node) <= LIMIT, "{} bytes", segments(&node));
-    let told = worker.end_old_searches(clock.now());
+    let told = worker.look_after_memory(clock.now());
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].holder.peer, "192.0.2.1:389".parse().ok());
     let (code, text) = end_of(&mut worker, session, answers);
@@ -178,12 +178,12 @@ fn a_search_is_ended_for_what_it_holds_and_for_how_long() {
     let mut node = filled(&disk, &clock, 10, 300_000);
     let (mut worker, session, answers) = slow_search(&node, &clock);
     clock.pass_ns(61_000_000_000);
-    assert!(worker.end_old_searches(clock.now()).is_empty(), "it holds nothing");
+    assert!(worker.look_after_memory(clock.now()).is_empty(), "it holds nothing");
     for _ in 0..3 {
         run(&mut node, &small_changes(10, 10), &clock);
     }
     clock.pass_ns(1_000_000_000);
-    let ended = worker.end_old_searches(clock.now());
+    let ended = worker.look_after_memory(clock.now());
     assert!(ended.len() == 1 && ended[0].bytes > 8 << 20, "{ended:?}");
     assert_eq!(end_of(&mut worker, session, answers).0, ResultCode::AdminLimitExceeded);
     // Another, that is young, and holds more.
@@ -192,11 +192,11 @@ fn a_search_is_ended_for_what_it_holds_and_for_how_long() {
         run(&mut node, &small_changes(10, 10), &clock);
     }
     clock.pass_ns(1_000_000_000);
-    assert!(worker.end_old_searches(clock.now()).is_empty(), "less than a quarter");
+    assert!(worker.look_after_memory(clock.now()).is_empty(), "less than a quarter");
     for _ in 0..2 {
         run(&mut node, &small_changes(10, 10), &clock);
     }
     clock.pass_ns(1_000_000_000);
-    assert_eq!(worker.end_old_searches(clock.now()).len(), 1);
+    assert_eq!(worker.look_after_memory(clock.now()).len(), 1);
     assert_eq!(end_of(&mut worker, session, answers).0, ResultCode::AdminLimitExceeded);
 }

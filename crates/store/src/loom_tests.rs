@@ -4,7 +4,8 @@
 //!
 //! That the models can fail was tried with planted faults: a pin that does not look again, extensions that are not
 //! counted, a table or a cell that frees one sequence early, moves that are not counted, a set's length stored
-//! without release. Each made a model fail.
+//! without release; a revoked reader that looks all the same, a revocation that does not wait for a reader that looks, a
+//! reader that is away or wanted and taken for one that rests. Each made a model fail.
 
 use crate::cell::{Garbage, Held, Published};
 use crate::hash::{Table, TableWriter};
@@ -64,13 +65,14 @@ impl Versions {
     }
 
     fn write(&self) {
-        for sequence in 1..self.states.len() {
-            self.states[sequence].store(WRITTEN, Relaxed);
-            self.readers.publish(sequence as u64);
-            self.states[..self.readers.oldest() as usize]
-                .iter()
-                .for_each(|state| state.store(FREED, Relaxed));
-        }
+        (1..self.states.len()).for_each(|sequence| self.write_batch(sequence));
+    }
+
+    /// The batch of a sequence, which follows those before it.
+    fn write_batch(&self, sequence: usize) {
+        self.states[sequence].store(WRITTEN, Relaxed);
+        self.readers.publish(sequence as u64);
+        self.states[..self.readers.oldest() as usize].iter().for_each(|state| state.store(FREED, Relaxed));
     }
 }
 
@@ -155,6 +157,41 @@ fn loom_what_a_revoked_reader_sees_is_not_freed() {
         shared.write();
         reader.join().unwrap();
     });
+}
+
+/// A pin in slot `from` is passed on to the other slot, whose reader may be revoked, and is between two of the writer's batches.
+fn extends_revocably(from: u16) {
+    let shared = Arc::new(Versions::new(2));
+    let slots = [0, 1].map(|_| shared.readers.register().expect("a slot is free"));
+    let to = slots[1 - from as usize];
+    let reader = Arc::clone(&shared);
+    let reader = thread::spawn(move || {
+        let readers = &reader.readers;
+        let sequence = readers.pin(from);
+        readers.pin_away_at(to, sequence);
+        readers.rest(from);
+        for _ in 0..2 {
+            if readers.enter(to, sequence) {
+                reader.check(sequence);
+                readers.leave(to, sequence);
+            }
+        }
+        readers.unregister(to);
+    });
+    shared.write_batch(1);
+    shared.readers.revoke(to, 0);
+    shared.write_batch(2);
+    reader.join().unwrap();
+}
+
+#[test]
+fn loom_a_pin_extended_to_a_later_revocable_slot_outlives_the_first() {
+    loom::model(|| extends_revocably(0));
+}
+
+#[test]
+fn loom_a_pin_extended_to_an_earlier_revocable_slot_outlives_the_first() {
+    loom::model(|| extends_revocably(1));
 }
 
 /// A value whose early drop loom reports: it takes the drop for a write, which all reads have to happen before.
