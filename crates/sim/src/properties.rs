@@ -83,6 +83,9 @@ pub const LEARNED: &str = "a replica learns all that is committed";
 /// See [`UNCOMMITTED`].
 pub const FILES: &str = "files of a replica have what is committed";
 
+/// Of a reader that lasts, by name.
+pub const REVOKED: &str = "a reader sees the same until it is revoked, and then nothing";
+
 /// Of indexes that come and go, by name.
 pub const SWITCHED: &str = "an index is there when it was told to be";
 /// See [`SWITCHED`].

@@ -4,6 +4,7 @@ mod ends;
 mod indexes;
 mod lives;
 mod operations;
+mod readers;
 mod replicas;
 mod transactions;
 
@@ -112,6 +113,8 @@ pub struct Tally {
     pub elsewhere: u64,
     /// Starts with other rules.
     pub rules: u64,
+    /// Readers that were revoked.
+    pub revoked: u64,
 }
 
 impl Tally {
@@ -142,10 +145,11 @@ impl Tally {
         self.inherited += other.inherited;
         self.elsewhere += other.elsewhere;
         self.rules += other.rules;
+        self.revoked += other.revoked;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 25] {
+    pub fn rows(&self) -> [(&'static str, u64); 26] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -172,6 +176,7 @@ impl Tally {
             ("proposals another leader committed", self.inherited),
             ("writes at other replicas", self.elsewhere),
             ("starts with other rules", self.rules),
+            ("readers revoked", self.revoked),
         ]
     }
 }
@@ -205,6 +210,7 @@ pub struct World {
     /// There was a start that came to its end.
     has_started: bool,
     precedence: Precedence,
+    readers: readers::Readers,
     tally: Tally,
 }
 
@@ -259,6 +265,7 @@ impl World {
             has_other_rules,
             has_started: false,
             precedence: Precedence::new(SESSIONS),
+            readers: readers::Readers::new(seed),
             tally: Tally::default(),
         })
     }

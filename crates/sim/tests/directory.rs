@@ -85,6 +85,7 @@ fn planted_faults_are_found() {
         (Fault::AnsweredBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
         (Fault::PublishedBeforeSync, "power", Some("bundles"), "no acknowledged write is lost"),
         (Fault::AnsweredBeforeCommit, "replicas", None, properties::UNCOMMITTED),
+        (Fault::ReaderNotRevoked, "kills", None, properties::REVOKED),
         (Fault::TermNotCompared, "replicas", None, "the log can be read"),
         (Fault::FreeSetDiffers, "kills", None, "the state is the model's"),
         (Fault::IdInTheWay, "kills", None, "a start without damage succeeds"),

@@ -17,7 +17,13 @@ const BACKUPS_OF_1000: u64 = 15;
 
 impl World {
     /// One life, up to its end.
-    pub(super) fn live(&mut self, mut node: Node) -> Result<(), Violation> {
+    pub(super) fn live(&mut self, node: Node) -> Result<(), Violation> {
+        let lived = self.live_on(node);
+        self.readers.end();
+        lived
+    }
+
+    fn live_on(&mut self, mut node: Node) -> Result<(), Violation> {
         self.rank(&mut node);
         self.set_up(&mut node);
         let mut faults = self.plan.faults(&mut self.random, self.disk.operations());
@@ -42,6 +48,7 @@ impl World {
             if self.is_well(&node) {
                 self.indexes(&mut node)?;
             }
+            self.readers(&node)?;
             if self.group.is_some() && !self.replicas(&mut node)? {
                 self.tally.failed += 1;
                 return self.end(node);
