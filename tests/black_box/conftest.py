@@ -2,7 +2,9 @@
 
 import os
 import random
+import resource
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -23,6 +25,24 @@ PATIENCE = 60
 # How often each test kills that does so at random moments, and what the moments follow from.
 KILLS = int(os.environ.get("PANDO_KILLS", "4"))
 KILL_SEED = os.environ.get("PANDO_KILL_SEED", "7")
+
+
+def raise_descriptors(count):
+    """As many descriptors as the system grants, for this process and servers that it starts; tests/run has asked already."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        pytest.fail(f"the system grants {hard} descriptors, {count} are needed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def preloaded(folder, source):
+    """The environment of a server whose calls to the C library go through functions of C first."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    text, shim = folder / "shim.c", folder / "shim.so"
+    text.write_text(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, text, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(shim)}
 
 
 def chances(what):

@@ -22,6 +22,7 @@ from conftest import (
     chances,
     connect,
     damage,
+    preloaded,
     run,
     start,
     wait_until,
@@ -382,12 +383,8 @@ int fdatasync(int fd) {
 @pytest.fixture
 def failing_disk(tmp_path):
     """The environment of a server whose syncs fail while a file is there, and that file."""
-    if not shutil.which("cc"):
-        pytest.skip("no C compiler")
-    source, shim, switch = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "fail"
-    source.write_text(SHIM)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
-    return {"LD_PRELOAD": str(shim), "FAIL_SYNC": str(switch)}, switch
+    switch = tmp_path / "fail"
+    return {**preloaded(tmp_path, SHIM), "FAIL_SYNC": str(switch)}, switch
 
 
 def test_a_failed_sync_ends_the_server(keep, failing_disk):

@@ -1,7 +1,6 @@
 """10,000 connections held at once, all sending. Client and server are two processes: descriptors are limited for each."""
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import ldap
 import pytest
 
-from conftest import ADMIN, PANDO, PEOPLE, SECRET, SUFFIX, run
+from conftest import ADMIN, PANDO, PEOPLE, SECRET, SUFFIX, raise_descriptors, run
 
 CONNECTIONS = 10_000
 ROUNDS = 3
@@ -17,11 +16,7 @@ ROUNDS = 3
 
 @pytest.fixture(autouse=True)
 def descriptors():
-    """As many descriptors as the system grants; tests/run has asked already."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < CONNECTIONS + 100:
-        pytest.fail(f"the system grants {hard} descriptors, {CONNECTIONS} connections need more")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    raise_descriptors(CONNECTIONS + 100)
 
 
 def test_held_and_all_sending(server):
