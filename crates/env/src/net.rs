@@ -177,6 +177,38 @@ mod tests {
         .unwrap();
     }
 
+    /// A connection as the server sees it, and its client.
+    async fn connected() -> (TcpStream, std::net::TcpStream) {
+        let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = bound.listen(16).unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (listener.accept().await.unwrap().0.open().unwrap(), client)
+    }
+
+    #[test]
+    fn a_client_that_vanishes_is_asked_for() {
+        crate::task::block_on(async {
+            let (stream, _client) = connected().await;
+            assert!(socket2::SockRef::from(&stream.0).keepalive().unwrap());
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_reset_is_seen_before_the_bytes_that_came_first_are_read() {
+        crate::task::block_on(async {
+            let (mut stream, mut client) = connected().await;
+            client.write_all(b"before").unwrap();
+            assert!(!stream.is_broken());
+            socket2::SockRef::from(&client).set_linger(Some(Duration::ZERO)).unwrap();
+            drop(client);
+            let mut buffer = [0; 16];
+            let read = poll_fn(|cx| stream.poll_read(cx, &mut buffer)).await;
+            assert!(read.is_err() || stream.is_broken(), "{read:?}");
+        })
+        .unwrap();
+    }
+
     #[test]
     fn a_bound_port_is_taken() {
         let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! Connections against a toy engine. A message is 4 bytes of length (itself included, big-endian), a letter and a
 //! body: `e` is echoed, `w` answers as many KiB as its body says, piece by piece, `s` is busy for ever and says nothing, `u` is
-//! echoed when the test says that updates are durable, `x` ends the session, `p` panics.
+//! echoed when the test says that updates are durable, `h` holds the thread until the test lets it go on, `x` ends the session, `p` panics.
 
 use dsa::client_memory::ClientMemory;
 use env::clock::Now;
@@ -9,7 +9,7 @@ use server::Options;
 use server::engine::{Engine, Feed, State, Worker};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -20,6 +20,15 @@ struct Toy {
     /// Sessions that are open.
     sessions: Arc<AtomicUsize>,
     updates: Arc<Mutex<Updates>>,
+    held: Arc<Held>,
+}
+
+/// A thread that is held, and the messages that all have taken.
+#[derive(Default)]
+struct Held {
+    is_held: AtomicBool,
+    is_let_go: AtomicBool,
+    messages: AtomicUsize,
 }
 
 /// Updates on their way to a disk.
@@ -35,6 +44,7 @@ struct ToyWorker {
     memory: Arc<ClientMemory>,
     sessions: Arc<AtomicUsize>,
     updates: Arc<Mutex<Updates>>,
+    held: Arc<Held>,
 }
 struct ToySession {
     kib_left: u32,
@@ -55,7 +65,8 @@ impl Engine for Toy {
     type Worker = ToyWorker;
     fn worker(self: &Arc<Self>) -> Option<ToyWorker> {
         let (memory, sessions) = (Arc::clone(&self.memory), Arc::clone(&self.sessions));
-        Some(ToyWorker { memory, sessions, updates: Arc::clone(&self.updates) })
+        let (updates, held) = (Arc::clone(&self.updates), Arc::clone(&self.held));
+        Some(ToyWorker { memory, sessions, updates, held })
     }
 }
 
@@ -98,6 +109,10 @@ impl Worker for ToyWorker {
                 b'e' => out.extend_from_slice(&rest[..length]),
                 b'w' => session.kib_left = u32::from_be_bytes(rest[5..9].try_into().unwrap()),
                 b's' => session.is_silent = true,
+                b'h' => {
+                    self.held.is_held.store(true, Ordering::SeqCst);
+                    until("it may go on", || self.held.is_let_go.load(Ordering::SeqCst));
+                }
                 b'u' => {
                     session.update = rest[..length].to_vec();
                     // What is behind it is offered again.
@@ -107,6 +122,7 @@ impl Worker for ToyWorker {
                 b'x' => return Feed { consumed: consumed + length, state: State::Close, needed: 0 },
                 _ => panic!("a panic that was asked for"),
             }
+            self.held.messages.fetch_add(1, Ordering::SeqCst);
             consumed += length;
         }
     }
@@ -153,6 +169,7 @@ struct Server {
     memory: Arc<ClientMemory>,
     sessions: Arc<AtomicUsize>,
     updates: Arc<Mutex<Updates>>,
+    held: Arc<Held>,
 }
 
 impl Server {
@@ -162,11 +179,12 @@ impl Server {
 
     fn with_memory(options: Options, memory_max: u64) -> Server {
         let (memory, sessions) = (ClientMemory::new(memory_max), Arc::<AtomicUsize>::default());
-        let updates = Arc::<Mutex<Updates>>::default();
+        let (updates, held) = (Arc::<Mutex<Updates>>::default(), Arc::<Held>::default());
         let toy = Toy {
             memory: Arc::clone(&memory),
             sessions: Arc::clone(&sessions),
             updates: Arc::clone(&updates),
+            held: Arc::clone(&held),
         };
         let toy = Arc::new(toy);
         let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -177,7 +195,7 @@ impl Server {
             let stopped = async { drop(stopped.await) };
             env::task::block_on(server::serve_until(toy, vec![bound], options, on_ready, stopped))?
         });
-        Server { address: is_ready.recv().unwrap(), stop, thread, memory, sessions, updates }
+        Server { address: is_ready.recv().unwrap(), stop, thread, memory, sessions, updates, held }
     }
 
     fn connect(&self) -> TcpStream {
@@ -397,6 +415,24 @@ fn searches_of_a_client_that_is_gone_end() {
     until("the session is open", || server.sessions.load(Ordering::SeqCst) == 1);
     drop(gone);
     until("the session has ended", || server.sessions.load(Ordering::SeqCst) == 0);
+    server.stop();
+}
+
+/// What a client has sent and broken off is not worth the work: it may be a storm of such clients.
+#[test]
+fn requests_of_a_connection_that_was_reset_are_not_carried_out() {
+    let server = Server::start(Options { threads: 1, ..Options::default() });
+    let (mut holder, mut gone) = (server.connect(), server.connect());
+    gone.write_all(&message(b'e', b"unread")).unwrap();
+    gone.peek(&mut [0]).unwrap();
+    holder.write_all(&message(b'h', b"")).unwrap();
+    until("the thread is held", || server.held.is_held.load(Ordering::SeqCst));
+    gone.write_all(&message(b'e', b"long enough").repeat(2000)).unwrap();
+    // A socket that is closed with input unread sends a reset.
+    drop(gone);
+    server.held.is_let_go.store(true, Ordering::SeqCst);
+    until("its session has ended", || server.sessions.load(Ordering::SeqCst) == 1);
+    assert_eq!(server.held.messages.load(Ordering::SeqCst), 2, "those before it");
     server.stop();
 }
 
