@@ -1,6 +1,6 @@
 //! The memory that the server keeps for its clients beyond the directory: input that is not a whole message yet or waits
-//! for its turn, answers that were not taken, filters of searches under way. It has one bound for all clients, and a
-//! small share of it is for those that have not bound.
+//! for its turn, answers that were not taken, filters of searches under way, open transactions. It has one bound for all
+//! clients, and a small share of it is for those that have not bound.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +23,11 @@ impl ClientMemory {
     /// Nothing is kept yet.
     pub fn new(bytes_max: u64) -> Arc<ClientMemory> {
         Arc::new(ClientMemory { bytes_max, bytes: AtomicU64::new(0), unbound: AtomicU64::new(0) })
+    }
+
+    /// Bytes that may be kept for clients.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
     }
 
     /// Bytes that are kept for clients.

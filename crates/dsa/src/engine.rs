@@ -86,6 +86,7 @@ impl Dsa {
             transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
         let system = System::create(&config, &chosen.now(), &schema)?;
         let rules = Rules::new(&schema);
+        let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {
             shard,
             rules,
@@ -100,10 +101,10 @@ impl Dsa {
             writer_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
             throttle: Throttle::new(config.clients.update_bytes_max),
-            client_memory: ClientMemory::new(config.clients.memory_bytes_max),
+            open_transactions: OpenCount::new(&client_memory),
+            client_memory,
             peers: Peers::new(config.clients.address_connections_max),
             config,
-            open_transactions: Arc::default(),
             intents: Arc::default(),
             held: Held::default(),
             journal: OnceLock::new(),

@@ -7,7 +7,7 @@ use dsa::config::ClientLimits;
 use dsa::{Anonymous, Config, Session, State, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 /// A search that outlives its bundle, of a filter with so many items, in bytes.
 fn long_search(id: i32, items: usize) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn planted(clients: ClientLimits) -> Client {
 }
 
 fn connect(worker: &mut Worker, last: u8) -> Session {
-    Session::connect(worker, Some(IpAddr::from([10, 0, 0, last]))).expect("it has few")
+    Session::connect(worker, Some(SocketAddr::from(([10, 0, 0, last], 50_000)))).expect("it has few")
 }
 
 /// Codes of the searches that ended.

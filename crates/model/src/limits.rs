@@ -53,7 +53,7 @@ pub const TRANSACTION_BYTES_MAX: u64 = MESSAGE_BYTES_MAX as u64;
 pub const TRANSACTION_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Transactions open in the server at once: the highest limit that can be set.
 pub const TRANSACTIONS_OPEN_MAX: u64 = 1 << 20;
-/// Bytes of memory that all open transactions may have together.
+/// Bytes of memory that all open transactions may have together, if that is less than their share of the memory of clients.
 pub const TRANSACTIONS_MEMORY_MAX: u64 = 1 << 30;
 /// Highest precedence of a transaction.
 pub const TRANSACTION_PRECEDENCE_MAX: u8 = 9;

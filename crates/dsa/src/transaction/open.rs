@@ -3,6 +3,7 @@
 use super::{GoesBefore, Holding};
 use crate::access::Rights;
 use crate::bundle::Drafts;
+use crate::client_memory::{ClientMemory, Kept};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use model::limits::TRANSACTIONS_MEMORY_MAX;
@@ -25,12 +26,15 @@ const ABORTED_MAX: usize = 64;
 const IDENTITY_SHARE: u64 = 4;
 /// Part of all transactions that only the root DN may open.
 const ROOT_SHARE: u64 = 10;
+/// Part of the memory of all clients that their transactions may have together.
+const MEMORY_SHARE: u64 = 2;
 
 /// How many transactions are open in the server, and the memory that they have.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OpenCount {
     open: Mutex<OpenBy>,
     bytes: AtomicU64,
+    memory: Arc<ClientMemory>,
 }
 
 #[derive(Debug, Default)]
@@ -47,9 +51,17 @@ pub(crate) struct Open {
     /// Whose it is, if not the root DN's.
     dn: Option<Box<[u8]>>,
     bytes: u64,
+    /// What of it is counted for the client.
+    kept: Kept,
 }
 
 impl OpenCount {
+    /// None is open. The memory of those to come is a part of that of clients.
+    pub(crate) fn new(memory: &Arc<ClientMemory>) -> Arc<OpenCount> {
+        let memory = Arc::clone(memory);
+        Arc::new(OpenCount { open: Mutex::default(), bytes: AtomicU64::new(0), memory })
+    }
+
     fn open(&self) -> MutexGuard<'_, OpenBy> {
         // A count is whole after every statement, so a panic leaves nothing half done.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
@@ -82,13 +94,17 @@ impl Open {
             *own += 1;
         }
         open.all += 1;
-        Ok(Open { count: Arc::clone(count), dn, bytes: 0 })
+        Ok(Open { count: Arc::clone(count), dn, bytes: 0, kept: Kept::new(&count.memory) })
     }
 
-    /// It has so many bytes of memory now. `false` if all transactions together have too many.
+    /// It has so many bytes of memory now. `false` if all transactions together have too many. One alone may have more than the
+    /// share of all, so that the longest has room.
     fn grows_to(&mut self, bytes: u64) -> bool {
         let more = bytes.wrapping_sub(std::mem::replace(&mut self.bytes, bytes));
-        self.count.bytes.fetch_add(more, Ordering::Relaxed).wrapping_add(more) <= TRANSACTIONS_MEMORY_MAX
+        let all = self.count.bytes.fetch_add(more, Ordering::Relaxed).wrapping_add(more);
+        self.kept.set(bytes as usize, true);
+        let share = if all == bytes { u64::MAX } else { self.count.memory.bytes_max() / MEMORY_SHARE };
+        all <= share.min(TRANSACTIONS_MEMORY_MAX)
     }
 }
 

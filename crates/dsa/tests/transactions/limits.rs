@@ -3,10 +3,14 @@
 use crate::common::*;
 use crate::desk::*;
 use dsa::Config;
+use dsa::config::ClientLimits;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
+use proto::Request;
 use proto::control::transaction_specification;
 use proto::ext::aborted_transaction;
+use proto::list::Attributes;
+use proto::op::Add;
 use proto::op::ModifyKind::{self, Replace};
 use store::Settings;
 
@@ -91,6 +95,38 @@ fn nobody_takes_all() {
         session.close(&mut worker);
     }
     assert_eq!(begin(&mut all[2].1[2]), Success, "what is given back is there for others");
+}
+
+/// All transactions together have half of the memory of clients, and one alone as much as it needs.
+#[test]
+fn they_take_of_the_memory_of_all_clients() {
+    let clients = ClientLimits { memory_bytes_max: 4 << 20, ..ClientLimits::default() };
+    let mut first = Client::with(Config { clients, ..config() });
+    let mut second = first.another();
+    let long = "x".repeat(100_000);
+    let grow = |client: &mut Client, txn: &[u8], number: usize| {
+        let list = attributes_of(&[("objectClass", &["person"]), ("sn", &[&long])]);
+        let dn = format!("cn={number},ou=people,dc=example");
+        let attributes = Attributes::parse(&list).expect("just encoded");
+        let add = Request::Add(Add { dn: dn.as_bytes(), attributes });
+        let (_, bytes) = client.encode(&add, &[transaction_specification::control(txn)]);
+        codes(&client.raw(&bytes).0)
+    };
+    let (one, other) = (first.start(), second.start());
+    let bytes = |client: &Client| client.dsa.client_memory().bytes();
+    for number in 0..30 {
+        assert_eq!(grow(&mut first, &one, number), [Success]);
+    }
+    let alone = bytes(&first);
+    assert!(alone > 3 << 20, "{alone}");
+    assert_eq!(grow(&mut second, &other, 30), [Success, Busy], "an answer, and a notice of the end");
+    assert_eq!(second.commit(&other).code, Canceled);
+    assert_eq!(bytes(&first), alone);
+    assert_eq!(first.commit(&one).code, Success);
+    assert_eq!(bytes(&first), 0);
+    let other = second.start();
+    assert_eq!(grow(&mut second, &other, 30), [Success]);
+    assert_eq!(second.commit(&other).code, Success);
 }
 
 /// Too old, it is aborted by a notice, and what names it later is no new transaction.

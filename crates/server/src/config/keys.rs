@@ -437,7 +437,7 @@ pub const KEYS: &[Key] = &[
         many: false,
         default: "an eighth of `memory-max`, 64 MiB to 4 GiB",
         text: "Bytes that are kept for all clients together: requests that are not complete, answers that were not taken, \
-               filters of searches under way. An eighth of it is for clients that have not bound. When it is used up, \
+               filters of searches under way, open transactions. An eighth of it is for clients that have not bound. When it is used up, \
                clients are read no further and long searches answered busy.",
         set: |c, v| put(&mut c.client_memory, one(v, bytes).map(Some)),
         show: |c| vec![c.client_memory().to_string()],
