@@ -97,6 +97,27 @@ fn filters_of_searches_under_way_have_a_bound() {
     assert_eq!(client.dsa.client_memory().bytes(), 0);
 }
 
+/// Nothing that a client could read follows the half of a message.
+#[test]
+fn a_search_that_is_ended_within_an_entry_ends_its_session() {
+    let mut client = planted(ClientLimits::default());
+    let members: Vec<String> = (0..20_000).map(|n| format!("cn={n:030},dc=example")).collect();
+    let members: Vec<&str> = members.iter().map(String::as_str).collect();
+    client.must_add("cn=big,dc=example", &[("objectClass", &["groupOfNames"]), ("member", &members)]);
+    let mut worker = Worker::new(&client.dsa).expect("there are few readers");
+    worker.tick(START);
+    let (mut session, mut out, mut input) = (connect(&mut worker, 1), Vec::new(), Vec::new());
+    let list = selection(&["member"]);
+    let filter = Filter::Present(b"objectClass");
+    let search = search_for("cn=big,dc=example", Scope::Base, filter, &list);
+    Request::Search(search).encode(&mut input, 1, &[]);
+    assert_eq!(session.feed(&mut worker, &input, &mut out).state, State::Busy);
+    let revoked = client.dsa.shard().revoke_before(u64::MAX);
+    assert_eq!(revoked.first().and_then(|search| search.holder.peer), "10.0.0.1:50000".parse().ok());
+    out.clear();
+    assert_eq!((session.step(&mut worker, &mut out), out.len()), (State::Close, 0));
+}
+
 #[test]
 fn a_client_that_has_not_bound_sends_no_long_messages() {
     let client = planted(ClientLimits::default());
