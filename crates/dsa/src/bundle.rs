@@ -398,7 +398,12 @@ impl Looking<'_> {
                     outline: pending.outline.as_ref(),
                 };
                 op::search::run(&mut reading, &mut around, id, search, requested, out);
-                session.pauses |= self.scratch.work < LEAST_WORK;
+                if self.scratch.work < LEAST_WORK {
+                    session.pauses = true;
+                    if session.underway.is_empty() {
+                        self.scratch.evaluator.forget_long();
+                    }
+                }
             }
             Request::Compare(compare) => {
                 let identity = acting.unwrap_or(&session.identity);

@@ -175,7 +175,7 @@ impl Session {
             }
             let Some(mut search) = self.underway.pop_front() else { break };
             match search.go_on(worker, out) {
-                crate::op::search::Progress::Done => {}
+                crate::op::search::Progress::Done => worker.scratch.evaluator.forget_long(),
                 crate::op::search::Progress::Broken => {
                     // A message that is half written has no end that a client could read.
                     self.closing = true;

@@ -100,6 +100,20 @@ fn part() -> impl Strategy<Value = Part> {
 
 /// A shard with one entry below its root that has so many values of each type.
 fn shard(counts: [u32; 3]) -> Arc<Shard> {
+    let text = |n: u32| format!("Value {n}");
+    let dn = |n: u32| format!("ou=value {n},dc=com");
+    let [texts, subs, dns] = counts;
+    let values = [
+        ("xText", (0..texts).map(text).collect::<Vec<_>>()),
+        ("xSub", (0..subs).map(text).collect()),
+        ("xDn", (0..dns).map(dn).collect()),
+    ];
+    let values: Vec<_> = values.iter().map(|(name, values)| (*name, &values[..])).collect();
+    shard_with(&values)
+}
+
+/// A shard with one entry below its root that has these values.
+fn shard_with(attributes: &[(&str, &[String])]) -> Arc<Shard> {
     let schema = schema::Builder::new().standard().file("test", TYPES).build().expect("the schema is sound");
     let settings = Settings {
         suffixes: vec!["dc=com".to_owned()],
@@ -116,20 +130,13 @@ fn shard(counts: [u32; 3]) -> Arc<Shard> {
     let mut writer = shard.writer();
     for (dn, class) in [("dc=com", "domain"), ("ou=top,dc=com", "organizationalUnit")] {
         let mut entry = Entry::new();
-        let mut put = |name: &str, values: &mut dyn Iterator<Item = String>| {
+        let mut put = |name: &str, values: &[String]| {
             entry.push_attribute(shard.schema().intern_description(name.as_bytes()).expect("known"));
-            values.for_each(|value| entry.push_value(value.as_bytes()));
+            values.iter().for_each(|value| entry.push_value(value.as_bytes()));
         };
-        put("objectClass", &mut [class, "extensibleObject"].map(str::to_owned).into_iter());
-        if class != "domain" {
-            let text = |n: u32| format!("Value {n}");
-            for (name, count) in ["xText", "xSub"].into_iter().zip(counts).filter(|(_, count)| *count > 0) {
-                put(name, &mut (0..count).map(text));
-            }
-            if counts[2] > 0 {
-                put("xDn", &mut (0..counts[2]).map(|n| format!("ou=value {n},dc=com")));
-            }
-        }
+        put("objectClass", &[class, "extensibleObject"].map(str::to_owned));
+        let own = attributes.iter().filter(|(_, values)| class != "domain" && !values.is_empty());
+        own.for_each(|(name, values)| put(name, values));
         let stamp = Stamp { csn: writer.stamp(1_767_323_045_000), actor: 0 };
         writer
             .add(Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: false }, stamp)
@@ -137,6 +144,36 @@ fn shard(counts: [u32; 3]) -> Arc<Shard> {
     }
     writer.publish();
     shard
+}
+
+/// A value of several megabytes is looked at in more than one go, too.
+#[test]
+fn a_pause_within_a_value() {
+    let shard = shard_with(&[("xText", &["a".repeat(5 << 20), "b".to_owned()][..])]);
+    let mut reader = Reader::register(&shard).expect("there are few");
+    let pin = reader.pin();
+    let point = pin.read_point();
+    let mut evaluator = Evaluator::default();
+    let id = point.resolve(b"ou=top,dc=com", &mut evaluator.cache).expect("it is there");
+    let entry = point.entry(id).expect("it is there");
+    for (any, is_there) in [("ab", false), ("aaaa", true), ("b", true)] {
+        let filter = Filter::Substrings(Substrings {
+            attribute: b"xText",
+            initial: None,
+            any: vec![any.as_bytes()],
+            last: None,
+        });
+        let compiled = Compiled::new(&filter, &shard, &|_| true);
+        let (mut paused, mut steps) = (Paused::default(), 1);
+        let truth = loop {
+            match evaluator.go_on(&compiled, &entry, point, &mut paused, &mut 100) {
+                Some(truth) => break truth,
+                None => steps += 1,
+            }
+        };
+        assert_eq!(truth == store::search::evaluate::Truth::True, is_there, "{any}");
+        assert!(is_there || steps >= 5, "{any}: {steps} steps");
+    }
 }
 
 proptest! {

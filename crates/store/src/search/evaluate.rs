@@ -1,8 +1,8 @@
 //! Is a filter true of an entry? Three-valued (RFC 4511 section 4.5.1.7).
 
 use super::filter::{Compiled, Item, Node, Test};
-use super::substrings::has_parts;
-use super::work::{self, ITEM, ItemPosition, LOOKUP, Paused, ValuePosition};
+use super::substrings::{PartPosition, has_parts};
+use super::work::{self, ITEM, ItemPosition, LONG_VALUE, LOOKUP, Paused, ValuePosition};
 use crate::dn_cache::DnCache;
 use crate::record::{EntryRef, ValueSet, Values};
 use crate::shard::ReadPoint;
@@ -32,11 +32,25 @@ impl Truth {
 pub struct Evaluator {
     normal: Vec<u8>,
     value: Vec<u8>,
+    long: Option<Box<LongValue>>,
     /// What it remembers of DNs.
     pub cache: DnCache,
 }
 
+/// The long value that was looked at last.
+struct LongValue {
+    rule: Rule,
+    value: Vec<u8>,
+    /// Its normal form, if it has one.
+    normal: Option<Vec<u8>>,
+}
+
 impl Evaluator {
+    /// Gives back the memory for long values: to be called when no search is likely to go on with one.
+    pub fn forget_long(&mut self) {
+        self.long = None;
+    }
+
     /// Evaluates a filter on an entry, however long that takes.
     pub fn evaluate(&mut self, filter: &Compiled, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Truth {
         let (mut paused, mut work) = (Paused::default(), u64::MAX);
@@ -150,8 +164,9 @@ impl Evaluation<'_, '_> {
                 self.pay(LOOKUP);
                 let mut value = std::mem::take(&mut self.evaluator.value);
                 value.clear();
+                // It is not long enough for a pause.
                 let passes = self.at.derive(self.entry, derived, &mut self.evaluator.cache, &mut value)
-                    && self.value_passes(&item.test, &value);
+                    && self.value_passes(&item.test, &value, &mut PartPosition::default()) == Some(true);
                 self.evaluator.value = value;
                 passes
             }
@@ -175,8 +190,9 @@ impl Evaluation<'_, '_> {
                 Some(normal) => {
                     self.pay(LOOKUP);
                     let hash = at.shard.value_hash(normal);
+                    // Equality knows no pause.
                     Some(tree::contains(&at.shard.heap, set.root, at.sequence, hash, |value| {
-                        self.value_passes(test, value)
+                        self.value_passes(test, value, &mut PartPosition::default()) == Some(true)
                     }))
                 }
                 None => self.any_of_set(test, set, slot, from),
@@ -192,14 +208,17 @@ impl Evaluation<'_, '_> {
         slot: usize,
         from: ValuePosition,
     ) -> Option<bool> {
+        let mut within = from.within;
         for (number, value) in values.enumerate().skip(from.done as usize) {
-            if *self.work == 0 {
-                let value = ValuePosition { key: 0, done: number as u32 };
-                self.paused.item = Some(ItemPosition { slot, value });
-                return None;
-            }
-            if self.value_passes(test, value) {
-                return Some(true);
+            let passes = if *self.work == 0 { None } else { self.value_passes(test, value, &mut within) };
+            match passes {
+                Some(false) => within = PartPosition::default(),
+                Some(true) => return Some(true),
+                None => {
+                    let value = ValuePosition { key: 0, done: number as u32, within };
+                    self.paused.item = Some(ItemPosition { slot, value });
+                    return None;
+                }
             }
         }
         Some(false)
@@ -218,12 +237,15 @@ impl Evaluation<'_, '_> {
                 last = Some((key, value));
                 if key == from.key && skipped < from.done {
                     skipped += 1;
-                } else if *self.work == 0 {
-                    outcome = None;
-                } else {
-                    position.done = if key == position.key { position.done + 1 } else { 1 };
-                    position.key = key;
-                    outcome = Some(self.value_passes(test, value));
+                    return;
+                }
+                outcome = match *self.work {
+                    0 => None,
+                    _ => self.value_passes(test, value, &mut position.within),
+                };
+                if outcome.is_some() {
+                    let done = if key == position.key { position.done + 1 } else { 1 };
+                    position = ValuePosition { key, done, within: PartPosition::default() };
                 }
             });
             if outcome.is_none() {
@@ -235,42 +257,57 @@ impl Evaluation<'_, '_> {
         }
     }
 
+    /// Does a value pass? `within` says how far it was looked at before, and, after a pause, where to go on.
     #[inline]
-    fn value_passes(&mut self, test: &Test, value: &[u8]) -> bool {
+    fn value_passes(&mut self, test: &Test, value: &[u8], within: &mut PartPosition) -> Option<bool> {
+        let rule = match test {
+            Test::Present => return Some(true),
+            Test::Equal { rule: None, normal } => {
+                self.pay(work::of_scan(value.len()));
+                return Some(value == &normal[..]);
+            }
+            Test::Equal { rule: Some(rule), .. }
+            | Test::AtLeast { rule, .. }
+            | Test::AtMost { rule, .. }
+            | Test::Matches { rule, .. }
+            | Test::Substrings { rule, .. } => *rule,
+        };
+        if value.len() >= LONG_VALUE {
+            return self.long_value_passes(rule, test, value, within);
+        }
         self.pay(work::of_value(value));
-        let at = self.at;
-        let schema = &at.shard.schema;
         let normal = &mut self.evaluator.normal;
         normal.clear();
-        let own = |rule: Rule, normal: &mut Vec<u8>| rule.normalise_value(schema, value, normal).is_ok();
-        match test {
-            Test::Present => true,
-            Test::Equal { rule: None, normal } => value == &normal[..],
-            Test::Equal { rule: Some(rule), normal: wanted } => {
-                own(*rule, normal) && normal[..] == wanted[..]
-            }
-            Test::AtLeast { rule, key } => {
-                rule.ordering_key(schema, value, normal).is_ok() && normal[..] >= key[..]
-            }
-            Test::AtMost { rule, key } => {
-                rule.ordering_key(schema, value, normal).is_ok() && normal[..] <= key[..]
-            }
-            Test::Matches { rule, normal: wanted, .. } => {
-                let passes = own(*rule, normal) && rule.matches(normal, wanted);
-                if !rule.is_equality() {
-                    // Some take the assertion apart each time.
-                    self.pay(work::of_bytes(wanted.len()));
-                }
-                passes
-            }
-            Test::Substrings { rule, initial, any, last } => {
-                let passes =
-                    own(*rule, normal) && has_parts(normal, initial.as_deref(), any, last.as_deref());
-                // No more parts are looked for than there are bytes, but for empty ones.
-                self.pay(any.len().min(value.len()) as u64);
-                passes
-            }
+        match rule.normalise_value(&self.at.shard.schema, value, normal) {
+            Ok(()) => form_passes(test, normal, within, self.work),
+            Err(_) => Some(false),
         }
+    }
+
+    /// As [`Evaluation::value_passes`], of a value whose normal form is worth keeping.
+    #[cold]
+    fn long_value_passes(
+        &mut self,
+        rule: Rule,
+        test: &Test,
+        value: &[u8],
+        within: &mut PartPosition,
+    ) -> Option<bool> {
+        let kept = self.evaluator.long.take().filter(|long| long.rule == rule && long.value == value);
+        self.pay(work::of_scan(value.len()));
+        let long = kept.unwrap_or_else(|| {
+            self.pay(work::of_value(value));
+            let mut normal = Vec::new();
+            let is_valid = rule.normalise_value(&self.at.shard.schema, value, &mut normal).is_ok();
+            Box::new(LongValue { rule, value: value.to_vec(), normal: is_valid.then_some(normal) })
+        });
+        // Even if nothing is left, it comes on by a bit.
+        let passes = match &long.normal {
+            Some(normal) => form_passes(test, normal, within, self.work),
+            None => Some(false),
+        };
+        self.evaluator.long = Some(long);
+        passes
     }
 
     /// `:dn:` makes the attributes of the entry's DN count too.
@@ -291,6 +328,27 @@ impl Evaluation<'_, '_> {
                 && rule.matches(&own, normal)
         })
     }
+}
+
+/// Does a value pass that has this normal form?
+#[inline]
+fn form_passes(test: &Test, form: &[u8], within: &mut PartPosition, work: &mut u64) -> Option<bool> {
+    Some(match test {
+        Test::Present => true,
+        Test::Equal { normal, .. } => form == &normal[..],
+        Test::AtLeast { key, .. } => form >= &key[..],
+        Test::AtMost { key, .. } => form <= &key[..],
+        Test::Matches { rule, normal, .. } => {
+            if !rule.is_equality() {
+                // Some take the assertion apart each time.
+                *work = work.saturating_sub(work::of_bytes(normal.len()));
+            }
+            rule.matches(form, normal)
+        }
+        Test::Substrings { initial, any, last, .. } => {
+            return has_parts(form, (initial.as_deref(), any, last.as_deref()), within, work);
+        }
+    })
 }
 
 /// The normal form that a test looks for, if it asks for a value that is equal by the attribute's own rule: by its hash

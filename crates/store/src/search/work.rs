@@ -5,6 +5,7 @@
 //! A unit is about ten nanoseconds, measured where values and records lie in no cache.
 
 use super::evaluate::Truth;
+use super::substrings::PartPosition;
 
 /// Units of looking at a candidate: finding its record and its place in the tree.
 pub(super) const CANDIDATE: u64 = 16;
@@ -16,6 +17,11 @@ pub(super) const LOOKUP: u64 = 32;
 const VALUE: u64 = 3;
 /// Bytes of ASCII that are brought into normal form and compared for a unit.
 const BYTES: u64 = 4;
+/// Bytes that are searched for a unit.
+const SCANNED_BYTES: u64 = 32;
+/// Bytes of a value from which on its normal form is kept, in case that the next item, or the next slice, looks at it
+/// again.
+pub(super) const LONG_VALUE: usize = 64 << 10;
 /// Units of a byte of other text: it goes through the tables of Unicode.
 const OTHER_BYTE: u64 = 8;
 
@@ -33,6 +39,12 @@ pub(super) fn of_value(value: &[u8]) -> u64 {
 #[inline]
 pub(super) fn of_bytes(len: usize) -> u64 {
     len as u64 / BYTES
+}
+
+/// Units of searching so many bytes, or comparing them with others.
+#[inline]
+pub(super) fn of_scan(len: usize) -> u64 {
+    len as u64 / SCANNED_BYTES
 }
 
 /// Where the evaluation of a filter on an entry was paused. It holds no borrow: it goes on at the same read point.
@@ -68,4 +80,6 @@ pub(super) struct ValuePosition {
     pub(super) key: u64,
     /// How many; of a set, how many with this key.
     pub(super) done: u32,
+    /// How far the next one was looked at.
+    pub(super) within: PartPosition,
 }
