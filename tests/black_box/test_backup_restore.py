@@ -341,6 +341,56 @@ def test_a_point_in_time_is_restored_exactly(place):
     assert sorted(place.entries(data)) == list(range(10))
 
 
+def test_a_restore_does_not_go_through_the_import_of_a_start(place):
+    place.serve().end()
+    empty, _ = place.backup()
+    server = place.serve(ldif="people.ldif")
+    add(connect(server), 0)
+    server.end()
+    log = ["--archive", place.data / "log"]
+    done = run(PANDO, "restore", "--from", empty, *log, "--data", place.folder / "x", code=1)
+    assert "an import went past the log" in done.err, done.err
+
+
+def test_a_restore_does_not_go_through_an_import(place):
+    server = place.serve(ldif="people.ldif")
+    connection = connect(server)
+    add(connection, 0)
+    first, _ = place.backup()
+    add(connection, 1)
+    before = now()
+    server.kill()
+    ldif = place.folder / "more.ldif"
+    ldif.write_text(f"dn: uid=n2,{PEOPLE}\nobjectClass: inetOrgPerson\ncn: x\nsn: y\ndescription: 0\n")
+    run(PANDO, "import", "--data", place.data, "--add", ldif)
+    server = place.serve()
+    add(connect(server), 3)
+    after = now()
+    log = ["--archive", place.data / "log"]
+    data, _ = place.restore("before", *log, "--to-time", before)
+    assert sorted(place.entries(data)) == [0, 1]
+    done = run(PANDO, "restore", "--from", first, *log, "--data", place.folder / "x", code=1)
+    assert "log record 4 " in done.err and "an import went past the log" in done.err, done.err
+    assert "an import" in place.restore("x", *log, "--to-time", after, code=1)[1]
+    place.backup()
+    data, _ = place.restore("after", "--to-time", after)
+    assert sorted(place.entries(data)) == [0, 1, 2, 3]
+    server.kill()
+    check(place.data)
+    assert sorted(place.entries(place.data)) == [0, 1, 2, 3]
+
+
+EXTRA = "objectclass ( 1.3.6.1.4.1.99999.1.1 NAME 'extraPerson' SUP inetOrgPerson STRUCTURAL )\n"
+
+
+@pytest.fixture
+def extra(tmp_path):
+    """The flags of a schema that has one class more."""
+    path = tmp_path / "extra.schema"
+    path.write_text(EXTRA)
+    return ["--schema", path]
+
+
 def test_a_restore_goes_through_a_change_of_schema(place, extra):
     """Each change is decided by the schema that was in force when it was made."""
     archive = ["--archive", place.archive]
