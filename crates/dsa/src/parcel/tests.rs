@@ -88,7 +88,7 @@ fn what_this_program_does_not_know_is_refused() {
         text(&bytes)
     };
     assert!(with(0, 2).contains("version 2; this program reads version 1"));
-    assert!(with(1, 2).contains("flags"));
+    assert!(with(1, 4).contains("flags"));
     assert!(with(2, 101).contains("before the first"));
     let command =
         |kind: u8, flags: u8, zero: u8| text(&[&head[..], &[kind, flags, zero, 0, 0, 0, 0, 0]].concat());
