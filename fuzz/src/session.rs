@@ -199,7 +199,7 @@ fn config() -> Config {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::Read,
-        limits: SearchLimits { size_max: 0, time_max_s: 0 },
+        limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,
         settings: Start { configured: choices(), ..Start::default() },
