@@ -262,6 +262,23 @@ impl<'a> Parcel<'a> {
         Ok(Some(item))
     }
 
+    /// The text of the rules that it has: they stand in a parcel of their own. `None` if it has other commands. To be asked
+    /// before a command is read.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with it.
+    pub fn rules(&self) -> Result<Option<&'a str>, String> {
+        // Most have none, and their commands are not read twice.
+        if self.bytes.get(self.at) != Some(&kind::RULES) {
+            return Ok(None);
+        }
+        let mut commands = self.clone();
+        match (commands.next_command()?, commands.next_command()?) {
+            (Some(Item { body: Body::Rules(text), .. }), None) => Ok(Some(text)),
+            _ => Err("a parcel has rules and other commands".to_owned()),
+        }
+    }
+
     fn item(&self, rest: &mut &'a [u8]) -> Result<Item<'a>, String> {
         let short = || "a command of a parcel is cut short".to_owned();
         let [kind, flags, zero @ ..] = *take(rest, 4).and_then(<[u8]>::first_chunk::<4>).ok_or_else(short)?;
@@ -295,22 +312,6 @@ impl<'a> Parcel<'a> {
             other => return Err(format!("a command of kind {other}, which this program does not know")),
         };
         Ok(Item { envelope, body, end: self.bytes.len() - rest.len() })
-    }
-}
-
-/// The text of the rules that the parcel `index` has: they stand in one of their own. `None` if it has other commands.
-///
-/// # Errors
-/// A text that says what is wrong with it.
-pub fn rules_of(index: u64, bytes: &[u8]) -> Result<Option<&str>, String> {
-    let mut parcel = Parcel::decode(index, bytes)?;
-    // Most have none, and their commands are not read twice.
-    if bytes.get(parcel.at) != Some(&kind::RULES) {
-        return Ok(None);
-    }
-    match (parcel.next_command()?, parcel.next_command()?) {
-        (Some(Item { body: Body::Rules(text), .. }), None) => Ok(Some(text)),
-        _ => Err("a parcel has rules and other commands".to_owned()),
     }
 }
 

@@ -13,17 +13,16 @@ pub(crate) fn begin(applier: &mut Applier, index: u64, free_before: Option<u64>)
 }
 
 /// Applies a parcel, which is the record `index`: `on_head` looks at its head first, `apply` applies each of its commands of
-/// updates. Rules stand in a parcel of their own ([`dsa::parcel::rules_of`]), which changes nothing in the directory.
+/// updates. Rules stand in a parcel of their own ([`Parcel::rules`]), which changes nothing in the directory.
 ///
 /// # Errors
 /// In words, why it cannot be applied, or what `on_head` says.
 pub(crate) fn apply(
     applier: &mut Applier,
-    (index, payload): (u64, &[u8]),
+    (index, mut parcel): (u64, Parcel<'_>),
     on_head: impl FnOnce(&mut Applier, &Head) -> Result<(), String>,
     mut apply: impl FnMut(&mut Applier, &Command<'_>, &Envelope<'_>) -> Result<(), ApplyError>,
 ) -> Result<(), String> {
-    let mut parcel = Parcel::decode(index, payload)?;
     on_head(applier, &parcel.head)?;
     applier.begin_parcel(index);
     while let Some(item) = parcel.next_command()? {

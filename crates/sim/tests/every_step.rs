@@ -3,7 +3,7 @@
 //! that has entries. The step fails alone, with either error, or is the last before the power fails or the process is
 //! killed. The next start has what was reported, and nothing that was not underway.
 
-use dsa::parcel::rules_of;
+use dsa::parcel::Parcel;
 use env::disk::Disk;
 use env::planted::{self, Fault};
 use sim::clock::SimClock;
@@ -241,7 +241,8 @@ fn rules_are_noted(disk: &SimDisk) -> Result<(), String> {
     }
     let mut noted = false;
     let mut visit = |record: Record<'_>| {
-        noted |= record.kind == Kind::Parcel && rules_of(record.index.0, record.payload)?.is_some();
+        noted |=
+            record.kind == Kind::Parcel && Parcel::decode(record.index.0, record.payload)?.rules()?.is_some();
         Ok(())
     };
     wal::read(disk, &Path::new(DIR).join("log"), &mut visit).map_err(|error| error.to_string())?;

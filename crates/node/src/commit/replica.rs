@@ -5,7 +5,7 @@ use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
 use crate::parcels;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
-use dsa::parcel::{self, Head};
+use dsa::parcel::{Head, Parcel};
 use dsa::{Applier, Waking};
 use env::planted::{self, Fault};
 use model::ResultCode;
@@ -201,12 +201,13 @@ impl Replica {
             return Ok(());
         }
         let unread = |reason| Failed::Record(index, reason);
-        if parcel::rules_of(index.0, payload).map_err(unread)?.is_some_and(|text| *text != *self.rules) {
+        let parcel = Parcel::decode(index.0, payload).map_err(unread)?;
+        if parcel.rules().map_err(unread)?.is_some_and(|text| *text != *self.rules) {
             return Err(unread("it has other rules than this server was started with".to_owned()));
         }
         let applied = parcels::apply(
             applier,
-            (index.0, payload),
+            (index.0, parcel),
             |applier, head| {
                 *time_ms = head.time_ms;
                 parcels::begin(applier, index.0, head.free_before).map_err(|error| error.to_string())?;

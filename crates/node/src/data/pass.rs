@@ -43,19 +43,25 @@ pub(super) struct Pass {
 }
 
 impl Data {
-    /// What the first pass begins with: the last snapshot. Snapshots of earlier versions have no rules: those are in a file.
+    /// What the first pass begins with: the last snapshot. Snapshots of earlier versions have no rules: those are in the file,
+    /// which says `of_file`.
     ///
     /// # Errors
     /// When something of it is damaged.
-    pub(super) fn base(&self, snapshots: &Snapshots) -> Result<Base, DataError> {
+    pub(super) fn base(&self, snapshots: &Snapshots, of_file: Option<&Rules>) -> Result<Base, DataError> {
         let dir = self.snapshot_dir();
-        let of_file = self.rules()?;
         let Some(manifest) = snapshots.latest() else {
-            return Ok(Base { from: Index(0), state: LogState::default(), rules: of_file, held: None });
+            return Ok(Base {
+                from: Index(0),
+                state: LogState::default(),
+                rules: of_file.cloned(),
+                held: None,
+            });
         };
         let parts = snapshot::parts(&dir, &manifest.meta)?;
         let unread = |what| DataError::Facts(dir.join("manifest"), what);
-        let rules = parts.rules.map(Rules::of_sealed).transpose().map_err(unread)?.or(of_file);
+        let rules =
+            parts.rules.map(Rules::of_sealed).transpose().map_err(unread)?.or_else(|| of_file.cloned());
         Ok(Base { from: manifest.index, state: parts.state, rules, held: None })
     }
 

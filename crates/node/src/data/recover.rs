@@ -4,7 +4,7 @@ use super::course::Decided;
 use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
 use super::snapshot::{self, Keeper};
-use super::{Data, DataError, FACTS_BYTES_MAX, Rules, backup, rules};
+use super::{Data, DataError, Rules, backup};
 use crate::commit::{Committer, Limits, LogEnd, Queue};
 use dsa::Dsa;
 use dsa::chain::Differs;
@@ -62,7 +62,8 @@ impl Data {
     /// Makes the directory that snapshot and log describe. All updates of its sessions go through the log from then on.
     ///
     /// # Errors
-    /// See [`DataError`]; nothing is changed on the disk then but names of unfinished files.
+    /// See [`DataError`]; nothing is changed on the disk then but names of unfinished files, and the snapshot of what was
+    /// decided by other rules.
     pub fn recover(
         &self,
         wanted: Wanted<'_>,
@@ -87,8 +88,8 @@ impl Data {
         }
         let wanted = Maker { rules: rules.clone(), schema, config };
         let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
-        let (Pass { dsa, replay }, Opened { writer, cut, .. }) = loop {
-            let base = self.base(snapshots.snapshots())?;
+        let (Pass { dsa, mut replay }, Opened { writer, cut, .. }) = loop {
+            let base = self.base(snapshots.snapshots(), made.as_ref())?;
             let mut pass = self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
             accepted.begin(&mut pass.replay);
             let disk = Arc::clone(&self.disk);
@@ -100,11 +101,16 @@ impl Data {
                 (Err(error), None) => return Err(pass.replay.reason(DataError::Log(error))),
                 (Err(_), Some(others)) => {
                     accepted.end(&mut pass.replay);
-                    self.replay_by(others, pass, &mut snapshots, &mut accepted, on_progress)?;
+                    if pass.replay.stopped() == Some(Decided::Otherwise) {
+                        pass.keep(&mut snapshots)?;
+                    }
+                    // There is never more than one directory in memory.
+                    drop(pass);
+                    let maker = self.maker(&others, limits.memory_bytes_max)?;
+                    self.replay_by(maker, made.as_ref(), &mut snapshots, &mut accepted, on_progress)?;
                 }
             }
         };
-        let mut replay = replay;
         accepted.end(&mut replay);
         let Replay { applier, course, time_ms, .. } = replay;
         applier.forget_operations();
@@ -117,7 +123,7 @@ impl Data {
         let mut committer = Committer::new(
             Arc::clone(&dsa),
             applier,
-            LogEnd { time_ms, rules: text },
+            LogEnd { time_ms, rules: Arc::clone(&text) },
             Box::new(LocalLog::new(writer)),
             Arc::clone(&queue),
             limits,
@@ -128,7 +134,7 @@ impl Data {
             changed.map_err(|failed| io::Error::other(failed.to_string()))?;
         }
         if !made.is_some_and(|made| made.agree(&rules) && made.are_whole()) {
-            self.write_rules(&rules)?;
+            self.write_rules(&text)?;
         }
         let Accepted { differences, records, .. } = accepted;
         if !differences.is_empty() {
@@ -141,23 +147,17 @@ impl Data {
         Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
     }
 
-    /// Applies what was decided by other rules than those that `stopped` was made by, in a directory that is made by them. A
-    /// snapshot takes it up, from which the next pass begins: so there is never more than one directory in memory.
+    /// Applies what was decided by other rules than those that are wanted, in a directory that is made by them. A snapshot takes
+    /// it up, from which the next pass begins.
     fn replay_by(
         &self,
-        others: Rules,
-        stopped: Pass,
+        maker: Maker,
+        of_file: Option<&Rules>,
         snapshots: &mut Keeper,
         accepted: &mut Accepted,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<(), DataError> {
-        let memory_bytes_max = stopped.dsa.shard().settings().memory_bytes_max;
-        if stopped.replay.stopped() == Some(Decided::Otherwise) {
-            stopped.keep(snapshots)?;
-        }
-        drop(stopped);
-        let base = self.base(snapshots.snapshots())?;
-        let maker = self.maker(&others, memory_bytes_max)?;
+        let base = self.base(snapshots.snapshots(), of_file)?;
         let mut pass = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
         accepted.begin(&mut pass.replay);
         self.run_pass(&mut pass, base.from, on_progress)?;
@@ -165,16 +165,6 @@ impl Data {
         let records = pass.replay.records;
         tracing::info!(records, "changes were replayed by the rules that were in force before");
         pass.keep(snapshots)
-    }
-
-    /// The text of rules, which a later start must be able to read.
-    fn text_of(&self, rules: &Rules) -> Result<Arc<str>, DataError> {
-        let text = rules.text();
-        if text.len() as u64 <= FACTS_BYTES_MAX {
-            return Ok(text.into());
-        }
-        let what = format!("the schema has more than {FACTS_BYTES_MAX} bytes of definitions");
-        Err(DataError::Facts(self.dir.join(rules::NAME), what))
     }
 
     pub(super) fn snapshot_dir(&self) -> PathBuf {

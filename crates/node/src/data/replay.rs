@@ -7,7 +7,7 @@ use super::{DataError, Rules};
 use crate::parcels;
 use dsa::chain::Differs;
 use dsa::journal::Command;
-use dsa::parcel::{self, Parcel};
+use dsa::parcel::Parcel;
 use dsa::{Applier, ApplyError};
 use env::planted::{self, Fault};
 use std::borrow::Cow;
@@ -94,12 +94,13 @@ impl Replay {
             // Alone it decides nothing: a start that was stopped before it was through has left it.
             return self.course.note(&record).map(|_| ());
         }
-        if record.kind == Kind::Parcel
-            && let Some(text) = parcel::rules_of(index, record.payload)?
+        let is_parcel = record.kind == Kind::Parcel;
+        let parcel = is_parcel.then(|| Parcel::decode(index, record.payload)).transpose()?;
+        if let Some(parcel) = &parcel
+            && let Some(text) = parcel.rules()?
         {
-            let ms = Parcel::decode(index, record.payload)?.head.time_ms;
-            self.course.change(text, ms, &record)?;
-            return self.apply_parcel(index, record.payload);
+            self.course.change(text, parcel.head.time_ms, &record)?;
+            return self.apply_parcel(index, parcel.clone());
         }
         let decided = self.course.command();
         if decided != Decided::AsBefore
@@ -109,9 +110,9 @@ impl Replay {
             self.stopped = Some(decided);
             return Err("other rules are in force".to_owned());
         }
-        match record.kind {
-            Kind::Parcel => self.apply_parcel(index, record.payload)?,
-            Kind::Commands => {
+        match (parcel, record.kind) {
+            (Some(parcel), _) => self.apply_parcel(index, parcel)?,
+            (None, Kind::Commands) => {
                 let Replay { applier, answers, .. } = self;
                 answers.clear();
                 let command = Command::decode(record.payload)?;
@@ -119,19 +120,19 @@ impl Replay {
                 applied.map_err(|error| error.to_string())?;
                 self.applier.chain_mut().begin_after(index);
             }
+            (None, Kind::Ingest) => return Err("this version knows no ingested files".to_owned()),
             // Of an import that did not come to its snapshot nothing became.
-            Kind::Checkpoint | Kind::Import | Kind::Rules => self.applier.chain_mut().pass(index),
-            Kind::Ingest => return Err("this version knows no ingested files".to_owned()),
+            (None, _) => self.applier.chain_mut().pass(index),
         }
         on_progress(Stage::Log(self.records));
         Ok(())
     }
 
-    fn apply_parcel(&mut self, index: u64, payload: &[u8]) -> Result<(), String> {
+    fn apply_parcel(&mut self, index: u64, parcel: Parcel<'_>) -> Result<(), String> {
         let Replay { applier, answers, time_ms, differences, accepts, .. } = self;
         parcels::apply(
             applier,
-            (index, payload),
+            (index, parcel),
             |applier, head| {
                 if head.time_ms < *time_ms {
                     return Err("its time is before that of the parcel before".to_owned());

@@ -6,7 +6,7 @@
 //! The server's own attributes, of monitor and settings, are no part of them: a later version may have more.
 
 use super::sealed::{seal, table, unseal};
-use super::{Data, DataError, missing, unknown};
+use super::{Data, DataError, FACTS_BYTES_MAX, missing, unknown};
 use schema::{Builder, DefinitionKind, Schema};
 use std::io;
 use std::sync::Arc;
@@ -170,12 +170,25 @@ impl Data {
         self.facts(NAME, Rules::parse)
     }
 
-    /// From now on these hold. Only while nothing is in the log behind the snapshot that others decided.
+    /// The text of rules.
     ///
     /// # Errors
-    /// What the disk says, or that there are more definitions than a later start would read.
-    pub(super) fn write_rules(&self, rules: &Rules) -> io::Result<()> {
-        self.write_facts(NAME, &rules.text())
+    /// When there are more definitions than a later start would read.
+    pub(super) fn text_of(&self, rules: &Rules) -> Result<Arc<str>, DataError> {
+        let text = rules.text();
+        if text.len() as u64 <= FACTS_BYTES_MAX {
+            return Ok(text.into());
+        }
+        let what = format!("the schema has more than {FACTS_BYTES_MAX} bytes of definitions");
+        Err(DataError::Facts(self.dir().join(NAME), what))
+    }
+
+    /// From now on the rules of this text hold. Only while nothing is in the log behind the snapshot that others decided.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn write_rules(&self, text: &str) -> io::Result<()> {
+        self.write_facts(NAME, text)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::commit;
 use crate::data::course::{Course, Decided};
 use crate::data::{DataError, Rules, missing, rules, snapshot, unread, write_text};
 use dsa::journal::Command;
-use dsa::parcel::{self, Parcel};
+use dsa::parcel::Parcel;
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
 use env::planted::{self, Fault};
@@ -311,9 +311,14 @@ impl Work<'_> {
             goes_on: false,
         };
         let mut take = |mut record: Record<'_>| {
+            let mut rules = None;
             let ms = match record.kind {
                 Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
-                Kind::Parcel => Some(Parcel::decode(record.index.0, record.payload)?.head.time_ms),
+                Kind::Parcel => {
+                    let parcel = Parcel::decode(record.index.0, record.payload)?;
+                    rules = parcel.rules()?.map(|text| (text, parcel.head.time_ms));
+                    Some(parcel.head.time_ms)
+                }
                 Kind::Import => Some(commit::import_ms(record.payload)?),
                 Kind::Rules => Some(Rules::of_note(record.payload)?.0),
                 Kind::Checkpoint | Kind::Ingest => None,
@@ -328,9 +333,7 @@ impl Work<'_> {
             }
             if record.kind == Kind::Rules {
                 course.note(&record)?;
-            } else if let (Kind::Parcel, Some(ms)) = (record.kind, ms)
-                && let Some(text) = parcel::rules_of(record.index.0, record.payload)?
-            {
+            } else if let Some((text, ms)) = rules {
                 course.change(text, ms, &record)?;
             } else {
                 match course.command() {
