@@ -148,44 +148,26 @@ impl Cursor {
     ) -> Cursor {
         let source = read_point.plan(&filter, &scopes);
         let next = after.map_or(0, |id| id.0.saturating_add(1));
-        Cursor {
-            scopes,
-            filter,
-            source,
-            next,
-            slice: Vec::new(),
-            exhausted: false,
-            paused: Paused::default(),
-        }
+        Cursor::from(scopes, filter, source, next)
+    }
+
+    /// Over the candidates of a source from this id on.
+    fn from(scopes: Scopes, filter: Compiled, source: Source, next: u32) -> Cursor {
+        let (slice, paused) = (Vec::new(), Paused::default());
+        Cursor { scopes, filter, source, next, slice, exhausted: false, paused }
     }
 
     /// A cursor over known candidates, ascending.
     pub fn over(base: EntryId, scope: Scope, filter: Compiled, candidates: &[u32]) -> Cursor {
         let (scopes, source) = (Scopes::new(base, scope), Source::Ids(candidates.to_vec()));
-        Cursor {
-            scopes,
-            filter,
-            source,
-            next: 0,
-            slice: Vec::new(),
-            exhausted: false,
-            paused: Paused::default(),
-        }
+        Cursor::from(scopes, filter, source, 0)
     }
 
     /// A cursor over the referral objects within scopes.
     pub fn referrals(scopes: Scopes) -> Cursor {
         let source = Source::Live(LiveKey::Kind(Kind::Referral));
         let filter = Compiled::of_kind(Kind::Referral);
-        Cursor {
-            scopes,
-            filter,
-            source,
-            next: 0,
-            slice: Vec::new(),
-            exhausted: false,
-            paused: Paused::default(),
-        }
+        Cursor::from(scopes, filter, source, 0)
     }
 
     /// Looks at candidates until `work` is used up, which it takes from: units as [`super::work`] has them. It comes on by
