@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Seconds after which a search that holds old versions is ended, if nothing else is configured.
-const SECONDS_MAX: u32 = 60;
+pub const SECONDS_MAX: u32 = 60;
 /// Part of the directory's memory that old versions may take, if nothing else is configured.
-const SHARE: u64 = 4;
+pub const SHARE: u64 = 4;
 /// So much dead memory the cleaner leaves anyway: a search that holds no more is in nobody's way, however old.
 const FREE_BYTES: u64 = 8 << 20;
 /// Between two looks of all threads together.

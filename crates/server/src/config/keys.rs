@@ -468,7 +468,7 @@ pub const KEYS: &[Key] = &[
         text: "Bytes of old versions, of what was changed since, that searches under way may hold. Beyond it the oldest search is ended with \
                adminLimitExceeded, as it is when memory is short.",
         set: |c, v| put(&mut c.held_bytes_max, one(v, bytes).map(Some)),
-        show: |c| vec![c.held_bytes_max.unwrap_or(c.memory_bytes_max() / 4).to_string()],
+        show: |c| vec![c.held_bytes_max.unwrap_or(c.memory_bytes_max() / dsa::held::SHARE).to_string()],
     },
     Key {
         name: "limits.old-versions-age",

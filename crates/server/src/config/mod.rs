@@ -117,7 +117,7 @@ impl Default for Config {
             indexes: Vec::new(),
             memory_bytes_max: None,
             held_bytes_max: None,
-            held_seconds_max: 60,
+            held_seconds_max: dsa::held::SECONDS_MAX,
             import: Vec::new(),
             accept_difference: false,
             size_limit: 0,
