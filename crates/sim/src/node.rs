@@ -377,6 +377,19 @@ impl Node {
         self.indexer.step(&mut self.indexes)
     }
 
+    /// Carries out what a session that waits for nothing sends, updates too, and returns the answers.
+    ///
+    /// # Panics
+    /// If the log fails.
+    pub fn carry_out(&mut self, session: usize, sent: &Bundle, clock: &dyn Clock) -> Vec<Answer> {
+        self.send(session, &sent.bytes, clock);
+        while self.waits(session) {
+            self.prepare_file();
+            self.step(clock).expect("nothing fails");
+        }
+        self.answers(session)
+    }
+
     /// What a session that waits for nothing asks for, and the answers, which come at once: no updates of the directory.
     pub fn ask(&mut self, session: usize, asked: &Bundle, clock: &dyn Clock) -> Vec<Answer> {
         self.send(session, &asked.bytes, clock);

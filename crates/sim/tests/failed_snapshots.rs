@@ -52,12 +52,7 @@ impl Server {
 
     fn carry_out(&mut self, bundle: &Bundle) {
         self.oracle.on_sent(&bundle.updates);
-        self.node.send(0, &bundle.bytes, &self.clock);
-        while self.node.waits(0) {
-            self.node.prepare_file();
-            self.node.step(&self.clock).expect("nothing fails yet");
-        }
-        self.node.answers(0);
+        self.node.carry_out(0, bundle, &self.clock);
     }
 
     /// Some updates, then what is there.

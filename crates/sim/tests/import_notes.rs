@@ -59,12 +59,7 @@ fn a_point_before_an_import_can_be_reached() {
         let text = "x".repeat(filler);
         bundle.modify("dc=x", ModifyKind::Replace, "description", &[&text], Sent::Other);
         clock.pass_ns(1_000_000);
-        node.send(0, &bundle.bytes, &clock);
-        while node.waits(0) {
-            node.prepare_file();
-            node.step(&clock).expect("nothing fails");
-        }
-        node.answers(0);
+        node.carry_out(0, &bundle, &clock);
         Held { last: node.applied(), digest: digest(&node.recovered.dsa) }
     };
     let held = change(&mut node, 1);

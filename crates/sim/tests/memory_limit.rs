@@ -25,16 +25,11 @@ fn start(disk: &SimDisk, clock: &SimClock) -> Node {
 }
 
 fn run(node: &mut Node, bundle: &Bundle, clock: &SimClock) -> Vec<ResultCode> {
-    node.send(0, &bundle.bytes, clock);
-    while node.waits(0) {
-        node.prepare_file();
-        node.step(clock).expect("the server goes on");
-    }
     let code = |answer: Answer| match answer {
         Answer::Done(_, code) => code,
         other => panic!("{other:?} is no answer to an update"),
     };
-    node.answers(0).into_iter().map(code).collect()
+    node.carry_out(0, bundle, clock).into_iter().map(code).collect()
 }
 
 fn add(node: &mut Node, number: usize, bytes: usize, clock: &SimClock) -> ResultCode {

@@ -78,12 +78,7 @@ impl Run {
     fn send(&mut self, bundle: &Bundle) {
         self.clock.pass_ns(1_000_000);
         let (clock, node) = (self.clock, self.node());
-        node.send(0, &bundle.bytes, &clock);
-        while node.waits(0) {
-            node.prepare_file();
-            node.step(&clock).expect("nothing fails");
-        }
-        node.answers(0);
+        node.carry_out(0, bundle, &clock);
     }
 
     fn work(&mut self, bundles: usize) {

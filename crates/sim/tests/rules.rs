@@ -41,12 +41,7 @@ fn start(disk: &SimDisk, asked: Asked) -> Node {
 fn send(node: &mut Node, bundle: &Bundle) {
     let mut clock = SimClock::default();
     clock.pass_ns(1_000_000);
-    node.send(0, &bundle.bytes, &clock);
-    while node.waits(0) {
-        node.prepare_file();
-        node.step(&clock).expect("nothing fails");
-    }
-    node.answers(0);
+    node.carry_out(0, bundle, &clock);
 }
 
 /// Adds a robot; whether that was possible.

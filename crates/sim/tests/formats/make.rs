@@ -98,12 +98,7 @@ impl Place {
         let mut bundle = Bundle::default();
         fill(&mut bundle);
         self.clock.pass_ns(1_000_000_000);
-        self.node.send(0, &bundle.bytes, &self.clock);
-        while self.node.waits(0) {
-            self.node.prepare_file();
-            self.node.step(&self.clock).expect("nothing fails");
-        }
-        self.node.answers(0);
+        self.node.carry_out(0, &bundle, &self.clock);
     }
 
     /// One change, of an entry that every fixture has.
