@@ -1,5 +1,5 @@
-//! Every bit of the files that say what a directory is made with is turned over: the start is refused, or what is
-//! recovered, and what comes next, is what it would have been.
+//! The bits of the files that say what a directory is made with are turned over, one at a time; of the many definitions in
+//! the file of rules some are. The start is refused, or what is recovered, and what comes next, is what it would have been.
 
 use env::disk::Disk;
 use sim::clock::SimClock;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const DIR: &str = "data";
 /// Bits at the begin and at the end of a file that are all turned over.
-const ALL_BITS: u64 = 1024;
+const ALL_BITS: u64 = 4096;
 
 fn start(disk: &SimDisk) -> Option<Node> {
     let log = wal::Settings { file_bytes: 64 << 10, waiting_bytes_max: 8192, ..wal::Settings::default() };
@@ -54,7 +54,6 @@ fn a_flipped_bit_of_founding_or_rules_changes_nothing_or_is_refused() {
             let bytes = disk.open(&path).and_then(|file| file.len()).expect("it is there");
             let mut stopped = 0;
             let bits = bytes * 8;
-            // Of the many definitions of the schema some bits do.
             let is_tried = |at: &u64| *at < ALL_BITS || bits - at < ALL_BITS || at.is_multiple_of(499);
             for at in (0..bits).filter(is_tried) {
                 let copy = disk.copy();
