@@ -1,5 +1,6 @@
 //! A server near its memory limit, with large entries: it takes small changes of them as it cleans, ends searches that stand
-//! against that, refuses before the log what has no room, and starts again with what it had.
+//! against that, refuses before the log what has no room, and starts again with what it had. The limit of shapes is judged there
+//! as well.
 
 use dsa::{Session, State, Worker};
 use env::clock::Clock;
@@ -194,4 +195,69 @@ fn a_search_is_ended_for_what_it_holds_and_for_how_long() {
     clock.pass_ns(1_000_000_000);
     assert_eq!(worker.look_after_memory(clock.now()).len(), 1);
     assert_eq!(end_of(&mut worker, session, answers).0, ResultCode::AdminLimitExceeded);
+}
+
+/// An add of an entry with these attributes besides those of all.
+fn add_with(name: &str, attributes: &[&str]) -> Bundle {
+    let mut bundle = Bundle::default();
+    let mut entry = vec![("objectClass", "inetOrgPerson"), ("cn", name), ("sn", "x")];
+    entry.extend(attributes.iter().map(|attribute| (*attribute, "x")));
+    bundle.add(&format!("cn={name},dc=x"), &entry, Sent::Other);
+    bundle
+}
+
+/// Ends a transaction in which these attributes of an entry get other values.
+fn transaction(node: &mut Node, clock: &SimClock, attributes: &[&str]) -> Answer {
+    let mut begin = Bundle::default();
+    begin.begin();
+    let answer = node.carry_out(0, &begin, clock).remove(0);
+    let Answer::Extended(_, ResultCode::Success, Some(identifier)) = answer else { panic!("{answer:?}") };
+    let mut bundle = Bundle { transaction: Some(identifier.clone()), ..Bundle::default() };
+    for attribute in attributes {
+        bundle.modify("cn=a,dc=x", ModifyKind::Replace, attribute, &["y"], Sent::Member);
+    }
+    bundle.transaction = None;
+    bundle.end(&identifier, true);
+    node.carry_out(0, &bundle, clock).pop().expect("the end is answered")
+}
+
+/// With as many shapes as are taken an update that may need another is refused before the log, one that needs none is not. What
+/// was judged happens, though it goes beyond the limit by then, and happens again at a start.
+#[test]
+fn the_limit_of_shapes_is_judged_before_the_log_alone() {
+    let (disk, clock) = (SimDisk::new(1), SimClock::default());
+    let mut node = filled(&disk, &clock, 0, 0);
+    let first = add_with("a", &["employeeType", "description"]);
+    assert_eq!(run(&mut node, &first, &clock), [ResultCode::Success]);
+    let shard = Arc::clone(node.recovered.dsa.shard());
+    shard.bound_shapes(0);
+    let (refused, logged) = (ResultCode::AdminLimitExceeded, node.applied());
+    assert_eq!(run(&mut node, &add_with("b", &["l"]), &clock), [refused]);
+    let answer = transaction(&mut node, &clock, &["employeeType", "description"]);
+    assert!(matches!(answer, Answer::Extended(_, code, _) if code == refused), "{answer:?}");
+    assert_eq!(node.applied(), logged, "nothing of it is in the log");
+    let answer = transaction(&mut node, &clock, &["employeeType"]);
+    assert!(matches!(answer, Answer::Extended(_, ResultCode::Success, _)), "prepared writes: {answer:?}");
+    // Two of them are judged while one more is taken.
+    let mut shapes = 0;
+    while shard.has_too_many_shapes() {
+        shapes += 1;
+        shard.bound_shapes(shapes);
+    }
+    for (session, (name, attribute)) in [("b", "l"), ("c", "o")].into_iter().enumerate() {
+        node.send(session, &add_with(name, &[attribute]).bytes, &clock);
+    }
+    while (0..2).any(|session| node.waits(session)) {
+        node.prepare_file();
+        node.step(&clock).expect("nothing fails");
+    }
+    let answers = [node.answers(0), node.answers(1)].concat();
+    assert_eq!(answers, [1, 1].map(|id| Answer::Done(id, ResultCode::Success)));
+    assert_eq!(run(&mut node, &add_with("d", &["ou"]), &clock), [refused]);
+    let before = digest(&node.recovered.dsa);
+    drop((node, shard));
+    disk.kill();
+    let node = start(&disk, &clock);
+    assert_eq!(digest(&node.recovered.dsa), before);
+    assert_eq!(node.recovered.dsa.shard().entries(), 4);
 }

@@ -1,6 +1,5 @@
 //! How much room a shard reserves: address space, not memory.
 
-use crate::shape::SHAPES_TAKEN_MAX;
 use crate::shard::{Settings, Shard};
 
 /// Bytes of address space beyond what the memory limit asks for.
@@ -31,7 +30,13 @@ fn machine_bytes() -> u64 {
 impl Shard {
     /// Are there so many shapes that no update should be taken which may need another?
     pub fn has_too_many_shapes(&self) -> bool {
-        self.shapes.count() >= SHAPES_TAKEN_MAX
+        self.shapes.are_too_many()
+    }
+
+    /// For tests: as if so many shapes were all that are taken.
+    #[doc(hidden)]
+    pub fn bound_shapes(&self, max: usize) {
+        self.shapes.bound(max);
     }
 
     /// Gives memory back to the kernel that was free for a while, unless somebody writes right now. To be called about once a

@@ -13,7 +13,7 @@ pub const SHAPES_MAX: usize = 1 << 24;
 
 /// Distinct shapes of a shard from which on an update that may need one more is refused with adminLimitExceeded, before it is
 /// logged. What was taken before may bring more.
-pub(crate) const SHAPES_TAKEN_MAX: usize = 1 << 23;
+const SHAPES_TAKEN_MAX: usize = 1 << 23;
 
 /// Distinct shapes of a small shard.
 const SHAPES_SMALL: usize = 1 << 22;
@@ -87,6 +87,8 @@ impl Shape {
 pub(crate) struct Shapes {
     table: Append<Shape>,
     count: AtomicUsize,
+    /// [`SHAPES_TAKEN_MAX`], or what a test sets.
+    taken_max: AtomicUsize,
     schema: Arc<Schema>,
     /// Are they those of entries that stay? Then sets of options that they have are kept.
     are_for_good: bool,
@@ -118,7 +120,8 @@ impl Shapes {
     /// Those of a shard: a small one goes soon.
     pub(crate) fn new(schema: Arc<Schema>, is_small: bool) -> Shapes {
         let table = Append::with_room(if is_small { SHAPES_SMALL } else { SHAPES_MAX });
-        Shapes { table, count: AtomicUsize::new(0), schema, are_for_good: !is_small }
+        let taken_max = AtomicUsize::new(SHAPES_TAKEN_MAX);
+        Shapes { table, count: AtomicUsize::new(0), taken_max, schema, are_for_good: !is_small }
     }
 
     fn release(&self, shape: &Shape) {
@@ -129,6 +132,16 @@ impl Shapes {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    /// Are there so many that no update should be taken which may need another?
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.count() >= self.taken_max.load(Ordering::Relaxed)
+    }
+
+    /// For tests: another bound than [`SHAPES_TAKEN_MAX`].
+    pub(crate) fn bound(&self, max: usize) {
+        self.taken_max.store(max.min(SHAPES_TAKEN_MAX), Ordering::Relaxed);
     }
 
     /// Drops those that no entry has. Nobody reads.

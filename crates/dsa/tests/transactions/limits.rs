@@ -6,6 +6,7 @@ use dsa::Config;
 use dsa::config::ClientLimits;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
+use model::Scope;
 use proto::Request;
 use proto::control::transaction_specification;
 use proto::ext::aborted_transaction;
@@ -320,4 +321,32 @@ fn size_is_judged_when_updates_come_and_never_again() {
     applier.apply(&command, &mut Vec::new()).expect("memory is plenty");
     assert_eq!(client.value(&dn(0), "description"), Some(vec!["more".to_owned()]));
     assert_eq!(client.value(&dn(ENTRIES - 1), "title"), Some(vec!["new".to_owned()]));
+}
+
+/// Nor is it refused for the number of shapes, on whichever way it is carried out: a transaction of prepared writes goes through
+/// the overlay where an index is there that was not.
+#[test]
+fn shapes_are_judged_before_the_log_and_never_again() {
+    let (mut client, log) = logged();
+    let txn = client.start();
+    for (dn, value) in [(ADA, "King"), ("uid=grace,ou=people,dc=example", "Murray")] {
+        assert_eq!(client.modify_in(&txn, dn, &[(Replace, "sn", &[value])]).code, Success);
+    }
+    assert_eq!(client.commit(&txn).code, Success);
+    let txn = client.start();
+    assert_eq!(client.modify_in(&txn, ADA, &[(ModifyKind::Add, "l", &["Ockham"])]).code, Success);
+    assert_eq!(client.commit(&txn).code, Success);
+    let all =
+        |client: &mut Client| client.search("dc=example", Scope::Subtree, "(objectClass=*)", &["*", "+"]);
+    for attribute in ["uid", "sn"] {
+        let mut config = config();
+        let index =
+            store::IndexSettings { attribute: attribute.to_owned(), ..config.store.indexes[0].clone() };
+        config.store.indexes = vec![index];
+        let mut again = Client::empty(config);
+        again.dsa.shard().bound_shapes(0);
+        carry_out(&again, &log);
+        again.bind_root();
+        assert_eq!(all(&mut again), all(&mut client), "with an index of {attribute}");
+    }
 }
