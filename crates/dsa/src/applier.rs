@@ -9,7 +9,7 @@ use crate::chain::Chain;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::journal::{self, Command, Updates};
-use crate::parcel::Envelope;
+use crate::parcel::{Envelope, Head};
 use crate::worker::Worker;
 use env::clock::Now;
 use env::planted::{self, Fault};
@@ -72,9 +72,15 @@ impl Applier {
         &mut self.chain
     }
 
-    /// Carries out the commands of a parcel from here on, which is the record `index`.
-    pub fn begin_parcel(&mut self, index: u64) {
+    /// Carries out the commands of a parcel from here on, which is the record `index` and has this head.
+    pub fn begin_parcel(&mut self, index: u64, head: &Head) {
         self.chain.begin(index);
+        self.keep_superclasses(head.keeps_superclasses);
+    }
+
+    /// Carries out commands as [`Head::keeps_superclasses`] says from here on, which those of records before there were parcels are.
+    pub fn keep_superclasses(&mut self, keeps: bool) {
+        self.worker.scratch.keeps_superclasses = keeps;
     }
 
     /// All commands of the parcel were carried out.

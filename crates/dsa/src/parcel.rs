@@ -19,6 +19,8 @@ const UPDATES_BYTES: usize = 8;
 const HAS_EPOCH: u8 = 1;
 /// Flags of a parcel: parcels say which ids are free. The first ones that were written have no such flag.
 const FREES_IDS: u8 = 2;
+/// Flags of a parcel: whether a superclass must stay is judged when its commands are applied.
+const JUDGES_CLASSES: u8 = 4;
 /// Flags of a command: what stands before its body.
 const HAS_FRONT: u8 = 1;
 const HAS_NOT_AFTER: u8 = 2;
@@ -43,6 +45,9 @@ pub struct Head {
     /// Ids of entries that a record before this one deleted may be given again; 0 if nothing changes. `None` where ids are free when
     /// no reader needs their entries, as in the first parcels that were written.
     pub free_before: Option<u64>,
+    /// A modify that takes away a superclass of an object class that stays succeeds, and the superclass stays. So it is in the first
+    /// parcels that were written: that such a modify is refused was judged before it was logged, and not for all of them.
+    pub keeps_superclasses: bool,
     /// A record that was applied when this parcel was made, and the outcome chain there.
     pub checked: Option<(u64, u64)>,
 }
@@ -136,6 +141,7 @@ impl Head {
     pub fn encode(&self, index: u64, out: &mut Vec<u8>) {
         let flags = if self.epoch == 0 { 0 } else { HAS_EPOCH };
         let flags = if self.free_before.is_some() { flags | FREES_IDS } else { flags };
+        let flags = if self.keeps_superclasses { flags } else { flags | JUDGES_CLASSES };
         let back = |before: u64| index.checked_sub(before).filter(|back| *back > 0);
         let checked = self.checked.and_then(|(at, chain)| Some((u16::try_from(back(at)?).ok()?, chain)));
         let (checked_back, chain) = checked.unwrap_or((0, 0));
@@ -229,7 +235,7 @@ impl<'a> Parcel<'a> {
         if version != VERSION {
             return Err(format!("a parcel of version {version}; this program reads version {VERSION}"));
         }
-        if flags & !(HAS_EPOCH | FREES_IDS) != 0 {
+        if flags & !(HAS_EPOCH | FREES_IDS | JUDGES_CLASSES) != 0 {
             return Err(format!("a parcel with flags {flags:#x}, which this program does not know"));
         }
         let checked_back = take(&mut rest, 2).and_then(<[u8]>::first_chunk).ok_or_else(short)?;
@@ -244,7 +250,8 @@ impl<'a> Parcel<'a> {
         let checked = (checked_back > 0).then(|| (index - checked_back, chain));
         let free_before = if free_back == 0 { 0 } else { index - free_back };
         let free_before = (flags & FREES_IDS != 0).then_some(free_before);
-        let head = Head { time_ms, epoch, free_before, checked };
+        let keeps_superclasses = flags & JUDGES_CLASSES == 0;
+        let head = Head { time_ms, epoch, free_before, keeps_superclasses, checked };
         Ok(Parcel { head, bytes, at: bytes.len() - rest.len() })
     }
 

@@ -53,6 +53,8 @@ pub(crate) struct Scratch {
     pub(crate) entry: Entry,
     /// An update was refused for want of memory.
     pub(crate) lacked_memory: bool,
+    /// See [`crate::parcel::Head::keeps_superclasses`]; `false` for all that is not carried out again.
+    pub(crate) keeps_superclasses: bool,
     /// Units of work that the searches of the bundle may still do.
     pub(crate) work: u64,
 }

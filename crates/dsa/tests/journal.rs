@@ -11,7 +11,7 @@ use common::{
     search_for, selection,
 };
 use dsa::journal::Command;
-use dsa::parcel::{Condition, Envelope};
+use dsa::parcel::{Condition, Envelope, Head};
 use dsa::{Applier, Dsa};
 use model::{Filter, ResultCode, Scope};
 use proptest::prelude::*;
@@ -237,7 +237,7 @@ fn conditions_of_a_command_are_judged_when_it_is_applied() {
         let envelope = Envelope { conditions: &conditions, ..Envelope::default() };
         let (mut answers, csn) = (Vec::new(), dsa.shard().writer().last_csn());
         index += 1;
-        applier.begin_parcel(index);
+        applier.begin_parcel(index, &Head::default());
         applier.apply_enveloped(&command, &envelope, &mut answers).expect("it can be applied");
         applier.end_parcel(index);
         let code = proto::result::result_code(&answers).map(|(code, _)| code);

@@ -24,7 +24,7 @@ pub(crate) fn apply(
     mut apply: impl FnMut(&mut Applier, &Command<'_>, &Envelope<'_>) -> Result<(), ApplyError>,
 ) -> Result<(), String> {
     on_head(applier, &parcel.head)?;
-    applier.begin_parcel(index);
+    applier.begin_parcel(index, &parcel.head);
     while let Some(item) = parcel.next_command()? {
         match item.body {
             Body::Updates(command) => {

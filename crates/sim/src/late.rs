@@ -264,7 +264,7 @@ impl State {
 /// The record at `index` of updates by [`ROOT`] that bring no ids; without any it is the one that begins a term.
 fn record(index: Index, time_ms: u64, messages: &[u8]) -> Vec<u8> {
     let mut payload = Vec::new();
-    Head { time_ms, epoch: 0, free_before: Some(0), checked: None }.encode(index.0, &mut payload);
+    Head { time_ms, free_before: Some(0), ..Head::default() }.encode(index.0, &mut payload);
     match messages {
         [] => parcel::push_nothing(&mut payload),
         messages => {

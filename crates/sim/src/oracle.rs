@@ -3,7 +3,7 @@
 use crate::late::Group;
 use crate::node::{config, digest, founding, schema};
 use dsa::journal::Command;
-use dsa::parcel::{Body, Parcel};
+use dsa::parcel::{Body, Head, Parcel};
 use dsa::{Applier, Dsa};
 use env::disk::Disk;
 use node::data::snapshot;
@@ -137,7 +137,7 @@ impl Oracle {
         if let Some(before) = parcel.head.free_before {
             self.applier.begin_record(index, before).map_err(|error| error.to_string())?;
         }
-        self.applier.begin_parcel(index);
+        self.applier.begin_parcel(index, &parcel.head);
         while let Some(item) = parcel.next_command()? {
             match item.body {
                 Body::Updates(command) => {
@@ -164,7 +164,7 @@ impl Oracle {
         self.dsa = Dsa::over(shard, config).expect("memory is plenty");
         self.applier = Applier::new(&self.dsa).expect("there are few readers");
         self.applier.stands_at(self.at, chain);
-        self.applier.begin_parcel(self.at + 1);
+        self.applier.begin_parcel(self.at + 1, &Head::default());
     }
 
     /// Are entries held to the schema?

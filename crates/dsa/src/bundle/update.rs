@@ -186,7 +186,7 @@ pub(super) fn run_as(
         None => updates,
     };
     let identity = acting.unwrap_or(&session.identity);
-    let updates = match permission::first_refused(parts, identity, updates) {
+    let updates = match permission::first_refused(parts.dsa, identity, updates) {
         Some((0, _)) if !session.updates.is_empty() => return 0,
         Some((0, (code, text))) => {
             transaction::refuse(session, parts, &updates[0], (code, &text), out);

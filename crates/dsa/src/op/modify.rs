@@ -1,5 +1,7 @@
 //! Modify (RFC 4511 section 4.6, RFC 4525): attributes of an entry change, all as asked or none.
 
+mod superclass;
+
 use crate::dispatch::Writing;
 use crate::outcome;
 use model::{Description, EntryId, ResultCode, TypeId};
@@ -32,6 +34,11 @@ pub(crate) fn run(
             return None;
         }
     };
+    if superclass::is_taken(writing, request.dn, &changes) {
+        let (code, text) = superclass::REFUSAL;
+        outcome::say(out, id, MODIFY_RESPONSE, code, text);
+        return None;
+    }
     let stamp = writing.stamp();
     let modify =
         store::Modify { dn: request.dn, changes: &changes, keep_operational: false, known: writing.known };

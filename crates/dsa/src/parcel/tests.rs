@@ -14,7 +14,13 @@ fn command(messages: &[u8], is_transaction: bool) -> Command<'_> {
     Command { wall_ms: 77, actor: b"cn=root", ids: Cow::Borrowed(&[]), messages, is_transaction }
 }
 
-const HEAD: Head = Head { time_ms: 77, epoch: 0, free_before: Some(90), checked: Some((99, 0x1234)) };
+const HEAD: Head = Head {
+    time_ms: 77,
+    epoch: 0,
+    free_before: Some(90),
+    keeps_superclasses: false,
+    checked: Some((99, 0x1234)),
+};
 
 #[test]
 fn a_parcel_with_one_command_takes_48_bytes_besides_actor_and_messages() {
@@ -40,8 +46,9 @@ fn a_parcel_comes_back() {
         conditions: &conditions,
     };
     for epoch in [0, 5] {
-        // The first parcels did not say which ids are free.
-        let head = Head { epoch, free_before: HEAD.free_before.filter(|_| epoch == 0), ..HEAD };
+        // The first parcels did not say which ids are free, nor that superclasses are judged.
+        let free_before = HEAD.free_before.filter(|_| epoch == 0);
+        let head = Head { epoch, free_before, keeps_superclasses: epoch != 0, ..HEAD };
         let mut out = Vec::new();
         head.encode(100, &mut out);
         push_updates(&command(&one, false), &Envelope::default(), &mut out);
@@ -88,7 +95,7 @@ fn what_this_program_does_not_know_is_refused() {
         text(&bytes)
     };
     assert!(with(0, 2).contains("version 2; this program reads version 1"));
-    assert!(with(1, 4).contains("flags"));
+    assert!(with(1, 8).contains("flags"));
     assert!(with(2, 101).contains("before the first"));
     let command =
         |kind: u8, flags: u8, zero: u8| text(&[&head[..], &[kind, flags, zero, 0, 0, 0, 0, 0]].concat());

@@ -78,6 +78,7 @@ impl Proposer {
                 time_ms: self.time_ms,
                 epoch: 0,
                 free_before: Some(self.free_before(replica)),
+                keeps_superclasses: false,
                 checked: Some(replica.chain()),
             };
             match propose(log, &head, &commands) {

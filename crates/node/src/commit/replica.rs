@@ -31,9 +31,7 @@ const SPARES_MAX: usize = 8;
 /// A parcel that was proposed here and is not applied.
 struct Proposed {
     at: Position,
-    /// Of its head.
-    time_ms: u64,
-    free_before: Option<u64>,
+    head: Head,
     /// None when they were answered that their outcome is unknown.
     commands: Vec<Updates>,
     /// Ids of those, which are free again if it is lost.
@@ -121,8 +119,7 @@ impl Replica {
     /// These commands stand in the log at a position that is not committed yet.
     pub(super) fn on_proposed(&mut self, at: Position, head: &Head, commands: Vec<Updates>) {
         assert!(self.proposed.back().is_none_or(|last| last.at < at), "positions go up");
-        let &Head { time_ms, free_before, .. } = head;
-        self.proposed.push_back(Proposed { at, time_ms, free_before, commands, ids: Vec::new() });
+        self.proposed.push_back(Proposed { at, head: *head, commands, ids: Vec::new() });
     }
 
     /// Applies a record that is committed, and answers it if it was proposed here.
@@ -164,7 +161,7 @@ impl Replica {
         let applied = self.apply_commands(&mut own);
         self.waking.wake();
         applied?;
-        self.time_ms = own.time_ms;
+        self.time_ms = own.head.time_ms;
         if self.spare.len() < SPARES_MAX {
             self.spare.push(own.commands);
         }
@@ -172,14 +169,14 @@ impl Replica {
     }
 
     fn apply_commands(&mut self, own: &mut Proposed) -> Result<(), Failed> {
-        let Proposed { at: Position { index, .. }, time_ms, free_before, ref mut commands, .. } = *own;
-        let begun = parcels::begin(&mut self.applier, index.0, free_before);
+        let Proposed { at: Position { index, .. }, head, ref mut commands, .. } = *own;
+        let begun = parcels::begin(&mut self.applier, index.0, head.free_before);
         begun.map_err(|error| Failed::Apply(index, error))?;
-        self.applier.begin_parcel(index.0);
+        self.applier.begin_parcel(index.0, &head);
         let mut answered = 0;
         for mut updates in commands.drain(..) {
             let mut answers = updates.answers_buffer();
-            let applied = self.applier.apply_updates(&mut updates, time_ms, &mut answers);
+            let applied = self.applier.apply_updates(&mut updates, head.time_ms, &mut answers);
             // Without an answer it is told that the outcome is unknown.
             applied.map_err(|error| Failed::Apply(index, error))?;
             answered += updates.bytes();

@@ -116,6 +116,7 @@ impl Replay {
                 let Replay { applier, answers, .. } = self;
                 answers.clear();
                 let command = Command::decode(record.payload)?;
+                applier.keep_superclasses(true);
                 let applied = again(applier, &command, |applier, command| applier.apply(command, answers));
                 applied.map_err(|error| error.to_string())?;
                 self.applier.chain_mut().begin_after(index);

@@ -203,7 +203,7 @@ fn is_accepted(
         false => refusal(transaction, parts, update)
             .or_else(|| permission::of_name(parts.dsa, &transaction.identity).err())
             .or_else(|| refusal_of_own_password(transaction, parts, message))
-            .or_else(|| permission::refusal(parts, &transaction.identity, update)),
+            .or_else(|| permission::refusal(parts.dsa, &transaction.identity, update)),
     };
     if let Some((code, text)) = refusal {
         outcome::say(out, message.id, response_tag(message), code, text);

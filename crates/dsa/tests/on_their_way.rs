@@ -1,0 +1,178 @@
+//! What is judged of an update by what the directory holds, while other updates are on their way to the log: earlier ones of the same
+//! bundle or transaction, and those of other sessions. They decide it as if they had been carried out.
+
+mod common;
+
+use common::journal::journaled_with;
+use common::*;
+use dsa::journal::Command;
+use dsa::parcel::Head;
+use dsa::{Applier, Config, State};
+use model::ResultCode::{self, *};
+use proto::Request;
+use proto::control::transaction_specification;
+use proto::ext::end_transaction::{self, EndTransaction};
+use proto::ext::password_modify::{self, PasswordModify};
+use proto::ext::start_transaction;
+use proto::op::modify::Changes;
+use proto::op::{Extended, Modify, ModifyKind};
+use std::task::{Context, Waker};
+
+const X: &str = "uid=x,ou=people,dc=example";
+const INET_ORG_PERSON: Given<'static> = &[
+    ("objectClass", &["inetOrgPerson"]),
+    ("cn", &["x"]),
+    ("sn", &["x"]),
+    ("uid", &["x"]),
+    ("userPassword", &["theirs"]),
+];
+const PERSON: Given<'static> = &[
+    ("objectClass", &["person", "uidObject"]),
+    ("cn", &["x"]),
+    ("sn", &["x"]),
+    ("userPassword", &["theirs"]),
+];
+const ALL: [&str; 4] = ["inetOrgPerson", "organizationalPerson", "person", "top"];
+/// Of an entry of class `person` this leaves it without a structural class; of any below, it takes a class away that must stay.
+const NO_PERSON: [(ModifyKind, &str, &[&str]); 1] = [(ModifyKind::Delete, "objectClass", &["person"])];
+
+impl Client {
+    fn another(&self, dn: &str, password: &str) -> Client {
+        let mut other = Client::of(&self.dsa);
+        other.commit = self.commit.clone();
+        assert_eq!(other.bind(dn, password).code, Success);
+        other
+    }
+
+    fn bytes_of_add(&mut self, dn: &str, given: Given<'_>) -> Vec<u8> {
+        let list = attributes_of(given);
+        let attributes = proto::list::Attributes::parse(&list).expect("just encoded");
+        self.encode(&Request::Add(proto::op::Add { dn: dn.as_bytes(), attributes }), &[]).1
+    }
+
+    fn bytes_of_modify(&mut self, dn: &str, changes: &[(ModifyKind, &str, &[&str])]) -> Vec<u8> {
+        let list = changes_of(changes);
+        let changes = Changes::parse(&list).expect("just encoded");
+        self.encode(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), &[]).1
+    }
+
+    /// Another entry gets the name of this one.
+    fn bytes_of_another(&mut self, dn: &str, given: Given<'_>) -> Vec<u8> {
+        [self.encode(&Request::Delete(dn.as_bytes()), &[]).1, self.bytes_of_add(dn, given)].concat()
+    }
+
+    /// Sends updates, which are on their way when it returns.
+    fn send(&mut self, bytes: &[u8]) {
+        let mut out = Vec::new();
+        let feed = self.session.feed(&mut self.worker, bytes, &mut out);
+        assert_eq!((feed.consumed, feed.state, out.len()), (bytes.len(), State::Waiting, 0));
+    }
+
+    /// What became of them.
+    fn sent(&mut self) -> Vec<ResultCode> {
+        let (mut out, cx) = (Vec::new(), &mut Context::from_waker(Waker::noop()));
+        assert!(self.session.poll_updates(&mut self.worker, cx, &mut out).is_ready());
+        codes(&answers(&out))
+    }
+
+    fn classes(&mut self) -> Vec<String> {
+        self.read(X, &["objectClass"]).values("objectClass").expect("there are some")
+    }
+
+    fn password(&mut self, old: Option<&str>, transaction: Option<&[u8]>) -> Vec<u8> {
+        let value = PasswordModify { user: None, old: old.map(str::as_bytes), new: Some(b"new") }.encode();
+        let request = Extended { oid: password_modify::OID, value: Some(&value) };
+        let controls = transaction.map(transaction_specification::control);
+        self.encode(&Request::Extended(request), controls.as_slice()).1
+    }
+
+    fn begin(&mut self) -> Vec<u8> {
+        let begin = Extended { oid: start_transaction::OID, value: None };
+        self.end(&Request::Extended(begin)).value.expect("there is an identifier")
+    }
+
+    fn commit(&mut self, identifier: &[u8]) -> ResultCode {
+        let value = EndTransaction { commit: true, identifier }.encode();
+        self.end(&Request::Extended(Extended { oid: end_transaction::OID, value: Some(&value) })).code
+    }
+
+    fn binds(&self, password: &str) -> bool {
+        Client::of(&self.dsa).bind(X, password).code == Success
+    }
+}
+
+/// The tree of [`Client::new`], with a log.
+fn client(config: Config) -> (Client, common::journal::Log) {
+    let (mut client, log) = journaled_with(config);
+    client.plant();
+    (client, log)
+}
+
+#[test]
+fn a_superclass_stays_whatever_was_on_its_way() {
+    // Before the entry was there at all, in the same bundle.
+    let (mut root, log) = client(config());
+    let bundle = [root.bytes_of_add(X, INET_ORG_PERSON), root.bytes_of_modify(X, &NO_PERSON)].concat();
+    assert_eq!(codes(&root.raw(&bundle).0), [Success, ObjectClassModsProhibited]);
+    assert_eq!(root.classes(), ALL);
+    // Once it is another one.
+    let bundle = [root.bytes_of_another(X, PERSON), root.bytes_of_modify(X, &NO_PERSON)].concat();
+    assert_eq!(codes(&root.raw(&bundle).0), [Success, Success, ObjectClassViolation]);
+    // And by another session.
+    let mut other = root.another(ROOT_DN, PASSWORD);
+    let others = other.bytes_of_another(X, INET_ORG_PERSON);
+    other.send(&others);
+    assert_eq!(root.modify(X, &NO_PERSON).code, ObjectClassModsProhibited);
+    assert_eq!(other.sent(), [Success, Success]);
+    assert_eq!(root.classes(), ALL);
+    // In a transaction.
+    root.delete(X);
+    let txn = root.begin();
+    let list = attributes_of(INET_ORG_PERSON);
+    let attributes = proto::list::Attributes::parse(&list).expect("just encoded");
+    let member = [transaction_specification::control(&txn)];
+    let add = Request::Add(proto::op::Add { dn: X.as_bytes(), attributes });
+    assert_eq!(root.ask(&add, &member).end.code, Success);
+    let list = changes_of(&NO_PERSON);
+    let changes = Changes::parse(&list).expect("just encoded");
+    let modify = Request::Modify(Modify { dn: X.as_bytes(), changes });
+    assert_eq!(root.ask(&modify, &member).end.code, ObjectClassModsProhibited);
+    // A replay comes to the same.
+    let again = Client::empty(config());
+    let mut applier = Applier::new(&again.dsa).expect("there are few readers");
+    for (record, before) in &*log.lock().expect("nobody panicked") {
+        let (command, mut out) = (Command::decode(record).expect("it was encoded"), Vec::new());
+        applier.apply(&command, &mut out).expect("it was carried out before");
+        assert_eq!(answers(&out), answers(before));
+    }
+}
+
+/// Earlier versions judged it before the log alone: what they carried out comes out as it did.
+#[test]
+fn what_earlier_versions_logged_keeps_the_superclass_and_succeeds() {
+    let (mut root, log) = client(config());
+    let bundle = [root.bytes_of_add(X, INET_ORG_PERSON), root.bytes_of_modify(X, &NO_PERSON)].concat();
+    root.raw(&bundle);
+    let mut again = Client::empty(config());
+    let mut applier = Applier::new(&again.dsa).expect("there are few readers");
+    let (log, mut out) = (log.lock().expect("nobody panicked"), Vec::new());
+    for (index, (record, _)) in (1..).zip(&*log) {
+        out.clear();
+        applier.begin_parcel(index, &Head { keeps_superclasses: true, ..Head::default() });
+        let command = Command::decode(record).expect("it was encoded");
+        applier.apply(&command, &mut out).expect("it can be carried out");
+        applier.end_parcel(index);
+    }
+    assert_eq!(codes(&answers(&out)), [Success, Success]);
+    again.bind_root();
+    assert_eq!(again.classes(), ALL);
+    // What comes from now on is judged anew.
+    let messages = root.bytes_of_modify(X, &NO_PERSON);
+    let ids = Vec::new().into();
+    let command =
+        Command { wall_ms: START.wall_ms, actor: b"", ids, messages: &messages, is_transaction: false };
+    applier.begin_parcel(100, &Head::default());
+    out.clear();
+    applier.apply(&command, &mut out).expect("it can be carried out");
+    assert_eq!(codes(&answers(&out)), [ObjectClassModsProhibited]);
+}
