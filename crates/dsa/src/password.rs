@@ -64,19 +64,28 @@ pub(crate) fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
     password
 }
 
-/// The userPassword value of an entry that stands for a password. Values with options, as of `userPassword;x-old`, stand for
-/// none.
+/// The userPassword value of an entry that stands for a password.
 pub(crate) fn find(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[u8]) -> Option<Vec<u8>> {
+    first(read_point, entry, |stored| verify(stored, password))
+}
+
+/// The first userPassword value of an entry of which something is true. Values with options, as of `userPassword;x-old`, stand for
+/// no password.
+pub(crate) fn first(
+    read_point: ReadPoint<'_>,
+    entry: &EntryRef<'_>,
+    is_it: impl Fn(&[u8]) -> bool,
+) -> Option<Vec<u8>> {
     let user_password = Description::plain(read_point.shard().schema().well_known().user_password);
     let mut slots = entry.shape.slots.iter().zip(entry.slots());
     slots.find_map(|(slot, values)| match values {
         _ if slot.description != user_password => None,
-        Values::Inline(mut values) => values.find(|stored| verify(stored, password)).map(<[u8]>::to_vec),
+        Values::Inline(mut values) => values.find(|stored| is_it(stored)).map(<[u8]>::to_vec),
         Values::Set(set) => {
             let (mut position, mut found) = (Default::default(), None);
             while found.is_none()
                 && read_point.set_values(&set, &mut position, |stored| {
-                    if found.is_none() && verify(stored, password) {
+                    if found.is_none() && is_it(stored) {
                         found = Some(stored.to_vec());
                     }
                 })

@@ -176,3 +176,61 @@ fn what_earlier_versions_logged_keeps_the_superclass_and_succeeds() {
     applier.apply(&command, &mut out).expect("it can be carried out");
     assert_eq!(codes(&answers(&out)), [ObjectClassModsProhibited]);
 }
+
+/// An identity is an entry, not a name: another one that gets the name before a change of the password has its turn keeps its own.
+#[test]
+fn a_password_is_changed_of_the_entry_that_bound() {
+    for has_operational in [true, false] {
+        let mut config = config();
+        config.store.operational_attributes = has_operational;
+        for form in 0..4 {
+            let (mut root, _log) = client(config.clone());
+            let ours: Given<'_> = &[
+                ("objectClass", &["inetOrgPerson"]),
+                ("cn", &["x"]),
+                ("sn", &["x"]),
+                ("userPassword", &["ours"]),
+            ];
+            root.must_add(X, ours);
+            let mut user = root.another(X, "ours");
+            let change = |user: &mut Client| match form {
+                0 => user.password(None, None),
+                1 => user.password(Some("ours"), None),
+                2 => user.bytes_of_modify(X, &[(ModifyKind::Replace, "userPassword", &["new"])]),
+                _ => user.password(None, None),
+            };
+            let txn = if form == 3 { user.begin() } else { Vec::new() };
+            if form == 3 {
+                let member = user.password(None, Some(&txn));
+                assert_eq!(codes(&user.raw(&member).0), [Success]);
+            }
+            let others = root.bytes_of_another(X, INET_ORG_PERSON);
+            root.send(&others);
+            let code = match form {
+                3 => user.commit(&txn),
+                _ => {
+                    let change = change(&mut user);
+                    codes(&user.raw(&change).0)[0]
+                }
+            };
+            assert_eq!(root.sent(), [Success, Success]);
+            assert_ne!(code, Success, "form {form}");
+            if form == 0 || form == 2 {
+                assert_eq!(code, InsufficientAccessRights, "as it is once the other entry is there");
+            }
+            assert!(root.binds("theirs") && !root.binds("new"), "form {form}, {has_operational}");
+            // Whose password it is may change it.
+            let mut owner = root.another(X, "theirs");
+            let change = change(&mut owner);
+            let expected = if form == 1 { InvalidCredentials } else { Success };
+            assert_eq!(codes(&owner.raw(&change).0), [expected], "form {form}");
+            if form == 3 {
+                let txn = owner.begin();
+                let member = owner.password(None, Some(&txn));
+                assert_eq!(codes(&owner.raw(&member).0), [Success]);
+                assert_eq!(owner.commit(&txn), Success);
+            }
+            assert_eq!(root.binds("new"), form != 1);
+        }
+    }
+}

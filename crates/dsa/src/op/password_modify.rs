@@ -2,29 +2,38 @@
 //!
 //! It comes to a modify of userPassword whose value is ready, so that is what is logged, not a password in the clear nor
 //! anything that would come out differently the next time. That the old password is right is part of the modify: the
-//! stored value that it was compared with must still be there.
+//! stored value that it was compared with must still be there. So is that the entry is the user's own: an assertion tells it
+//! from another one that may have got its name by then.
 
 use crate::access::Rights;
 use crate::control::proxied_authorization::find_user;
 use crate::dispatch::Reading;
 use crate::identity::Identity;
 use crate::op::own_password;
+use crate::outcome;
 use crate::password;
+use model::filter::Assertion;
 use model::limits::PASSWORD_BYTES_MAX;
-use model::{Description, EntryId, ResultCode};
+use model::{Description, EntryId, Filter, ResultCode};
 use proto::Outline;
+use proto::control::assertion;
 use proto::control::proxied_authorization::AuthzId;
 use proto::ext::password_modify::{PasswordModify, encode_generated};
 use proto::message::{Reply, Request, Response};
 use proto::op::extended::ExtendedResponse;
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 use proto::result::LdapResult;
+use proto::tag::MODIFY_RESPONSE;
 use smallvec::SmallVec;
-use store::EntryRef;
+use store::derived::Derived;
+use store::{EntryRef, Values};
 
 const USER_PASSWORD: &[u8] = b"userPassword";
+const ENTRY_UUID: &[u8] = b"entryUUID";
 
 type Refusal = (ResultCode, &'static str);
+
+const NOT_OWN: Refusal = (ResultCode::InsufficientAccessRights, "a user may change its own password only");
 
 /// A change of a password that is to be carried out.
 pub(crate) struct Change {
@@ -147,6 +156,36 @@ fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> impl Iterator<It
         .into_iter()
 }
 
+/// What is true of the entry of an identity, and hardly of another one: its entryUUID, or a stored password where there are no operational
+/// attributes. A password has a salt, or is known to whoever has the same. In BER.
+fn sign_of(reading: &mut Reading<'_>, identity: &Identity, entry: &EntryRef<'_>) -> Option<Vec<u8>> {
+    let read_point = reading.read_point;
+    identity.own_entry(read_point).filter(|own| own.id == entry.id)?;
+    let known = read_point.shard().schema().well_known();
+    let mut value = Vec::new();
+    let stored = entry.shape.position(Description::plain(known.entry_uuid)).map(|at| entry.slot(at));
+    let attribute = match stored {
+        Some(Values::Inline(mut values)) => {
+            value.extend_from_slice(values.next()?);
+            ENTRY_UUID
+        }
+        _ if read_point.derive(
+            entry,
+            Derived::EntryUuid,
+            &mut reading.scratch.evaluator.cache,
+            &mut value,
+        ) =>
+        {
+            ENTRY_UUID
+        }
+        _ => {
+            value = password::first(read_point, entry, |_| true)?;
+            USER_PASSWORD
+        }
+    };
+    Some(assertion::encode(&Filter::Equality(Assertion { attribute, value: &value })))
+}
+
 /// A change of an entry as the modify that it comes to.
 fn make(
     reading: &mut Reading<'_>,
@@ -161,8 +200,10 @@ fn make(
     let changes = changes.iter().map(|(kind, name, value)| (*kind, &name[..], value.as_deref()));
     let changes = change_list(changes);
     let changes = Changes::parse(&changes).expect("just encoded");
+    let sign = sign_of(reading, identity, entry);
+    let asserted = sign.as_deref().map(|sign| assertion::control(sign, true));
     let mut message = Vec::new();
-    Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, &[]);
+    Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, asserted.as_slice());
     let actor = Identity { rights: Rights::Root, ..identity.clone() };
     Change { id, message, actor, answer }
 }
@@ -185,7 +226,7 @@ fn find<'r>(
     };
     // Whoever may only change its own does not learn which others there are.
     if !reading.dsa.rules.may_write(identity.rights) && (found.is_none() || found != own) {
-        return Err((ResultCode::InsufficientAccessRights, "a user may change its own password only"));
+        return Err(NOT_OWN);
     }
     let no_entry = "the root DN has no entry: its password is the one that the server is configured with";
     let missing = match named {
@@ -243,14 +284,22 @@ impl Change {
 
     /// Appends the answer, from that of the modify.
     pub(crate) fn answer(&self, modified: &[u8], out: &mut Vec<u8>) {
-        let AnswerForm::Extended { generated, proves } = &self.answer else {
-            return out.extend_from_slice(modified);
-        };
         let reply = Reply::decode(modified).expect("the agent's own answer");
         let Response::Done(_, mut result) = reply.response else {
             unreachable!("a modify has a plain answer")
         };
         let code = result.result_code();
+        // Another entry has the name by now.
+        let is_other = code == Some(ResultCode::AssertionFailed);
+        let AnswerForm::Extended { generated, proves } = &self.answer else {
+            return match is_other {
+                true => outcome::say(out, self.id, MODIFY_RESPONSE, NOT_OWN.0, NOT_OWN.1),
+                false => out.extend_from_slice(modified),
+            };
+        };
+        if is_other {
+            result = LdapResult { diagnostic: NOT_OWN.1.as_bytes(), ..LdapResult::new(NOT_OWN.0) };
+        }
         if *proves && code == Some(ResultCode::NoSuchAttribute) {
             // Another one changed the password meanwhile.
             let diagnostic = &b"the old password is not right"[..];

@@ -3,7 +3,7 @@
 
 use super::super::Parts;
 use super::{IN_THE_WAY, member};
-use crate::control::Requested;
+use crate::control;
 use crate::control::proxied_authorization::find_user;
 use crate::dispatch::Reading;
 use crate::op::password_modify::{self, Change};
@@ -37,7 +37,7 @@ pub(super) fn change(
     // Whoever may change nothing else may change its own password.
     let rights = std::mem::replace(&mut transaction.identity.rights, change.actor.rights);
     let mut modified = Vec::new();
-    let requested = Requested::default();
+    let requested = control::requested(&modify.request, modify.controls).expect("it was just encoded");
     let accepted = member::evaluate(transaction, parts, &modify, &change.message, &requested, &mut modified);
     transaction.identity.rights = rights;
     change.answer(&modified, out);
