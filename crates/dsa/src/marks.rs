@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use store::{LongReadPoint, Look, Reader, Shard, Writer};
+use store::{Entered, Holder, LongReadPoint, Look, Reader, RevocableReadPoint, Shard, Writer};
 
 /// Reads that stand next to each other behind updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,13 +19,57 @@ struct Run {
 
 /// What keeps everything that the reads need.
 #[derive(Default)]
-enum Slot {
+pub(crate) enum Slot {
+    /// Nothing: they see what is published when they are run.
     #[default]
     None,
     /// Nothing was published yet that they see.
     Resting(Reader),
     /// From before the first of the updates on.
     Active(LongReadPoint),
+    /// The same while they wait for their client: it may be revoked.
+    Revocable(RevocableReadPoint),
+}
+
+/// What reads look at while they are run.
+pub(crate) enum Sight<'s> {
+    /// What is published then.
+    Now,
+    /// What the updates before them were published as.
+    Since(&'s LongReadPoint),
+    /// The same, of a point that cannot be revoked meanwhile.
+    Entered(Entered<'s>),
+}
+
+impl Slot {
+    /// `None` if what the reads look at was revoked.
+    pub(crate) fn enter(&mut self) -> Option<Sight<'_>> {
+        match self {
+            Slot::None | Slot::Resting(_) => Some(Sight::Now),
+            Slot::Active(point) => Some(Sight::Since(point)),
+            Slot::Revocable(point) => point.enter().map(Sight::Entered),
+        }
+    }
+
+    /// Bytes that were held for the reads when what they look at was revoked, if it was.
+    pub(crate) fn revoked_bytes(&self) -> Option<u64> {
+        match self {
+            Slot::Revocable(point) => point.revoked_bytes(),
+            _ => None,
+        }
+    }
+}
+
+impl Sight<'_> {
+    /// What the reads of a run look at whose updates were published as `sequence`. `None` if that is what is published now.
+    #[inline]
+    pub(crate) fn look(&self, sequence: u64) -> Option<Look<'_>> {
+        match (self, sequence) {
+            (_, 0) | (Sight::Now, _) => None,
+            (Sight::Since(point), _) => Some(point.look_at(sequence)),
+            (Sight::Entered(point), _) => Some(point.look_at(sequence)),
+        }
+    }
 }
 
 /// The marks of a bundle: they go with its updates, are filled in while these are carried out, and come back with the
@@ -116,17 +160,26 @@ impl Marks {
         (self.runs[run].reads_end as usize, self.runs[run].answers_end as usize)
     }
 
-    /// What the reads of a run look at: `None` if that is what is published when they are run.
-    pub(crate) fn look(&self, run: usize) -> Option<Look<'_>> {
-        match (&self.slot, self.runs[run].sequence) {
-            (_, 0) => None,
-            (Slot::Active(point), sequence) => Some(point.look_at(sequence)),
-            _ => None,
-        }
+    /// What the updates before the reads of a run were published as; 0 if they were not carried out.
+    pub(crate) fn sequence(&self, run: usize) -> u64 {
+        self.runs[run].sequence
     }
 
-    /// The reads that are left see what is published when they are run.
-    pub(crate) fn let_go(&mut self) {
-        self.slot = Slot::None;
+    /// What keeps what the reads look at, while some of them are run.
+    pub(crate) fn take_slot(&mut self) -> Slot {
+        std::mem::take(&mut self.slot)
+    }
+
+    /// Puts it back for the reads that are left.
+    pub(crate) fn put_slot(&mut self, slot: Slot) {
+        self.slot = slot;
+    }
+
+    /// The reads that are left wait for their client: what they look at may be revoked from now on.
+    pub(crate) fn may_be_revoked(&mut self, holder: Holder) {
+        self.slot = match self.take_slot() {
+            Slot::Active(point) => Slot::Revocable(point.into_revocable(holder)),
+            slot => slot,
+        };
     }
 }

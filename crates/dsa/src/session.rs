@@ -192,9 +192,30 @@ impl Session {
                 }
             }
         }
+        self.let_reads_be_revoked(worker);
         self.written(worker, &out[before..]);
         self.count_underway(worker);
         self.state()
+    }
+
+    /// If reads between its updates are left, they wait until their client has taken what is before them, which may be long.
+    fn let_reads_be_revoked(&mut self, worker: &Worker) {
+        if self.mixed.is_due() {
+            self.mixed.may_be_revoked(worker.now.monotonic_ns, self.peer.client());
+        }
+    }
+
+    /// To be called while it waits for the log and nothing more can be sent to its client: of updates with reads between them it
+    /// takes the answers when they are there, and what the reads look at may be revoked from then on.
+    pub fn poll_behind_backlog(&mut self, worker: &mut Worker, cx: &mut Context<'_>) -> Poll<State> {
+        if !self.waits || self.ticket.is_some() || self.mixed.bytes() == 0 {
+            return Poll::Pending;
+        }
+        let mut out = Vec::new();
+        let state = ready!(self.poll_updates(worker, cx, &mut out));
+        debug_assert!(out.is_empty(), "the answers wait with the reads");
+        self.let_reads_be_revoked(worker);
+        Poll::Ready(state)
     }
 
     /// Appends the answers to the updates that it waits for, once they are durable and applied.

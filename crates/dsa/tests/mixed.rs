@@ -10,6 +10,7 @@ use dsa::State;
 use model::{ResultCode, Scope};
 use proptest::prelude::*;
 use proto::op::ModifyKind;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use store::Reader;
 
@@ -94,6 +95,93 @@ fn a_bundle_is_one_record_however_it_is_mixed() {
         assert_eq!(descriptions(&answers), seen);
         assert_eq!(records(&log) - before, 1, "{count} updates, each with a read behind it");
     }
+}
+
+/// How requests ended, in order.
+fn ends(bytes: &[u8]) -> Vec<Answer> {
+    answers(bytes).into_iter().filter(|answer| matches!(answer.what, What::End(_))).collect()
+}
+
+/// An update of `n1` and reads of it and of an entry of 90 KiB, sixteen times.
+fn long_bundle(client: &mut Client) -> Vec<u8> {
+    ["n1", "big"].into_iter().for_each(|name| add(client, name));
+    let long = describe(client, "big", &"x".repeat(90 << 10));
+    assert_eq!(codes(&client.raw(&long).0), [ResultCode::Success]);
+    let mut requests = Vec::new();
+    for n in 0..16 {
+        requests.extend(describe(client, "n1", &format!("{n}")));
+        requests.extend(read(client, "n1"));
+        requests.extend(read(client, "big"));
+    }
+    requests
+}
+
+/// Are all updates of the bundle carried out, and its reads ended that were left when memory was short?
+fn assert_reads_ended(bytes: &[u8]) {
+    let all = ends(bytes);
+    let ends = codes(&all);
+    assert_eq!(ends.len(), 48);
+    assert!(ends.chunks(3).all(|ends| ends[0] == ResultCode::Success), "all updates are carried out");
+    assert_eq!(ends[46..], [ResultCode::AdminLimitExceeded; 2]);
+    let What::End(last) = &all.last().expect("there are some").what else { panic!("an end is last") };
+    assert!(last.text.contains("ended for want of memory"), "{}", last.text);
+}
+
+/// The client takes its answers slowly, and memory is short: what its reads look at is given up.
+#[test]
+fn reads_that_wait_for_their_client_may_be_revoked() {
+    let (mut client, _log) = journaled();
+    set_up(&mut client);
+    let requests = long_bundle(&mut client);
+    let (dsa, mut revoked) = (Arc::clone(&client.dsa), Vec::new());
+    let bytes = exchange(&mut client, &requests, &mut || {
+        // Somebody changes what they see.
+        revoked.extend(dsa.shard().revoke_before(u64::MAX));
+    });
+    assert_eq!(revoked.len(), 1, "one point for all reads of the bundle");
+    assert!(codes(&ends(&bytes))[..3].iter().all(|code| *code == ResultCode::Success), "it had its turn");
+    assert_reads_ended(&bytes);
+    assert!(!client.dsa.shard().has_revocable_readers());
+}
+
+/// The same where the client takes nothing from before the updates are carried out.
+#[test]
+fn reads_whose_turn_does_not_come_may_be_revoked() {
+    let (mut client, _log) = journaled();
+    set_up(&mut client);
+    let requests = long_bundle(&mut client);
+    let (mut out, cx) = (Vec::new(), &mut Context::from_waker(Waker::noop()));
+    let feed = client.session.feed(&mut client.worker, &requests, &mut out);
+    assert_eq!((feed.consumed, feed.state, out.len()), (requests.len(), State::Waiting, 0));
+    assert!(client.session.poll_behind_backlog(&mut client.worker, cx).is_pending());
+    (client.commit.as_ref().expect("it is logged").borrow_mut())();
+    let shard = Arc::clone(client.dsa.shard());
+    assert!(shard.oldest_revocable().is_none());
+    assert_eq!(client.session.poll_behind_backlog(&mut client.worker, cx), Poll::Ready(State::Busy));
+    assert!(
+        client.session.poll_behind_backlog(&mut client.worker, cx).is_pending(),
+        "there is no more to do"
+    );
+    assert!(shard.revoke_oldest().is_some());
+    assert_eq!(client.session.step(&mut client.worker, &mut out), State::Idle);
+    assert_reads_ended(&out);
+    assert!(codes(&ends(&out))[1..].chunks(3).all(|ends| ends[0] == ResultCode::AdminLimitExceeded));
+}
+
+/// Reads that are done in one go are never on the list of those that may be revoked.
+#[test]
+fn reads_without_a_pause_take_no_lock() {
+    let (mut client, _log) = journaled();
+    set_up(&mut client);
+    add(&mut client, "n1");
+    let mut requests = Vec::new();
+    for n in 0..100 {
+        requests.extend(describe(&mut client, "n1", &format!("{n}")));
+        requests.extend(read(&mut client, "n1"));
+    }
+    let shard = Arc::clone(client.dsa.shard());
+    let bytes = exchange(&mut client, &requests, &mut || assert!(!shard.has_revocable_readers()));
+    assert_eq!(ends(&bytes).len(), 200);
 }
 
 /// What a read sees neither depends on what others do meanwhile nor on when its answer is fetched.

@@ -82,6 +82,10 @@ impl Worker for dsa::Worker {
         session.poll_updates(self, cx, out).map(State::from)
     }
 
+    fn poll_behind_backlog(&mut self, session: &mut Session, cx: &mut Context<'_>) -> Poll<State> {
+        session.poll_behind_backlog(self, cx).map(State::from)
+    }
+
     fn poll_wakes(&mut self, cx: &mut Context<'_>) {
         dsa::Worker::poll_wakes(self, cx);
     }

@@ -153,6 +153,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             }
             if !is_held && self.must_flush() {
                 self.member.waiting.set(Waiting::Write);
+                self.poll_behind_backlog(cx);
                 return if self.member.overdue.get() { Poll::Ready(Turn::Abort) } else { Poll::Pending };
             }
             if self.state == State::Close {
@@ -207,6 +208,19 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             self.state = scratch.worker.step(&mut self.session, &mut scratch.out);
         }
         Poll::Ready(())
+    }
+
+    /// While the client takes nothing, a session that waits for updates must not hold old versions for it.
+    #[cold]
+    fn poll_behind_backlog(&mut self, cx: &mut Context<'_>) {
+        if self.state != State::Waiting {
+            return;
+        }
+        let scratch = &mut *self.shared.scratch.borrow_mut();
+        scratch.worker.tick(self.shared.clock.now());
+        if let Poll::Ready(state) = scratch.worker.poll_behind_backlog(&mut self.session, cx) {
+            self.state = state;
+        }
     }
 
     /// Keeps what was written for the answers to come, if the session allows it.

@@ -98,6 +98,12 @@ pub trait Worker: 'static {
         unreachable!("these sessions never wait")
     }
 
+    /// Called instead while the client takes nothing: what a session can do with the answers without sending them.
+    fn poll_behind_backlog(&mut self, session: &mut Self::Session, cx: &mut Context<'_>) -> Poll<State> {
+        let _ = (session, cx);
+        Poll::Pending
+    }
+
     /// Wakes the sessions whose updates were answered by another thread, and waits for more: called by a task of the thread
     /// that does nothing else. Sessions may be woken by others, too.
     fn poll_wakes(&mut self, cx: &mut Context<'_>) {

@@ -16,6 +16,7 @@ use sim::node::{Node, digest};
 use sim::requests::{Bundle, Sent};
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 /// What [`sim::node`] allows a directory.
 const LIMIT: u64 = 48 << 20;
@@ -149,6 +150,53 @@ fn a_slow_search_is_ended_before_a_write_is_refused() {
     let (code, text) = end_of(&mut worker, session, answers);
     assert_eq!(code, ResultCode::AdminLimitExceeded);
     assert!(text.contains("MiB of old versions for 0 s and was ended for want of memory"), "{text}");
+}
+
+/// Reads between updates look at what was published with these, for as long as their client takes its answers.
+#[test]
+fn slow_reads_between_updates_are_ended_before_a_write_is_refused() {
+    let (disk, clock) = (SimDisk::new(1), SimClock::default());
+    let mut node = filled(&disk, &clock, 40, 300_000);
+    assert_eq!(add(&mut node, 40, 40_000, &clock), ResultCode::Success);
+    let mut worker = Worker::new(&node.recovered.dsa).expect("there are few readers");
+    worker.tick(clock.now());
+    let mut session = Session::connect(&mut worker, "192.0.2.1:389".parse().ok()).expect("it is the first");
+    let (mut asked, mut answers) = (Bundle::default(), Vec::new());
+    asked.bind();
+    for at in 0..8 {
+        let (dn, value) = ("cn=40,dc=x", at.to_string());
+        asked.modify(dn, ModifyKind::Replace, "employeeType", &[&value], Sent::Other);
+        asked.search(dn, Scope::Base, "(objectClass=*)", &["*"], Sent::ReadAll);
+    }
+    let fed = session.feed(&mut worker, &asked.bytes, &mut answers);
+    assert_eq!((fed.consumed, fed.state), (asked.bytes.len(), State::Waiting));
+    let cx = &mut Context::from_waker(Waker::noop());
+    while session.poll_updates(&mut worker, cx, &mut answers).is_pending() {
+        node.prepare_file();
+        node.step(&clock).expect("nothing fails");
+    }
+    assert_eq!(session.step(&mut worker, &mut answers), State::Busy, "not all fits");
+    assert_eq!(churn(&mut node, 40, &clock), 0);
+    assert!(segments(&node) <= LIMIT, "{} bytes", segments(&node));
+    let told = worker.look_after_memory(clock.now());
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].holder.peer, "192.0.2.1:389".parse().ok());
+    let mut state = State::Busy;
+    while state == State::Busy {
+        let mut out = Vec::new();
+        state = session.step(&mut worker, &mut out);
+        answers.append(&mut out);
+    }
+    let (mut rest, mut ends) = (&answers[..], Vec::new());
+    while let Ok(Frame::Complete { len }) = frame(rest) {
+        if let Answer::Done(id, code) = Answer::decode(&rest[..len]) {
+            ends.push((id, code));
+        }
+        rest = &rest[len..];
+    }
+    assert_eq!(ends.iter().map(|(id, _)| *id).collect::<Vec<_>>(), (1..=17).collect::<Vec<_>>(), "in order");
+    assert!(ends.iter().all(|(id, code)| id % 2 == 1 || *code == ResultCode::Success), "updates: {ends:?}");
+    assert_eq!((ends[2].1, ends[16].1), (ResultCode::Success, ResultCode::AdminLimitExceeded));
 }
 
 #[test]

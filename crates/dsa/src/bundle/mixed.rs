@@ -6,7 +6,7 @@ use super::group::{self, Group, Pending};
 use super::{Looking, Parts, look_ahead};
 use crate::engine::Dsa;
 use crate::journal::SESSION_BYTES_KEPT;
-use crate::marks::Marks;
+use crate::marks::{Marks, Sight, Slot};
 use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, limit_text};
 use crate::outcome;
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
@@ -16,6 +16,9 @@ use model::ResultCode;
 use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
 use proto::outline::Outline;
 use proto::tag;
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use store::Holder;
 
 /// Longer reads wait for the updates before them to be answered, and are run like any other.
 const READ_BYTES_MAX: usize = 16 << 10;
@@ -67,6 +70,12 @@ impl Mixed {
         self.marks = marks;
         self.is_due = true;
         std::mem::replace(&mut self.answers, answers)
+    }
+
+    /// The reads that are left wait for their client: what they look at may be revoked from now on.
+    #[cold]
+    pub(crate) fn may_be_revoked(&mut self, now_ns: u64, peer: Option<SocketAddr>) {
+        self.marks.may_be_revoked(Holder { since_ns: *self.since_ns.get_or_insert(now_ns), peer });
     }
 
     /// Do the reads ask how many subordinates an entry has? That is told as of now, not as of a point in the past.
@@ -157,10 +166,17 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let mut parts =
         Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
     let reads = std::mem::take(&mut mixed.reads);
-    if now_ns.saturating_sub(since_ns) > UNDERWAY_MAX_NS {
-        refuse_rest(&mut mixed, &reads, out);
-    }
-    let is_done = run_groups(session, &mut mixed, &mut parts, &reads, out);
+    let mut slot = mixed.marks.take_slot();
+    let age_ns = now_ns.saturating_sub(since_ns);
+    let sight = slot.enter().filter(|_| age_ns <= UNDERWAY_MAX_NS);
+    let ran = sight.as_ref().map(|sight| run_groups(session, &mut mixed, sight, &mut parts, &reads, out));
+    drop(sight);
+    let is_done = ran.unwrap_or_else(|| {
+        refuse_rest(&mut mixed, &reads, &text_of_end(&slot, age_ns), out);
+        slot = Slot::None;
+        true
+    });
+    mixed.marks.put_slot(slot);
     mixed.reads = reads;
     if is_done {
         out.extend_from_slice(&mixed.answers[mixed.sent..]);
@@ -173,6 +189,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
 fn run_groups(
     session: &mut Session,
     mixed: &mut Mixed,
+    sight: &Sight<'_>,
     parts: &mut Parts<'_>,
     reads: &[u8],
     out: &mut Vec<u8>,
@@ -184,7 +201,7 @@ fn run_groups(
         if group.is_empty() {
             return true;
         }
-        if !run_group(session, mixed, parts, &mut group, out) {
+        if !run_group(session, mixed, sight, parts, &mut group, out) {
             return false;
         }
     }
@@ -194,6 +211,7 @@ fn run_groups(
 fn run_group(
     session: &mut Session,
     mixed: &mut Mixed,
+    sight: &Sight<'_>,
     parts: &mut Parts<'_>,
     group: &mut Group<'_>,
     out: &mut Vec<u8>,
@@ -203,7 +221,8 @@ fn run_group(
     while next < group.len() {
         let end = mixed.begin_run(out);
         let pin;
-        let look = match mixed.marks.look(mixed.run).filter(|_| !planted::is(Fault::LaterUpdateSeen)) {
+        let sequence = mixed.marks.sequence(mixed.run);
+        let look = match sight.look(sequence).filter(|_| !planted::is(Fault::LaterUpdateSeen)) {
             Some(look) => look,
             None => {
                 pin = reader.pin();
@@ -253,9 +272,18 @@ impl Mixed {
     }
 }
 
-/// What the reads are to look at was kept for as long as it may be.
+/// Why reads are not run any more: what they look at was revoked, or is too old.
 #[cold]
-fn refuse_rest(mixed: &mut Mixed, reads: &[u8], out: &mut Vec<u8>) {
+fn text_of_end(slot: &Slot, age_ns: u64) -> Cow<'static, str> {
+    let Some(bytes) = slot.revoked_bytes() else { return limit_text(ResultCode::AdminLimitExceeded).into() };
+    let (mib, seconds) = (bytes.div_ceil(1 << 20), age_ns / 1_000_000_000);
+    format!("the search held {mib} MiB of old versions for {seconds} s and was ended for want of memory")
+        .into()
+}
+
+/// What the reads are to look at was kept for as long as it may be, or was revoked.
+#[cold]
+fn refuse_rest(mixed: &mut Mixed, reads: &[u8], text: &str, out: &mut Vec<u8>) {
     while mixed.read < reads.len() {
         mixed.begin_run(out);
         let mut group = Group::new();
@@ -265,9 +293,8 @@ fn refuse_rest(mixed: &mut Mixed, reads: &[u8], out: &mut Vec<u8>) {
             && let Some(response) = tag::response_to(op_tag)
         {
             let code = ResultCode::AdminLimitExceeded;
-            outcome::say(out, id, response, code, limit_text(code));
+            outcome::say(out, id, response, code, text);
         }
         mixed.read = read.end;
     }
-    mixed.marks.let_go();
 }

@@ -53,8 +53,14 @@ impl LongReadPoint {
     /// # Panics
     /// If it is older, or not published yet.
     pub fn look_at(&self, sequence: u64) -> Look<'_> {
-        let shard = &self.reader.shard;
-        assert!((self.sequence..=shard.sequence()).contains(&sequence), "only what was published since");
-        Look { shard, sequence }
+        self.reader.shard.look_between(self.sequence, sequence)
+    }
+}
+
+impl Shard {
+    /// A look at what was published as `sequence`, not before `oldest`, at which a slot is active as long as the look lasts.
+    pub(super) fn look_between(self: &Arc<Self>, oldest: u64, sequence: u64) -> Look<'_> {
+        assert!((oldest..=self.sequence()).contains(&sequence), "only what was published since");
+        Look { shard: self, sequence }
     }
 }

@@ -1,7 +1,7 @@
-//! Readers that may be revoked: searches that go on from slice to slice hold back the cleaner, and when memory is short the
-//! oldest of them is ended. Whoever pins for a moment, or must come to its end (checkpoints, builds, exports), cannot be.
+//! Readers that may be revoked: searches that go on from slice to slice, and reads between updates that wait for their client, hold back
+//! the cleaner, and when memory is short the oldest of them is ended. Whoever pins for a moment, or must come to its end (checkpoints, builds, exports), cannot be.
 
-use super::{Look, Pin, ReadPoint, Reader, Shard};
+use super::{LongReadPoint, Look, Pin, ReadPoint, Reader, Shard};
 use crate::readers::Revoke;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use env::planted::{self, Fault};
@@ -78,6 +78,24 @@ impl Look<'_> {
         let reader = Reader::register(shard)?;
         // While another slot protects this sequence nothing that it needs is freed.
         shard.readers.pin_away_at(reader.slot, sequence);
+        Some(RevocableReadPoint::listed(reader, sequence, holder))
+    }
+}
+
+impl LongReadPoint {
+    /// The same point, which may be revoked from now on.
+    pub fn into_revocable(self, holder: Holder) -> RevocableReadPoint {
+        let LongReadPoint { reader, sequence } = self;
+        // It is found by who revokes once it is listed.
+        reader.shard.readers.leave(reader.slot, sequence);
+        RevocableReadPoint::listed(reader, sequence, holder)
+    }
+}
+
+impl RevocableReadPoint {
+    /// Of a reader whose slot is *away*: who revokes finds it from now on.
+    fn listed(reader: Reader, sequence: u64, holder: Holder) -> RevocableReadPoint {
+        let shard = &reader.shard;
         let entry = Entry { holder, sequence, buried: shard.memory.buried(), revoked: None };
         let at = usize::from(reader.slot);
         let mut list = lock(&shard.revocables.list);
@@ -86,11 +104,9 @@ impl Look<'_> {
         list.readers[at] = Some(entry);
         shard.revocables.count.fetch_add(1, Ordering::Relaxed);
         drop(list);
-        Some(RevocableReadPoint { reader, sequence })
+        RevocableReadPoint { reader, sequence }
     }
-}
 
-impl RevocableReadPoint {
     /// The right to look for a moment; `None` once it was revoked.
     #[inline]
     pub fn enter(&mut self) -> Option<Entered<'_>> {
@@ -109,6 +125,14 @@ impl Entered<'_> {
     #[inline]
     pub fn read_point(&self) -> ReadPoint<'_> {
         ReadPoint { shard: &self.0.reader.shard, sequence: self.0.sequence }
+    }
+
+    /// As [`LongReadPoint::look_at`].
+    ///
+    /// # Panics
+    /// If the sequence is older than the point, or not published yet.
+    pub fn look_at(&self, sequence: u64) -> Look<'_> {
+        self.0.reader.shard.look_between(self.0.sequence, sequence)
     }
 }
 
