@@ -15,18 +15,23 @@ pub(crate) type Refusal = (ResultCode, String);
 /// Why an update is not admitted. `None` if it is, or cannot be decoded.
 pub(crate) fn refusal_of(schema: &Schema, outline: &Outline<'_>, frame: &[u8]) -> Option<Refusal> {
     // What most updates are is told without decoding them.
+    let has_options = || memchr::memchr(b';', outline.rest).is_some();
+    let is_plain = outline.after.is_empty() && !schema.has_all_option_sets();
     match outline.op_tag {
-        _ if schema.has_all_option_sets() => {}
-        tag::ADD if outline.after.is_empty() && !outline.rest.contains(&b';') => {
-            return unfit_name(schema, outline.dn);
-        }
-        tag::MODIFY if outline.after.is_empty() && !outline.rest.contains(&b';') => return None,
-        tag::DELETE if outline.after.is_empty() => return None,
+        tag::MODIFY if is_plain && !has_options() => return None,
+        tag::ADD if is_plain && !has_options() => return unfit_name(schema, outline.dn),
+        tag::DELETE if is_plain => return None,
         _ => {}
     }
     let message = Message::decode(frame).ok()?;
     let requested = control::requested(&message.request, message.controls).ok()?;
     refusal(schema, &message, &requested)
+}
+
+/// Can nothing of this module concern a modify that changes one attribute only, and has no controls?
+#[inline]
+pub(crate) fn is_admitted(schema: &Schema, description: &[u8]) -> bool {
+    !schema.has_all_option_sets() && description.iter().all(|byte| *byte != b';')
 }
 
 /// As [`refusal_of`], of a message that is decoded.

@@ -198,22 +198,12 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         if is_update && is_logged && session.updates.is_empty() && !session.is_admitted(&parts.dsa.throttle) {
             return next;
         }
-        let may_update = is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]);
-        if may_update {
-            let goes_along = |pending: &&Pending<'_>| mixed::is_neighbour(session, parts.dsa, pending);
-            let updates = group[next..].iter().take_while(goes_along).count();
-            if updates < group.len() {
-                // Those of a whole group are brought near while they are drafted.
-                let pin = parts.reader.pin();
-                group::bring_all_near(pin.read_point(), group, &mut near, next + updates);
-            }
-            // A session sees its own updates: they are published when this returns, or it waits until they are.
-            let done = update::run(session, parts, &group[next..next + updates], out);
-            next += done;
+        if is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]) {
+            let are_all_done = run_updates(session, parts, group, &mut next, &mut near, out);
             if session.waits || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
-            if done == updates || session.closing {
+            if are_all_done || session.closing {
                 continue;
             }
         }
@@ -249,6 +239,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             counters,
             now: *now,
             hints_hold,
+            repeats: hints_hold && again::is_possible(read_point),
         };
         while may_look && next < group.len() && !session.closing && !group[next].is_update() {
             group::bring_near(read_point, group, next);
@@ -262,6 +253,30 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     group.len()
 }
 
+/// Runs the updates of a group that follow each other from `next` on; records are near up to `near`. `false` if some of them are not
+/// done.
+#[inline(never)]
+fn run_updates(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    group: &Group<'_>,
+    next: &mut usize,
+    near: &mut usize,
+    out: &mut Vec<u8>,
+) -> bool {
+    let goes_along = |pending: &&Pending<'_>| mixed::is_neighbour(session, parts.dsa, pending);
+    let updates = group[*next..].iter().take_while(goes_along).count();
+    if updates < group.len() {
+        // Those of a whole group are brought near while they are drafted.
+        let pin = parts.reader.pin();
+        group::bring_all_near(pin.read_point(), group, near, *next + updates);
+    }
+    // A session sees its own updates: they are published when this returns, or it waits until they are.
+    let done = update::run(session, parts, &group[*next..*next + updates], out);
+    *next += done;
+    done == updates
+}
+
 /// Requests that look, at one read point.
 struct Looking<'b> {
     dsa: &'b Dsa,
@@ -272,12 +287,14 @@ struct Looking<'b> {
     now: Now,
     /// Do the group's hints hold at this read point?
     hints_hold: bool,
+    /// And may searches be run as those that were met before?
+    repeats: bool,
 }
 
 impl Looking<'_> {
     #[inline]
     fn run(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
-        if self.hints_hold && self.run_again(session.identity.rights, pending, out) {
+        if self.repeats && self.run_again(session.identity.rights, pending, out) {
             return;
         }
         let decoded = pending.decode();

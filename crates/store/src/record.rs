@@ -283,11 +283,24 @@ impl<'a> EntryRef<'a> {
         if self.shape.slots[at as usize].description.attribute_type != attribute_type {
             return None;
         }
-        let value = match self.flags & SPELLED {
-            0 => self.first_value(at as usize),
-            _ => split_value(self.behind_slots()).0,
-        };
+        let value = self.name_at(at as usize);
         short::equal(value, raw).then_some(value)
+    }
+
+    /// The distinguished value as it was sent, of the only attribute that names the entry.
+    #[inline(always)]
+    fn name_at(&self, at: usize) -> &'a [u8] {
+        match self.flags & SPELLED {
+            0 => self.first_value(at),
+            _ => split_value(self.behind_slots()).0,
+        }
+    }
+
+    /// The distinguished value as it was sent, with its attribute's position in the shape, if it is the only one.
+    #[inline(always)]
+    pub fn only_name(&self) -> Option<(usize, &'a [u8])> {
+        let &[at] = &self.shape.naming[..] else { return None };
+        Some((usize::from(at), self.name_at(usize::from(at))))
     }
 
     /// The distinguished values as they were sent, with their attributes' positions in the shape. Each matches the first value

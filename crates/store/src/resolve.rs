@@ -323,7 +323,7 @@ impl<'a> ReadPoint<'a> {
             if !raw.is_empty() && entry.spelled_name(key_type(key), raw).is_some() {
                 return true;
             }
-            let Some((at, value)) = entry.naming().next() else { return false };
+            let Some((at, value)) = entry.only_name() else { return false };
             let attribute_type = entry.shape.slots[at].description.attribute_type;
             if attribute_type != key_type(key) {
                 return false;
@@ -387,10 +387,10 @@ impl<'a> ReadPoint<'a> {
     where
         'a: 'c,
     {
-        if entry.parent().0 == 0 || entry.shape.naming.len() != 1 {
+        if entry.parent().0 == 0 {
             return None;
         }
-        let (_, value) = entry.naming().next()?;
+        let (_, value) = entry.only_name()?;
         dn::is_plain_value(value).then(|| self.dn_with(entry, value, cache))
     }
 
@@ -436,7 +436,7 @@ impl<'a> ReadPoint<'a> {
     /// Appends the RDN of an entry.
     #[inline]
     pub fn write_rdn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
-        if let (Some((_, value)), 1) = (entry.naming().next(), entry.shape.naming.len()) {
+        if let Some((_, value)) = entry.only_name() {
             out.extend_from_slice(&entry.shape.rdn_start);
             return dn::escape_value(value, out);
         }

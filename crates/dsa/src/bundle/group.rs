@@ -88,8 +88,11 @@ impl<'a> Pending<'a> {
     /// Does it change the directory?
     #[inline]
     pub(super) fn is_update(&self) -> bool {
-        let op_tag = self.outline.as_ref().map(|outline| outline.op_tag);
-        matches!(op_tag, Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN)) || self.is_extension()
+        match self.op_tag() {
+            Some(tag::MODIFY | tag::ADD | tag::DELETE | tag::MODIFY_DN) => true,
+            Some(tag::EXTENDED) => self.is_extension(),
+            _ => false,
+        }
     }
 
     /// Is it an extended operation that changes the directory, or has a say in what does?
@@ -229,9 +232,10 @@ pub(super) fn prefetch(
     group: &mut Group<'_>,
     kept_from: usize,
 ) {
-    for (at, pending) in group.iter_mut().enumerate() {
-        look_ahead(read_point, rights, scratch, pending, at >= kept_from);
-    }
+    let kept_from = kept_from.min(group.len());
+    let (first, kept) = group.split_at_mut(kept_from);
+    first.iter_mut().for_each(|pending| look_ahead::<false>(read_point, rights, scratch, pending));
+    kept.iter_mut().for_each(|pending| look_ahead::<true>(read_point, rights, scratch, pending));
     group.iter().for_each(|pending| pending.prefetch_bucket(read_point));
     group.iter_mut().for_each(|pending| pending.find_likely(read_point));
     group.iter().for_each(|pending| pending.prefetch_slot(read_point));
@@ -267,13 +271,13 @@ fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usiz
     group.iter().skip(from).take(STRIDE).for_each(|pending| pending.prefetch_entry(read_point));
 }
 
+/// `IS_KEPT`: if it is a read, it waits for the updates before it.
 #[inline]
-fn look_ahead(
+fn look_ahead<const IS_KEPT: bool>(
     read_point: ReadPoint<'_>,
     rights: Rights,
     scratch: &mut Scratch,
     pending: &mut Pending<'_>,
-    is_kept: bool,
 ) {
     let Some(outline) = &pending.outline else { return };
     let Scratch { evaluator, keys, recent, .. } = scratch;
@@ -281,7 +285,7 @@ fn look_ahead(
         tag::SEARCH if !outline.rest.starts_with(SCOPE_BASE) => {
             if let Some((again, value)) = recent.repeats_equality(outline, rights) {
                 pending.again = Some(again);
-                if is_kept {
+                if IS_KEPT {
                     return;
                 }
                 pending.hint = hint_equality(read_point, recent, again, value, keys);
@@ -290,7 +294,7 @@ fn look_ahead(
         }
         tag::SEARCH => {
             pending.again = recent.repeats_base(outline, rights);
-            if is_kept {
+            if IS_KEPT {
                 return;
             }
         }

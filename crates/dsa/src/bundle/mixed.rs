@@ -7,7 +7,7 @@ use super::{Looking, Parts, look_ahead};
 use crate::engine::Dsa;
 use crate::journal::SESSION_BYTES_KEPT;
 use crate::marks::{Marks, Sight, Slot};
-use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, limit_text};
+use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, again, limit_text};
 use crate::outcome;
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::Worker;
@@ -243,7 +243,9 @@ fn run_group(
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
         let system_look = system_pin.look();
-        let mut looking = Looking { dsa, look, system_look, scratch, counters, now: *now, hints_hold };
+        let repeats = hints_hold && again::is_possible(read_point);
+        let mut looking =
+            Looking { dsa, look, system_look, scratch, counters, now: *now, hints_hold, repeats };
         while next < group.len() && group[next].end <= end {
             group::bring_near(read_point, group, next);
             looking.run(session, &group[next], out);

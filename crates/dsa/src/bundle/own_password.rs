@@ -12,14 +12,17 @@ use crate::outcome;
 use crate::session::Session;
 use proto::tag;
 
-/// Is this update perhaps one? Of those who need no such way, and of entries that are nobody's, none is.
+/// The first update that is perhaps one. Of those who need no such way, and of identities that are no entries, none is.
 #[inline]
-pub(super) fn is_likely(parts: &Parts<'_>, identity: &Identity, update: &Pending<'_>) -> bool {
-    identity.rights < Rights::Root
-        && identity.entry.is_some()
-        && update.outline.as_ref().is_some_and(|outline| {
+pub(super) fn first_likely(parts: &Parts<'_>, identity: &Identity, updates: &[Pending<'_>]) -> Option<usize> {
+    if identity.rights == Rights::Root || identity.entry.is_none() {
+        return None;
+    }
+    updates.iter().position(|update| {
+        update.outline.as_ref().is_some_and(|outline| {
             outline.op_tag == tag::MODIFY && may_be_asked(parts.dsa.shard.schema(), outline.rest)
         })
+    })
 }
 
 /// Runs an update if it is one. `false` if it is not: then nothing was done.

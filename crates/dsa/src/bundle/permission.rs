@@ -9,11 +9,11 @@ use crate::admission;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::op::modify_dn::new_dn;
-use model::ResultCode;
+use model::{ResultCode, short};
 use proto::Outline;
 use proto::message::{Message, Request};
 use proto::op::Modify;
-use proto::op::modify::{ModifyKind, Replacements};
+use proto::op::modify::{ModifyKind, Replacements, only_replacement};
 use proto::tag;
 use schema::Schema;
 use smallvec::SmallVec;
@@ -42,44 +42,52 @@ pub(super) fn of_name(dsa: &Dsa, identity: &Identity) -> Result<(), Refusal> {
 
 /// The first of some updates that is refused, and how.
 #[inline]
-pub(super) fn first_refused(
+pub(super) fn first_refused<'a>(
     dsa: &Dsa,
     identity: &Identity,
-    updates: &[Pending<'_>],
+    updates: &[Pending<'a>],
 ) -> Option<(usize, admission::Refusal)> {
     let own_words = |(code, text): Refusal| (code, text.to_owned());
     if let Err(refusal) = of_name(dsa, identity) {
         return Some((0, own_words(refusal)));
     }
-    let refused = |update: &Pending<'_>| {
+    let schema = dsa.shard.schema();
+    let guards_root = identity.rights != Rights::Root && dsa.root_binds_by_entry();
+    let mut admitted: &'a [u8] = &[];
+    let mut refused = |update: &Pending<'a>| {
+        let outline = update.outline.as_ref()?;
+        if !guards_root && outline.op_tag == tag::MODIFY && outline.after.is_empty() {
+            // Most are that: one value of an attribute, in a bundle often the same.
+            match only_replacement(outline.rest) {
+                Some(only) if short::equal(only.description, admitted) => return None,
+                Some(only) if admission::is_admitted(schema, only.description) => {
+                    admitted = only.description;
+                    return None;
+                }
+                _ => {}
+            }
+        }
         if update.has_controls() && is_for_hidden(dsa, identity.rights, update) {
             return Some(own_words(HIDDEN));
         }
-        admission::refusal_of(dsa.shard.schema(), update.outline.as_ref()?, update.frame())
+        admission::refusal_of(schema, outline, update.frame())
             .or_else(|| refusal(dsa, identity, update).map(own_words))
     };
     updates.iter().enumerate().find_map(|(at, update)| Some((at, refused(update)?)))
 }
 
 /// How an update is refused, if it is.
-#[inline]
 pub(super) fn refusal(dsa: &Dsa, identity: &Identity, update: &Pending<'_>) -> Option<Refusal> {
     let outline = update.outline.as_ref()?;
     match outline.op_tag {
         _ if identity.rights == Rights::Root => None,
         tag::MODIFY if dsa.root_binds_by_entry() && dsa.names_root(outline.dn) => Some(ROOT_NAME),
-        tag::MODIFY if is_one_replacement(outline.rest) || replaces_only(outline) => None,
+        tag::MODIFY if only_replacement(outline.rest).is_some() || replaces_only(outline) => None,
         tag::MODIFY => refusal_of_modify(dsa, update),
         tag::ADD => dsa.names_root(outline.dn).then_some(ROOT_NAME),
         tag::MODIFY_DN => refusal_of_rename(dsa, update),
         _ => None,
     }
-}
-
-/// Is what follows the DN of a modify one change of kind replace, with lengths in their short form? Most are that.
-#[inline]
-fn is_one_replacement(rest: &[u8]) -> bool {
-    matches!(rest, [0x30, list @ ..=0x7f, 0x30, change, 0x0a, 1, 2, ..] if *list == change.wrapping_add(2))
 }
 
 fn replaces_only(outline: &Outline<'_>) -> bool {
@@ -118,26 +126,4 @@ fn refusal_of_rename(dsa: &Dsa, update: &Pending<'_>) -> Option<Refusal> {
     let Ok(Message { request: Request::ModifyDn(modify_dn), .. }) = update.decode() else { return None };
     // An entry below may get the name of the root DN, even one that is only on its way.
     dsa.is_root_or_above(&new_dn(&modify_dn)).then_some(ROOT_NAME)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proto::op::modify::change_list;
-
-    #[test]
-    fn a_replacement_is_told_by_its_first_bytes() {
-        let rest = |kinds: &[ModifyKind], value: &[u8]| {
-            let mut out = Vec::new();
-            let changes = kinds.iter().map(|kind| (*kind, &b"cn"[..], [value]));
-            proto::ber::put_tlv(&mut out, tag::SEQUENCE, &change_list(changes));
-            out
-        };
-        use ModifyKind::*;
-        assert!(is_one_replacement(&rest(&[Replace], b"x")));
-        for other in [&[Add][..], &[Delete], &[Increment], &[Replace, Delete], &[Replace, Replace], &[]] {
-            assert!(!is_one_replacement(&rest(other, b"x")), "{other:?}");
-        }
-        assert!(!is_one_replacement(&rest(&[Replace], &[b'x'; 200])), "it is looked at closely");
-    }
 }

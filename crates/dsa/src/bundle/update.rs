@@ -162,7 +162,7 @@ pub(super) fn run_as(
 ) -> usize {
     let identity = acting.unwrap_or(&session.identity);
     let rights = identity.rights;
-    let updates = match updates.iter().position(|update| own_password::is_likely(parts, identity, update)) {
+    let updates = match own_password::first_likely(parts, identity, updates) {
         Some(0) if !session.updates.is_empty() => return 0,
         Some(0) => {
             let identity = identity.clone();

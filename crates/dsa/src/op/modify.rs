@@ -4,9 +4,9 @@ mod superclass;
 
 use crate::dispatch::Writing;
 use crate::outcome;
-use model::{Description, EntryId, ResultCode, TypeId};
+use model::{Description, EntryId, ResultCode, TypeId, short};
 use proto::Outline;
-use proto::op::modify::{self, Change, Changes, Modify, ModifyKind, Replacements};
+use proto::op::modify::{self, Change, Changes, Modify, ModifyKind, Replacements, only_replacement};
 use proto::tag::{MODIFY, MODIFY_RESPONSE};
 use schema::{HeldDescriptions, Schema};
 use smallvec::SmallVec;
@@ -81,17 +81,26 @@ impl<'a> Replacing<'a> {
             return None;
         }
         self.found.clear();
+        if let Some(only) = only_replacement(outline.rest) {
+            self.find(only)?;
+            return Some(&self.found);
+        }
         for replacement in Replacements::of(outline.rest)? {
-            let modify::Replacement { description, value } =
-                replacement.filter(|_| self.found.len() < REPLACEMENTS_MAX)?;
-            let attribute_type = match self.last {
-                Some((name, attribute_type)) if name == description => attribute_type,
-                _ => self.schema.find_type(description)?,
-            };
-            self.last = Some((description, attribute_type));
-            self.found.push(Replacement { description: Description::plain(attribute_type), value });
+            self.find(replacement.filter(|_| self.found.len() < REPLACEMENTS_MAX)?)?;
         }
         Some(&self.found)
+    }
+
+    #[inline]
+    fn find(&mut self, replacement: modify::Replacement<'a>) -> Option<()> {
+        let modify::Replacement { description, value } = replacement;
+        let attribute_type = match self.last {
+            Some((name, attribute_type)) if short::equal(name, description) => attribute_type,
+            _ => self.schema.find_type(description)?,
+        };
+        self.last = Some((description, attribute_type));
+        self.found.push(Replacement { description: Description::plain(attribute_type), value });
+        Some(())
     }
 }
 

@@ -157,7 +157,7 @@ impl<'a> Replacements<'a> {
     }
 
     /// The next one; `None` inside when that is something else.
-    #[inline]
+    #[inline(always)]
     fn decode(&mut self) -> Option<Replacement<'a>> {
         let list = &mut self.0;
         let mut change = list.enter(tag::SEQUENCE, "").ok()?;
@@ -182,6 +182,42 @@ impl<'a> Iterator for Replacements<'a> {
     }
 }
 
+/// As [`Replacements`], of a request that gives one attribute a value, with every length in its short form: most modifies of
+/// most clients. `None` for all others.
+#[inline(always)]
+pub fn only_replacement(rest: &[u8]) -> Option<Replacement<'_>> {
+    let &[
+        tag::SEQUENCE,
+        list,
+        tag::SEQUENCE,
+        change,
+        tag::ENUMERATED,
+        1,
+        REPLACE,
+        tag::SEQUENCE,
+        attribute,
+        tag::OCTET_STRING,
+        description_len,
+        ref behind @ ..,
+    ] = rest
+    else {
+        return None;
+    };
+    let (description, behind) = behind.split_at_checked(usize::from(description_len))?;
+    let &[tag::SET, values, tag::OCTET_STRING, value_len, ref value @ ..] = behind else { return None };
+    // One behind the other, they all end where the request ends; the longest one is short.
+    let ends = list <= 0x7f
+        && rest.len() == usize::from(list) + 2
+        && change.wrapping_add(2) == list
+        && attribute.wrapping_add(5) == change
+        && usize::from(values) + 2 == behind.len()
+        && value_len.wrapping_add(2) == values
+        && usize::from(attribute) == 2 + description.len() + behind.len();
+    ends.then_some(Replacement { description, value })
+}
+
+const REPLACE: u8 = ModifyKind::Replace as u8;
+
 /// Encodes changes as the contents of a list, for [`Changes::parse`].
 pub fn change_list<'v, V>(changes: impl IntoIterator<Item = (ModifyKind, &'v [u8], V)>) -> Vec<u8>
 where
@@ -201,6 +237,8 @@ where
 mod tests {
     use super::*;
 
+    type Raw<'v> = (ModifyKind, &'static [u8], Vec<&'v [u8]>);
+
     /// What [`Replacements`] says of a request, or `None`.
     fn replacements(modify: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
         let found = Replacements::of(modify)?.collect::<Option<Vec<_>>>()?;
@@ -210,8 +248,7 @@ mod tests {
     #[test]
     fn replacements_are_told_from_other_changes() {
         use ModifyKind::*;
-        type Raw = (ModifyKind, &'static [u8], Vec<&'static [u8]>);
-        let encoded = |changes: &[Raw]| {
+        let encoded = |changes: &[Raw<'_>]| {
             let mut out = Vec::new();
             ber::put_tlv(&mut out, tag::SEQUENCE, &change_list(changes.to_vec()));
             out
@@ -240,6 +277,48 @@ mod tests {
             let mut other = one.clone();
             other[at] ^= 1;
             assert_eq!(replacements(&other), None, "byte {at}");
+        }
+    }
+
+    /// [`only_replacement`] finds what [`Replacements`] finds, or nothing: whatever a byte of the framing is.
+    #[test]
+    fn the_only_replacement_is_told_from_others() {
+        use ModifyKind::*;
+        let encoded = |changes: &[Raw<'_>]| {
+            let mut out = Vec::new();
+            ber::put_tlv(&mut out, tag::SEQUENCE, &change_list(changes.to_vec()));
+            out
+        };
+        let found = |rest: &[u8]| {
+            let pair = |r: Replacement<'_>| (r.description.to_vec(), r.value.to_vec());
+            only_replacement(rest).map(pair)
+        };
+        for (len, is_short) in [(0, true), (1, true), (99, true), (112, true), (113, false), (300, false)] {
+            let value = vec![b'x'; len];
+            let one = encoded(&[(Replace, b"cn", vec![&value])]);
+            assert_eq!(found(&one), is_short.then(|| (b"cn".to_vec(), value.clone())), "{len}");
+            for cut in 0..one.len() {
+                assert_eq!(found(&one[..cut]), None, "{len}, {cut} bytes");
+            }
+            for (at, byte) in (0..one.len().min(24)).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
+                let mut other = one.clone();
+                other[at] = byte;
+                let by_walking = replacements(&other).map(|list| match list[..] {
+                    [(description, value)] => (description.to_vec(), value.to_vec()),
+                    _ => panic!("one byte makes no second change"),
+                });
+                let found = found(&other);
+                assert!(found.is_none() || found == by_walking, "{len}, byte {at}: {byte}");
+            }
+        }
+        let two = [(Replace, &b"cn"[..], vec![&b"a"[..]]), (Replace, b"sn", vec![b"b"])];
+        for other in [
+            &two[..],
+            &[(Replace, b"cn", vec![])],
+            &[(Replace, b"cn", vec![b"a", b"b"])],
+            &[(Add, b"cn", vec![b"a"])],
+        ] {
+            assert_eq!(found(&encoded(other)), None, "{other:?}");
         }
     }
 

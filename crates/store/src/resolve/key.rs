@@ -66,12 +66,12 @@ pub(super) fn push_avas<'v>(
 /// Appends the key of a stored entry's RDN, whatever was stored.
 pub(crate) fn push_rdn(schema: &Schema, entry: &EntryRef<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     let type_at = |at: usize| entry.shape.slots[at].description.attribute_type;
-    match (entry.naming().next(), entry.shape.naming.len()) {
-        (Some((at, value)), 1) => {
+    match entry.only_name() {
+        Some((at, value)) => {
             out.push(1);
             push_ava(schema, type_at(at), value, out)
         }
-        _ => push_avas(schema, entry.naming().map(|(at, value)| (type_at(at), value)), out),
+        None => push_avas(schema, entry.naming().map(|(at, value)| (type_at(at), value)), out),
     }
 }
 

@@ -46,8 +46,14 @@ pub(super) fn remember(
     }
 }
 
-/// Runs a search for one entry, of a form that was met before. `false` if it is not as simple as most: then nothing
-/// was done.
+/// May searches at a read point be run as those that were met before? Not where an entry may stand for others.
+#[inline]
+pub(crate) fn is_possible(read_point: ReadPoint<'_>) -> bool {
+    glue::is_plain(read_point.shard())
+}
+
+/// Runs a search for one entry, of a form that was met before, where that [`is_possible`]. `false` if it is not as simple as
+/// most: then nothing was done.
 #[inline]
 pub(crate) fn base(
     reading: &mut Reading<'_>,
@@ -61,9 +67,6 @@ pub(crate) fn base(
     let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
     let Some((chosen, None)) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
-    if !glue::is_plain(read_point.shard()) {
-        return false;
-    }
     if !templates.holds(chosen) {
         return false;
     }
@@ -84,8 +87,8 @@ pub(crate) fn base(
     answering.put_done()
 }
 
-/// Runs a search by an equality assertion, of a form that was met before. `false` if it is not as simple as most:
-/// then nothing was done. `asserted`: where it will look, and where the assertion value lies among the group's keys.
+/// Runs a search by an equality assertion, of a form that was met before, where that [`is_possible`]. `false` if it is not as
+/// simple as most: then nothing was done. `asserted`: where it will look, and where the assertion value lies among the group's keys.
 #[inline]
 pub(crate) fn equality(
     reading: &mut Reading<'_>,
@@ -99,9 +102,6 @@ pub(crate) fn equality(
     let Scratch { evaluator, templates, keys, recent, answer, work, .. } = &mut *reading.scratch;
     let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
-    if !glue::is_plain(read_point.shard()) {
-        return false;
-    }
     let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };
     if !templates.holds(chosen) {
         return false;
