@@ -1,24 +1,30 @@
-//! Durable modifies through the stepped committer, without threads and sockets: for counting instructions.
+//! Durable bundles through sessions and the stepped committer, without threads and sockets: for counting instructions.
 //!
-//! `committer DIR SESSIONS QUEUE ROUNDS`: in each round every session hands over QUEUE modifies of one value, then the
-//! committer steps once and all take their answers. DIR is new, best on a file system in memory. The committer's part:
-//! `valgrind --tool=callgrind --toggle-collect='node::commit::Committer::step_at*' committer DIR 8 100 50`.
+//! `committer DIR [SESSIONS] [QUEUE] [ROUNDS] [modify|mixed|transaction]`: in each round every session sends QUEUE requests, then the
+//! committer steps until all have their answers. A modify replaces one value; `mixed` has every other request search for an
+//! entry; a transaction (RFC 5805, named by the client) has all modifies of the queue. DIR is new, best on a file system in memory. The
+//! committer's part: `valgrind --tool=callgrind --toggle-collect='node::commit::Committer::step_at*' committer DIR 8 100 50`; all of it:
+//! `--toggle-collect='*exchange*'`.
 
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Session, State, Worker};
 use env::clock::{Clock as _, SystemClock};
 use env::disk::RealDisk;
 use env::entropy::SeededEntropy;
+use model::{Filter, Scope};
 use node::commit::Limits;
 use node::data::{Data, Founding, Recovered, Wanted};
+use proto::control::transaction_specification;
+use proto::ext::end_transaction::{self, EndTransaction};
 use proto::list::{Attributes, attribute_list};
+use proto::list::{Octets, octet_list};
 use proto::message::Request;
 use proto::op::bind::{Authentication, Bind};
 use proto::op::modify::{Changes, change_list};
-use proto::op::{Add, Modify, ModifyKind};
+use proto::op::{Add, Extended, Modify, ModifyKind, Search};
 use std::path::Path;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 const ENTRIES: usize = 1000;
 
@@ -27,6 +33,7 @@ fn main() {
     let dir = arguments.next().expect("a new folder is named");
     let mut number = |or: usize| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(or);
     let (sessions, queue, rounds) = (number(8), number(100), number(50));
+    let work = arguments.next().unwrap_or_else(|| "modify".to_owned());
     let (_data, mut recovered) = directory(Path::new(&dir));
     let clock = SystemClock::start();
     let mut worker = Worker::new(&recovered.dsa).expect("a reader slot");
@@ -38,17 +45,18 @@ fn main() {
         session.feed(&mut worker, &bind, &mut Vec::new());
     }
     exchange(&mut recovered, &mut worker, &mut sessions[..1], &adds(), &clock);
+    let bundles: Vec<Vec<u8>> = (0..rounds).map(|round| bundle(&work, queue, round)).collect();
     let begun = clock.monotonic_ns();
-    for round in 0..rounds {
-        let bundle = modifies(queue, round);
-        exchange(&mut recovered, &mut worker, &mut sessions, &bundle, &clock);
+    for bundle in &bundles {
+        exchange(&mut recovered, &mut worker, &mut sessions, bundle, &clock);
     }
     let operations = (rounds * sessions.len() * queue) as u64;
-    println!("{operations} modifies, {} ns each", (clock.monotonic_ns() - begun) / operations);
+    println!("{operations} requests, {} ns each", (clock.monotonic_ns() - begun) / operations);
     assert!(recovered.committer.applied().0 as usize > rounds / 2, "they were logged");
 }
 
 /// All sessions send the same, the committer steps, all take their answers.
+#[inline(never)]
 fn exchange(
     recovered: &mut Recovered,
     worker: &mut Worker,
@@ -56,12 +64,10 @@ fn exchange(
     bundle: &[u8],
     clock: &SystemClock,
 ) {
-    let mut rest: Vec<(usize, usize)> = Vec::new();
     let mut out = Vec::new();
-    for (number, session) in sessions.iter_mut().enumerate() {
-        let feed = session.feed(worker, bundle, &mut out);
-        assert!(feed.state == State::Waiting, "updates wait for the log");
-        rest.push((number, feed.consumed));
+    let mut rest: Vec<(usize, usize)> = (0..sessions.len()).map(|number| (number, 0)).collect();
+    for (number, at) in &mut rest {
+        go_on(&mut sessions[*number], worker, bundle, at, State::Idle, &mut out);
     }
     while !rest.is_empty() {
         recovered.committer.step_at(|| clock.wall_ms(), 0).expect("nothing fails");
@@ -69,16 +75,38 @@ fn exchange(
             recovered.committer.log().prepared(preparation.run());
         }
         rest.retain_mut(|(number, at)| {
-            out.clear();
             let session = &mut sessions[*number];
             let cx = &mut Context::from_waker(Waker::noop());
-            if session.poll_updates(worker, cx, &mut out).is_pending() {
-                return true;
+            match session.poll_updates(worker, cx, &mut out) {
+                Poll::Pending => true,
+                Poll::Ready(state) => go_on(session, worker, bundle, at, state, &mut out),
             }
-            let feed = session.feed(worker, &bundle[*at..], &mut out);
-            *at += feed.consumed;
-            feed.state == State::Waiting
         });
+    }
+}
+
+/// Goes on until the session waits for its updates: `true`, or until it has answered everything.
+fn go_on(
+    session: &mut Session,
+    worker: &mut Worker,
+    bundle: &[u8],
+    at: &mut usize,
+    mut state: State,
+    out: &mut Vec<u8>,
+) -> bool {
+    loop {
+        out.clear();
+        state = match state {
+            State::Waiting => return true,
+            State::Idle if *at == bundle.len() => return false,
+            State::Idle => {
+                let feed = session.feed(worker, &bundle[*at..], out);
+                *at += feed.consumed;
+                feed.state
+            }
+            State::Busy => session.step(worker, out),
+            State::Close => panic!("the session was closed"),
+        };
     }
 }
 
@@ -107,14 +135,30 @@ fn adds() -> Vec<u8> {
     bytes
 }
 
-fn modifies(count: usize, round: usize) -> Vec<u8> {
+fn bundle(work: &str, count: usize, round: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
+    let (identifier, none) = (&b"one"[..], octet_list([&b"1.1"[..]]));
+    let controls = [transaction_specification::control(identifier)];
+    let controls = if work == "transaction" { &controls[..] } else { &[] };
     for n in 0..count {
         let (dn, value) =
             (format!("cn={},dc=com", (round * 37 + n * 11) % ENTRIES + 1), format!("{round:08}"));
         let list = change_list([(ModifyKind::Replace, &b"serialNumber"[..], [value.as_bytes()].into_iter())]);
         let changes = Changes::parse(&list).expect("just encoded");
-        Request::Modify(Modify { dn: dn.as_bytes(), changes }).encode(&mut bytes, n as i32 + 1, &[]);
+        let selection = Octets::parse(&none).expect("just encoded");
+        let request = match (work, n % 2) {
+            ("mixed", 0) => {
+                let filter = Filter::Present(b"objectClass");
+                Request::Search(Search::unlimited(dn.as_bytes(), Scope::Base, filter, selection))
+            }
+            _ => Request::Modify(Modify { dn: dn.as_bytes(), changes }),
+        };
+        request.encode(&mut bytes, n as i32 + 1, controls);
+    }
+    if work == "transaction" {
+        let value = EndTransaction { commit: true, identifier }.encode();
+        let end = Extended { oid: end_transaction::OID, value: Some(&value) };
+        Request::Extended(end).encode(&mut bytes, count as i32 + 1, &[]);
     }
     bytes
 }
