@@ -22,6 +22,10 @@ pub const SECTOR: usize = 512;
 /// the system's memory: see [`File::write_uncached_at`].
 pub const UNCACHED_ALIGN: usize = 4096;
 
+/// Bytes that the system keeps or drops together in its copy of a file. A write that ends inside of such a page waits for
+/// the page to be read from the disk, if it is not in memory; one that ends where a page does waits for nothing.
+pub const CACHE_PAGE: usize = 4096;
+
 /// Bytes of zeros written at once by [`File::allocate`].
 const ZEROS: usize = 1 << 20;
 
@@ -106,6 +110,10 @@ pub trait File: Send + Sync + Debug {
     fn write_uncached_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.write_at(bytes, offset)
     }
+
+    /// Nobody reads soon what was written and synced: the system may use the memory of its copy for something else. Advice, so
+    /// it cannot fail.
+    fn drop_cached(&self) {}
 
     /// Makes everything written so far durable, and the length.
     fn sync_data(&self) -> io::Result<()>;

@@ -205,6 +205,10 @@ impl File for HookedFile {
         self.hook.around(write, &mut || self.file.write_uncached_at(bytes, offset))
     }
 
+    fn drop_cached(&self) {
+        self.file.drop_cached();
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.hook.around(Operation::Sync(self.open()), &mut || self.file.sync_data())
     }

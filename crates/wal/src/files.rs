@@ -112,6 +112,8 @@ pub struct Preparation {
     pub(crate) header: FileHeader,
     /// Number of the spare to be used.
     pub(crate) spare: Option<u32>,
+    /// Number of the newest file that nobody is expected to read soon.
+    pub(crate) cold: Option<u32>,
 }
 
 /// A file that [`Preparation::run`] prepared.
@@ -124,6 +126,8 @@ impl Preparation {
     /// # Errors
     /// What the disk says. What was begun is removed; nothing that the log holds is touched.
     pub fn run(&self) -> io::Result<Prepared> {
+        // First, so that the new file can have its memory.
+        self.drop_cold();
         let new = path(&self.dir, self.header.number, Role::New);
         match self.make(&new) {
             Ok(file) => Ok(Prepared(Arc::new(LogFile::new(file, self.header)))),
@@ -132,6 +136,14 @@ impl Preparation {
                 let _ = self.disk.remove(&new);
                 Err(error)
             }
+        }
+    }
+
+    /// The system needs no copy of a full file in memory. It may have been released meanwhile.
+    fn drop_cold(&self) {
+        let cold = self.cold.and_then(|number| self.disk.open(&path(&self.dir, number, Role::Log)).ok());
+        if let Some(file) = cold {
+            file.drop_cached();
         }
     }
 

@@ -14,6 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+/// Full files that the system may keep in memory, the newest ones: a start after the process was killed reads them. Those
+/// before them would take new memory for each new file, which costs more than all else that is done to prepare it.
+const CACHED_FILES: u32 = 2;
+
 /// Until a file is tried again after the disk refused one.
 const FILES_RETRY: Duration = Duration::from_millis(500);
 
@@ -143,8 +147,8 @@ impl Log {
         state.preparing = true;
         let epoch = state.entropy.next_u64();
         let header = FileHeader::new(state.next_number(), epoch, self.settings.file_bytes);
-        let spare = state.spares.pop();
-        Some(Preparation { disk: self.disk.clone(), dir: self.dir.clone(), header, spare })
+        let (spare, cold) = (state.spares.pop(), state.current.number().checked_sub(CACHED_FILES + 1));
+        Some(Preparation { disk: self.disk.clone(), dir: self.dir.clone(), header, spare, cold })
     }
 
     /// Prepares files ahead of their use until the log is stopped or fails: the work of a thread of its own.

@@ -266,8 +266,8 @@ fn state(
         Some(file) => file,
         None => {
             let header = FileHeader::new(1, entropy.next_u64(), settings.file_bytes);
-            let spare = None;
-            Preparation { disk: disk.clone(), dir: dir.to_owned(), header, spare }.run()?.0
+            let (spare, cold) = (None, None);
+            Preparation { disk: disk.clone(), dir: dir.to_owned(), header, spare, cold }.run()?.0
         }
     };
     let offset = offset.unwrap_or(current.begin().offset);

@@ -8,6 +8,7 @@ use crate::log::Log;
 use crate::place::{Index, Place};
 use crate::settings::Mode;
 use crate::state::{Filling, Health, Taken};
+use env::disk::CACHE_PAGE;
 use env::planted::{self, Fault};
 use std::collections::VecDeque;
 use std::io;
@@ -62,6 +63,14 @@ impl Block {
             Some((first.plus(at), kind, payload))
         })
     }
+}
+
+/// Bytes written of a block that takes `stride` at a place of a file with `file_bytes`: zeros follow it up to the end of a
+/// page, so that the page need not be read first where the system has no copy of it. The next block is written over them.
+fn written_bytes(place: Place, stride: usize, file_bytes: u32) -> usize {
+    let begin = place.offset as usize;
+    let end = begin + stride;
+    end.next_multiple_of(CACHE_PAGE).min(file_bytes as usize).max(end) - begin
 }
 
 /// A sync of what was written before it was begun. Any thread may run it while the writer goes on.
@@ -172,7 +181,7 @@ impl Writer {
         };
         let (bytes, crc) = header.encode(file.seed);
         filled.bytes[..BLOCK_HEADER_BYTES].copy_from_slice(&bytes);
-        filled.bytes.resize(header.stride(), 0);
+        filled.bytes.resize(written_bytes(*place, header.stride(), file.header.bytes), 0);
         file.file
             .write_at(&filled.bytes, u64::from(place.offset))
             .map_err(|error| self.log.poison(&error))?;
@@ -377,5 +386,21 @@ impl Writer {
     /// The log that it writes.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_written_up_to_the_end_of_a_page_or_of_its_file() {
+        let written = |offset, stride, file| written_bytes(Place { file: 1, offset }, stride, file);
+        assert_eq!(written(512, 512, 64 << 10), CACHE_PAGE - 512);
+        assert_eq!(written(CACHE_PAGE as u32, CACHE_PAGE, 64 << 10), CACHE_PAGE);
+        assert_eq!(written(1024, 2 * CACHE_PAGE, 64 << 10), 3 * CACHE_PAGE - 1024);
+        // Files of other sizes end where they end.
+        assert_eq!(written(8192, 512, 8192 + 1024), 1024);
+        assert_eq!(written(8192, 1024, 8192 + 1024), 1024);
     }
 }

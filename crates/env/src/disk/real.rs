@@ -3,7 +3,7 @@
 mod uncached;
 
 use super::{Disk, File, Lock, fault};
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, statvfs};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock, statvfs};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
@@ -189,6 +189,11 @@ impl File for RealFile {
         self.write_at(&bytes[written..], offset + written as u64)
     }
 
+    fn drop_cached(&self) {
+        // What the file system does not know is no loss.
+        let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data().map_err(|error| fault(error, &self.path, "sync", None))
     }
@@ -228,6 +233,7 @@ mod tests {
         file.allocate(3 << 20).unwrap();
         file.write_at(b"hello", 100).unwrap();
         file.sync_data().unwrap();
+        file.drop_cached();
         assert_eq!(file.len().unwrap(), 3 << 20);
         RealDisk.rename(&inner.join("one"), &inner.join("two")).unwrap();
         RealDisk.sync_dir(&inner).unwrap();
