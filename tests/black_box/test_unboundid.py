@@ -45,16 +45,6 @@ def test_search_in_pages_with_limits(reader):
     assert shown.out.count("dn:") == 3
 
 
-def test_schema_is_sound(reader, tmp_path):
-    out = tool(f"{TOOLS}.LDAPSearch", reader, "--baseDN", "cn=Subschema", "--scope", "base", "--dontWrap",
-               "(objectClass=subschema)", "*", "+", bind=False).out
-    entry = "\n".join(line for line in out.splitlines() if not line.startswith("#")).strip() + "\n"
-    (tmp_path / "schema.ldif").write_text(entry)
-    # As strict as it is by itself: order, names, numbers of OIDs, what definitions refer to.
-    run("java", "-cp", JAR, "com.unboundid.ldap.sdk.schema.ValidateLDAPSchema", "--schema-path",
-        tmp_path / "schema.ldif")
-
-
 def test_root_dse(reader):
     out = tool(f"{TOOLS}.LDAPSearch", reader, "--baseDN", "", "--scope", "base", "(objectClass=*)", "changelog",
                "firstChangeNumber", "lastChangeNumber", "*", "+", bind=False).out

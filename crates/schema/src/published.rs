@@ -1,7 +1,10 @@
 //! How definitions are shown to clients. Strict readers, such as the UnboundID SDK and the API of Apache Directory, refuse a
-//! schema that names a supertype before it is defined, gives a name twice, or has numbers in OIDs that are no 31 bits long.
+//! schema that names a supertype before it is defined, gives a name twice, allows what a superclass requires, or has numbers in
+//! OIDs that are no 31 bits long.
 
 use crate::definition::{AttributeTypeDefinition, ObjectClassDefinition};
+use crate::{ObjectClass, Schema};
+use model::TypeId;
 
 /// Where Microsoft lets everybody make OIDs out of UUIDs whose numbers are all short.
 const OF_UUIDS: &str = "1.2.840.113556.1.8000.2554";
@@ -33,12 +36,28 @@ pub(crate) fn attribute_type(oid: &str, definition: &AttributeTypeDefinition) ->
     AttributeTypeDefinition { oid: oid.to_owned(), names: once(&definition.names), ..definition.clone() }
 }
 
-/// An object class as it is shown: what it requires it need not allow.
-pub(crate) fn object_class(oid: &str, definition: &ObjectClassDefinition) -> ObjectClassDefinition {
-    let ObjectClassDefinition { must, may, names, .. } = definition;
-    let is_required = |name: &String| must.iter().any(|other| other.eq_ignore_ascii_case(name));
-    let may = may.iter().filter(|name| !is_required(name)).cloned().collect();
-    ObjectClassDefinition { oid: oid.to_owned(), names: once(names), may, ..definition.clone() }
+/// An object class as it is shown: each attribute once, and what it or a superclass requires it need not allow.
+pub(crate) fn object_class(schema: &Schema, class: &ObjectClass) -> ObjectClassDefinition {
+    let ObjectClassDefinition { must, may, names, .. } = &class.definition;
+    let attributes = |list: &[String], met: &mut Vec<TypeId>| {
+        let is_new = |name: &&String| match schema.find_type(name.as_bytes()) {
+            Some(id) if met.contains(&id) => false,
+            id => {
+                met.extend(id);
+                true
+            }
+        };
+        list.iter().filter(is_new).cloned().collect()
+    };
+    let must = attributes(must, &mut Vec::new());
+    let may = attributes(may, &mut class.all_must.clone());
+    ObjectClassDefinition {
+        oid: class.oid.clone(),
+        names: once(names),
+        must,
+        may,
+        ..class.definition.clone()
+    }
 }
 
 /// The positions below `count` in their order, but each behind those above it. Who goes in circles ends there.

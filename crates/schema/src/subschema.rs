@@ -36,7 +36,7 @@ impl Schema {
                 for class in
                     superiors_first(self.classes.len(), above).into_iter().map(|at| &self.classes[at])
                 {
-                    each(&published::object_class(&class.oid, &class.definition).to_string());
+                    each(&published::object_class(self, class).to_string());
                 }
             }
             _ => self.write_as_defined(kind, each),

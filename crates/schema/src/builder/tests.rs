@@ -258,6 +258,17 @@ fn published_definitions_are_for_strict_readers() {
     }
 }
 
+/// Files define classes that allow what a superclass requires, or name one attribute by two of its names.
+#[test]
+fn a_class_is_published_with_each_attribute_once() {
+    let text = "objectclass ( 1.3.5 NAME 'machine' SUP person MUST ( uid $ userid ) \
+                MAY ( commonName $ surname $ title $ l $ localityName $ 0.9.2342.19200300.100.1.1 ) )";
+    let schema = Builder::new().standard().file("test", text).build().unwrap_or_else(|e| panic!("{e}"));
+    let published = definitions(&schema, DefinitionKind::ObjectClasses);
+    let machine = published.iter().find(|text| text.contains("'machine'")).unwrap();
+    assert!(machine.contains("MUST uid MAY ( title $ l )"), "{machine}");
+}
+
 /// What directories were written by is known by its text as it was: an OID that is no longer shown is found, and the
 /// definitions that rules are told apart by have not changed.
 #[test]
