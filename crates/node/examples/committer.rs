@@ -180,6 +180,9 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         site: founding.site,
         removals_max: store::REMOVALS_MAX,
     };
+    let mut settings = dsa::settings::Start::default();
+    // A transaction begins with the first update that names it.
+    settings.configured.transactions.implicit_begin = true;
     let config = Config {
         store,
         root_dn: Some("cn=root".to_owned()),
@@ -190,7 +193,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         anonymous: Anonymous::None,
         limits: SearchLimits::default(),
         queue_length_oid: None,
-        settings: Default::default(),
+        settings,
         version: "bench".to_owned(),
         started_ms: 0,
         schema_since_ms: 0,

@@ -113,6 +113,18 @@ pub fn encode_response(
 /// The result code of the response at the front of `messages`, and what follows it. `None` where none stands.
 #[inline]
 pub fn result_code(messages: &[u8]) -> Option<(u32, &[u8])> {
+    // Nearly all have lengths and codes of one octet.
+    if let &[tag::SEQUENCE, len @ ..=0x7f, tag::INTEGER, id_bytes, ref after @ ..] = messages
+        && let Some(&[_, ..=0x7f, tag::ENUMERATED, 1, code, ..]) = after.get(usize::from(id_bytes)..)
+        && let Some(rest) = messages.get(2 + usize::from(len)..)
+    {
+        return Some((u32::from(code), rest));
+    }
+    long_result_code(messages)
+}
+
+#[cold]
+fn long_result_code(messages: &[u8]) -> Option<(u32, &[u8])> {
     let (body, rest) = contents(messages, tag::SEQUENCE)?;
     let [tag::INTEGER, id_bytes, after @ ..] = body else { return None };
     let op = after.get(usize::from(*id_bytes)..)?;
