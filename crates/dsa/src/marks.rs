@@ -74,8 +74,13 @@ impl Sight<'_> {
 
 /// The marks of a bundle: they go with its updates, are filled in while these are carried out, and come back with the
 /// answers. A replay has none: what becomes of updates does not depend on where they are published.
+///
+/// Most updates have none, and are moved from hand to hand some ten times: so they are small.
 #[derive(Default)]
-pub(crate) struct Marks {
+pub(crate) struct Marks(Option<Box<Inner>>);
+
+#[derive(Default)]
+struct Inner {
     runs: Vec<Run>,
     /// Runs whose updates were carried out.
     done: usize,
@@ -84,40 +89,45 @@ pub(crate) struct Marks {
 
 impl fmt::Debug for Marks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Marks").field("runs", &self.runs).field("done", &self.done).finish_non_exhaustive()
+        let inner = self.0.as_deref().map(|inner| (&inner.runs, inner.done));
+        f.debug_tuple("Marks").field(&inner).finish()
     }
 }
 
 impl Marks {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.0.as_ref().is_none_or(|inner| inner.runs.is_empty())
     }
 
     /// Forgets all, but keeps its memory.
     pub(crate) fn clear(&mut self) {
-        self.runs.clear();
-        self.done = 0;
-        self.slot = Slot::None;
+        if let Some(inner) = &mut self.0 {
+            inner.runs.clear();
+            inner.done = 0;
+            inner.slot = Slot::None;
+        }
     }
 
     /// A read stands behind so many updates; it ends at `reads_end` among those kept.
     pub(crate) fn put(&mut self, updates: usize, reads_end: usize) {
         let (updates, reads_end) = (updates as u32, reads_end as u32);
-        match self.runs.last_mut() {
+        let runs = &mut self.0.get_or_insert_default().runs;
+        match runs.last_mut() {
             Some(last) if last.updates == updates => last.reads_end = reads_end,
-            _ => self.runs.push(Run { updates, reads_end, ..Run::default() }),
+            _ => runs.push(Run { updates, reads_end, ..Run::default() }),
         }
     }
 
     /// Makes sure of a slot for the reads so far, which see less than what follows them. `false` if there is none to spare.
     #[inline]
     pub(crate) fn hold(&mut self, shard: &Arc<Shard>) -> bool {
-        if self.is_empty() || !matches!(self.slot, Slot::None) {
+        let Some(inner) = &mut self.0 else { return true };
+        if inner.runs.is_empty() || !matches!(inner.slot, Slot::None) {
             return true;
         }
         match Reader::register_spare(shard) {
-            Some(reader) => self.slot = Slot::Resting(reader),
+            Some(reader) => inner.slot = Slot::Resting(reader),
             None => return false,
         }
         true
@@ -126,15 +136,17 @@ impl Marks {
     /// The updates are about to be carried out: from now on nothing is freed that the reads need.
     #[inline]
     pub(crate) fn begin(&mut self) {
-        if let Slot::Resting(reader) = std::mem::take(&mut self.slot) {
-            self.slot = Slot::Active(reader.stay());
+        let Some(inner) = &mut self.0 else { return };
+        if let Slot::Resting(reader) = std::mem::take(&mut inner.slot) {
+            inner.slot = Slot::Active(reader.stay());
         }
     }
 
     /// How many updates are to be carried out before the next publication.
     #[inline]
     pub(crate) fn due(&self) -> usize {
-        self.runs.get(self.done).map_or(usize::MAX, |run| run.updates as usize)
+        let run = self.0.as_ref().and_then(|inner| inner.runs.get(inner.done));
+        run.map_or(usize::MAX, |run| run.updates as usize)
     }
 
     /// Publishes what is due while others of the batch follow.
@@ -145,39 +157,51 @@ impl Marks {
 
     /// What is due was published as `sequence`, and answered up to there.
     pub(crate) fn note(&mut self, sequence: u64, answers_end: usize) {
-        let run = &mut self.runs[self.done];
+        let inner = self.inner_mut();
+        let run = &mut inner.runs[inner.done];
         (run.sequence, run.answers_end) = (sequence, answers_end as u32);
-        self.done += 1;
+        inner.done += 1;
     }
 
     /// The updates are answered anew, and were not carried out, as far as anybody knows.
     pub(crate) fn begin_anew(&mut self) {
-        self.done = 0;
+        if let Some(inner) = &mut self.0 {
+            inner.done = 0;
+        }
+    }
+
+    fn inner(&self) -> &Inner {
+        self.0.as_ref().expect("there is a run")
+    }
+
+    fn inner_mut(&mut self) -> &mut Inner {
+        self.0.as_mut().expect("there is a run")
     }
 
     /// Where the reads of a run end, and where the answers to the updates before them do.
     pub(crate) fn ends(&self, run: usize) -> (usize, usize) {
-        (self.runs[run].reads_end as usize, self.runs[run].answers_end as usize)
+        let run = &self.inner().runs[run];
+        (run.reads_end as usize, run.answers_end as usize)
     }
 
     /// What the updates before the reads of a run were published as; 0 if they were not carried out.
     pub(crate) fn sequence(&self, run: usize) -> u64 {
-        self.runs[run].sequence
+        self.inner().runs[run].sequence
     }
 
     /// What keeps what the reads look at, while some of them are run.
     pub(crate) fn take_slot(&mut self) -> Slot {
-        std::mem::take(&mut self.slot)
+        std::mem::take(&mut self.inner_mut().slot)
     }
 
     /// Puts it back for the reads that are left.
     pub(crate) fn put_slot(&mut self, slot: Slot) {
-        self.slot = slot;
+        self.inner_mut().slot = slot;
     }
 
     /// The reads that are left wait for their client: what they look at may be revoked from now on.
     pub(crate) fn may_be_revoked(&mut self, holder: Holder) {
-        self.slot = match self.take_slot() {
+        self.inner_mut().slot = match self.take_slot() {
             Slot::Active(point) => Slot::Revocable(point.into_revocable(holder)),
             slot => slot,
         };

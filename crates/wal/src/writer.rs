@@ -65,11 +65,16 @@ impl Block {
     }
 }
 
-/// Bytes written of a block that takes `stride` at a place of a file with `file_bytes`: zeros follow it up to the end of a
-/// page, so that the page need not be read first where the system has no copy of it. The next block is written over them.
+/// Bytes written of a block that takes `stride` at a place of a file with `file_bytes`. If it is the first in its last page, zeros
+/// follow it up to the page's end, so that the page need not be read first where the system has no copy of it. The next block is
+/// written over them.
 fn written_bytes(place: Place, stride: usize, file_bytes: u32) -> usize {
     let begin = place.offset as usize;
     let end = begin + stride;
+    let is_first_in_page = begin.next_multiple_of(CACHE_PAGE) < end;
+    if !is_first_in_page {
+        return stride;
+    }
     end.next_multiple_of(CACHE_PAGE).min(file_bytes as usize).max(end) - begin
 }
 
@@ -396,7 +401,9 @@ mod tests {
     #[test]
     fn a_block_is_written_up_to_the_end_of_a_page_or_of_its_file() {
         let written = |offset, stride, file| written_bytes(Place { file: 1, offset }, stride, file);
-        assert_eq!(written(512, 512, 64 << 10), CACHE_PAGE - 512);
+        assert_eq!(written(0, 512, 64 << 10), CACHE_PAGE);
+        assert_eq!(written(512, 512, 64 << 10), 512, "the page was written before");
+        assert_eq!(written(512, CACHE_PAGE - 512, 64 << 10), CACHE_PAGE - 512);
         assert_eq!(written(CACHE_PAGE as u32, CACHE_PAGE, 64 << 10), CACHE_PAGE);
         assert_eq!(written(1024, 2 * CACHE_PAGE, 64 << 10), 3 * CACHE_PAGE - 1024);
         // Files of other sizes end where they end.
