@@ -1,11 +1,11 @@
 //! What decides the outcome of commands is in the log and in the snapshot: a start with another schema, naming context or check
 //! applies what the log has by the rules that were in force there.
 
-use node::data::Data;
 use node::data::backup::Until;
+use node::data::{Data, DataError};
 use schema::{Builder, Schema};
 use sim::clock::SimClock;
-use sim::disk::SimDisk;
+use sim::disk::{Faults, SimDisk};
 use sim::node::{Asked, Node, digest};
 use sim::operator::{self, BACKUPS, Operator, TARGET};
 use sim::oracle::Held;
@@ -34,8 +34,12 @@ fn with_robots() -> Asked {
 }
 
 fn start(disk: &SimDisk, asked: Asked) -> Node {
+    try_start(disk, log(), asked).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn try_start(disk: &SimDisk, log: wal::Settings, asked: Asked) -> Result<Node, DataError> {
     let (disk, clock) = (Arc::new(disk.clone()), SimClock::default());
-    Node::start_with(disk, Path::new(DIR), log(), asked, 1, &clock).unwrap_or_else(|error| panic!("{error}"))
+    Node::start_with(disk, Path::new(DIR), log, asked, 1, &clock)
 }
 
 fn send(node: &mut Node, bundle: &Bundle) {
@@ -90,6 +94,32 @@ fn what_was_refused_stays_refused_when_the_schema_has_it_now() {
     let node = start(&disk, with_robots());
     assert_eq!((digest(&node.recovered.dsa), node.applied()), (held, applied));
     assert!(node.recovered.differences.is_empty());
+}
+
+/// A start by other rules takes a snapshot of what the log has: also of what a killed process left there without a sync, which
+/// power loss could take from the log alone.
+#[test]
+fn a_snapshot_has_nothing_that_the_log_could_lose() {
+    let mut cut_short = 0;
+    for at in 1..80 {
+        let disk = SimDisk::new(at);
+        let mode = wal::Mode::Interval { ms: 1_000_000 };
+        let mut node =
+            try_start(&disk, wal::Settings { mode, ..log() }, Asked::default()).expect("it is new");
+        let mut bundle = Bundle::default();
+        workloads::base(1, &mut bundle);
+        send(&mut node, &bundle);
+        assert!(!add_robot(&mut node, "marvin"), "there is no such class");
+        drop(node);
+        disk.kill();
+        disk.set_faults(Faults { power_at: Some(disk.operations() + at), ..Faults::default() });
+        cut_short += u32::from(try_start(&disk, log(), with_robots()).is_err());
+        disk.lose_power_keeping(&[0]);
+        disk.set_faults(Faults::default());
+        drop(start(&disk, with_robots()));
+        viewed(&disk, &with_robots());
+    }
+    assert!(cut_short > 10, "the power fails while the log is replayed");
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl Data {
         }
         let wanted = Maker { rules: rules.clone(), schema, config };
         let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
+        let mut settled: Option<Option<Cut>> = None;
         let (Pass { dsa, mut replay }, Opened { writer, cut, .. }) = loop {
             let base = self.base(snapshots.snapshots(), made.as_ref())?;
             let mut pass = self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
@@ -101,6 +102,9 @@ impl Data {
                 (Err(error), None) => return Err(pass.replay.reason(DataError::Log(error))),
                 (Err(_), Some(others)) => {
                     accepted.end(&mut pass.replay);
+                    if settled.is_none() {
+                        settled = Some(self.settle(log, entropy, base.from)?);
+                    }
                     if pass.replay.stopped() == Some(Decided::Otherwise) {
                         pass.keep(&mut snapshots)?;
                     }
@@ -111,6 +115,7 @@ impl Data {
                 }
             }
         };
+        let cut = cut.or(settled.flatten());
         accepted.end(&mut replay);
         let Replay { applier, course, time_ms, .. } = replay;
         applier.forget_operations();
@@ -145,6 +150,19 @@ impl Data {
         }
         dsa.journal_to(queue);
         Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
+    }
+
+    /// Makes the log after record `from` durable, before a snapshot has something of it: a process that was killed, or whose disk
+    /// failed, may have left records that were never synced, and that power loss takes from the log alone. Returns the torn tail.
+    fn settle(
+        &self,
+        log: wal::Settings,
+        entropy: &mut dyn Entropy,
+        from: wal::Index,
+    ) -> Result<Option<Cut>, DataError> {
+        let disk = Arc::clone(&self.disk);
+        let opened = wal::open(disk, &self.dir.join("log"), log, entropy, from, &mut |_| Ok(()));
+        Ok(opened.map_err(DataError::Log)?.cut)
     }
 
     /// Applies what was decided by other rules than those that are wanted, in a directory that is made by them. A snapshot takes
