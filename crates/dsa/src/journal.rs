@@ -325,10 +325,10 @@ impl Updates {
             encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
             return self.give(answers, &mut Waking::default());
         }
-        self.marks.begin_anew();
+        let sequence = self.marks.refuse();
         for (at, message) in messages(&self.messages).enumerate() {
             if self.marks.due() == at {
-                self.marks.note(0, answers.len());
+                self.marks.note(sequence, answers.len());
             }
             if let Some(outline) = Outline::of(message)
                 && let Some(response) = tag::response_to(outline.op_tag)
@@ -337,7 +337,7 @@ impl Updates {
             }
         }
         if self.marks.due() != usize::MAX {
-            self.marks.note(0, answers.len());
+            self.marks.note(sequence, answers.len());
         }
         self.give(answers, &mut Waking::default());
     }

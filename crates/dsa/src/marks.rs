@@ -13,7 +13,7 @@ struct Run {
     reads_end: u32,
     /// Where the answers to those updates end.
     answers_end: u32,
-    /// What those updates were published as; 0 while they are not carried out.
+    /// What those updates were published as, or what was published when they were refused. 0 while neither happened.
     sequence: u64,
 }
 
@@ -137,9 +137,10 @@ impl Marks {
     #[inline]
     pub(crate) fn begin(&mut self) {
         let Some(inner) = &mut self.0 else { return };
-        if let Slot::Resting(reader) = std::mem::take(&mut inner.slot) {
-            inner.slot = Slot::Active(reader.stay());
-        }
+        inner.slot = match std::mem::take(&mut inner.slot) {
+            Slot::Resting(reader) => Slot::Active(reader.stay()),
+            slot => slot,
+        };
     }
 
     /// How many updates are to be carried out before the next publication.
@@ -163,10 +164,16 @@ impl Marks {
         inner.done += 1;
     }
 
-    /// The updates are answered anew, and were not carried out, as far as anybody knows.
-    pub(crate) fn begin_anew(&mut self) {
-        if let Some(inner) = &mut self.0 {
-            inner.done = 0;
+    /// The updates are refused. They may come true later all the same, if the log had them already: so their reads see none of
+    /// them, and what they need is kept from now on. Returns the sequence for all runs: 0, for what is published when
+    /// they are run, if no update follows a read.
+    pub(crate) fn refuse(&mut self) -> u64 {
+        self.begin();
+        let Some(inner) = &mut self.0 else { return 0 };
+        inner.done = 0;
+        match &inner.slot {
+            Slot::Active(point) => point.read_point().sequence(),
+            _ => 0,
         }
     }
 
@@ -184,7 +191,7 @@ impl Marks {
         (run.reads_end as usize, run.answers_end as usize)
     }
 
-    /// What the updates before the reads of a run were published as; 0 if they were not carried out.
+    /// What the reads of a run see: what the updates before them were published as. 0 for what is published when they are run.
     pub(crate) fn sequence(&self, run: usize) -> u64 {
         self.inner().runs[run].sequence
     }

@@ -6,7 +6,7 @@ mod common;
 use common::asks::{Ask, ask, encode, set_up, without_ids};
 use common::journal::{Log, journaled};
 use common::{Answer, Client, What, answers, codes, config};
-use dsa::State;
+use dsa::{Applier, State};
 use model::{ResultCode, Scope};
 use proptest::prelude::*;
 use proto::op::ModifyKind;
@@ -288,6 +288,32 @@ fn refused_updates_are_answered_in_their_order() {
         .map(|n| (first + 1 + n, if n % 2 == 0 { ResultCode::Unavailable } else { ResultCode::Success }))
         .collect();
     assert_eq!(ends, expected);
+}
+
+/// Of updates whose outcome is unknown, reads between them see none, though all come true before the reads are run.
+#[test]
+fn reads_see_no_update_of_unknown_outcome() {
+    let (mut client, _) = journaled();
+    set_up(&mut client);
+    add(&mut client, "n1");
+    let before = describe(&mut client, "n1", "before");
+    assert_eq!(codes(&client.raw(&before).0), [ResultCode::Success]);
+    let mut requests = Vec::new();
+    for n in 0..5 {
+        requests.extend(describe(&mut client, "n1", &format!("d{n}")));
+        requests.extend(read(&mut client, "n1"));
+    }
+    let mut out = Vec::new();
+    assert_eq!(client.session.feed(&mut client.worker, &requests, &mut out).state, State::Waiting);
+    let desk = client.desk.clone().expect("it is logged");
+    desk.carry_out_unknown(&mut Applier::new(&client.dsa).unwrap());
+    let cx = &mut Context::from_waker(Waker::noop());
+    assert_eq!(client.session.poll_updates(&mut client.worker, cx, &mut out), Poll::Ready(State::Busy));
+    assert_eq!(client.session.step(&mut client.worker, &mut out), State::Idle);
+    assert_eq!(descriptions(&answers(&out)), ["before"; 5]);
+    // They came true, and the session sees it from its next request on.
+    let next = read(&mut client, "n1");
+    assert_eq!(descriptions(&client.raw(&next).0), ["d4"]);
 }
 
 /// What others do, to entries that the session does not look at.

@@ -1,7 +1,7 @@
 //! A log that a test holds in its hands: what goes to it is carried out when the test says so.
 
 use super::*;
-use dsa::journal::{Figures, Journal, Updates};
+use dsa::journal::{Command, Figures, Journal, OUTCOME_UNKNOWN, Updates};
 use dsa::{Applier, Waking};
 use std::sync::Mutex;
 
@@ -14,6 +14,17 @@ impl Desk {
     pub fn refuse_all(&self) {
         for updates in self.0.lock().expect("nobody panicked").drain(..) {
             updates.refuse(ResultCode::Unavailable, "not today");
+        }
+    }
+
+    /// Tells that the outcome of what came in is unknown, and carries it out afterwards, as the log of another server would.
+    pub fn carry_out_unknown(&self, applier: &mut Applier) {
+        for updates in self.0.lock().expect("nobody panicked").drain(..) {
+            let mut record = Vec::new();
+            updates.command(START.wall_ms).encode(&mut record);
+            updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
+            let command = Command::decode(&record).expect("it was made by this program");
+            applier.apply(&command, &mut Vec::new()).expect("it can be carried out");
         }
     }
 }
