@@ -26,7 +26,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-const ENTRIES: usize = 1000;
+const ENTRIES: usize = 20_000;
+/// From an entry to the next that a session asks for: sessions of a round have no entry in common.
+const STRIDE: usize = 11;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -44,30 +46,34 @@ fn main() {
     for session in &mut sessions {
         session.feed(&mut worker, &bind, &mut Vec::new());
     }
-    exchange(&mut recovered, &mut worker, &mut sessions[..1], &adds(), &clock);
-    let bundles: Vec<Vec<u8>> = (0..rounds).map(|round| bundle(&work, queue, round)).collect();
+    exchange(&mut recovered, &mut worker, &mut sessions[..1], &[adds()], &clock);
+    let of_round = |round| {
+        let first = |session| round * 7919 + session * queue * STRIDE;
+        (0..sessions.len()).map(|session| bundle(&work, queue, round, first(session))).collect()
+    };
+    let rounds_of: Vec<Vec<Vec<u8>>> = (0..rounds).map(of_round).collect();
     let begun = clock.monotonic_ns();
-    for bundle in &bundles {
-        exchange(&mut recovered, &mut worker, &mut sessions, bundle, &clock);
+    for bundles in &rounds_of {
+        exchange(&mut recovered, &mut worker, &mut sessions, bundles, &clock);
     }
     let operations = (rounds * sessions.len() * queue) as u64;
     println!("{operations} requests, {} ns each", (clock.monotonic_ns() - begun) / operations);
     assert!(recovered.committer.applied().0 as usize > rounds / 2, "they were logged");
 }
 
-/// All sessions send the same, the committer steps, all take their answers.
+/// Each session sends its bundle, the committer steps, all take their answers.
 #[inline(never)]
 fn exchange(
     recovered: &mut Recovered,
     worker: &mut Worker,
     sessions: &mut [Session],
-    bundle: &[u8],
+    bundles: &[Vec<u8>],
     clock: &SystemClock,
 ) {
     let mut out = Vec::new();
     let mut rest: Vec<(usize, usize)> = (0..sessions.len()).map(|number| (number, 0)).collect();
     for (number, at) in &mut rest {
-        go_on(&mut sessions[*number], worker, bundle, at, State::Idle, &mut out);
+        go_on(&mut sessions[*number], worker, &bundles[*number], at, State::Idle, &mut out);
     }
     while !rest.is_empty() {
         recovered.committer.step_at(|| clock.wall_ms(), 0).expect("nothing fails");
@@ -79,7 +85,7 @@ fn exchange(
             let cx = &mut Context::from_waker(Waker::noop());
             match session.poll_updates(worker, cx, &mut out) {
                 Poll::Pending => true,
-                Poll::Ready(state) => go_on(session, worker, bundle, at, state, &mut out),
+                Poll::Ready(state) => go_on(session, worker, &bundles[*number], at, state, &mut out),
             }
         });
     }
@@ -135,14 +141,15 @@ fn adds() -> Vec<u8> {
     bytes
 }
 
-fn bundle(work: &str, count: usize, round: usize) -> Vec<u8> {
+/// Requests for `count` entries, the first of them at `first` of all.
+fn bundle(work: &str, count: usize, round: usize, first: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (identifier, none) = (&b"one"[..], octet_list([&b"1.1"[..]]));
     let controls = [transaction_specification::control(identifier)];
     let controls = if work == "transaction" { &controls[..] } else { &[] };
     for n in 0..count {
         let (dn, value) =
-            (format!("cn={},dc=com", (round * 37 + n * 11) % ENTRIES + 1), format!("{round:08}"));
+            (format!("cn={},dc=com", (first + n * STRIDE) % ENTRIES + 1), format!("{round:08}"));
         let list = change_list([(ModifyKind::Replace, &b"serialNumber"[..], [value.as_bytes()].into_iter())]);
         let changes = Changes::parse(&list).expect("just encoded");
         let selection = Octets::parse(&none).expect("just encoded");

@@ -31,8 +31,10 @@ const SCOPE_BASE: &[u8] = &[tag::ENUMERATED, 1, 0];
 
 /// A request that waits for its turn, and where it will look.
 pub(crate) struct Pending<'a> {
-    /// The whole message; of a stream that cannot be followed, all that is left of it.
-    frame: &'a [u8],
+    /// The input from this message on.
+    input: &'a [u8],
+    /// Bytes of the whole message; of a stream that cannot be followed, of all that is left of it.
+    len: usize,
     pub(super) outline: Option<Outline<'a>>,
     /// The recent search that this one repeats.
     pub(super) again: Option<Again>,
@@ -65,14 +67,23 @@ pub(super) type Group<'a> = SmallVec<[Pending<'a>; GROUP_UPDATES]>;
 
 impl<'a> Pending<'a> {
     /// The whole message.
+    #[inline]
     pub(crate) fn frame(&self) -> &'a [u8] {
-        self.frame
+        &self.input[..self.len]
+    }
+
+    /// The messages of requests that follow each other in the input.
+    #[inline]
+    pub(super) fn frames(requests: &[Pending<'a>]) -> &'a [u8] {
+        let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return &[] };
+        debug_assert!(requests.windows(2).all(|two| two[1].end - two[1].len == two[0].end), "none is left out");
+        &first.input[..last.end - first.end + first.len]
     }
 
     /// Decodes it.
     pub(super) fn decode(&self) -> Result<Message<'a>, DecodeError> {
-        frame(self.frame)?;
-        Message::decode(self.frame)
+        frame(self.frame())?;
+        Message::decode(self.frame())
     }
 
     /// Tag of its operation, if it is a regular message.
@@ -117,7 +128,7 @@ impl<'a> Pending<'a> {
     /// Is it to be carried out as somebody else, or an update of another shape than others?
     #[inline]
     pub(super) fn is_special(&self) -> bool {
-        self.has_controls() && Controls::of(self.frame).find(proxied_authorization::OID).is_some()
+        self.has_controls() && Controls::of(self.frame()).find(proxied_authorization::OID).is_some()
             || self.is_password()
     }
 
@@ -207,16 +218,14 @@ impl<'a> Pending<'a> {
 pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) -> (usize, usize) {
     while group.len() < GROUP || (group.len() < GROUP_UPDATES && group.last().is_some_and(Pending::is_update))
     {
-        let (frame, outline) = match frame(&input[at..]) {
-            Ok(Frame::Complete { len }) => {
-                let frame = &input[at..at + len];
-                at += len;
-                (frame, Outline::of(frame))
-            }
+        let input = &input[at..];
+        let (len, outline) = match frame(input) {
+            Ok(Frame::Complete { len }) => (len, Outline::of(&input[..len])),
             Ok(Frame::Incomplete { needed }) => return (at, needed),
-            Err(_) => (&input[std::mem::replace(&mut at, input.len())..], None),
+            Err(_) => (input.len(), None),
         };
-        group.push(Pending { frame, outline, again: None, hint: Hint::Nothing, end: at });
+        at += len;
+        group.push(Pending { input, len, outline, again: None, hint: Hint::Nothing, end: at });
     }
     (at, 0)
 }

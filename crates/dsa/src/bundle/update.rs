@@ -309,10 +309,8 @@ pub(super) fn take(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pend
     if session.updates.is_empty() {
         (session.updates, session.drafts) = parts.scratch.buffers.take();
     }
-    for update in updates {
-        session.updates.extend_from_slice(update.frame());
-        session.adds += usize::from(update.is_add());
-    }
+    session.updates.extend_from_slice(Pending::frames(updates));
+    session.adds += updates.iter().filter(|update| update.is_add()).count();
     prepare(parts, updates, &mut session.drafts);
 }
 
@@ -327,8 +325,16 @@ fn refuse_asserted(parts: &Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) {
 }
 
 /// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
+#[inline]
 pub(super) fn hand_over(session: &mut Session, dsa: &Dsa) {
-    let Some(journal) = dsa.journal.get().filter(|_| !session.updates.is_empty()) else { return };
+    if !session.updates.is_empty() {
+        hand_over_all(session, dsa);
+    }
+}
+
+#[inline(never)]
+fn hand_over_all(session: &mut Session, dsa: &Dsa) {
+    let Some(journal) = dsa.journal.get() else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
     let (messages, drafts) = (std::mem::take(&mut session.updates), std::mem::take(&mut session.drafts));
     let adds = std::mem::take(&mut session.adds);
