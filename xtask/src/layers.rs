@@ -79,16 +79,20 @@ const DOORS: &[(&str, &[&str])] = &[
 
 /// What `cargo metadata` says of the workspace.
 pub(crate) fn metadata(root: &Path) -> Result<Value, String> {
+    let output = cargo(root, &["metadata", "--format-version=1", "--no-deps", "--offline"])?;
+    serde_json::from_slice(&output).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// What cargo prints when it is run in the workspace's folder; what it says when it fails.
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let output = Command::new(cargo)
-        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    let failed = |reason: &dyn std::fmt::Display| format!("cargo {}: {reason}", arguments[0]);
+    let output =
+        Command::new(cargo).args(arguments).current_dir(root).output().map_err(|error| failed(&error))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 /// Checks every edge of the workspace.

@@ -30,7 +30,7 @@ impl Fault {
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
 
-tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets
+tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file
        --fix  lower the entries of xtask/ratchet.toml to what the files are now";
 
 fn main() -> ExitCode {

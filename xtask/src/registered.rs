@@ -1,14 +1,24 @@
-//! Lists that would have to be kept in step by hand: fuzz targets and their corpora, modules that no one imports.
+//! What would have to be kept in step by hand: fuzz targets, their corpora and their lock file, modules that no one imports.
 
 use crate::Fault;
+use crate::layers::cargo;
 use crate::source::File;
 use std::path::Path;
 
 /// Checks all registrations.
 pub(crate) fn check(root: &Path, files: &[File]) -> Vec<Fault> {
     let mut faults = fuzz_targets(root, files);
+    faults.extend(fuzz_lock(root));
     faults.extend(modules(files));
     faults
+}
+
+/// The fuzz targets are a workspace of their own, with a lock file that no build of the others brings up to date.
+fn fuzz_lock(root: &Path) -> Option<Fault> {
+    let arguments = ["metadata", "--format-version=1", "--locked", "--manifest-path=fuzz/Cargo.toml"];
+    let reason = cargo(root, &arguments).err()?;
+    let message = format!("run `cargo metadata --manifest-path fuzz/Cargo.toml` and commit it: {reason}");
+    Some(Fault::new("fuzz/Cargo.lock", message))
 }
 
 /// Every fuzz target is declared in the manifest, has a corpus, and stands in the table that the corpus test runs.

@@ -76,7 +76,10 @@ impl<'a> Pending<'a> {
     #[inline]
     pub(super) fn frames(requests: &[Pending<'a>]) -> &'a [u8] {
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return &[] };
-        debug_assert!(requests.windows(2).all(|two| two[1].end - two[1].len == two[0].end), "none is left out");
+        debug_assert!(
+            requests.windows(2).all(|two| two[1].end - two[1].len == two[0].end),
+            "none is left out"
+        );
         &first.input[..last.end - first.end + first.len]
     }
 
