@@ -108,10 +108,6 @@ pub(crate) fn recover(
         refused(error)
     })?;
     bar.finish(recovered.records, recovered.dsa.shard().entries());
-    if let Some(cut) = &recovered.cut {
-        let (path, offset) = (cut.path.display(), cut.offset);
-        tracing::warn!(%path, offset, "the last end was no clean one; what was being written then is cut off");
-    }
     for differs in &recovered.differences {
         tracing::warn!("accepted: {differs}");
     }

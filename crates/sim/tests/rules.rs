@@ -1,6 +1,7 @@
 //! What decides the outcome of commands is in the log and in the snapshot: a start with another schema, naming context or check
 //! applies what the log has by the rules that were in force there.
 
+use env::planted::{Fault, plant};
 use node::data::backup::Until;
 use node::data::{Data, DataError};
 use schema::{Builder, Schema};
@@ -120,6 +121,35 @@ fn a_snapshot_has_nothing_that_the_log_could_lose() {
         viewed(&disk, &with_robots());
     }
     assert!(cut_short > 10, "the power fails while the log is replayed");
+}
+
+/// A start by other rules that comes to another outcome changes nothing: not even a torn end of the log is cut.
+#[test]
+fn a_refused_start_by_other_rules_changes_nothing() {
+    let disk = SimDisk::new(7);
+    let mut node = start(&disk, Asked::default());
+    let mut bundle = Bundle::default();
+    workloads::base(1, &mut bundle);
+    send(&mut node, &bundle);
+    for name in ["marvin", "robby", "gort"] {
+        assert!(!add_robot(&mut node, name), "there is no such class");
+    }
+    drop(node);
+    disk.kill();
+    let last = disk.files(Path::new("data/log")).into_iter().find_map(|(path, _)| {
+        let at = disk.bytes(&path)?.iter().rposition(|byte| *byte != 0)?;
+        Some((path, at as u64)).filter(|(_, at)| *at > 4096)
+    });
+    let (path, at) = last.expect("there are records");
+    assert!(disk.flip_bit(&path, at, 0), "the last block is torn");
+    let before = disk.tree(Path::new(DIR));
+    plant(Some(Fault::OutcomeOther));
+    let refused = try_start(&disk, log(), with_robots()).err().expect("it is refused").to_string();
+    plant(None);
+    assert!(refused.contains("have another outcome now than was answered"), "{refused}");
+    assert!(disk.tree(Path::new(DIR)) == before);
+    let node = start(&disk, with_robots());
+    assert!(node.recovered.differences.is_empty());
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub struct Recovered {
     pub snapshots: Keeper,
     /// Records that were carried out again.
     pub records: u64,
-    /// The torn tail, if the last end was not a clean one.
+    /// The torn tail, if the last end was not a clean one and no pass before the last has cut it. It was told.
     pub cut: Option<Cut>,
     /// Where the outcome is another than was answered, and was accepted: a snapshot holds what the log makes now.
     pub differences: Vec<Differs>,
@@ -62,8 +62,8 @@ impl Data {
     /// Makes the directory that snapshot and log describe. All updates of its sessions go through the log from then on.
     ///
     /// # Errors
-    /// See [`DataError`]; nothing is changed on the disk then but names of unfinished files, and the snapshot of what was
-    /// decided by other rules.
+    /// See [`DataError`]; nothing is changed on the disk then but names of unfinished files. Where there are other rules, what was
+    /// decided by them and is as it was answered may be in a snapshot by then, and the torn tail of the log be cut.
     pub fn recover(
         &self,
         wanted: Wanted<'_>,
@@ -88,7 +88,7 @@ impl Data {
         }
         let wanted = Maker { rules: rules.clone(), schema, config };
         let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
-        let mut settled: Option<Option<Cut>> = None;
+        let mut is_settled = false;
         let (Pass { dsa, mut replay }, Opened { writer, cut, .. }) = loop {
             let base = self.base(snapshots.snapshots(), made.as_ref())?;
             let mut pass = self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
@@ -102,20 +102,25 @@ impl Data {
                 (Err(error), None) => return Err(pass.replay.reason(DataError::Log(error))),
                 (Err(_), Some(others)) => {
                     accepted.end(&mut pass.replay);
-                    if settled.is_none() {
-                        settled = Some(self.settle(log, entropy, base.from)?);
-                    }
+                    let maker = self.maker(&others, limits.memory_bytes_max)?;
+                    let mut keep = |pass: &Pass, snapshots: &mut Keeper| {
+                        if !std::mem::replace(&mut is_settled, true) {
+                            self.settle(log, entropy, base.from)?;
+                        }
+                        pass.keep(snapshots)
+                    };
                     if pass.replay.stopped() == Some(Decided::Otherwise) {
-                        pass.keep(&mut snapshots)?;
+                        keep(&pass, &mut snapshots)?;
                     }
                     // There is never more than one directory in memory.
                     drop(pass);
-                    let maker = self.maker(&others, limits.memory_bytes_max)?;
-                    self.replay_by(maker, made.as_ref(), &mut snapshots, &mut accepted, on_progress)?;
+                    let by_others =
+                        self.replay_by(maker, made.as_ref(), &snapshots, &mut accepted, on_progress)?;
+                    keep(&by_others, &mut snapshots)?;
                 }
             }
         };
-        let cut = cut.or(settled.flatten());
+        cut.iter().for_each(tell_cut);
         accepted.end(&mut replay);
         let Replay { applier, course, time_ms, .. } = replay;
         applier.forget_operations();
@@ -153,28 +158,30 @@ impl Data {
     }
 
     /// Makes the log after record `from` durable, before a snapshot has something of it: a process that was killed, or whose disk
-    /// failed, may have left records that were never synced, and that power loss takes from the log alone. Returns the torn tail.
+    /// failed, may have left records that were never synced, and that power loss takes from the log alone. A torn tail is cut.
     fn settle(
         &self,
         log: wal::Settings,
         entropy: &mut dyn Entropy,
         from: wal::Index,
-    ) -> Result<Option<Cut>, DataError> {
+    ) -> Result<(), DataError> {
         let disk = Arc::clone(&self.disk);
         let opened = wal::open(disk, &self.dir.join("log"), log, entropy, from, &mut |_| Ok(()));
-        Ok(opened.map_err(DataError::Log)?.cut)
+        // At once: whatever this start comes to, no later one finds it again.
+        opened.map_err(DataError::Log)?.cut.iter().for_each(tell_cut);
+        Ok(())
     }
 
-    /// Applies what was decided by other rules than those that are wanted, in a directory that is made by them. A snapshot takes
-    /// it up, from which the next pass begins.
+    /// Applies what was decided by other rules than those that are wanted, in a directory that is made by them. Nothing is changed
+    /// on the disk: the next pass begins with a snapshot of what this returns.
     fn replay_by(
         &self,
         maker: Maker,
         of_file: Option<&Rules>,
-        snapshots: &mut Keeper,
+        snapshots: &Keeper,
         accepted: &mut Accepted,
         on_progress: &mut dyn FnMut(Stage),
-    ) -> Result<(), DataError> {
+    ) -> Result<Pass, DataError> {
         let base = self.base(snapshots.snapshots(), of_file)?;
         let mut pass = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
         accepted.begin(&mut pass.replay);
@@ -182,7 +189,7 @@ impl Data {
         accepted.end(&mut pass.replay);
         let records = pass.replay.records;
         tracing::info!(records, "changes were replayed by the rules that were in force before");
-        pass.keep(snapshots)
+        Ok(pass)
     }
 
     pub(super) fn snapshot_dir(&self) -> PathBuf {
@@ -204,6 +211,11 @@ impl Data {
             None => Ok(Dsa::new(config, Arc::clone(schema))?),
         }
     }
+}
+
+fn tell_cut(cut: &Cut) {
+    let (path, offset) = (cut.path.display(), cut.offset);
+    tracing::warn!(%path, offset, "the last end was no clean one; what was being written then is cut off");
 }
 
 /// What all passes came to.
