@@ -2,8 +2,8 @@
 //!
 //! It comes to a modify of userPassword whose value is ready, so that is what is logged, not a password in the clear nor
 //! anything that would come out differently the next time. That the old password is right is part of the modify: the
-//! stored value that it was compared with must still be there. So is that the entry is the user's own: an assertion tells it
-//! from another one that may have got its name by then.
+//! stored value that it was compared with must still be there. So is that the entry is the one that was found, unless the client
+//! named it by its DN: an assertion tells it from another one that may have got its name by then.
 
 use crate::access::Rights;
 use crate::control::proxied_authorization::find_user;
@@ -34,6 +34,10 @@ const ENTRY_UUID: &[u8] = b"entryUUID";
 type Refusal = (ResultCode, &'static str);
 
 const NOT_OWN: Refusal = (ResultCode::InsufficientAccessRights, "a user may change its own password only");
+const NOT_THE_SAME: Refusal = (
+    ResultCode::Busy,
+    "the entry was renamed, deleted or given another password at the same time; nothing was changed; try again",
+);
 
 /// A change of a password that is to be carried out.
 pub(crate) struct Change {
@@ -90,6 +94,7 @@ pub(crate) fn prepare(
     request: &PasswordModify<'_>,
 ) -> Result<Change, Refusal> {
     let entry = find(reading, identity, request)?;
+    let is_found_by_user = matches!(named(request), Some(AuthzId::User(_)));
     let old = request.old.map(|old| prove(reading, &entry, old)).transpose()?;
     let (new, generated) = match request.new {
         Some(new) => (new.to_vec(), None),
@@ -104,7 +109,11 @@ pub(crate) fn prepare(
     changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), Some(old))));
     changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), Some(stored)));
     changes.extend(with_options(reading, &entry).map(|name| (ModifyKind::Replace, name, None)));
-    Ok(make(reading, identity, id, &entry, &changes, AnswerForm::Extended { generated, proves }))
+    let sign = match is_found_by_user || is_own(reading, identity, &entry) {
+        true => sign_of(reading, &entry, proves),
+        false => None,
+    };
+    Ok(make(reading, identity, id, (&entry, sign), &changes, AnswerForm::Extended { generated, proves }))
 }
 
 /// Works out what a modify comes to by which a user changes its own password and nothing else: the values that it takes away
@@ -138,7 +147,9 @@ pub(crate) fn prepare_own(
         };
         changes.push((*kind, USER_PASSWORD.to_vec(), Some(value)));
     }
-    Ok(Some(make(reading, identity, id, &entry, &changes, AnswerForm::Modify)))
+    let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
+    let sign = sign_of(reading, &entry, proves);
+    Ok(Some(make(reading, identity, id, (&entry, sign), &changes, AnswerForm::Modify)))
 }
 
 /// A change of a description, with its value if it has one.
@@ -156,11 +167,15 @@ fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> impl Iterator<It
         .into_iter()
 }
 
-/// What is true of the entry of an identity, and hardly of another one: its entryUUID, or a stored password where there are no operational
-/// attributes. A password has a salt, or is known to whoever has the same. In BER.
-fn sign_of(reading: &mut Reading<'_>, identity: &Identity, entry: &EntryRef<'_>) -> Option<Vec<u8>> {
+/// Is it the entry of an identity?
+fn is_own(reading: &Reading<'_>, identity: &Identity, entry: &EntryRef<'_>) -> bool {
+    identity.own_entry(reading.read_point).is_some_and(|own| own.id == entry.id)
+}
+
+/// What is true of an entry, and hardly of another one: its entryUUID. Where there are no operational attributes, a stored password: it
+/// has a salt, or is known to whoever has the same; none is needed if the change `proves` one. In BER.
+fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: bool) -> Option<Vec<u8>> {
     let read_point = reading.read_point;
-    identity.own_entry(read_point).filter(|own| own.id == entry.id)?;
     let known = read_point.shard().schema().well_known();
     let mut value = Vec::new();
     let stored = entry.shape.position(Description::plain(known.entry_uuid)).map(|at| entry.slot(at));
@@ -178,6 +193,7 @@ fn sign_of(reading: &mut Reading<'_>, identity: &Identity, entry: &EntryRef<'_>)
         {
             ENTRY_UUID
         }
+        _ if proves => return None,
         _ => {
             value = password::first(read_point, entry, |_| true)?;
             USER_PASSWORD
@@ -186,12 +202,12 @@ fn sign_of(reading: &mut Reading<'_>, identity: &Identity, entry: &EntryRef<'_>)
     Some(assertion::encode(&Filter::Equality(Assertion { attribute, value: &value })))
 }
 
-/// A change of an entry as the modify that it comes to.
+/// A change of an entry as the modify that it comes to. With a sign it is carried out only of an entry that has it.
 fn make(
     reading: &mut Reading<'_>,
     identity: &Identity,
     id: i32,
-    entry: &EntryRef<'_>,
+    (entry, sign): (&EntryRef<'_>, Option<Vec<u8>>),
     changes: &[Changed],
     answer: AnswerForm,
 ) -> Change {
@@ -200,7 +216,6 @@ fn make(
     let changes = changes.iter().map(|(kind, name, value)| (*kind, &name[..], value.as_deref()));
     let changes = change_list(changes);
     let changes = Changes::parse(&changes).expect("just encoded");
-    let sign = sign_of(reading, identity, entry);
     let asserted = sign.as_deref().map(|sign| assertion::control(sign, true));
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, asserted.as_slice());
@@ -289,16 +304,17 @@ impl Change {
             unreachable!("a modify has a plain answer")
         };
         let code = result.result_code();
-        // Another entry has the name by now.
+        // The entry has not its sign any more.
         let is_other = code == Some(ResultCode::AssertionFailed);
         let AnswerForm::Extended { generated, proves } = &self.answer else {
             return match is_other {
-                true => outcome::say(out, self.id, MODIFY_RESPONSE, NOT_OWN.0, NOT_OWN.1),
+                true => outcome::say(out, self.id, MODIFY_RESPONSE, NOT_THE_SAME.0, NOT_THE_SAME.1),
                 false => out.extend_from_slice(modified),
             };
         };
         if is_other {
-            result = LdapResult { diagnostic: NOT_OWN.1.as_bytes(), ..LdapResult::new(NOT_OWN.0) };
+            let (code, text) = NOT_THE_SAME;
+            result = LdapResult { diagnostic: text.as_bytes(), ..LdapResult::new(code) };
         }
         if *proves && code == Some(ResultCode::NoSuchAttribute) {
             // Another one changed the password meanwhile.
