@@ -150,19 +150,22 @@ fn reads_whose_turn_does_not_come_may_be_revoked() {
     let (mut client, _log) = journaled();
     set_up(&mut client);
     let requests = long_bundle(&mut client);
+    client.dsa.shard().measure();
     let (mut out, cx) = (Vec::new(), &mut Context::from_waker(Waker::noop()));
     let feed = client.session.feed(&mut client.worker, &requests, &mut out);
     assert_eq!((feed.consumed, feed.state, out.len()), (requests.len(), State::Waiting, 0));
     assert!(client.session.poll_behind_backlog(&mut client.worker, cx).is_pending());
     (client.commit.as_ref().expect("it is logged").borrow_mut())();
     let shard = Arc::clone(client.dsa.shard());
+    shard.measure();
     assert!(shard.oldest_revocable().is_none());
     assert_eq!(client.session.poll_behind_backlog(&mut client.worker, cx), Poll::Ready(State::Busy));
     assert!(
         client.session.poll_behind_backlog(&mut client.worker, cx).is_pending(),
         "there is no more to do"
     );
-    assert!(shard.revoke_oldest().is_some());
+    let revoked = shard.revoke_oldest().expect("it may be revoked");
+    assert!(revoked.bytes > 0, "the bundle's own updates have replaced what the reads hold");
     assert_eq!(client.session.step(&mut client.worker, &mut out), State::Idle);
     assert_reads_ended(&out);
     assert!(codes(&ends(&out))[1..].chunks(3).all(|ends| ends[0] == ResultCode::AdminLimitExceeded));

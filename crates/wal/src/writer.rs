@@ -57,7 +57,7 @@ impl Block {
     pub(crate) fn records(&self) -> impl Iterator<Item = (Index, Kind, &[u8])> {
         let Filling { bytes, first, records } = &self.0.filled;
         let mut body = Records::new(&bytes[BLOCK_HEADER_BYTES..]);
-        // Behind the last one a written block has zeros up to the end of its sector.
+        // Behind the last one a written block has zeros, up to the end of its page at most.
         (0..u64::from(*records)).map_while(move |at| {
             let (kind, payload) = body.next()?;
             Some((first.plus(at), kind, payload))

@@ -78,25 +78,26 @@ impl Look<'_> {
         let reader = Reader::register(shard)?;
         // While another slot protects this sequence nothing that it needs is freed.
         shard.readers.pin_away_at(reader.slot, sequence);
-        Some(RevocableReadPoint::listed(reader, sequence, holder))
+        let buried = shard.memory.buried();
+        Some(RevocableReadPoint::listed(reader, sequence, holder, buried))
     }
 }
 
 impl LongReadPoint {
     /// The same point, which may be revoked from now on.
     pub fn into_revocable(self, holder: Holder) -> RevocableReadPoint {
-        let LongReadPoint { reader, sequence } = self;
+        let LongReadPoint { reader, sequence, buried } = self;
         // It is found by who revokes once it is listed.
         reader.shard.readers.leave(reader.slot, sequence);
-        RevocableReadPoint::listed(reader, sequence, holder)
+        RevocableReadPoint::listed(reader, sequence, holder, buried)
     }
 }
 
 impl RevocableReadPoint {
-    /// Of a reader whose slot is *away*: who revokes finds it from now on.
-    fn listed(reader: Reader, sequence: u64, holder: Holder) -> RevocableReadPoint {
+    /// Of a reader whose slot is *away*: who revokes finds it from now on. So much was buried when it began.
+    fn listed(reader: Reader, sequence: u64, holder: Holder, buried: u64) -> RevocableReadPoint {
         let shard = &reader.shard;
-        let entry = Entry { holder, sequence, buried: shard.memory.buried(), revoked: None };
+        let entry = Entry { holder, sequence, buried, revoked: None };
         let at = usize::from(reader.slot);
         let mut list = lock(&shard.revocables.list);
         let len = list.readers.len().max(at + 1);
