@@ -388,11 +388,14 @@ fn an_idle_connection_is_sent_away() {
 fn a_client_that_takes_nothing_is_cut_off() {
     let server = Server::start(Options { write_timeout_s: 1, ..two_threads() });
     let mut stream = server.connect();
-    stream.write_all(&message(b'w', &50_000u32.to_be_bytes())).unwrap();
-    // Input beyond what the server takes makes the cut visible without reading.
-    let cut = (0..10_000).find(|_| {
+    // A gibibyte: sockets may take 32 MiB and more on either side (net.ipv4.tcp_rmem), of answers and of input.
+    stream.write_all(&message(b'w', &(1u32 << 20).to_be_bytes())).unwrap();
+    // Input beyond what the server takes makes the cut visible without reading. It is whole messages: of one without a length the
+    // server reads on.
+    let more = message(b'e', &[0; 4091]);
+    let cut = (0..65_536).find(|_| {
         std::thread::yield_now();
-        stream.write_all(&[0; 4096]).is_err()
+        stream.write_all(&more).is_err()
     });
     assert!(cut.is_some());
     server.stop();
