@@ -1,9 +1,8 @@
 //! The layers of docs/architecture.md: an edge between crates goes down, and only where the table allows it.
 
-use crate::Fault;
+use crate::{Fault, cargo};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
 
 /// Which crates of the project a crate may use. Tests may use anything.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -81,18 +80,6 @@ const DOORS: &[(&str, &[&str])] = &[
 pub(crate) fn metadata(root: &Path) -> Result<Value, String> {
     let output = cargo(root, &["metadata", "--format-version=1", "--no-deps", "--offline"])?;
     serde_json::from_slice(&output).map_err(|error| format!("cargo metadata: {error}"))
-}
-
-/// What cargo prints when it is run in the workspace's folder; what it says when it fails.
-pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let failed = |reason: &dyn std::fmt::Display| format!("cargo {}: {reason}", arguments[0]);
-    let output =
-        Command::new(cargo).args(arguments).current_dir(root).output().map_err(|error| failed(&error))?;
-    match output.status.success() {
-        true => Ok(output.stdout),
-        false => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
-    }
 }
 
 /// Checks every edge of the workspace.

@@ -10,7 +10,7 @@ mod shown;
 mod source;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// One thing that is wrong: a place and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +52,18 @@ fn main() -> ExitCode {
 /// The workspace's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// What cargo prints when it is run in the workspace's folder; what it says when it fails.
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let failed = |reason: &dyn std::fmt::Display| format!("cargo {}: {reason}", arguments[0]);
+    let output =
+        Command::new(cargo).args(arguments).current_dir(root).output().map_err(|error| failed(&error))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
+    }
 }
 
 fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {

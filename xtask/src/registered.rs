@@ -1,8 +1,7 @@
 //! What would have to be kept in step by hand: fuzz targets, their corpora and their lock file, modules that no one imports.
 
-use crate::Fault;
-use crate::layers::cargo;
 use crate::source::File;
+use crate::{Fault, cargo};
 use std::path::Path;
 
 /// Checks all registrations.
