@@ -13,7 +13,8 @@ struct Run {
     reads_end: u32,
     /// Where the answers to those updates end.
     answers_end: u32,
-    /// What those updates were published as, or what was published when they were refused. 0 while neither happened.
+    /// What the reads see: what those updates were published as, or what was published when they were refused. 0 stands for what is
+    /// published when the reads are run.
     sequence: u64,
 }
 
@@ -191,7 +192,7 @@ impl Marks {
         (run.reads_end as usize, run.answers_end as usize)
     }
 
-    /// What the reads of a run see: what the updates before them were published as. 0 for what is published when they are run.
+    /// What the reads of a run see, as in [`Run`].
     pub(crate) fn sequence(&self, run: usize) -> u64 {
         self.inner().runs[run].sequence
     }

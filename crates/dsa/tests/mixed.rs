@@ -61,6 +61,16 @@ fn read(client: &mut Client, name: &str) -> Vec<u8> {
     encode(client, &Ask::Read(name.to_owned()))
 }
 
+/// So many updates of `n1`, each with a read of it behind it.
+fn updates_and_reads(client: &mut Client, count: usize) -> Vec<u8> {
+    let mut requests = Vec::new();
+    for n in 0..count {
+        requests.extend(describe(client, "n1", &format!("d{n}")));
+        requests.extend(read(client, "n1"));
+    }
+    requests
+}
+
 fn descriptions(answers: &[Answer]) -> Vec<String> {
     let entries = answers.iter().filter_map(|answer| match &answer.what {
         What::Entry(_, attributes) => Some(attributes),
@@ -85,11 +95,7 @@ fn a_bundle_is_one_record_however_it_is_mixed() {
     add(&mut client, "n1");
     for count in [1, 2, 20, 100, 200] {
         let before = records(&log);
-        let mut requests = Vec::new();
-        for n in 0..count {
-            requests.extend(describe(&mut client, "n1", &format!("d{n}")));
-            requests.extend(read(&mut client, "n1"));
-        }
+        let requests = updates_and_reads(&mut client, count);
         let (answers, _) = client.raw(&requests);
         let seen: Vec<String> = (0..count).map(|n| format!("d{n}")).collect();
         assert_eq!(descriptions(&answers), seen);
@@ -177,11 +183,7 @@ fn reads_without_a_pause_take_no_lock() {
     let (mut client, _log) = journaled();
     set_up(&mut client);
     add(&mut client, "n1");
-    let mut requests = Vec::new();
-    for n in 0..100 {
-        requests.extend(describe(&mut client, "n1", &format!("{n}")));
-        requests.extend(read(&mut client, "n1"));
-    }
+    let requests = updates_and_reads(&mut client, 100);
     let shard = Arc::clone(client.dsa.shard());
     let bytes = exchange(&mut client, &requests, &mut || assert!(!shard.has_revocable_readers()));
     assert_eq!(ends(&bytes).len(), 200);
@@ -268,11 +270,7 @@ fn refused_updates_are_answered_in_their_order() {
     set_up(&mut client);
     add(&mut client, "n1");
     let first = client.last_id();
-    let mut requests = Vec::new();
-    for n in 0..5 {
-        requests.extend(describe(&mut client, "n1", &format!("d{n}")));
-        requests.extend(read(&mut client, "n1"));
-    }
+    let requests = updates_and_reads(&mut client, 5);
     let mut out = Vec::new();
     assert_eq!(client.session.feed(&mut client.worker, &requests, &mut out).state, State::Waiting);
     let desk = client.desk.clone().expect("it is logged");
@@ -301,11 +299,7 @@ fn reads_see_no_update_of_unknown_outcome() {
     add(&mut client, "n1");
     let before = describe(&mut client, "n1", "before");
     assert_eq!(codes(&client.raw(&before).0), [ResultCode::Success]);
-    let mut requests = Vec::new();
-    for n in 0..5 {
-        requests.extend(describe(&mut client, "n1", &format!("d{n}")));
-        requests.extend(read(&mut client, "n1"));
-    }
+    let requests = updates_and_reads(&mut client, 5);
     let mut out = Vec::new();
     assert_eq!(client.session.feed(&mut client.worker, &requests, &mut out).state, State::Waiting);
     let desk = client.desk.clone().expect("it is logged");
