@@ -21,6 +21,10 @@ const UNLIKE_MAX: u32 = 64;
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) piece: Piece,
+    /// Lane that read the piece.
+    pub(crate) lane: usize,
+    /// Place among the pieces of that lane in this pass, from 0.
+    pub(crate) number: u64,
     items: Vec<Item>,
     used: usize,
     rows: Rows,

@@ -136,7 +136,7 @@ impl Storing<'_, '_> {
             for span in &spans.list {
                 let bytes = spans.bytes_of(span).to_vec();
                 let (line, offset) = (span.line, span.offset);
-                let piece = Piece { input, form: spans.form, bytes, line, offset, number: 0 };
+                let piece = Piece { input, form: spans.form, bytes, line, offset };
                 self.add_all_again(&piece);
             }
         }

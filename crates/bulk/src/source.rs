@@ -45,8 +45,6 @@ pub(crate) struct Piece {
     pub(crate) line: u64,
     /// Where it begins in the input.
     pub(crate) offset: u64,
-    /// Place among the pieces of its input in this pass, from 0: likewise.
-    pub(crate) number: u64,
 }
 
 /// Why no piece comes.

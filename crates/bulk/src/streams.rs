@@ -1,13 +1,14 @@
 //! Inputs that are read at the same time: threads take pieces from them and work on them, and one thread gets the outcome
-//! in the order of each input.
+//! in the order of each lane.
 //!
 //! ```text
 //! input --\                       /-- thread --\
-//! input ----> lane: one at a time ---- thread ----> in the order of each input --> taker
+//! input ----> lane: one at a time ---- thread ----> in the order of each lane --> taker
 //! input --/                       \-- thread --/
 //! ```
-//! As many inputs are read at a time as there are lanes; the next one takes the place of the first that ends. A thread
-//! has a lane that it reads first of all, so that one input that has nothing to say holds up nobody else.
+//! As many inputs are read at a time as there are lanes; the next input takes the place of the first that ends. The pieces
+//! of a lane are taken in the order in which they were read. So each input has its order, and with one lane all inputs
+//! have theirs. A thread has a lane that it reads first, so that an input which is silent holds up no other.
 
 use crate::batch::Batch;
 use crate::report::Fault;
@@ -35,14 +36,20 @@ struct Reading<S> {
     /// Its number.
     input: usize,
     source: S,
-    /// Pieces read so far.
+}
+
+/// A place where one input after the other is read.
+struct Lane<S> {
+    number: usize,
+    reading: Option<Reading<S>>,
+    /// Pieces read so far, of all its inputs.
     pieces: u64,
 }
 
 /// What the threads share.
 struct Shared<S> {
     /// What is read now.
-    lanes: Vec<Mutex<Option<Reading<S>>>>,
+    lanes: Vec<Mutex<Lane<S>>>,
     /// What comes then.
     waiting: Mutex<std::vec::IntoIter<Reading<S>>>,
     /// Whoever has an empty batch can finish a piece, so that the oldest one is always on its way.
@@ -51,7 +58,8 @@ struct Shared<S> {
 }
 
 /// Reads sources, which have these numbers, until they end or `take` gives no batch back. `work` is done on threads, each
-/// with what `worker` made for it. Of one source the batches come in order; one with a failure (`is_fatal`) comes last.
+/// with what `worker` made for it. The batches of one source come in order; one with a failure (`is_fatal`) comes last. With
+/// `plan.streams` of 1 all batches come in the order of the sources.
 pub(crate) fn run<S: Source, W>(
     sources: Vec<(usize, S)>,
     plan: Plan,
@@ -65,10 +73,12 @@ pub(crate) fn run<S: Source, W>(
     let (recycled, empty) = sync_channel(batches);
     (0..batches).for_each(|_| drop(recycled.send(Batch::default())));
     let (full, ready) = channel();
-    let reading = |(input, source)| Reading { input, source, pieces: 0 };
+    let reading = |(input, source)| Reading { input, source };
     let mut waiting = sources.into_iter().map(reading).collect::<Vec<_>>().into_iter();
     let shared = Shared {
-        lanes: (0..streams).map(|_| Mutex::new(waiting.next())).collect(),
+        lanes: (0..streams)
+            .map(|number| Mutex::new(Lane { number, reading: waiting.next(), pieces: 0 }))
+            .collect(),
         waiting: Mutex::new(waiting),
         empty: Mutex::new(empty),
         full: Mutex::new((0..threads).map(|_| full.clone()).collect()),
@@ -98,14 +108,14 @@ pub(crate) fn run<S: Source, W>(
     );
 }
 
-/// Hands batches to `take` in the order of each input.
+/// Hands batches to `take` in the order of each lane.
 fn in_order(ready: Receiver<Batch>, mut take: impl FnMut(Batch) -> Option<Batch>, recycle: impl Fn(Batch)) {
     let (mut early, mut next) = (BTreeMap::new(), BTreeMap::new());
     for batch in ready {
-        let input = batch.piece.input;
-        let next = next.entry(input).or_insert(0);
-        early.insert((input, batch.piece.number), batch);
-        while let Some(batch) = early.remove(&(input, *next)) {
+        let lane = batch.lane;
+        let next = next.entry(lane).or_insert(0);
+        early.insert((lane, batch.number), batch);
+        while let Some(batch) = early.remove(&(lane, *next)) {
             *next += 1;
             match take(batch) {
                 // The threads that have ended need no empty batch.
@@ -127,20 +137,24 @@ impl<S: Source> Shared<S> {
     }
 
     /// Reads a piece of what a lane has, or of what comes then; false at the end.
-    fn read(&self, lane: &mut Option<Reading<S>>, batch: &mut Batch) -> bool {
-        while let Some(reading) = lane {
+    fn read(&self, lane: &mut Lane<S>, batch: &mut Batch) -> bool {
+        while let Some(reading) = &mut lane.reading {
             let read = reading.source.next(&mut batch.piece);
-            (batch.piece.input, batch.piece.number) = (reading.input, reading.pieces);
-            reading.pieces += 1;
+            batch.piece.input = reading.input;
             match read {
-                Ok(true) => return true,
-                Ok(false) => *lane = locked(&self.waiting).next(),
+                Ok(true) => {}
+                Ok(false) => {
+                    lane.reading = locked(&self.waiting).next();
+                    continue;
+                }
                 Err(error) => {
                     batch.fail(error.into_fault());
-                    *lane = None;
-                    return true;
+                    lane.reading = None;
                 }
             }
+            (batch.lane, batch.number) = (lane.number, lane.pieces);
+            lane.pieces += 1;
+            return true;
         }
         false
     }

@@ -306,6 +306,19 @@ fn entries_may_wait_for_superiors_in_other_inputs() {
     assert!(rejected[0].0.starts_with("1:5: cn=o,ou=x,dc=com: "), "{rejected:?}");
 }
 
+/// A short input is ready long before the long one in front of it.
+#[test]
+fn one_stream_stores_inputs_in_their_order() {
+    let mut many = String::from(TOP);
+    (0..4000).for_each(|n| many += &person(&format!("p{n}"), "dc=com"));
+    for _ in 0..20 {
+        let (shard, done, rejected) = rejecting(&[&many, &unit("b", "dc=com"), &person("a", "ou=b,dc=com")]);
+        let done = done.unwrap();
+        assert_eq!((done.entries, done.set_aside, shard.entries()), (4003, 0, 4003));
+        assert_eq!(rejected, []);
+    }
+}
+
 #[test]
 fn rejects_that_cannot_be_written_end_the_import() {
     let shard = shard_with(true);

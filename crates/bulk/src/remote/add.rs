@@ -241,9 +241,9 @@ impl Adding<'_> {
 fn alone(piece: &Piece, place: &Place) -> (Piece, Place) {
     let bytes = piece.bytes[place.range.clone()].to_vec();
     let place_alone = Place { range: 0..bytes.len(), ..place.clone() };
-    let Piece { input, form, number, .. } = *piece;
+    let Piece { input, form, .. } = *piece;
     let offset = piece.offset + place.range.start as u64;
-    (Piece { bytes, input, form, line: place.begin_line, offset, number }, place_alone)
+    (Piece { bytes, input, form, line: place.begin_line, offset }, place_alone)
 }
 
 /// The attributes of a record as an add has them, without what only servers set.
