@@ -2,7 +2,6 @@
 see.
 """
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -37,7 +36,6 @@ def test_java(fresh, tmp_path):
     try_out(fresh, "java", "-cp", f"{JAR}:{tmp_path}", "Transfer", "127.0.0.1", fresh.port, ADMIN, SECRET)
 
 
-@pytest.mark.skipif(not shutil.which("go"), reason="there is no Go here")
 def test_go(fresh, tmp_path):
     run("go", "build", "-C", EXAMPLES / "go", "-buildvcs=false", "-o", tmp_path / "transfer", ".", timeout=300)
     try_out(fresh, tmp_path / "transfer", fresh.url, ADMIN, SECRET)

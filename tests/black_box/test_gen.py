@@ -65,31 +65,31 @@ def test_mvault():
 
 def test_slamd():
     made = entries(gen("--template", "slamd", "--count", "200", "--groups", "2", "--members", "90"))
-    assert [dn for dn, _ in made[:2]] == ["dc=us,dc=oracle,dc=com", "ou=People,dc=us,dc=oracle,dc=com"]
+    assert [dn for dn, _ in made[:2]] == ["dc=example,dc=com", "ou=People,dc=example,dc=com"]
     people, groups = made[2:202], made[202:]
     sizes = []
     for number, (dn, entry) in enumerate(people):
-        assert dn == f"uid=user.{number},ou=People,dc=us,dc=oracle,dc=com"
+        assert dn == f"uid=user.{number},ou=People,dc=example,dc=com"
         assert len(entry) == 26 and {"givenName", "sn", "cn", "mail", "telephoneNumber", "postalAddress", "userPassword"} <= set(entry)
         [photo] = entry["jpegPhoto"]
         assert len(photo) == 1536 and photo.startswith(b"\xff\xd8\xff") and photo.endswith(b"\xff\xd9")
         assert entry["cn"] == [entry["givenName"][0] + b" " + entry["sn"][0]]
         sizes.append(sum(len(name) + len(value) for name, values in entry.items() for value in values))
     assert 2900 < sum(sizes) / len(sizes) < 3200
-    assert [dn for dn, _ in groups] == ["ou=Groups,dc=us,dc=oracle,dc=com"] + [
-        f"cn=group.{number},ou=Groups,dc=us,dc=oracle,dc=com" for number in range(2)]
+    assert [dn for dn, _ in groups] == ["ou=Groups,dc=example,dc=com"] + [
+        f"cn=group.{number},ou=Groups,dc=example,dc=com" for number in range(2)]
     members = [member for _, group in groups[1:] for member in group["member"]]
     assert len(members) == len(set(members)) == 180 and {m.decode() for m in members} <= {dn for dn, _ in people}
 
 
 def test_each_set_is_sound_for_its_schema(server, tmp_path):
-    for template, suffix, flags in (("dvtds", "dc=com", ["--schema", "dvtds"]), ("mvault", SUFFIX, []), ("slamd", "dc=us,dc=oracle,dc=com", [])):
+    for template, suffix, flags in (("dvtds", "dc=com", ["--schema", "dvtds"]), ("mvault", SUFFIX, []), ("slamd", SUFFIX, [])):
         file = tmp_path / f"{template}.ldif"
         run(PANDO, "gen", "--template", template, "--count", "50", "--suffix", suffix, "-o", file)
         here = server(*flags, ldif=str(file), suffix=suffix)
         assert here.search("-b", suffix, "(objectClass=inetOrgPerson)", "1.1").out.count("dn:") == 50
     # A generated password binds.
-    run("ldapwhoami", "-x", "-H", here.url, "-D", "uid=user.7,ou=People,dc=us,dc=oracle,dc=com", "-w", "password")
+    run("ldapwhoami", "-x", "-H", here.url, "-D", "uid=user.7,ou=People,dc=example,dc=com", "-w", "password")
 
 
 # The same arguments, the same bytes

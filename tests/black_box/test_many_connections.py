@@ -39,7 +39,8 @@ def test_held_and_all_sending(server):
         [(_, entry)] = monitor.search_s(dn, ldap.SCOPE_BASE, attrlist=["monitorCounter"])
         assert int(entry["monitorCounter"][0]) == CONNECTIONS + 1
         each = (here.resident - before) / CONNECTIONS
-        assert each < 64 << 10, f"{each:.0f} bytes for each connection"
+        # Measured: 1,670. Growth in steps of pages and of the allocator is a part of it.
+        assert each < 4 << 10, f"{each:.0f} bytes for each connection"
         print(report, f"{each:.0f} bytes each")
     finally:
         client.stdin.close()

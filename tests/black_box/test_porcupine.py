@@ -3,7 +3,6 @@ changed.
 """
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from test_histories import pytestmark as needs_histories
 
 SOURCE = Path(__file__).parents[1] / "porcupine"
 CHANGES = {"registers": read_the_first, "lists": lose_the_first}
-
-pytestmark = pytest.mark.skipif(not shutil.which("go"), reason="there is no Go here")
 
 
 @pytest.fixture(scope="module")

@@ -380,6 +380,34 @@ fn a_large_group_is_streamed() {
     assert_eq!(found.dns(), [GROUP]);
 }
 
+/// A group of a million members is read whole, changed, and found by each of them. Its answer is longer than a message that
+/// a client may send, so that its values are counted without decoding it.
+#[test]
+fn a_group_of_a_million_members() {
+    const MEMBERS: usize = 1_000_000;
+    let mut client = Client::new();
+    add_group(&mut client, MEMBERS);
+    let one = "uid=new,ou=people,dc=example";
+    assert_eq!(client.modify(GROUP, &[(ModifyKind::Add, "member", &[one])]).code, Success);
+    assert_eq!(
+        client.modify(GROUP, &[(ModifyKind::Add, "member", &[one])]).code,
+        AttributeOrValueExists
+    );
+    assert_eq!(
+        client.search("dc=example", Scope::Subtree, &format!("(member={one})"), &["1.1"]).dns(),
+        [GROUP]
+    );
+    assert_eq!(client.modify(GROUP, &[(ModifyKind::Delete, "member", &[one])]).code, Success);
+    for n in [0, 77_777, MEMBERS - 1] {
+        let filter = format!("(member=uid=m{n},ou=people,dc=example)");
+        assert_eq!(client.search("dc=example", Scope::Subtree, &filter, &["1.1"]).dns(), [GROUP]);
+    }
+    let (_, input) = begin_search(&mut client, GROUP, Scope::Base, &["member"]);
+    let (out, peak) = drained_slowly(&mut client, &input, 64 << 10);
+    assert!(peak <= SESSION_OUT_BYTES_MAX, "{peak} bytes waited");
+    assert_eq!(out.windows(5).filter(|at| at == b"uid=m").count(), MEMBERS);
+}
+
 /// A search under way is initiated, but not completed until its end was written.
 #[test]
 fn a_search_under_way_is_not_completed() {

@@ -31,7 +31,7 @@ use std::sync::{Mutex, PoisonError};
 /// mvault: `cn=user000000000000,dc=example,dc=com`, ...; classes top, person, organizationalPerson, inetOrgPerson,
 /// values of 16, 8, 26 and 46 bytes for cn, sn, mail and userPassword ({SSHA} of "password").
 ///
-/// slamd: `uid=user.0,ou=People,dc=us,dc=oracle,dc=com`, ...; 26 attributes, 3 kB with a binary photo of 1.5 kB;
+/// slamd: `uid=user.0,ou=People,dc=example,dc=com`, ...; 26 attributes, 3 kB with a binary photo of 1.5 kB;
 /// the password is "password".
 ///
 /// FILE: a template file in makeLDIF's language: `define`, `include`, `branch:`, `template:`, `extends:`, `rdnAttr:`,

@@ -1,4 +1,4 @@
-//! The store against a naive directory of maps and strings: 1,000,000 random operations, whose outcomes, content,
+//! The store against a naive directory of maps and strings: random operations, whose outcomes, content,
 //! searches and old read points must agree. `PANDO_SEED=7 PANDO_OPS=5000 cargo test --test against_model` runs one
 //! seed alone, with each taste.
 

@@ -339,3 +339,23 @@ impl Transactions {
         self.implied_aborted.take_if(|aborted| aborted == identifier);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However much memory clients may have, open transactions have 1 GiB together.
+    #[test]
+    fn memory_of_all_transactions_is_bounded() {
+        const GIB: u64 = 1 << 30;
+        let count = OpenCount::new(&ClientMemory::new(100 * GIB));
+        let root = Identity { dn: b"cn=admin".to_vec(), rights: Rights::Root, entry: None };
+        let open = || Open::one_of(&count, 10, &root).expect("there is a place");
+        let (mut first, mut second) = (open(), open());
+        assert!(!first.grows_to(GIB + 1));
+        assert!(first.grows_to(GIB - 1) && second.grows_to(1));
+        assert!(!second.grows_to(2));
+        drop(first);
+        assert!(second.grows_to(GIB));
+    }
+}

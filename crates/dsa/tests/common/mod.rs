@@ -108,7 +108,9 @@ fn text(bytes: &[u8]) -> String {
 pub fn answers(mut bytes: &[u8]) -> Vec<Answer> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
-        let Ok(Frame::Complete { len }) = frame(bytes) else { panic!("an answer is cut off: {bytes:?}") };
+        let Ok(Frame::Complete { len }) = frame(bytes) else {
+            panic!("an answer is cut off: {:?}", &bytes[..bytes.len().min(100)])
+        };
         all.push(answer(&Reply::decode(&bytes[..len]).expect("answers decode")));
         bytes = &bytes[len..];
     }
