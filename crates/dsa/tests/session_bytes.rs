@@ -389,10 +389,7 @@ fn a_group_of_a_million_members() {
     add_group(&mut client, MEMBERS);
     let one = "uid=new,ou=people,dc=example";
     assert_eq!(client.modify(GROUP, &[(ModifyKind::Add, "member", &[one])]).code, Success);
-    assert_eq!(
-        client.modify(GROUP, &[(ModifyKind::Add, "member", &[one])]).code,
-        AttributeOrValueExists
-    );
+    assert_eq!(client.modify(GROUP, &[(ModifyKind::Add, "member", &[one])]).code, AttributeOrValueExists);
     assert_eq!(
         client.search("dc=example", Scope::Subtree, &format!("(member={one})"), &["1.1"]).dns(),
         [GROUP]
