@@ -50,7 +50,7 @@ verify: ## As test, without installing or black-box tests; writes nothing
 	cargo test --workspace --locked
 
 .PHONY: fix
-fix: ## Format, apply what clippy suggests, lower the size ratchet
+fix: ## Format, apply what clippy suggests, lower the ratchets of sizes and words
 	cargo fmt --all
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
 	cargo xtask tidy --fix

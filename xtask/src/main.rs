@@ -1,5 +1,5 @@
 //! Project tasks. `cargo xtask tidy` checks what the compiler does not: layers, forbidden calls, unsafe, sizes,
-//! documentation, registrations.
+//! documentation, registrations, words.
 
 mod calls;
 mod docs;
@@ -8,6 +8,7 @@ mod ratchet;
 mod registered;
 mod shown;
 mod source;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -30,8 +31,9 @@ impl Fault {
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
 
-tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file
-       --fix  lower the entries of xtask/ratchet.toml to what the files are now";
+tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file,
+       retired words
+       --fix  lower the entries of xtask/ratchet.toml and xtask/words.toml to what the files are now";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -74,6 +76,7 @@ fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {
     faults.extend(docs::check(root, &files));
     faults.extend(registered::check(root, &files));
     faults.extend(shown::check(root, &files));
+    faults.extend(words::check(root, &files, fix)?);
     faults.sort();
     Ok(faults)
 }
