@@ -33,7 +33,7 @@ pub(crate) fn gauge(schema: &Schema) -> Option<Gauge> {
         (description(VERIFY)?, Measure::Texts(compared)),
     ];
     for key in ONLINE {
-        measures.push((description(key.attribute)?, Measure::Setting(key)));
+        measures.push((description(&key.attribute())?, Measure::Setting(key)));
     }
     Some(Gauge { dn: DN.to_owned(), measures })
 }

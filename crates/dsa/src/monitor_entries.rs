@@ -5,7 +5,7 @@ use crate::config_entry;
 use crate::engine::Dsa;
 use crate::journal::Figures;
 use crate::monitor::{Counters, OPERATIONS};
-use crate::settings::Key;
+use crate::settings::{Choices, Row};
 use crate::system::put;
 use env::clock::Now;
 use model::csn::write_generalized_time;
@@ -35,7 +35,7 @@ pub(crate) enum Measure {
     /// A text for each of several things, all different.
     Texts(fn(&Dsa) -> Vec<String>),
     /// The values of a setting.
-    Setting(&'static Key),
+    Setting(&'static Row<Choices>),
 }
 
 impl Measure {

@@ -3,9 +3,11 @@
 //! Why it is so: `docs/decisions/0027-cn-config.md`.
 
 mod keys;
+mod row;
 pub mod value;
 
-pub use keys::{Key, ONLINE, find};
+pub use keys::{ONLINE, find};
+pub use row::{About, Bad, Row, Scope, Values};
 
 use crate::transaction;
 use schema::Schema;
@@ -111,7 +113,7 @@ impl Chosen {
     /// configured. What is then chosen is put in force by `enforce`, before others may change anything.
     pub(crate) fn change(
         &self,
-        keys: &[&'static Key],
+        keys: &[&'static Row<Choices>],
         mut change: impl FnMut(usize, &mut Vec<String>) -> Result<(), NotChanged>,
         enforce: impl FnOnce(&Choices) -> Result<(), String>,
         schema: &Schema,

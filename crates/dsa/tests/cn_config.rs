@@ -29,8 +29,8 @@ fn features(client: &mut Client) -> Vec<String> {
 fn every_setting_is_shown_to_the_root_dn_alone() {
     let mut client = Client::new();
     let found = client.read(CONFIG, &["*", "+"]);
-    for key in ONLINE.iter().filter(|key| !key.many) {
-        assert_eq!(found.values(key.attribute).map(|values| values.len()), Some(1), "{}", key.name);
+    for key in ONLINE.iter().filter(|key| !key.many()) {
+        assert_eq!(found.values(&key.attribute()).map(|values| values.len()), Some(1), "{}", key.name);
     }
     client.bind(common::ADA, "lace");
     assert!(client.read(CONFIG, &["*"]).entries.is_empty());

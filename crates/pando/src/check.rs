@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let indexes = config.indexes.iter().map(directory::index_settings).collect();
+    let indexes = config.indexes.clone();
     let examined = Data::existing(Arc::new(RealDisk), &args.data)
         .and_then(|data| data.examine(schema, indexes, config.memory_bytes_max(), FINDINGS_MAX));
     match examined {

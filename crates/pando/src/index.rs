@@ -7,7 +7,7 @@ use crate::failed::Failed;
 use crate::remote::Remote;
 use clap::{Args as ClapArgs, Subcommand};
 use schema::Schema;
-use server::config::{Config, Index};
+use server::config::Config;
 use server::directory::{self, IndexName, IndexSettings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,7 +55,7 @@ enum Action {
         place: Place,
         /// ATTR:KIND[,KIND]: eq for (a=v), pres for (a=*), sub for (a=*v*), ord for (a>=v) and (a<=v); without a kind eq
         #[arg(value_name = "ATTR[:KINDS]", required = true)]
-        indexes: Vec<Index>,
+        indexes: Vec<IndexSettings>,
         /// With --url: return when the server has taken the order
         #[arg(long, requires = "url")]
         no_wait: bool,
@@ -76,7 +76,7 @@ enum Action {
         place: Place,
         /// As for `build`
         #[arg(value_name = "ATTR[:KINDS]", required = true)]
-        indexes: Vec<Index>,
+        indexes: Vec<IndexSettings>,
     },
 
     /// Compare indexes with the entries, both ways
@@ -103,10 +103,10 @@ enum Action {
         quiet: bool,
         /// Offline: an index that it is served with, as --index of `pando serve` has it; may be repeated
         #[arg(long = "index", value_name = "ATTR[:KINDS]", conflicts_with = "url")]
-        configured: Vec<Index>,
+        configured: Vec<IndexSettings>,
         /// These, as for `build`, not all of them
         #[arg(value_name = "ATTR[:KINDS]")]
-        indexes: Vec<Index>,
+        indexes: Vec<IndexSettings>,
     },
 }
 
@@ -204,27 +204,28 @@ fn schema_of(config: &Config) -> Result<Schema, Failed> {
 }
 
 /// One for each kind, as they were written.
-fn texts(indexes: &[Index]) -> Vec<String> {
-    let all = indexes.iter().map(directory::index_settings);
-    all.flat_map(|index| index.kinds().map(|kind| format!("{}:{kind}", index.attribute)).collect::<Vec<_>>())
+fn texts(indexes: &[IndexSettings]) -> Vec<String> {
+    indexes
+        .iter()
+        .flat_map(|index| index.kinds().map(|kind| format!("{}:{kind}", index.attribute)).collect::<Vec<_>>())
         .collect()
 }
 
 /// One for each kind, by the names of the standard schema where it has the attribute: a server tells of them so.
-fn known_texts(indexes: &[Index]) -> Result<Vec<String>, Failed> {
+fn known_texts(indexes: &[IndexSettings]) -> Result<Vec<String>, Failed> {
     let schema = schema_of(&Config::default())?;
     let known = indexes.iter().map(|index| {
         let known = schema.find_type(index.attribute.as_bytes());
         let name = known.map_or(&index.attribute[..], |known| schema.attribute_type(known).name());
-        Index { attribute: name.to_owned(), ..index.clone() }
+        IndexSettings { attribute: name.to_owned(), ..index.clone() }
     });
-    Ok(texts(&known.collect::<Vec<Index>>()))
+    Ok(texts(&known.collect::<Vec<IndexSettings>>()))
 }
 
 /// One for each kind, by the name that the schema has for the attribute.
-fn names(indexes: &[Index], schema: &Schema) -> Result<Vec<IndexName>, Failed> {
+fn names(indexes: &[IndexSettings], schema: &Schema) -> Result<Vec<IndexName>, Failed> {
     let mut names: Vec<IndexName> = Vec::new();
-    for index in indexes.iter().map(directory::index_settings) {
+    for index in indexes {
         let attribute_type = index.attribute_type(schema).map_err(Failed::usage)?;
         names.extend(index.kinds().map(|kind| IndexName { attribute_type, kind }));
     }
@@ -246,13 +247,13 @@ mod tests {
 
     #[test]
     fn each_kind_is_an_index_of_its_own() {
-        let indexes: Vec<Index> = ["mail:eq,sub", "cn"].map(|text| text.parse().unwrap()).into();
+        let indexes: Vec<IndexSettings> = ["mail:eq,sub", "cn"].map(|text| text.parse().unwrap()).into();
         assert_eq!(texts(&indexes), ["mail:eq", "mail:sub", "cn:eq"]);
-        let others: Vec<Index> = ["userid:eq", "taste:eq"].map(|text| text.parse().unwrap()).into();
+        let others: Vec<IndexSettings> = ["userid:eq", "taste:eq"].map(|text| text.parse().unwrap()).into();
         assert_eq!(known_texts(&others).ok(), Some(vec!["uid:eq".to_owned(), "taste:eq".to_owned()]));
         let schema = schema_of(&Config::default()).unwrap_or_else(|_| panic!("it is built in"));
         assert_eq!(names(&indexes, &schema).map_or(0, |names| names.len()), 3);
-        let unknown: Vec<Index> = vec!["taste:eq".parse().unwrap()];
+        let unknown: Vec<IndexSettings> = vec!["taste:eq".parse().unwrap()];
         assert_eq!(names(&unknown, &schema).err().map(|failed| failed.code), Some(2));
     }
 }

@@ -8,6 +8,7 @@ mod dump;
 mod export;
 mod failed;
 mod fill;
+mod flags;
 mod r#gen;
 mod import;
 mod index;

@@ -1,5 +1,6 @@
 //! `pando serve`: the server.
 
+use crate::flags::Flags;
 use crate::output::{note, print_ready};
 use crate::progress::Bar;
 use crate::serve_data;
@@ -35,147 +36,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Keep the directory in memory only: what was written is gone when the server ends
-    #[arg(long)]
-    memory: bool,
-
-    /// Make what is written last, in this directory; it is made if it is not there [default: pando-data]
-    #[arg(long, value_name = "DIR")]
-    data: Option<String>,
-
-    /// When a write to --data counts as done: when it is on the disk, or when the system has it, which writes it down
-    /// within MS milliseconds or when it likes [default: always]
-    #[arg(long, value_name = "always|interval=MS|none")]
-    sync: Option<String>,
-
-    /// What to do when the disk fails to keep the log: end, or answer searches and refuse writes [default: exit]
-    #[arg(long, value_name = "exit|read-only")]
-    on_log_failure: Option<String>,
-
-    /// Bytes of log after which --data gets a snapshot, such as 64MiB [default: the size of the directory, 256 MiB to
-    /// 1 GiB]
-    #[arg(long, value_name = "BYTES")]
-    snapshot_after: Option<String>,
-
-    /// Seconds after which --data gets a snapshot if something was written since; 0: never for that [default: 900]
-    #[arg(long, value_name = "SECONDS")]
-    snapshot_interval: Option<String>,
-
-    /// A folder that files of the log are copied to before they are used again, for `pando restore` to a point in time
-    #[arg(long, value_name = "DIR")]
-    archive: Option<String>,
-
-    /// A naming context to hold; may be repeated. At least one is needed, here or in the file
-    #[arg(long, value_name = "DN")]
-    suffix: Vec<String>,
-
-    /// An address to serve; may be repeated. Port 0 lets the system pick one [default: ldap://127.0.0.1:389]
-    #[arg(long, value_name = "ldap://HOST:PORT")]
-    listen: Vec<String>,
-
-    /// A name that is allowed everything; it needs no entry
-    #[arg(long, value_name = "DN")]
-    root_dn: Option<String>,
-
-    /// The file whose first line is the password of the root DN
-    #[arg(long, value_name = "FILE")]
-    root_password_file: Option<String>,
-
-    /// A name that may change every entry, as the root DN may, though it reads no passwords and changes no configuration; may
-    /// be repeated
-    #[arg(long, value_name = "DN")]
-    write_dn: Vec<String>,
-
-    /// A name that may act as others with the proxied authorization control (RFC 4370), as the root DN always may, but
-    /// never as the root DN or one that --write-dn names; may be repeated
-    #[arg(long, value_name = "DN")]
-    proxy_dn: Vec<String>,
-
-    /// How passwords are stored that are set with the password modify operation (RFC 3062) [default: ssha]
-    #[arg(long, value_name = "ssha|clear")]
-    password_scheme: Option<String>,
-
-    /// What clients may see that have not bound: only the root DSE and the subschema, or all that users may
-    /// [default: none]
-    #[arg(long, value_name = "none|read")]
-    anonymous: Option<String>,
-
-    /// Schema beyond the standard one: files, or names of built-in schemas such as dvtds
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    schema: Vec<String>,
-
-    /// Whether every write is held to the schema [default: on]
-    #[arg(long, value_name = "on|off")]
-    schema_check: Option<String>,
-
-    /// Whether entries have entryUUID, entryCSN and the times and names of their making and last change; fixed when the
-    /// directory is created [default: on]
-    #[arg(long, value_name = "on|off")]
-    operational_attributes: Option<String>,
-
-    /// Index an attribute for equality, presence, substrings, ordering; may be repeated
-    #[arg(long, value_name = "ATTR:eq[,pres,sub,ord]")]
-    index: Vec<String>,
-
-    /// Memory that the directory may occupy, such as 8GiB; beyond it adds, and changes that make an entry larger, are
-    /// refused with adminLimitExceeded [default: 80 % of the machine's]
-    #[arg(long, value_name = "BYTES")]
-    memory_max: Option<String>,
-
-    /// A file or FIFO of LDIF or of BER adds to load before the first client is served; not into a data directory that was
-    /// used before. May be repeated: all of them are read at the same time
-    #[arg(long, value_name = "FILE")]
-    import: Vec<String>,
+    #[command(flatten)]
+    flags: Flags,
 
     /// Start although the log comes to another outcome than clients were told; see docs/durability.md. A snapshot of what the
     /// log makes now is written first
     #[arg(long)]
     accept_difference: bool,
-
-    /// IO threads [default: one for each core]
-    #[arg(long, value_name = "N")]
-    threads: Option<String>,
-
-    /// A further OID under which clients may send the queue length control, without criticality; its own is always known
-    #[arg(long, value_name = "OID")]
-    queue_length_oid: Option<String>,
-
-    /// Let a client choose the identifier of a transaction; the first update that names it begins it [default: off]
-    #[arg(long, value_name = "on|off", help_heading = TRANSACTIONS)]
-    txn_implicit_begin: Option<String>,
-
-    /// Let an update without a control belong to the transaction that its session has open [default: off]
-    #[arg(long, value_name = "on|off", help_heading = TRANSACTIONS)]
-    txn_implicit_membership: Option<String>,
-
-    /// Let a search or compare that names a transaction see what its updates have made so far [default: off]
-    #[arg(long, value_name = "on|off", help_heading = TRANSACTIONS)]
-    txn_search: Option<String>,
-
-    /// Updates that a transaction may have [default: 10000]
-    #[arg(long, value_name = "N", help_heading = TRANSACTIONS)]
-    txn_updates_max: Option<String>,
-
-    /// Bytes of updates that a transaction may have, 16MiB at most [default: 4MiB]
-    #[arg(long, value_name = "BYTES", help_heading = TRANSACTIONS)]
-    txn_bytes_max: Option<String>,
-
-    /// Milliseconds that a transaction may be open; then it is aborted, and its client told [default: 60000]
-    #[arg(long, value_name = "MS", help_heading = TRANSACTIONS)]
-    txn_age_max: Option<String>,
-
-    /// Transactions that the server has open at once; 0: none is begun [default: 1000]
-    #[arg(long, value_name = "N", help_heading = TRANSACTIONS)]
-    txn_open_max: Option<String>,
-
-    /// Precedence, 0 to 9, of the transactions of the clients called DN or below it; the highest that fits counts; may be
-    /// repeated [default: 0 for all]
-    #[arg(long, value_name = "N:DN", help_heading = TRANSACTIONS)]
-    txn_precedence: Vec<String>,
 }
-
-/// Where the help has the flags of transactions.
-const TRANSACTIONS: &str = "Transactions (each can be changed in cn=config while the server runs)";
 
 const AFTER: &str = "\
 EXAMPLES:
@@ -209,45 +77,6 @@ EXIT CODES:
   2  the command line or the configuration is wrong; every fault is on standard error";
 
 impl Args {
-    /// The flags that were given, by the name of their key.
-    fn given(&self) -> Vec<(&'static str, Vec<String>)> {
-        let one = |value: &Option<String>| value.iter().cloned().collect();
-        let all: [(&str, Vec<String>); 31] = [
-            ("memory", if self.memory { vec!["on".to_owned()] } else { Vec::new() }),
-            ("data", one(&self.data)),
-            ("sync", one(&self.sync)),
-            ("on-log-failure", one(&self.on_log_failure)),
-            ("snapshot-after", one(&self.snapshot_after)),
-            ("snapshot-interval", one(&self.snapshot_interval)),
-            ("archive", one(&self.archive)),
-            ("suffix", self.suffix.clone()),
-            ("listen", self.listen.clone()),
-            ("root-dn", one(&self.root_dn)),
-            ("root-password-file", one(&self.root_password_file)),
-            ("write-dn", self.write_dn.clone()),
-            ("proxy-dn", self.proxy_dn.clone()),
-            ("password-scheme", one(&self.password_scheme)),
-            ("anonymous", one(&self.anonymous)),
-            ("schema", self.schema.clone()),
-            ("schema-check", one(&self.schema_check)),
-            ("operational-attributes", one(&self.operational_attributes)),
-            ("index", self.index.clone()),
-            ("memory-max", one(&self.memory_max)),
-            ("import", self.import.clone()),
-            ("threads", one(&self.threads)),
-            ("queue-length-oid", one(&self.queue_length_oid)),
-            ("txn-implicit-begin", one(&self.txn_implicit_begin)),
-            ("txn-implicit-membership", one(&self.txn_implicit_membership)),
-            ("txn-search", one(&self.txn_search)),
-            ("txn-updates-max", one(&self.txn_updates_max)),
-            ("txn-bytes-max", one(&self.txn_bytes_max)),
-            ("txn-age-max", one(&self.txn_age_max)),
-            ("txn-open-max", one(&self.txn_open_max)),
-            ("txn-precedence", self.txn_precedence.clone()),
-        ];
-        all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
-    }
-
     /// The settings of file and flags, or everything that is wrong with them.
     fn settings(&self) -> Result<Config, Vec<Fault>> {
         let read = match &self.config {
@@ -256,7 +85,7 @@ impl Args {
         };
         let mut config = read.config.clone();
         let mut faults = read.faults.clone();
-        let given = self.given();
+        let given = &self.flags.given;
         let is_given = |key: &str| given.iter().any(|(name, _)| *name == key);
         let mut bad = Vec::new();
         let of_flag = |name: &str, message: &str| Fault {
@@ -264,7 +93,7 @@ impl Args {
             place: None,
             message: format!("--{name}: {message}"),
         };
-        for (name, values) in &given {
+        for (name, values) in given {
             let messages = config.set(name, values).err().unwrap_or_default();
             faults.extend(messages.iter().map(|message| of_flag(name, message)));
             if !messages.is_empty() {
@@ -416,19 +245,25 @@ pub(crate) fn log_to_stderr() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Command;
+    use clap::{Command, FromArgMatches as _};
+    use dsa::settings::Values;
+
+    fn args(words: &[&str]) -> Args {
+        let command = <Args as clap::Args>::augment_args(Command::new("serve").no_binary_name(true));
+        Args::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
+    }
+
+    fn faults(args: &Args) -> Vec<String> {
+        args.settings().unwrap_err().iter().map(ToString::to_string).collect()
+    }
 
     #[test]
-    fn every_key_outside_a_section_is_a_flag_and_every_flag_a_key() {
-        let command = <Args as clap::Args>::augment_args(Command::new("serve"));
-        let mut flags: Vec<&str> = command.get_arguments().filter_map(|a| a.get_long()).collect();
-        let mut keys: Vec<&str> = config::KEYS.iter().map(|k| k.name).filter(|n| !n.contains('.')).collect();
-        keys.push("config");
-        // Of one start: in a file it would hold for every start.
-        keys.push("accept-difference");
-        flags.sort_unstable();
-        keys.sort_unstable();
-        assert_eq!(flags, keys);
+    fn every_key_outside_a_section_is_a_flag() {
+        for key in config::keys().filter(|key| key.section().is_empty()) {
+            let flag = format!("--{}", key.name);
+            let given = if key.values == Values::Switch { args(&[&flag]) } else { args(&[&flag, "x"]) };
+            assert_eq!(given.flags.given[0].0, key.name);
+        }
     }
 
     #[test]
@@ -436,33 +271,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("p.toml");
         std::fs::write(&file, "suffix = \"dc=com\"\nthreads = 1\nlisten = \"ldap://h:1\"\n").unwrap();
-        let args = Args {
-            config: Some(file),
-            threads: Some("2".to_owned()),
-            listen: vec!["ldap://127.0.0.1:0".to_owned()],
-            ..Args::default()
-        };
+        let file = file.to_str().unwrap();
+        let args = args(&["--config", file, "--threads", "2", "--listen", "ldap://127.0.0.1:0", "--memory"]);
         let config = args.settings().unwrap();
+        assert_eq!(config.memory, Some(true));
         assert_eq!(config.suffixes, ["dc=com"]);
         assert_eq!((config.options.threads, config.listen[0].port), (2, 0));
     }
 
     #[test]
     fn faults_of_flags_name_the_flag() {
-        let args =
-            Args { threads: Some("many".to_owned()), index: vec!["a b".to_owned()], ..Args::default() };
-        let faults: Vec<String> = args.settings().unwrap_err().iter().map(ToString::to_string).collect();
+        let faults = super::tests::faults(&args(&["--threads", "many", "--index", "a b"]));
         assert!(faults.iter().any(|f| f.starts_with("--threads: `many`")), "{faults:?}");
         assert!(faults.iter().any(|f| f.starts_with("--index: ")), "{faults:?}");
         assert!(faults.iter().any(|f| f.contains("no suffix is set")), "{faults:?}");
-        let file = Some("/nowhere/password".to_owned());
-        let args = Args {
-            suffix: vec!["dc=com".to_owned(), "x".to_owned(), "y".to_owned()],
-            root_dn: Some("cn=a".to_owned()),
-            root_password_file: file,
-            ..Args::default()
-        };
-        let faults: Vec<String> = args.settings().unwrap_err().iter().map(ToString::to_string).collect();
+        let suffixes = ["--suffix", "dc=com", "--suffix", "x", "--suffix", "y"];
+        let root = ["--root-dn", "cn=a", "--root-password-file", "/nowhere/password"];
+        let faults = super::tests::faults(&args(&[&suffixes[..], &root].concat()));
         assert_eq!(faults.len(), 3, "{faults:?}");
         assert!(
             faults[0].starts_with("--suffix: `x`") && faults[1].starts_with("--suffix: `y`"),

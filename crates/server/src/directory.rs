@@ -58,7 +58,7 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut indexed = Vec::new();
     for index in &config.indexes {
-        match index_settings(index).attribute_type(schema) {
+        match index.attribute_type(schema) {
             Ok(attribute_type) if indexed.contains(&attribute_type) => {
                 let name = &index.attribute;
                 let message = format!("`{name}` is listed twice; join its kinds with commas");
@@ -145,21 +145,10 @@ pub fn founding(config: &Config, entropy: &mut impl Entropy) -> Founding {
     }
 }
 
-/// A configured index as the store has it.
-pub fn index_settings(index: &crate::config::Index) -> IndexSettings {
-    IndexSettings {
-        attribute: index.attribute.clone(),
-        equality: index.equality,
-        presence: index.presence,
-        substring: index.substring,
-        ordering: index.ordering,
-    }
-}
-
 fn settings(config: &Config, founding: &Founding) -> Settings {
     Settings {
         suffixes: config.suffixes.clone(),
-        indexes: config.indexes.iter().map(index_settings).collect(),
+        indexes: config.indexes.clone(),
         memory_bytes_max: config.memory_bytes_max(),
         removals_max: store::REMOVALS_MAX,
         operational_attributes: founding.operational_attributes,

@@ -1,7 +1,7 @@
-//! The table of settings that can be changed while the server runs: name in the configuration file, attribute of
-//! `cn=config`, text to value and back.
+//! The rows of the settings that can be changed while the server runs, except indexes.
 
 use super::Choices;
+use super::row::{About, Bad, Row, Scope, Values};
 use super::value::{bytes_within, number, on_off, switch};
 use crate::transaction::Precedence;
 use model::limits::{
@@ -9,99 +9,109 @@ use model::limits::{
     TRANSACTIONS_OPEN_MAX,
 };
 
-/// Values that are bad, by their place, and why.
-type Bad = Vec<(usize, String)>;
-
-/// One of them.
-pub struct Key {
-    /// Name in the configuration file.
-    pub name: &'static str,
-    /// The attribute of `cn=config`.
-    pub attribute: &'static str,
-    /// Whether it may have several values.
-    pub many: bool,
-    set: fn(&mut Choices, &[String]) -> Result<(), Bad>,
-    show: fn(&Choices) -> Vec<String>,
-}
-
-impl Key {
-    /// Sets it from text.
-    ///
-    /// # Errors
-    /// The values that are bad, by their place, and why.
-    pub fn set(&self, choices: &mut Choices, values: &[String]) -> Result<(), Vec<(usize, String)>> {
-        if !self.many && values.len() != 1 {
-            return Err(vec![(0, format!("`{}` takes one value", self.name))]);
-        }
-        (self.set)(choices, values)
-    }
-
-    /// Its values, as text.
-    pub fn show(&self, choices: &Choices) -> Vec<String> {
-        (self.show)(choices)
-    }
-}
-
 /// The key called `name`.
-pub fn find(name: &str) -> Option<&'static Key> {
+pub fn find(name: &str) -> Option<&'static Row<Choices>> {
     ONLINE.iter().find(|key| key.name == name)
 }
 
 /// Every one.
-pub const ONLINE: &[Key] = &[
-    Key {
-        name: "txn-implicit-begin",
-        attribute: "pandoTxnImplicitBegin",
-        many: false,
+pub const ONLINE: &[Row<Choices>] = &[
+    Row {
+        about: About {
+            name: "txn-implicit-begin",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "off",
+            text: "Whether a client may choose the identifier of a transaction: the first update that names it begins the \
+                   transaction.",
+        },
         set: |c, v| put(&mut c.transactions.implicit_begin, v, switch),
         show: |c| vec![on_off(c.transactions.implicit_begin)],
     },
-    Key {
-        name: "txn-implicit-membership",
-        attribute: "pandoTxnImplicitMembership",
-        many: false,
+    Row {
+        about: About {
+            name: "txn-implicit-membership",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "off",
+            text: "Whether an update without a control belongs to the transaction that its session has open.",
+        },
         set: |c, v| put(&mut c.transactions.implicit_membership, v, switch),
         show: |c| vec![on_off(c.transactions.implicit_membership)],
     },
-    Key {
-        name: "txn-search",
-        attribute: "pandoTxnSearch",
-        many: false,
+    Row {
+        about: About {
+            name: "txn-search",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "off",
+            text: "Whether a search or compare that names a transaction, by the control of its updates, sees what they have made \
+                   so far.",
+        },
         set: |c, v| put(&mut c.transactions.search, v, switch),
         show: |c| vec![on_off(c.transactions.search)],
     },
-    Key {
-        name: "txn-updates-max",
-        attribute: "pandoTxnUpdatesMax",
-        many: false,
+    Row {
+        about: About {
+            name: "txn-updates-max",
+            form: "N",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "10000",
+            text: "Updates that a transaction may have.",
+        },
         set: |c, v| put(&mut c.transactions.updates_max, v, |t| number(t, 1, TRANSACTION_UPDATES_MAX)),
         show: |c| vec![c.transactions.updates_max.to_string()],
     },
-    Key {
-        name: "txn-bytes-max",
-        attribute: "pandoTxnBytesMax",
-        many: false,
+    Row {
+        about: About {
+            name: "txn-bytes-max",
+            form: "BYTES",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "4MiB",
+            text: "Bytes of updates that a transaction may have, 16 MiB at most; units KiB and MiB.",
+        },
         set: |c, v| put(&mut c.transactions.bytes_max, v, |t| bytes_within(t, 1, TRANSACTION_BYTES_MAX)),
         show: |c| vec![c.transactions.bytes_max.to_string()],
     },
-    Key {
-        name: "txn-age-max",
-        attribute: "pandoTxnAgeMax",
-        many: false,
+    Row {
+        about: About {
+            name: "txn-age-max",
+            form: "MS",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "60000",
+            text: "Milliseconds that a transaction may be open. It is aborted then, and its client told.",
+        },
         set: |c, v| put(&mut c.transactions.age_max_ms, v, |t| number(t, 1, TRANSACTION_AGE_MS_MAX)),
         show: |c| vec![c.transactions.age_max_ms.to_string()],
     },
-    Key {
-        name: "txn-open-max",
-        attribute: "pandoTxnOpenMax",
-        many: false,
+    Row {
+        about: About {
+            name: "txn-open-max",
+            form: "N",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "1000",
+            text: "Transactions that the server has open at once. 0: none is begun.",
+        },
         set: |c, v| put(&mut c.transactions.open_max, v, |t| number(t, 0, TRANSACTIONS_OPEN_MAX)),
         show: |c| vec![c.transactions.open_max.to_string()],
     },
-    Key {
-        name: "txn-precedence",
-        attribute: "pandoTxnPrecedence",
-        many: true,
+    Row {
+        about: About {
+            name: "txn-precedence",
+            form: "N:DN",
+            values: Values::Each,
+            scope: Scope::Directory,
+            default: "none: all have 0",
+            text: "Precedence, 0 to 9, of the transactions of the clients whose names are a DN or lie below it; the highest \
+                   that fits counts. One that goes before another takes from it what both want to change.",
+        },
         set: |c, v| each(&mut c.transactions.precedence, v),
         show: |c| c.transactions.precedence.iter().map(Precedence::to_string).collect(),
     },
@@ -139,7 +149,7 @@ mod tests {
     fn every_key_has_an_attribute_and_its_text_comes_back() {
         let schema = standard_schema();
         for key in ONLINE {
-            assert!(schema.find_type(key.attribute.as_bytes()).is_some(), "{}", key.attribute);
+            assert!(schema.find_type(key.attribute().as_bytes()).is_some(), "{}", key.name);
             let (mut choices, defaults) = (Choices::default(), Choices::default());
             key.set(&mut choices, &key.show(&defaults)).unwrap();
             assert_eq!(choices, defaults, "{}", key.name);

@@ -6,7 +6,7 @@ use crate::output::{note, print};
 use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
 use node::data::{Data, View};
-use server::config::{Config, Index};
+use server::config::Config;
 use server::directory::{IndexName, IndexSettings};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,12 @@ pub(super) fn list(dir: &Path) -> Result<(), Failed> {
 }
 
 /// Makes the directory with the indexes, looks through them, and writes them down.
-pub(super) fn build(dir: &Path, config: &Config, indexes: &[Index], quiet: bool) -> Result<(), Failed> {
+pub(super) fn build(
+    dir: &Path,
+    config: &Config,
+    indexes: &[IndexSettings],
+    quiet: bool,
+) -> Result<(), Failed> {
     let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));
     let mut file = data.indexes().map_err(Failed::of)?;
     let names = names(indexes, &schema)?;
@@ -54,7 +59,7 @@ pub(super) fn build(dir: &Path, config: &Config, indexes: &[Index], quiet: bool)
 }
 
 /// Takes indexes off those that are written down.
-pub(super) fn drop(dir: &Path, config: &Config, indexes: &[Index]) -> Result<(), Failed> {
+pub(super) fn drop(dir: &Path, config: &Config, indexes: &[IndexSettings]) -> Result<(), Failed> {
     let (data, schema) = (open(dir)?, schema_of(config)?);
     let mut file = data.indexes().map_err(Failed::of)?;
     let texts: Vec<String> = names(indexes, &schema)?.iter().map(|name| name.text(&schema)).collect();
@@ -74,8 +79,8 @@ pub(super) fn drop(dir: &Path, config: &Config, indexes: &[Index]) -> Result<(),
 pub(super) fn verify(
     dir: &Path,
     config: &Config,
-    configured: &[Index],
-    wanted: &[Index],
+    configured: &[IndexSettings],
+    wanted: &[IndexSettings],
     quiet: bool,
 ) -> Result<(), Failed> {
     let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));

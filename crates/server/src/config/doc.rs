@@ -1,21 +1,26 @@
 //! The documentation of the keys, made from their table.
 
-use super::KEYS;
+use super::keys;
+use dsa::settings::Scope;
 use std::fmt::Write as _;
 
 /// The table of keys of docs/configuration.md.
 pub fn markdown() -> String {
-    let mut out =
-        String::from("| key | value | default | meaning | in `cn=config` |\n|---|---|---|---|---|\n");
-    for key in KEYS {
+    let mut out = String::from(
+        "| key | value | default | scope | meaning | in `cn=config` |\n|---|---|---|---|---|---|\n",
+    );
+    for key in keys() {
         let form = key.form.replace('|', "\\|");
-        let many = if key.many { ", or an array of them" } else { "" };
+        let many = if key.many() { ", or an array of them" } else { "" };
         let online = if key.is_online() { ", changeable" } else { "" };
-        let (name, attribute) = (key.name, key.attribute());
+        let scope = match key.scope {
+            Scope::Directory => "directory",
+            Scope::Node => "node",
+        };
+        let (name, attribute, default, text) = (key.name, key.attribute(), key.default, key.text);
         let _ = writeln!(
             out,
-            "| `{name}` | `{form}`{many} | {} | {} | `{attribute}`{online} |",
-            key.default, key.text
+            "| `{name}` | `{form}`{many} | {default} | {scope} | {text} | `{attribute}`{online} |"
         );
     }
     out
@@ -27,7 +32,7 @@ pub fn template() -> String {
         "# Configuration of pando serve. Every key is shown; none needs to be set but `suffix`.\n",
     );
     let mut section = "";
-    for key in KEYS {
+    for key in keys() {
         let (of, name) = key.name.split_once('.').unwrap_or(("", key.name));
         if of != section {
             section = of;

@@ -109,7 +109,7 @@ impl Reader<'_> {
         for (key, value) in table {
             let name = format!("{prefix}{}", key.get_ref());
             match value.get_ref() {
-                DeValue::Table(inner) if keys::KEYS.iter().any(|k| is_in(k.name, &name)) => {
+                DeValue::Table(inner) if keys::keys().any(|key| key.section() == name) => {
                     self.table(&format!("{name}."), inner);
                 }
                 _ => self.key(&name, key.span(), value),
@@ -123,7 +123,7 @@ impl Reader<'_> {
         };
         self.read.places.insert(key.name, place(self.text, at.start));
         let items = match value.get_ref() {
-            DeValue::Array(items) if key.many => items.iter().collect(),
+            DeValue::Array(items) if key.many() => items.iter().collect(),
             _ => vec![value],
         };
         let mut texts = Vec::new();
@@ -133,7 +133,7 @@ impl Reader<'_> {
                 None => {
                     let message = format!(
                         "`{name}` takes {} ({}), not {}",
-                        if key.many { "one value or an array of them" } else { "one value" },
+                        if key.many() { "one value or an array of them" } else { "one value" },
                         key.form,
                         item.get_ref().type_str(),
                     );
@@ -154,11 +154,6 @@ impl Reader<'_> {
         let place = span.map(|span| place(self.text, span.start));
         self.read.faults.push(Fault { file: Some(self.read.file.clone()), place, message });
     }
-}
-
-/// Whether `key` lies in `section`.
-fn is_in(key: &str, section: &str) -> bool {
-    key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The text of a value that is not made of values. Numbers in their decimal form, whatever they were written in.

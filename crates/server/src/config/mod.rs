@@ -5,18 +5,20 @@ mod doc;
 mod file;
 mod keys;
 mod near;
+mod table;
 mod value;
 
 pub use check::Problem;
 pub use doc::{markdown, template};
 pub use file::{Fault, read, read_file};
 pub(crate) use keys::fixed;
-pub use keys::{KEYS, Key};
-pub use value::{Anonymous, Index, Listen, OnLogFailure, PasswordScheme};
+pub use keys::{Key, keys};
+pub use value::{Anonymous, Listen, OnLogFailure, PasswordScheme};
 
 use crate::Options;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use store::IndexSettings;
 
 /// The data directory where none is named: in the working folder.
 pub const DEFAULT_DATA: &str = "pando-data";
@@ -64,7 +66,7 @@ pub struct Config {
     /// Whether entryUUID, times and names are kept.
     pub operational_attributes: bool,
     /// Attribute indexes.
-    pub indexes: Vec<Index>,
+    pub indexes: Vec<IndexSettings>,
     /// Bytes that the directory may occupy; `None`: 80 % of the machine's memory.
     pub memory_bytes_max: Option<u64>,
     /// See `limits.old-versions`.

@@ -1,12 +1,11 @@
 //! What to say of a key that does not exist: the key that was meant, if one is near.
 
-use super::KEYS;
+use super::keys;
 
 /// What to say of a key that does not exist.
 pub(super) fn unknown(name: &str) -> String {
     let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
-    let near = KEYS
-        .iter()
+    let near = keys()
         .map(|key| (distance(name, key.name).min(distance(name, last(key.name)) + 1), key.name))
         .min()
         .filter(|(distance, _)| *distance <= 1 + name.len() / 3);

@@ -163,43 +163,6 @@ impl FromStr for Listen {
     }
 }
 
-/// Which indexes an attribute has, `ATTR:eq[,pres,sub,ord]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Index {
-    /// Attribute description, as written.
-    pub attribute: String,
-    /// For `(a=v)`.
-    pub equality: bool,
-    /// For `(a=*)`.
-    pub presence: bool,
-    /// For `(a=*v*)`.
-    pub substring: bool,
-    /// For `(a>=v)` and `(a<=v)`.
-    pub ordering: bool,
-}
-
-impl FromStr for Index {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (attribute, kinds) = text.split_once(':').unwrap_or((text, "eq"));
-        if !model::oid::is_descriptor(attribute.as_bytes()) && !model::oid::is_numeric(attribute.as_bytes()) {
-            return Err(format!("`{attribute}` is not the name of an attribute"));
-        }
-        let mut index = Index { attribute: attribute.to_owned(), ..Index::default() };
-        for kind in kinds.split(',') {
-            match kind.trim() {
-                "eq" => index.equality = true,
-                "pres" => index.presence = true,
-                "sub" => index.substring = true,
-                "ord" => index.ordering = true,
-                other => return Err(format!("`{other}` is not a kind of index: eq, pres, sub or ord")),
-            }
-        }
-        Ok(index)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,14 +182,5 @@ mod tests {
         assert!(parse("localhost:389").unwrap_err().contains("ldap://HOST:PORT"));
         assert!(parse("ldap://:389").unwrap_err().contains("no host"));
         assert!(parse("ldap://h:70000").unwrap_err().contains("not a port"));
-    }
-
-    #[test]
-    fn indexes() {
-        let index: Index = "uid:eq,ord".parse().unwrap();
-        assert!(index.equality && index.ordering && !index.presence && !index.substring);
-        assert!("uid".parse::<Index>().unwrap().equality);
-        assert!("uid:eq,fuzzy".parse::<Index>().unwrap_err().contains("fuzzy"));
-        assert!("u id:eq".parse::<Index>().is_err());
     }
 }

@@ -3,6 +3,7 @@
 use model::TypeId;
 use schema::Schema;
 use std::fmt;
+use std::str::FromStr;
 
 /// What an index is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,5 +119,50 @@ impl IndexSettings {
     pub fn kinds(&self) -> impl Iterator<Item = IndexKind> + use<> {
         let asked = [self.equality, self.presence, self.substring, self.ordering];
         IndexKind::ALL.into_iter().zip(asked).filter_map(|(kind, is_asked)| is_asked.then_some(kind))
+    }
+}
+
+/// As it is configured: `ATTR:eq[,pres,sub,ord]`, or the name of an attribute alone, which is `eq`.
+impl FromStr for IndexSettings {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (attribute, kinds) = text.split_once(':').unwrap_or((text, "eq"));
+        if !model::oid::is_descriptor(attribute.as_bytes()) && !model::oid::is_numeric(attribute.as_bytes()) {
+            return Err(format!("`{attribute}` is not the name of an attribute"));
+        }
+        let mut index = IndexSettings { attribute: attribute.to_owned(), ..IndexSettings::default() };
+        for kind in kinds.split(',').map(str::trim) {
+            match IndexKind::find(kind) {
+                Some(IndexKind::Equality) => index.equality = true,
+                Some(IndexKind::Presence) => index.presence = true,
+                Some(IndexKind::Substring) => index.substring = true,
+                Some(IndexKind::Ordering) => index.ordering = true,
+                None => return Err(format!("`{kind}` is not a kind of index: eq, pres, sub or ord")),
+            }
+        }
+        Ok(index)
+    }
+}
+
+impl fmt::Display for IndexSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: Vec<&str> = self.kinds().map(IndexKind::text).collect();
+        write!(f, "{}:{}", self.attribute, kinds.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_come_from_text_and_go_back() {
+        let index: IndexSettings = "uid:eq,ord".parse().expect("it is of the form");
+        assert!(index.equality && index.ordering && !index.presence && !index.substring);
+        assert_eq!(index.to_string(), "uid:eq,ord");
+        assert_eq!("uid".parse::<IndexSettings>().map(|index| index.to_string()), Ok("uid:eq".to_owned()));
+        assert!("uid:eq,fuzzy".parse::<IndexSettings>().is_err_and(|reason| reason.contains("fuzzy")));
+        assert!("u id:eq".parse::<IndexSettings>().is_err());
     }
 }

@@ -3,16 +3,16 @@
 use super::Refusal;
 use crate::engine::Dsa;
 use crate::outcome;
-use crate::settings::{Fixed, Key, NotChanged, ONLINE};
+use crate::settings::{Choices, Fixed, NotChanged, ONLINE, Row};
 use env::clock::Now;
 use model::ResultCode;
 use proto::op::modify::{Change, Modify, ModifyKind};
 use schema::Schema;
 
 /// The setting that an attribute is.
-pub(super) fn find(schema: &Schema, description: &[u8]) -> Option<&'static Key> {
+pub(super) fn find(schema: &Schema, description: &[u8]) -> Option<&'static Row<Choices>> {
     let wanted = schema.find_type(description)?;
-    ONLINE.iter().find(|key| schema.find_type(key.attribute.as_bytes()) == Some(wanted))
+    ONLINE.iter().find(|key| schema.find_type(key.attribute().as_bytes()) == Some(wanted))
 }
 
 /// The setting that an attribute is, if it cannot be changed.
@@ -27,7 +27,7 @@ pub(super) fn fixed<'d>(dsa: &'d Dsa, description: &[u8]) -> Option<&'d Fixed> {
 pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     let schema = dsa.shard.schema();
     let of = |change: &Change<'_>| find(schema, change.modification.description);
-    let mut keys: Vec<&'static Key> = Vec::new();
+    let mut keys: Vec<&'static Row<Choices>> = Vec::new();
     for key in modify.changes.iter().filter_map(|change| of(&change)) {
         if !keys.iter().any(|other| other.name == key.name) {
             keys.push(key);
@@ -54,8 +54,8 @@ pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Ref
 }
 
 /// Changes the values of one setting as a modify changes those of an attribute (RFC 4511 section 4.6).
-fn apply(key: &Key, change: &Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
-    let attribute = key.attribute;
+fn apply(key: &Row<Choices>, change: &Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
+    let attribute = key.attribute();
     let mut given = Vec::new();
     for value in change.modification.values.iter() {
         let text = std::str::from_utf8(value).map(str::to_owned);
@@ -90,7 +90,7 @@ fn apply(key: &Key, change: &Change<'_>, values: &mut Vec<String>) -> Result<(),
             return Err((ResultCode::UnwillingToPerform, text));
         }
     }
-    match key.many || values.len() <= 1 {
+    match key.many() || values.len() <= 1 {
         true => Ok(()),
         false => Err((ResultCode::ConstraintViolation, format!("{attribute} has one value: replace it"))),
     }

@@ -5,21 +5,38 @@ use super::*;
 
 #[test]
 fn names_are_unique_and_texts_are_sentences() {
-    for (at, key) in KEYS.iter().enumerate() {
-        assert!(KEYS[..at].iter().all(|other| other.name != key.name), "{} is there twice", key.name);
-        assert!(key.text.ends_with('.'), "{}", key.name);
-    }
+    let names: std::collections::BTreeSet<&str> = keys().map(|key| key.name).collect();
+    assert_eq!(names.len(), keys().count());
+    assert!(ROWS.iter().all(|row| dsa::settings::find(row.name).is_none()));
+    keys().for_each(|key| assert!(key.text.ends_with('.'), "{}", key.name));
 }
 
 #[test]
 fn every_key_has_an_attribute_that_the_schema_knows() {
     let schema = schema::Builder::new().standard().build().unwrap();
-    for key in KEYS {
-        assert!(schema.find_type(key.attribute().as_bytes()).is_some(), "{}", key.attribute());
-        let online = settings::find(key.name);
-        assert!(online.is_none_or(|online| online.attribute == key.attribute()), "{}", key.name);
+    for key in keys() {
+        let attribute =
+            schema.find_type(key.attribute().as_bytes()).map(|found| schema.attribute_type(found));
+        assert!(attribute.is_some_and(|found| found.single_value != key.many()), "{}", key.attribute());
     }
-    assert_eq!(settings::ONLINE.iter().filter(|online| find(online.name).is_none()).count(), 0);
+}
+
+/// The default of a row is what an empty file means, unless it is worked out for the machine.
+#[test]
+fn defaults_are_those_that_the_rows_name() {
+    let defaults = Config::default();
+    let computed =
+        ["data", "snapshot-after", "memory-max", "threads", "limits.client-memory", "limits.old-versions"];
+    for key in keys() {
+        let said = key.default.split([':', ' ']).next().unwrap_or_default();
+        let said = if key.default.contains("://") { key.default } else { said };
+        let nothing = said == "none" && key.show(&defaults).is_empty();
+        if !nothing && !computed.contains(&key.name) {
+            let mut set = defaults.clone();
+            assert_eq!(key.set(&mut set, &[said.to_owned()]), Ok(()), "{}", key.name);
+            assert_eq!(key.show(&set), key.show(&defaults), "{}", key.name);
+        }
+    }
 }
 
 #[test]
@@ -36,12 +53,14 @@ fn what_is_shown_can_be_set_again() {
         ("memory-max", "1GiB"),
         ("limits.old-versions", "1MiB"),
         ("limits.size", "7"),
+        ("index", "uid:eq,sub"),
+        ("txn-bytes-max", "2KiB"),
         ("limits.client-memory", "1GiB"),
     ] {
         config.set(name, &[value.to_owned()]).unwrap();
     }
-    for key in KEYS.iter().filter(|key| !matches!(key.name, "memory" | "operational-attributes")) {
-        let values = (key.show)(&config);
+    for key in keys().filter(|key| key.name != "memory") {
+        let values = key.show(&config);
         if !values.is_empty() {
             let mut again = config.clone();
             key.set(&mut again, &values).unwrap();

@@ -1,0 +1,98 @@
+//! A row of the table of settings: all that there is to say of a key stands in it. Flags, the reader of the configuration
+//! file, `cn=config`, its template and its documentation are made of the rows.
+
+use std::ops::Deref;
+
+/// Values that are bad, by their place, and why.
+pub type Bad = Vec<(usize, String)>;
+
+/// How many values a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// One; a flag without a value means `on`.
+    Switch,
+    /// One.
+    One,
+    /// Any number: an array in the file, a flag for each.
+    Each,
+    /// Any number: an array in the file, flags with one or more each.
+    List,
+}
+
+/// Whose a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The directory's: it is recorded with the data, and a start that does not name it goes by the record.
+    Directory,
+    /// The server's: it is in its file and its flags alone.
+    Node,
+}
+
+/// What a key is called, and what it means.
+#[derive(Debug)]
+pub struct About {
+    /// Name in the file, those of a section as `section.name`; and of the flag, which those of a section have not.
+    pub name: &'static str,
+    /// Form of a value, as in `--help`.
+    pub form: &'static str,
+    /// How many values it takes.
+    pub values: Values,
+    /// Whose it is.
+    pub scope: Scope,
+    /// What holds when it is absent, in words.
+    pub default: &'static str,
+    /// What it does: the line of the documentation, and of `--help`.
+    pub text: &'static str,
+}
+
+impl About {
+    /// Whether it may have several values.
+    pub fn many(&self) -> bool {
+        matches!(self.values, Values::Each | Values::List)
+    }
+
+    /// The attribute of `cn=config` that shows it.
+    pub fn attribute(&self) -> String {
+        if self.name == "index" {
+            return crate::config_entry::INDEX.to_owned();
+        }
+        let word = |word: &str| word[..1].to_uppercase() + &word[1..];
+        "pando".to_owned() + &self.name.split(['-', '.']).map(word).collect::<String>()
+    }
+}
+
+/// A row: what a key is, how text sets it in a `T`, and what text it has there.
+pub struct Row<T> {
+    /// What it is.
+    pub about: About,
+    /// Sets it. Of a key with many values, those that are good may be kept although others are bad.
+    pub set: fn(&mut T, &[String]) -> Result<(), Bad>,
+    /// Its values, as text.
+    pub show: fn(&T) -> Vec<String>,
+}
+
+impl<T> Deref for Row<T> {
+    type Target = About;
+
+    fn deref(&self) -> &About {
+        &self.about
+    }
+}
+
+impl<T> Row<T> {
+    /// Sets it from text.
+    ///
+    /// # Errors
+    /// The values that are bad, by their place, and why.
+    pub fn set(&self, of: &mut T, values: &[String]) -> Result<(), Bad> {
+        if !self.many() && values.len() != 1 {
+            return Err(vec![(0, format!("`{}` takes one value", self.name))]);
+        }
+        (self.set)(of, values)
+    }
+
+    /// Its values, as text.
+    pub fn show(&self, of: &T) -> Vec<String> {
+        (self.show)(of)
+    }
+}
