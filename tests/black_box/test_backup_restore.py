@@ -114,7 +114,7 @@ def test_a_backup_is_not_served_and_not_written_over(place):
     assert "this is a data directory" in run(PANDO, "backup", "--data", place.data, "--to", backup, code=1).err
     inside = place.data / "backups"
     assert "cannot lie in" in run(PANDO, "backup", "--data", place.data, "--to", inside, code=1).err
-    assert "no data directory" in run(PANDO, "backup", "--data", place.folder, "--to", place.backups, code=1).err
+    assert "not a data directory" in run(PANDO, "backup", "--data", place.folder, "--to", place.backups, code=1).err
     before = sorted(place.data.rglob("*"))
     done = run(PANDO, "restore", "--from", place.backups, "--data", place.data, code=1)
     assert "not empty" in done.err
@@ -349,7 +349,7 @@ def test_a_restore_does_not_go_through_the_import_of_a_start(place):
     server.end()
     log = ["--archive", place.data / "log"]
     done = run(PANDO, "restore", "--from", empty, *log, "--data", place.folder / "x", code=1)
-    assert "an import went past the log" in done.err, done.err
+    assert "an import bypassed the log" in done.err, done.err
 
 
 def test_a_restore_does_not_go_through_an_import(place):
@@ -370,7 +370,7 @@ def test_a_restore_does_not_go_through_an_import(place):
     data, _ = place.restore("before", *log, "--to-time", before)
     assert sorted(place.entries(data)) == [0, 1]
     done = run(PANDO, "restore", "--from", first, *log, "--data", place.folder / "x", code=1)
-    assert "log record 4 " in done.err and "an import went past the log" in done.err, done.err
+    assert "log record 4 " in done.err and "an import bypassed the log" in done.err, done.err
     assert "an import" in place.restore("x", *log, "--to-time", after, code=1)[1]
     place.backup()
     data, _ = place.restore("after", "--to-time", after)

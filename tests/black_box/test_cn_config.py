@@ -98,8 +98,8 @@ def test_a_damaged_file_is_not_guessed_at(keep, tmp_path):
     ("pandoTxnAgeMax", ["1", "2"], 19, "one value"),
     ("pandoTxnImplicitBegin", ["perhaps"], 19, "neither"),
     ("pandoTxnPrecedence", ["12:dc=a"], 19, "from 0 to 9"),
-    ("pandoThreads", ["2"], 53, "start again"),
-    ("description", ["mine"], 53, "none of the settings"),
+    ("pandoThreads", ["2"], 53, "restart"),
+    ("description", ["mine"], 53, "is not a setting"),
 ])
 def test_refusals_say_why(fresh, attribute, values, code, text):
     assert text in change(fresh, attribute, *values, code=code).said

@@ -428,7 +428,7 @@ def test_a_failed_sync_leaves_a_server_that_reads(keep, failing_disk):
 
 def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     for tool in ("check", "dump"):
-        assert "no data directory" in run(PANDO, tool, "--data", tmp_path, code=1).err
+        assert "not a data directory" in run(PANDO, tool, "--data", tmp_path, code=1).err
     server = keep(ldif="people.ldif")
     server.modify(CHANGES)
     assert "another process uses" in run(PANDO, "check", "--data", keep.data, code=1).err

@@ -231,7 +231,7 @@ def test_one_that_does_not_fit_is_given_up(keep, tmp_path):
     server = keep("--memory-max", "32MiB", ldif=ldif)
     connection = connect(server)
     failed = index(server, "build", "uid:eq", "description:sub", code=1)
-    assert "description:sub: " in failed.err and "bytes of memory" in failed.err and "uid:eq" not in failed.err
+    assert "description:sub: " in failed.err and "exceed memory-max" in failed.err and "uid:eq" not in failed.err
     assert lines(connection) == {"description:sub": "failed", "uid:eq": "ready"}
     assert configured(connection) == ["uid:eq"]
     # What it took is free again, and the directory takes updates.
@@ -252,7 +252,7 @@ def test_offline(keep, tmp_path):
     assert run(PANDO, "index", "list", *where).out == "cn:eq\ncn:sub\nsn:eq\n"
     assert "there is one already" in run(PANDO, "index", "build", *where, "cn:eq", code=1).err
     assert "no attribute" in run(PANDO, "index", "build", *where, "taste", code=2).err
-    assert "more than the" in run(PANDO, "index", "build", *where, "--memory-max", "1MiB", "l:eq", code=1).err
+    assert "exceed memory-max" in run(PANDO, "index", "build", *where, "--memory-max", "1MiB", "l:eq", code=1).err
     run(PANDO, "index", "drop", *where, "cn:sub")
     assert "not among those" in run(PANDO, "index", "drop", *where, "cn:sub", code=1).err
     assert run(PANDO, "index", "verify", *where, "--index", "uid:eq,pres").out.startswith("4 indexes over ")

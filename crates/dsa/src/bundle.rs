@@ -487,7 +487,7 @@ fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
     if session.is_bound() || session.closing || session.is_in_message() {
         return;
     }
-    let text = "the message is longer than those of clients may be that have not bound";
+    let text = "the message is longer than limits.message-anonymous allows before a bind";
     notice_of_disconnection::encode(out, ResultCode::ProtocolError, text);
     session.closing = true;
 }

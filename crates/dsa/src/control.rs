@@ -289,20 +289,20 @@ pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut V
             (ResultCode::ProtocolError, format!("the value of control {} is malformed", name(oid)))
         }
         ControlError::Twice(oid) => {
-            (ResultCode::ProtocolError, format!("control {} is there more than once", name(oid)))
+            (ResultCode::ProtocolError, format!("control {} occurs more than once", name(oid)))
         }
         ControlError::NotCritical(oid) => {
             (ResultCode::ProtocolError, format!("control {} must be critical", name(oid)))
         }
         ControlError::NotHere(oid) => {
-            (ResultCode::ProtocolError, format!("control {} has no place here", name(oid)))
+            (ResultCode::ProtocolError, format!("control {} is not allowed here", name(oid)))
         }
         ControlError::TooLong(oid) => (
             ResultCode::UnavailableCriticalExtension,
-            format!("what the critical control {} shall bring is too long for an answer", name(oid)),
+            format!("the result of the critical control {} is too long for one answer", name(oid)),
         ),
         ControlError::Limit(oid) => {
-            (ResultCode::AdminLimitExceeded, format!("control {} asks for too much at once", name(oid)))
+            (ResultCode::AdminLimitExceeded, format!("control {} exceeds a limit", name(oid)))
         }
     };
     encode_result(out, message.id, response, code, b"", &text, &[]);

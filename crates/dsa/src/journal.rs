@@ -61,15 +61,15 @@ pub trait Journal: Send + Sync {
 pub struct Figures {
     /// The sync mode, as it is configured.
     pub mode: String,
-    /// Last record that is as safe as the mode promises.
+    /// Last record that is durable as the sync mode promises.
     pub safe: u64,
-    /// Last record that outlives power loss.
+    /// Last record that is synced to the disk.
     pub synced: u64,
     /// Last record that was carried out.
     pub applied: u64,
     /// Bytes that a start would have to read of it.
     pub log_bytes: u64,
-    /// Last record that the snapshot holds.
+    /// Last record in the last snapshot.
     pub snapshot: u64,
     /// Unix time in milliseconds at which it was made; 0 without one, or if that was before the start.
     pub snapshot_ms: u64,

@@ -105,7 +105,7 @@ pub(crate) fn all() -> Vec<Item> {
     let mut items = vec![Item {
         name: String::new(),
         class: "monitorServer",
-        description: "What this server does and how it fares",
+        description: "Metrics of this server",
         measures: vec![],
     }];
     items.extend(connections());
@@ -126,10 +126,10 @@ fn connections() -> [Item; 4] {
         counter("cn=Total,cn=Connections", "Connections since the start", |dsa, _| {
             sum(dsa, |c| &c.connections_opened)
         }),
-        counter("cn=Current,cn=Connections", "Connections that are open", |dsa, _| connections_open(dsa)),
+        counter("cn=Current,cn=Connections", "Open connections", |dsa, _| connections_open(dsa)),
         counter(
             "cn=Max File Descriptors,cn=Connections",
-            "File descriptors that the process may have, one for each connection among them",
+            "Limit of file descriptors of the process; each connection uses one",
             |_, _| env::host::descriptor_limit(),
         ),
     ]
@@ -188,7 +188,7 @@ fn statistics() -> [Item; 6] {
         counter("cn=Entries,cn=Statistics", "Entries that searches returned", |dsa, _| {
             sum(dsa, |c| &c.entries)
         }),
-        counter("cn=Bundles,cn=Statistics", "Reads with at least one whole request", |dsa, _| {
+        counter("cn=Bundles,cn=Statistics", "Socket reads with at least one complete request", |dsa, _| {
             sum(dsa, |c| &c.bundles)
         }),
     ]
@@ -226,13 +226,13 @@ fn time() -> [Item; 4] {
 
 fn waiters() -> [Item; 3] {
     [
-        container("cn=Waiters", "Connections that wait for something"),
-        counter("cn=Read,cn=Waiters", "Connections from which requests are awaited", |dsa, _| {
+        container("cn=Waiters", "Connections that are waiting"),
+        counter("cn=Read,cn=Waiters", "Connections that wait for a request of their client", |dsa, _| {
             connections_open(dsa)
         }),
         counter(
             "cn=Write,cn=Waiters",
-            "Connections whose client has yet to take answers, counted once a second",
+            "Connections whose client has not yet read all answers; counted once a second",
             |dsa, _| sum(dsa, |c| &c.write_waiters),
         ),
     ]
@@ -248,7 +248,7 @@ fn threads() -> [Item; 3] {
     [
         container("cn=Threads", "Threads of the server"),
         object("cn=Max,cn=Threads", "Threads that serve connections", |dsa, _| dsa.monitor.serving_threads()),
-        object("cn=Open,cn=Threads", "Threads of the whole process, 0 if the system does not say", |_, _| {
+        object("cn=Open,cn=Threads", "Threads of the whole process; 0 if unknown", |_, _| {
             env::host::threads().unwrap_or(0)
         }),
     ]
@@ -256,28 +256,38 @@ fn threads() -> [Item; 3] {
 
 fn memory() -> [Item; 13] {
     [
-        container("cn=Memory", "Bytes of memory by what they are for"),
-        counter("cn=Resident,cn=Memory", "Of the whole process, 0 if the system does not say", |_, _| {
+        container("cn=Memory", "Memory by purpose, in bytes"),
+        counter("cn=Resident,cn=Memory", "Resident memory of the process, in bytes; 0 if unknown", |_, _| {
             env::host::resident_bytes().unwrap_or(0)
         }),
-        counter("cn=Limit,cn=Memory", "Beyond which the directory may not grow", |dsa, _| {
+        counter("cn=Limit,cn=Memory", "memory-max: limit of the directory, in bytes", |dsa, _| {
             dsa.memory_bytes_max()
         }),
         counter("cn=Total,cn=Memory", "Of the directory", |dsa, _| dsa.shard.memory().total()),
-        counter("cn=Segments,cn=Memory", "Segments of entries and values", |dsa, _| {
+        counter("cn=Segments,cn=Memory", "Segments that hold entries and values, in bytes", |dsa, _| {
             dsa.shard.memory().segments
         }),
-        counter("cn=Live,cn=Memory", "Of the segments, newest versions", |dsa, _| dsa.shard.memory().live),
+        counter("cn=Live,cn=Memory", "Newest versions in segments, in bytes", |dsa, _| {
+            dsa.shard.memory().live
+        }),
         counter(
             "cn=Held,cn=Memory",
-            "Of the segments, what died since the oldest search under way began",
+            "Old versions in segments that active searches may still read, in bytes",
             |dsa, _| dsa.shard.bytes_held(),
         ),
-        counter("cn=Slots,cn=Memory", "The table of entries", |dsa, _| dsa.shard.memory().slots),
-        counter("cn=DN,cn=Memory", "From DN to entry", |dsa, _| dsa.shard.memory().dn),
-        counter("cn=Children,cn=Memory", "From entry to subordinates", |dsa, _| dsa.shard.memory().children),
-        counter("cn=Indexes,cn=Memory", "From values to entries", |dsa, _| dsa.shard.memory().indexes),
-        counter("cn=Shapes,cn=Memory", "What alike entries share", |dsa, _| dsa.shard.memory().shapes),
+        counter("cn=Slots,cn=Memory", "Table of entry addresses, in bytes", |dsa, _| {
+            dsa.shard.memory().slots
+        }),
+        counter("cn=DN,cn=Memory", "Index from DN to entry, in bytes", |dsa, _| dsa.shard.memory().dn),
+        counter("cn=Children,cn=Memory", "Index from entry to subordinates, in bytes", |dsa, _| {
+            dsa.shard.memory().children
+        }),
+        counter("cn=Indexes,cn=Memory", "Attribute indexes, in bytes", |dsa, _| dsa.shard.memory().indexes),
+        counter(
+            "cn=Shapes,cn=Memory",
+            "Shapes that records with the same attributes share, in bytes",
+            |dsa, _| dsa.shard.memory().shapes,
+        ),
         counter("cn=Moved,cn=Memory", "Bytes that the cleaner moved since the start", |dsa, _| {
             dsa.shard.memory().moved
         }),
@@ -287,11 +297,11 @@ fn memory() -> [Item; 13] {
 /// Without a log the mode says so and all numbers are 0.
 fn log() -> [Item; 9] {
     [
-        container("cn=Log", "What makes writes last"),
+        container("cn=Log", "Log and snapshots, which make changes durable"),
         Item {
             name: "cn=Mode,cn=Log".to_owned(),
             class: "monitoredObject",
-            description: "When a write counts as done",
+            description: "Sync mode: when a change is acknowledged",
             measures: vec![(
                 "monitoredInfo",
                 Measure::Text(|dsa| match dsa.journal.get() {
@@ -300,17 +310,27 @@ fn log() -> [Item; 9] {
                 }),
             )],
         },
-        counter("cn=Safe,cn=Log", "Last record that is as safe as the mode promises", |dsa, _| {
+        counter("cn=Safe,cn=Log", "Last record that is durable as the sync mode promises", |dsa, _| {
             figures(dsa).safe
         }),
-        counter("cn=Synced,cn=Log", "Last record that outlives power loss", |dsa, _| figures(dsa).synced),
-        counter("cn=Applied,cn=Log", "Last record that searches see", |dsa, _| figures(dsa).applied),
-        counter("cn=Bytes,cn=Log", "Bytes of log that a start would read", |dsa, _| figures(dsa).log_bytes),
-        counter("cn=Snapshot,cn=Log", "Last record that the snapshot holds", |dsa, _| figures(dsa).snapshot),
-        counter("cn=SnapshotAge,cn=Log", "Seconds since it was made, or since the start", |dsa, now| {
-            let since = figures(dsa).snapshot_ms.max(dsa.config.started_ms);
-            now.wall_ms.saturating_sub(since) / 1000
+        counter("cn=Synced,cn=Log", "Last record that is synced to the disk", |dsa, _| figures(dsa).synced),
+        counter("cn=Applied,cn=Log", "Last record that was applied and is visible to searches", |dsa, _| {
+            figures(dsa).applied
         }),
+        counter(
+            "cn=Bytes,cn=Log",
+            "Log after the last snapshot, in bytes, which a start replays",
+            |dsa, _| figures(dsa).log_bytes,
+        ),
+        counter("cn=Snapshot,cn=Log", "Last record in the last snapshot", |dsa, _| figures(dsa).snapshot),
+        counter(
+            "cn=SnapshotAge,cn=Log",
+            "Seconds since the last snapshot, or since the start if there was none",
+            |dsa, now| {
+                let since = figures(dsa).snapshot_ms.max(dsa.config.started_ms);
+                now.wall_ms.saturating_sub(since) / 1000
+            },
+        ),
         Item {
             name: "cn=Archive,cn=Log".to_owned(),
             class: COUNTER_OBJECT,

@@ -63,7 +63,8 @@ pub(crate) fn refuse_write(
     refused: &Refused,
 ) {
     if matches!(refused, Refused::OutsideNamingContexts) && writing.dsa.system.holds(dn) {
-        let text = format!("{} is kept by the server and cannot be changed", crate::system::described(dn));
+        let text =
+            format!("{} is maintained by the server and cannot be changed", crate::system::described(dn));
         return say(out, id, response_tag, ResultCode::UnwillingToPerform, &text);
     }
     writing.scratch.lacked_memory |= matches!(refused, Refused::MemoryLimit { .. });

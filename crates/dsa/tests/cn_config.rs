@@ -163,6 +163,6 @@ fn what_cannot_be_changed_is_shown_and_says_how_it_can() {
         [(Replace, "pandoTxnOpenMax", &["5"]), (Replace, "pandoThreads", &["4"])];
     let refused = client.modify(CONFIG, &changes);
     assert_eq!(refused.code, ResultCode::UnwillingToPerform);
-    assert!(refused.text.contains("`threads`") && refused.text.contains("start again"), "{}", refused.text);
+    assert!(refused.text.contains("`threads`") && refused.text.contains("restart"), "{}", refused.text);
     assert_eq!(client.dsa.transactions().open_max(), 1000);
 }

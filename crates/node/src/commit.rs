@@ -282,7 +282,7 @@ impl Committer {
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else {
             tracing::warn!(
-                "no snapshot is made: there are too many readers; the log grows until there are fewer"
+                "no snapshot is made: the limit of concurrent readers is reached; the log grows meanwhile"
             );
             return Ok(None);
         };

@@ -219,7 +219,7 @@ pub fn open_to_others(disk: &dyn Disk, dir: &Path) -> io::Result<Option<String>>
     let mode = disk.open_to_others(dir)?;
     let dir = dir.display();
     Ok(mode.map(|mode| {
-        format!("{dir}: others than its owner may look into it ({mode:03o}), and it holds passwords: chmod -R go= {dir}")
+        format!("{dir}: users other than its owner can read it ({mode:03o}), and it holds passwords: chmod -R go= {dir}")
     }))
 }
 
@@ -271,7 +271,7 @@ fn write_text(disk: &dyn Disk, dir: &Path, name: &str, text: &str) -> io::Result
 
 /// A key that no version has written, or that a changed byte has made of another.
 fn unknown() -> String {
-    "it has a key that is not known".to_owned()
+    "it has an unknown key".to_owned()
 }
 
 /// What is missing in, or wrong with, a file of facts.

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 /// Copy a data directory, while it is served or not.
 ///
-/// Everything that was answered before this command was started is in the backup; the server goes on as if nothing were.
-/// Each backup is a folder of its own below --to, called after the time, and whole by itself. Files that the backup before
-/// has too are not copied again: both share them, so the second backup takes the room of what has changed.
+/// Every change that was acknowledged before this command was started is in the backup. The server continues
+/// meanwhile. Each backup is a folder of its own below --to, named after the time, and complete by itself. Files that
+/// the previous backup has too are shared, not copied: a further backup takes the space of what has changed.
 ///
-/// Every checksum of the copy is compared before it gets its name. A backup that is killed, or finds no room, leaves a
-/// folder whose name ends in `.new`, which the next one removes; earlier backups are as they were.
+/// Every checksum of the copy is verified before the backup gets its name. A backup that is killed, or runs out of
+/// space, leaves a folder whose name ends in `.new`; the next backup removes it. Earlier backups are not touched.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -28,11 +28,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 
-    /// The folder of backups; it is made if it is not there. On another disk, best on another machine
+    /// The folder of backups; it is created if missing. Use another disk, best on another machine
     #[arg(long, value_name = "BACKUPS")]
     to: PathBuf,
 
-    /// Remove the oldest backups there until N are left, after this one is whole [default: keep all]
+    /// Keep the newest N backups there and remove older ones, after this one is complete [default: keep all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
 }
@@ -42,15 +42,15 @@ EXAMPLES:
   Every hour, the last two days:
     pando backup --data /var/lib/pando --to /mnt/backups --keep 48
 
-  Look through the last one, entry by entry:
+  Verify the last one, entry by entry:
     pando check --data \"$(ls -d /mnt/backups/*Z | tail -1)\"
 
 SEE ALSO:
-  pando restore, which makes a data directory of a backup; `pando serve --archive`, which keeps what happens between backups
+  pando restore, which makes a data directory from a backup; `pando serve --archive`, which keeps the changes between backups
 
 EXIT CODES:
-  0  it is whole and durable; its folder is on standard output
-  1  it is not: no room, damage, another backup at work; what and where is on standard error
+  0  the backup is complete and durable; its folder is on standard output
+  1  there is no backup: no space, damage, or another backup running; standard error has the reason
   2  the command line is wrong";
 
 /// Runs it.

@@ -13,15 +13,15 @@ use std::process::ExitCode;
 /// Any LDAPv3 server will do. The directory is expected to hold the entries RDN=0 to RDN=N-1 below one parent, as
 /// `pando gen --template dvtds` makes them; keys are drawn at random from the whole range, or from the part that --entries names.
 ///
-/// Every report says how durable the server's writes are, as cn=Monitor has it for those who may read it: its sync mode, `memory`, or
-/// `unknown`. At the end every session is ended with an unbind.
+/// Every report has the durability of the server's writes, from cn=Monitor if the client may read it: the sync mode,
+/// `memory`, or `unknown`. At the end every session is ended with an unbind.
 ///
-/// Of every answer are checked: the message id, the operation, the result code, that a search has exactly one entry,
-/// its DN to the byte, and that it has attributes if some were asked for and none otherwise. Anything else is counted as
-/// an error, and the exit status is then 1.
+/// Every answer is checked: the message id, the operation, the result code, that a search returns exactly one entry,
+/// its DN to the byte, and that it has attributes if and only if some were requested. Anything else is counted as an
+/// error, and the exit status is then 1.
 ///
-/// The figures of a machine mean little without its limit: `pando bench null` is the smallest possible responder, to
-/// be measured in turn with the server by the same client.
+/// A rate means little without the limit of the machine: `pando bench null` is the smallest possible responder.
+/// Measure it in turn with the server, with the same client.
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "EXAMPLES\n  \
     pando gen --template dvtds --count 1000000 -o dvtds.ldif\n  \
@@ -53,11 +53,11 @@ enum Command {
     },
     /// Modifies in transactions (RFC 5805), as many in each as --queue says; only modifies are counted
     ///
-    /// A connection looks at all answers to the updates of a transaction before it commits, unless --at-once. A strict one's start
-    /// is sent with the commit of the one before. The styles `named` and `implied` need the server's settings
-    /// txn-implicit-begin, and txn-implicit-membership for the latter.
+    /// A connection checks all answers to the updates of a transaction before it commits, unless --at-once is given.
+    /// The start of a strict transaction is sent with the commit of the one before. The styles `named` and `implied`
+    /// need the server's setting txn-implicit-begin; `implied` needs txn-implicit-membership too.
     Transaction {
-        /// How much of the protocol is said
+        /// Which form of the protocol is used
         #[arg(long, value_enum, default_value_t = StyleName::Strict)]
         style: StyleName,
         /// Send the end together with the updates
@@ -66,7 +66,7 @@ enum Command {
         #[command(flatten)]
         args: workload::Args,
     },
-    /// Simple binds as the entries, all with the password --user-password; one under way on each connection
+    /// Simple binds as the entries, all with the password --user-password; one at a time on each connection
     Bind(workload::Args),
     /// Be the smallest possible LDAP responder: the limit of this kernel and machine
     Null(null::Args),
@@ -74,11 +74,11 @@ enum Command {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum StyleName {
-    /// As RFC 5805 has it: a start, and a control with every update
+    /// RFC 5805: a start, and a control with every update
     Strict,
     /// The first update begins the transaction, under a name that the client chose
     Named,
-    /// The same, and the other updates do not name it
+    /// As `named`, but only the first update has the control
     Implied,
 }
 

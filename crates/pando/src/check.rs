@@ -15,11 +15,11 @@ use std::sync::Arc;
 /// Findings that are told.
 const FINDINGS_MAX: usize = 100;
 
-/// Look through a data directory that nobody serves.
+/// Verify a data directory that is not being served.
 ///
-/// Every checksum of snapshot and log is compared, the log is carried out behind the snapshot in memory, and every entry,
-/// name, value set and count of the outcome is checked. Nothing is changed on the disk. A torn end of the log, as a power
-/// failure leaves it, is told and is no fault.
+/// Verifies every checksum of snapshot and log, replays the log after the snapshot in memory, and checks every entry,
+/// name, value set and count of the result. Nothing is changed on the disk. A torn end of the log, as a power failure
+/// leaves it, is reported and is not a fault.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -27,12 +27,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 
-    /// The schema that it is served with, beyond the standard one: files, or names of built-in schemas
+    /// The schema that the directory is served with, beyond the standard one: files, or names of built-in schemas
     #[arg(long, value_name = "FILE", num_args = 1..)]
     schema: Vec<String>,
 
-    /// An index that it is served with: made as a start makes it and compared with the entries, as those are that were made
-    /// while it was served; may be repeated
+    /// An index to build and compare with the entries, as `pando serve --index` has it; may be repeated. Indexes that
+    /// were made while the directory was served are always compared
     #[arg(long, value_name = "ATTR:eq[,pres,sub,ord]")]
     index: Vec<String>,
 }
@@ -43,8 +43,8 @@ EXAMPLES:
   pando check --data people.pando --schema dvtds --index uid:eq --index cn:eq,sub
 
 EXIT CODES:
-  0  all is well
-  1  it is damaged, in use, or not what it should be; what and where is on standard error
+  0  no faults
+  1  the directory is damaged, in use, or inconsistent; standard error has the place and the reason
   2  the command line is wrong, or a schema file is";
 
 /// Runs it.

@@ -11,11 +11,11 @@ use std::process::ExitCode;
 /// List every fault of a configuration file, with file, line and column.
 ///
 /// Reads FILE as `pando serve --config FILE` would and prints one line for each fault: unknown keys with the nearest
-/// known one, values that are not of their form, settings that do not fit together, files that cannot be read, faults in
-/// schema files, attributes that the schema does not have. Nothing is served and nothing is changed.
+/// known one, invalid values, settings that contradict each other, files that cannot be read, faults in schema files,
+/// attributes that the schema does not have. Nothing is served and nothing is changed.
 ///
-/// Syntaxes and matching rules that this server does not know are no faults: values of such a syntax are taken as octet
-/// strings, such a rule is left out. They are told on standard error.
+/// Syntaxes and matching rules that this server does not know are not faults: values of such a syntax are treated as
+/// octet strings, and such a rule is ignored. Standard error lists them.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {

@@ -12,15 +12,16 @@ use std::sync::Arc;
 /// Bytes that are written at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Print the log of a data directory that nobody serves, as LDIF change records.
+/// Print the log of a data directory that is not being served, as LDIF change records.
 ///
-/// Before each command stands a comment: number of the record, its place, time, who gave it, the ids of new entries. What
-/// a snapshot made superfluous may be gone from the log; the files of the snapshot are listed first, as comments. Updates
-/// stand there as clients sent them, also those that were refused, and passwords with them. Nothing is changed on the disk.
+/// A comment before each command has the number of the record, its place, its time, the client's name and the ids of
+/// new entries. Files of the snapshot are listed first, as comments; log records that the snapshot replaced may be
+/// gone. Updates are printed as clients sent them, also those that were refused, and with their passwords. Nothing is
+/// changed on the disk.
 ///
-/// Controls stand before the change as `control:` lines (RFC 2849), which ldapmodify sends along: an update with an assertion is
-/// refused again where that is false. Only the control that names a transaction is left out, for its identifier means nothing any more.
-/// `pando import` takes adds only, and none with a critical control.
+/// Controls are printed as `control:` lines (RFC 2849), which ldapmodify sends: an update with an assertion is
+/// refused again where the assertion is false. Only the transaction specification control is left out. `pando import`
+/// accepts adds only, and none with a critical control.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -39,8 +40,8 @@ EXAMPLES:
   pando dump --data /var/lib/pando --from 120000 > changes.ldif
 
 EXIT CODES:
-  0  all was printed
-  1  it is damaged or in use; what and where is on standard error
+  0  the whole log was printed
+  1  the directory is damaged or in use; standard error has the place and the reason
   2  the command line is wrong";
 
 /// Runs it.

@@ -18,12 +18,13 @@ use std::sync::Arc;
 
 /// Write a directory as LDIF.
 ///
-/// All entries of a data directory that nobody serves, superiors before subordinates, with all their attributes, passwords
-/// among them: what `pando import` and `pando serve --import` read. Nothing is changed in the data directory. A file appears
-/// under its name when all of it is on the disk; until then it is FILE.*.part, which a killed export leaves behind.
+/// Writes all entries of a data directory that is not being served, superiors before subordinates, with all
+/// attributes, passwords included. `pando import` and `pando serve --import` read the result. Nothing is changed in
+/// the data directory. A file gets its name when all of it is on the disk; until then it is FILE.*.part, which
+/// remains if the export is killed.
 ///
-/// With --url a server that runs is asked instead, by paged searches: what it shows to who is bound, in its order, as it is while
-/// it is asked.
+/// With --url a running server is read instead, by paged searches. The result has what the bound client may read, in
+/// the server's order, and is not a snapshot of one moment.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -34,7 +35,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     remote: Remote,
 
-    /// Where to: a file, a FIFO, or - for standard output. A file is readable by its owner only
+    /// The output: a file, a FIFO, or - for standard output. Only its owner can read the file
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
@@ -46,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILTER")]
     filter: Option<String>,
 
-    /// What becomes of entryUUID, entryCSN, and the times and names of the making and the last change of entries
+    /// Whether entryUUID, entryCSN and the names and times of creation and modification are written
     #[arg(long, value_enum, default_value_t = OperationalName::Keep)]
     operational: OperationalName,
 
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
     schema: Vec<String>,
 
-    /// Do not show how far it is, nor how much was written
+    /// Show no progress and no summary
     #[arg(short, long)]
     quiet: bool,
 }

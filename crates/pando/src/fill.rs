@@ -60,7 +60,7 @@ pub(crate) struct Target {
     #[arg(long, value_name = "on|off", conflicts_with = "url")]
     operational_attributes: Option<String>,
 
-    /// Who stands as the creator of the entries of a new directory, where the files do not tell
+    /// Creator of the entries of a new directory, where the files have none
     #[arg(long, value_name = "DN", conflicts_with = "url")]
     root_dn: Option<String>,
 
@@ -68,7 +68,7 @@ pub(crate) struct Target {
     #[arg(long, value_name = "BYTES", conflicts_with = "url")]
     memory_max: Option<String>,
 
-    /// What becomes of entryUUID, entryCSN, times and names in the files
+    /// Whether entryUUID, entryCSN, names and times in the files are kept
     #[arg(long, value_enum, default_value_t)]
     operational: OperationalName,
 
@@ -83,7 +83,7 @@ pub(crate) struct Target {
     #[arg(long, value_name = "N", default_value_t = 4, requires = "url", value_parser = clap::value_parser!(u16).range(1..=64))]
     connections: u16,
 
-    /// Do not show how far it is, nor how much was imported
+    /// Show no progress and no summary
     #[arg(short, long)]
     quiet: bool,
 }
@@ -91,12 +91,12 @@ pub(crate) struct Target {
 /// What becomes of operational attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OperationalName {
-    /// They are kept as they stand; an attribute that the schema does not know is a fault
+    /// Keep them; an attribute that the schema does not know is a fault
     #[default]
     Keep,
-    /// They are left out; the entries get new ones
+    /// Leave them out; the entries get new ones
     Strip,
-    /// As keep, for what other servers export: nsUniqueId becomes entryUUID, what they keep for themselves is left out
+    /// Convert those of other servers: nsUniqueId becomes entryUUID, attributes for internal use are left out
     Map,
 }
 
@@ -213,8 +213,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
     into_data(args, doing, job, (&config, &data, schema)).map_err(|mut end| {
         // The next attempt may choose otherwise what is chosen once.
         let left = if is_new { data.unfound().err() } else { None };
-        end.faults
-            .extend(left.map(|error| format!("what was made of the directory is still there: {error}")));
+        end.faults.extend(left.map(|error| format!("the incomplete directory cannot be removed: {error}")));
         end
     })
 }

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// How many entries (beside the suffix and the like); without it the template decides
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Decides about every random value and about `--order random`
+    /// Seed of every random value and of `--order random`
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// The entry at the top, written first; without it the template decides
@@ -78,13 +78,13 @@ pub(crate) struct Args {
     /// Fold LDIF lines at this column; 0: never
     #[arg(long, value_name = "COLUMNS", default_value_t = 0)]
     wrap: usize,
-    /// Where to: a file, a FIFO, or - for standard output; with %d for the number of the stream
+    /// The output: a file, a FIFO, or - for standard output; with %d for the number of the stream
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     output: PathBuf,
-    /// Write so many outputs at the same time
+    /// Number of outputs that are written at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     streams: u16,
-    /// Do not say at the end how much was made
+    /// Print no summary
     #[arg(short, long)]
     quiet: bool,
 }

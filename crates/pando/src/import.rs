@@ -6,18 +6,20 @@ use server::import::{Job, OnFault};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Fill a data directory, or a server that runs, from LDIF or BER adds.
+/// Fill a data directory, or a running server, from LDIF or BER adds.
 ///
-/// Reads LDIF (content records and `changetype: add`) and BER adds one after the other, as `pando load` does; the first byte of
-/// a file tells. They may come in any order: an entry may come before its superior, in another file too.
-/// All entries are made in memory and become the directory's in one step at the end, so that whatever ends the import,
-/// all of them are there or none. The directory is made if it is not there; one that has entries is filled with --add only.
+/// Reads LDIF (content records and `changetype: add`) or BER adds, one file after the other, as `pando load` does;
+/// the first byte of a file decides which it is. Entries may come in any order: an entry may come before its
+/// superior, in another file too.
 ///
-/// The first 20 faults are told with file and line, and nothing is imported. With --rejects, records with faults go to a file
-/// and the rest is imported.
+/// All entries are made in memory and added to the directory in one step at the end: if the import fails, none of
+/// them is there. The directory is created if missing. A directory that has entries is changed only with --add.
 ///
-/// With --url the entries are added to a server over LDAP, many at a time, superiors first. There each add stands for itself:
-/// what was added before a fault, or before the import was ended, stays.
+/// If a record has a fault, nothing is imported, and the first 20 faults are reported with file and line. With
+/// --rejects, records with faults are written to a file and the rest is imported.
+///
+/// With --url the entries are added to a running server over LDAP, many at a time, superiors first. There each add is
+/// independent: entries that were added before a fault remain.
 #[derive(ClapArgs, Default)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {

@@ -12,17 +12,16 @@ use server::directory::{self, IndexName, IndexSettings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// List, build, drop and verify the indexes of a directory, also of one that is being served.
+/// List, build, drop and verify the indexes of a directory, also while it is served.
 ///
-/// An index makes searches for an attribute's values fast. It lies in memory; which there are is kept in the data directory
-/// beside the log, and every start makes them from the entries, together with those that are configured (`--index`).
+/// An index makes searches for an attribute's values fast. Indexes are in memory. The data directory has a list of
+/// them, and every start builds them from the entries, together with the configured ones (`--index`).
 ///
-/// With --url a server that runs is told: it builds an index in the background while it answers searches by the old plan and
-/// takes updates, and uses it once it is complete. Only the root DN may. With --data it is a data directory that nobody
-/// serves.
+/// With --url a running server builds an index in the background while it answers searches and accepts updates, and
+/// uses it once it is complete. This needs the root DN. With --data the command changes a data directory that is not
+/// being served.
 ///
-/// Whatever is killed at whatever moment, an index is there after the next start if it was told to be ready, and not if
-/// it was told to be dropped.
+/// An index that was reported as ready is there after a crash; one that was reported as dropped is not.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -32,11 +31,11 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Print the indexes that there are, one a line
+    /// List the indexes, one a line
     ///
-    /// Of a server: ready ones with their memory, those that are being built with how far they are, those that wait, and
-    /// builds that failed since its start with the reason. Of a data directory: those that were made by `pando index`
-    /// or while it was served; the configured ones are not written down there.
+    /// Of a server: ready indexes with their memory, those being built with their progress, those that wait, and
+    /// builds that failed since the start with the reason. Of a data directory: those that were made by `pando index`
+    /// or while it was served, not the configured ones.
     List {
         #[command(flatten)]
         place: Place,
@@ -44,33 +43,33 @@ enum Action {
 
     /// Build indexes
     ///
-    /// On line: returns when they are ready; a bar shows how far it is. An end or a crash of the server before that leaves
-    /// nothing of an index that was not ready. One that would take the directory over --memory-max is given up, and what it
-    /// took is free again; so is one that is dropped while it is built.
+    /// With --url: returns when the indexes are ready, and shows progress. If the server ends before that, an index
+    /// that was not ready is not there afterwards. A build that would exceed --memory-max fails and frees its memory;
+    /// so does one that is dropped.
     ///
-    /// Offline: the directory is made in memory with them, which shows that they fit, and they are looked through; then they
-    /// are written down, and are there with the next start.
+    /// With --data: builds the directory in memory with the indexes to see that they fit, verifies them, and saves
+    /// the list for the next start.
     Build {
         #[command(flatten)]
         place: Place,
         /// ATTR:KIND[,KIND]: eq for (a=v), pres for (a=*), sub for (a=*v*), ord for (a>=v) and (a<=v); without a kind eq
         #[arg(value_name = "ATTR[:KINDS]", required = true)]
         indexes: Vec<IndexSettings>,
-        /// With --url: return when the server has taken the order
+        /// With --url: return when the server has accepted the request
         #[arg(long, requires = "url")]
         no_wait: bool,
         /// Memory that the directory may occupy, such as 8GiB [default: 80 % of the machine's]
         #[arg(long, value_name = "BYTES", conflicts_with = "url")]
         memory_max: Option<String>,
-        /// Do not show how far it is
+        /// Show no progress
         #[arg(short, long)]
         quiet: bool,
     },
 
     /// Drop indexes
     ///
-    /// Searches under way go on with them to their end, later ones do without; then their memory is free. One that is
-    /// configured (--index of `pando serve`) is built again by the next start.
+    /// Active searches keep using them; then their memory is freed. An index that is configured (--index of `pando
+    /// serve`) is built again by the next start.
     Drop {
         #[command(flatten)]
         place: Place,
@@ -79,19 +78,20 @@ enum Action {
         indexes: Vec<IndexSettings>,
     },
 
-    /// Compare indexes with the entries, both ways
+    /// Compare indexes with the entries, in both directions
     ///
-    /// On line: the server compares one index after the other in the background, a little at a time, and neither updates nor
-    /// searches wait for it. Every key of every entry is looked up in the index, and every key in the index on its entry.
-    /// What looks wrong is looked at once more while nobody writes, so nothing is told that an update under way explains. A bar
-    /// shows how far it is. Without operands all indexes that are ready are compared. An interrupted command leaves
-    /// the server at it; deleting the value of pandoIndexVerify in cn=config stops it, so does dropping the index.
-    /// Where values are more than an entry holds in itself (some hundred), keys in sub and ord indexes are looked up from
-    /// the entry only.
+    /// With --url: the server compares one index after the other in the background, in small steps; neither updates
+    /// nor searches wait for it. Every key of every entry is looked up in the index, and every key in the index in
+    /// its entry. A difference is checked again while no update runs, before it is reported. Without operands all
+    /// ready indexes are compared. If the command is interrupted, the server continues; deleting the value of
+    /// pandoIndexVerify in cn=config stops it, and so does dropping the index.
     ///
-    /// Offline: the directory is made in memory as a start makes it, from the snapshot and the log behind it, with the indexes that
-    /// are written down and those that --index names. Then every key of every entry is looked up in each index, and what each
-    /// index holds is counted against the entries. Nothing is changed.
+    /// For an entry with several hundred values of the attribute, keys in sub and ord indexes are checked in one
+    /// direction only, from the entry to the index.
+    ///
+    /// With --data: builds the directory in memory as a start does, from the snapshot and the log, with the saved
+    /// indexes and those that --index names. Then every key of every entry is looked up in each index, and the number
+    /// of keys is compared. Nothing is changed.
     Verify {
         #[command(flatten)]
         place: Place,
@@ -101,7 +101,7 @@ enum Action {
         /// Do not show how far it is
         #[arg(short, long)]
         quiet: bool,
-        /// Offline: an index that it is served with, as --index of `pando serve` has it; may be repeated
+        /// With --data: an index of the configuration, as for `pando serve --index`; may be repeated
         #[arg(long = "index", value_name = "ATTR[:KINDS]", conflicts_with = "url")]
         configured: Vec<IndexSettings>,
         /// These, as for `build`, not all of them
@@ -113,14 +113,15 @@ enum Action {
 /// Which directory.
 #[derive(ClapArgs)]
 struct Place {
-    /// A data directory that nobody serves
+    /// A data directory that is not being served
     #[arg(long, value_name = "DIR", required_unless_present = "url", conflicts_with = "url")]
     data: Option<PathBuf>,
 
     #[command(flatten)]
     remote: Remote,
 
-    /// With --data: the schema that it is served with, beyond the standard one: files, or names of built-in schemas
+    /// With --data: the schema that the directory is served with, beyond the standard one: files, or names of
+    /// built-in schemas
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
     schema: Vec<String>,
 }

@@ -8,22 +8,23 @@ use server::import::{Job, OnFault};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Fill a data directory, or a server that runs, from streams of adds that are read at the same time.
+/// Fill a data directory, or a running server, from streams of adds that are read at the same time.
 ///
-/// A stream is a file, a FIFO, or - for standard input. Its first byte tells what it is: LDIF (content records and
-/// `changetype: add`), or BER adds one after the other, each a whole LDAPMessage with an AddRequest or an AddRequest alone;
-/// other requests are faults, also the ModifyRequests in which `pando gen --format ber` has the members of a group that is too big for one
-/// message: such groups come as LDIF.
-/// Its end is the end of the file, or of its last writer; a FIFO that nobody writes to yet is waited for. Nothing is stored
-/// on its way, and indexes are ready when the load ends.
+/// A stream is a file, a FIFO, or - for standard input. Its first byte decides which format it has: LDIF (content
+/// records and `changetype: add`), or BER adds one after the other, each an LDAPMessage with an AddRequest or an
+/// AddRequest alone. Other requests are faults. This includes the ModifyRequests in which `pando gen --format ber`
+/// has the members of a group that is too big for one message: load such groups as LDIF.
 ///
-/// Streams may depend on each other: an entry that comes before its superior, in whatever stream that is, waits for it, up to
-/// 256 MiB of each FIFO. In which order entries come does not matter to the outcome. Sorted and subdivided order are the
-/// fastest.
+/// A stream ends with the file, or with the last writer of a FIFO; a FIFO without a writer is waited for. Data goes
+/// straight to memory, and indexes are ready when the load ends.
 ///
-/// All entries are made in memory and become the directory's in one step at the end: whatever ends the load, all of them are
-/// there or none. The directory is made if it is not there; one that has entries is filled with --add only. A directory that
-/// is being served is filled with --url; there each add stands for itself: what was added stays.
+/// Streams may depend on each other: an entry that comes before its superior waits for it, whatever stream has the
+/// superior, up to 256 MiB of each FIFO. The order of entries does not change the result. Sorted and subdivided order
+/// are the fastest.
+///
+/// All entries are made in memory and added to the directory in one step at the end: if the load fails, none of them
+/// is there. The directory is created if missing. A directory that has entries is changed only with --add. A
+/// directory that is being served is filled with --url; there each add is independent, and what was added remains.
 #[derive(ClapArgs, Default)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -31,17 +32,17 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
-    /// So many of them are read at the same time, the others after those that end [default: all, at most 64]
+    /// Streams that are read at the same time; the others follow as these end [default: all, at most 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     streams: Option<u16>,
 
-    /// What a duplicate, an entry without a superior, or one that breaks the schema does: end the load, with nothing loaded;
-    /// or be left out, the first 20 told of [default: stop; skip with --rejects]
+    /// What to do with a duplicate, an entry without a superior, or one that violates the schema: stop, with nothing
+    /// loaded; or skip it, and report the first 20 [default: stop; skip with --rejects]
     #[arg(long, value_name = "POLICY", value_enum)]
     on_error: Option<OnError>,
 
-    /// Write what is left out to FILE as LDIF, each record below a comment with stream, byte and reason; put right, FILE can
-    /// be loaded again
+    /// Write skipped records to FILE as LDIF, each below a comment with stream, byte and reason. After correction
+    /// FILE can be loaded again
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
 
@@ -52,9 +53,9 @@ pub(crate) struct Args {
 /// What a record does of which no entry can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnError {
-    /// The load ends, and nothing is loaded
+    /// Stop the load; nothing is loaded
     Stop,
-    /// It is left out, and the rest is loaded
+    /// Skip the record and load the rest
     Skip,
 }
 

@@ -39,10 +39,12 @@ pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_thre
 
 /// A transactional LDAPv3 directory server that keeps the directory in memory, and the tools that prove it.
 ///
-/// Pando serves one directory information tree to any LDAP client. `pando serve` is the server; `pando gen` makes data
-/// to fill it with; `pando bench` loads a server and measures it, and checks every answer; `pando check` and `pando dump`
-/// look into a data directory, `pando import` fills one from LDIF, `pando load` from several streams at the same time,
-/// `pando export` writes one as LDIF; `pando index` makes and drops indexes, also while it is served; `pando backup` copies one, and `pando restore` makes one of copies.
+/// Pando serves one directory information tree to any LDAP client. `pando serve` is the server.
+/// `pando gen` makes test data, and `pando bench` measures a server and checks every answer.
+/// `pando import` fills a data directory from LDIF, `pando load` from several streams at the same
+/// time, and `pando export` writes one as LDIF. `pando index` builds and drops indexes, also
+/// while the directory is served. `pando backup` copies a data directory, `pando restore` makes
+/// one from backups. `pando check` verifies a data directory, and `pando dump` prints its log.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {

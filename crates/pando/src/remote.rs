@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// Which server, and who asks.
 #[derive(ClapArgs, Default)]
 pub(crate) struct Remote {
-    /// A server that runs, instead of a data directory
+    /// A running server, instead of a data directory
     #[arg(long, value_name = "ldap://HOST[:PORT]")]
     pub(crate) url: Option<String>,
 
-    /// With --url: bind as this entry; without it nobody is bound
+    /// With --url: bind as this entry; otherwise the client stays anonymous
     #[arg(long, value_name = "DN", requires = "url", requires = "password_file")]
     bind_dn: Option<String>,
 

@@ -11,16 +11,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Make a data directory of a backup, as it is or as the directory was at a point in time.
+/// Make a data directory from a backup, at the time of the backup or at a later point in time.
 ///
-/// The last backup in --from is taken, or the last that begins before the point. With a point, or with --archive, the log is
-/// followed through later backups and through the archive: every command up to the point, none after it. Where something
-/// is missing on the way that is an error, which names it. So is an import on the way, or a start with another schema, suffix
-/// or schema-check: begin with a backup that was taken after it.
+/// Takes the last backup in --from, or the last one before the given point. With a point, or with --archive, the log
+/// of later backups and of the archive is added: every command up to the point, and none after it. A gap is an error
+/// that names what is missing. An import, or a start with another schema, suffix or schema-check, cannot be passed:
+/// use a backup that was taken after it.
 ///
-/// Nothing that is there is touched: --data must not exist, or be empty. The new directory is put together beside it, in a
-/// folder whose name ends in `.restoring`, every checksum is compared, and only then it gets its name. A restore that is
-/// killed is started again. Serve it with the settings that it was served with: the first start carries the log out.
+/// Existing files are not touched: --data must not exist, or be empty. The new directory is assembled beside it, in a
+/// folder whose name ends in `.restoring`; it gets its name after every checksum was verified. A restore that was
+/// killed can be started again. Serve the directory with the settings that it had; the first start replays the log.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -28,15 +28,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BACKUPS")]
     from: PathBuf,
 
-    /// A folder that `pando serve --archive` fills, or the `log` folder of a data directory that is left; may be repeated
+    /// A folder that `pando serve --archive` fills, or the `log` folder of a lost server's data directory; may be
+    /// repeated
     #[arg(long, value_name = "DIR")]
     archive: Vec<PathBuf>,
 
-    /// Leave out what was given after this time, as in 2026-11-21T10:00:00Z
+    /// Leave out changes after this time, such as 2026-11-21T10:00:00Z
     #[arg(long, value_name = "TIME", value_parser = Until::time, conflicts_with = "to_sequence")]
     to_time: Option<u64>,
 
-    /// Leave out what comes after this record of the log, or after a command in it, as in 812 or 812.3; `pando dump` names them
+    /// Leave out changes after this record of the log, or after a command in it, such as 812 or 812.3; `pando dump`
+    /// names them
     #[arg(long, value_name = "N", value_parser = Until::sequence)]
     to_sequence: Option<Until>,
 

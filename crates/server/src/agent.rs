@@ -119,8 +119,8 @@ impl Worker for dsa::Worker {
 fn tell_of_limit(notice: &MemoryNotice) {
     let MemoryNotice { is_over, refused, used, live, held, limit } = notice;
     let text = match is_over {
-        true => "memory is no longer at its limit: changes are taken again",
-        false => "memory is at its limit: changes are refused",
+        true => "memory-max is no longer reached: changes are accepted again",
+        false => "memory-max is reached: changes are refused",
     };
     tracing::warn!(refused, used, live, held, limit, "{text}");
 }
@@ -128,7 +128,7 @@ fn tell_of_limit(notice: &MemoryNotice) {
 fn tell_of_end(search: &Revoked, now: Now) {
     let (peer, bytes) = (search.holder.peer.map(tracing::field::display), search.bytes);
     let seconds = now.monotonic_ns.saturating_sub(search.holder.since_ns) / 1_000_000_000;
-    let text = "a search was ended for the memory of the old versions that it held";
+    let text = "a search was ended to free the old versions that it held";
     tracing::warn!(peer, bytes, seconds, "{text}");
 }
 

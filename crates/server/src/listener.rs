@@ -152,7 +152,7 @@ fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: SocketAddr) {
         waiting = thread.serve(pending, peer).err();
     }
     if waiting.is_some() {
-        tracing::error!(%peer, "no thread is left to serve a connection");
+        tracing::error!(%peer, "no IO thread is available for a connection");
     }
 }
 

@@ -295,7 +295,7 @@ async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: Unbound
         let leave = Leave(shared.clone(), member.clone());
         match pending.open() {
             Ok(stream) => serve(&shared, stream, peer, member, leave),
-            Err(error) => tracing::warn!(%peer, %error, "connection lost before it was served"),
+            Err(error) => tracing::warn!(%peer, %error, "the connection was lost before it was accepted"),
         }
     }
     shared.drain();

@@ -149,7 +149,7 @@ fn a_slow_search_is_ended_before_a_write_is_refused() {
     assert_eq!(told[0].holder.peer, "192.0.2.1:389".parse().ok());
     let (code, text) = end_of(&mut worker, session, answers);
     assert_eq!(code, ResultCode::AdminLimitExceeded);
-    assert!(text.contains("MiB of old versions for 0 s and was ended for want of memory"), "{text}");
+    assert!(text.contains("MiB of old versions for 0 s and was ended to free memory"), "{text}");
 }
 
 /// Reads between updates look at what was published with these, for as long as their client takes its answers.

@@ -112,7 +112,7 @@ impl fmt::Display for Refused {
                 f.write_str("the superior is an alias and can have no subordinates; name what it stands for")
             }
             Refused::Schema(violation) => violation.fmt(f),
-            Refused::ConditionFailed => f.write_str("the assertion is not true of the entry"),
+            Refused::ConditionFailed => f.write_str("the assertion is false for the entry"),
             Refused::MemoryLimit { bytes_max } => {
                 write!(f, "the memory limit of {bytes_max} bytes is reached")
             }

@@ -68,7 +68,7 @@ pub fn copy_log(
     }
     let oldest = folder.files[start].0.number();
     if !disk.list(dir)?.iter().any(|name| parse(name) == Some((oldest, Role::Log))) {
-        let text = "files of the log were used again while they were copied";
+        let text = "log files were reused while they were copied";
         return Err(OpenError::Io(io::Error::new(io::ErrorKind::Interrupted, text)));
     }
     Ok(copied)

@@ -27,8 +27,8 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Full => f.write_str("too many changes wait for the disk"),
-            Refused::TooLong => f.write_str("the change is too long for the log"),
+            Refused::Full => f.write_str("too many changes are waiting for the disk"),
+            Refused::TooLong => f.write_str("the change is too long for one log record"),
             Refused::NoSpace(reason) => write!(f, "no room for the log: {reason}"),
             Refused::Poisoned(poisoned) => poisoned.fmt(f),
             Refused::Closed => f.write_str("the log is closed"),

@@ -40,7 +40,7 @@ fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
 /// Answers each update of a command, or the end of the transaction that it is, with the code of a condition.
 #[cold]
 pub(super) fn refuse(command: &Command<'_>, end: Option<i32>, code: u32, answers: &mut Vec<u8>) {
-    const TEXT: &str = "a condition of this update is not true any more";
+    const TEXT: &str = "the entry has changed in the meantime; try again";
     let code = ResultCode::from_number(code).unwrap_or(ResultCode::Other);
     if command.is_transaction {
         if let Some(id) = end {

@@ -33,7 +33,7 @@ fn reads_of(update: &Pending<'_>) -> usize {
 
 /// How an update is refused that [`asks_for_hidden`].
 pub(super) const HIDDEN: (ResultCode, &str) =
-    (ResultCode::InsufficientAccessRights, "this identity may not read what it asserts");
+    (ResultCode::InsufficientAccessRights, "insufficient rights to read the attributes of the assertion");
 
 /// Does an update assert something of what its client may not read? Who may change an entry may not therefore ask for its secrets,
 /// and what was logged is judged with all rights, so that it comes out the same whoever may read what by then.

@@ -86,17 +86,15 @@ impl Looking<'_> {
 /// What there is not inside a transaction, judged by what the shard has, or what the transaction has made.
 fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> Option<&'static str> {
     if requested.paged.is_some() {
-        return Some("a search that names a transaction has no pages");
+        return Some("a search in a transaction cannot have paged results");
     }
     if shard.has_referrals() && !requested.manage_dsa_it {
-        return Some(
-            "where there are referral objects, what names a transaction needs the control ManageDsaIT",
-        );
+        return Some("there are referral objects: a search in a transaction needs the control ManageDsaIT");
     }
     let follows =
         matches!(&message.request, Request::Search(search) if search.deref_aliases != DerefAliases::Never);
     if follows && shard.has_aliases() {
-        return Some("a search that names a transaction follows no aliases: ask with neverDerefAliases");
+        return Some("a search in a transaction follows no aliases: use neverDerefAliases");
     }
     None
 }

@@ -279,8 +279,7 @@ impl Mixed {
 fn text_of_end(slot: &Slot, age_ns: u64) -> Cow<'static, str> {
     let Some(bytes) = slot.revoked_bytes() else { return limit_text(ResultCode::AdminLimitExceeded).into() };
     let (mib, seconds) = (bytes.div_ceil(1 << 20), age_ns / 1_000_000_000);
-    format!("the search held {mib} MiB of old versions for {seconds} s and was ended for want of memory")
-        .into()
+    format!("the search held {mib} MiB of old versions for {seconds} s and was ended to free memory").into()
 }
 
 /// What the reads are to look at was kept for as long as it may be, or was revoked.

@@ -20,15 +20,17 @@ use smallvec::SmallVec;
 
 type Refusal = (ResultCode, &'static str);
 
-const ROOT_NAME: Refusal =
-    (ResultCode::InsufficientAccessRights, "only the root DN gives an entry its name, or changes that entry");
+const ROOT_NAME: Refusal = (
+    ResultCode::InsufficientAccessRights,
+    "only the root DN can add, rename or change the entry named by root-dn",
+);
 const SECRET_VALUE: Refusal = (
     ResultCode::InsufficientAccessRights,
-    "this identity may not read the values of the attribute, so it adds and deletes no single ones: replace them",
+    "insufficient rights to read the attribute's values, so single values cannot be added or deleted: replace all of them",
 );
 pub(in crate::bundle) const NO_NAME: Refusal = (
     ResultCode::AdminLimitExceeded,
-    "as many names have changed the directory as can be recorded, and this is another one",
+    "no further name can be recorded as creator or modifier: the limit is reached",
 );
 
 /// Has the directory room for the name of whoever changes it?

@@ -120,7 +120,7 @@ pub(super) fn run(
             session.transactions.take_back(lent);
             if !is_affordable {
                 for identifier in session.transactions.abort_those(|other| other.identifier == identifier) {
-                    let text = "the open transactions have as much memory as they may have";
+                    let text = "the memory limit of open transactions is reached";
                     aborted_transaction::encode(out, &identifier, ResultCode::Busy, text);
                 }
             }
@@ -139,8 +139,7 @@ fn implied_or_refuse(
 ) -> Option<Vec<u8>> {
     let implied = session.transactions.implied();
     if implied.is_none() {
-        let text =
-            "the server has aborted the transaction that this would belong to; end it, or begin another";
+        let text = "the transaction of this update was aborted by the server; end it or start another";
         refuse(session, parts, update, (ResultCode::Canceled, text), out);
     }
     implied
@@ -199,13 +198,14 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
         return;
     }
     for identifier in session.transactions.abort_those(Transaction::is_preempted) {
-        let text = "one who goes before updates an entry that the transaction is about";
+        let text =
+            "the transaction was preempted: a client with higher precedence updates one of its entries";
         aborted_transaction::encode(out, &identifier, ResultCode::Busy, text);
     }
     let age_max_ns = dsa.transactions.age_max_ms().saturating_mul(1_000_000);
     let is_old = |transaction: &Transaction| now_ns.saturating_sub(transaction.began_ns) > age_max_ns;
     for identifier in session.transactions.abort_those(is_old) {
-        let text = "the transaction was open for longer than transactions may be";
+        let text = "the transaction was open for longer than txn-age-max";
         aborted_transaction::encode(out, &identifier, ResultCode::TimeLimitExceeded, text);
     }
 }
@@ -290,7 +290,7 @@ pub(super) fn refuse(
     }
 }
 
-const IN_THE_WAY: &str = "a transaction of one who goes before is about this entry; try again";
+const IN_THE_WAY: &str = "the entry is held by a transaction with higher precedence; try again";
 
 /// Runs a request that begins or ends a transaction.
 fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) {
@@ -338,7 +338,7 @@ fn settle(
     let may_grow = transaction.overlay.is_some() || parts.dsa.journal.get().is_none();
     if may_grow && parts.dsa.shard.memory().total() + bytes() > parts.dsa.memory_bytes_max() {
         // Once it is in the log, or half done, there must be room for it.
-        let text = "the directory has no memory left for this transaction; delete something or allow it more";
+        let text = "memory-max is reached: there is no memory for this transaction; delete entries or raise memory-max";
         outcome::say(out, message.id, tag::EXTENDED_RESPONSE, ResultCode::AdminLimitExceeded, text);
         return;
     }

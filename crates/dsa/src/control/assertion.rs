@@ -53,13 +53,13 @@ pub(crate) fn is_true_for_update(
 /// Answers that it is not.
 #[cold]
 pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
-    let text = "the assertion is not true of the entry";
+    let text = "the assertion is false for the entry";
     outcome::say(out, id, response_tag, ResultCode::AssertionFailed, text);
 }
 
 /// Answers that it is too dear to know.
 #[cold]
 pub(crate) fn refuse_long(out: &mut Vec<u8>, id: i32, response_tag: u8) {
-    let text = "the assertion looks at too many values of the entry";
+    let text = "the assertion would compare too many values of the entry";
     outcome::say(out, id, response_tag, ResultCode::AdminLimitExceeded, text);
 }

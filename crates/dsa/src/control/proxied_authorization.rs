@@ -66,6 +66,6 @@ fn identity_of(dsa: &Dsa, read_point: ReadPoint<'_>, id: EntryId, cache: &mut Dn
 /// Answers that a client may not act as who it names.
 #[cold]
 pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
-    let text = "there is nobody of this name that this client may act as";
+    let text = "this client may not act as this identity, or there is none";
     outcome::say(out, id, response_tag, ResultCode::AuthorizationDenied, text);
 }

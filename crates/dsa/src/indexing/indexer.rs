@@ -189,7 +189,9 @@ impl Indexer {
                     state.tasks.push_front(Task::Drop(name));
                 }
             }
-            Err(error) => self.give_up(build, Some(format!("it cannot be written down: {error}")), keeper),
+            Err(error) => {
+                self.give_up(build, Some(format!("the list of indexes cannot be saved: {error}")), keeper)
+            }
         }
         Pace::Soon
     }
@@ -215,7 +217,7 @@ impl Indexer {
 fn too_much(refused: &Refused) -> String {
     match refused {
         Refused::MemoryLimit { bytes_max } => {
-            format!("with it the directory would take more than the {bytes_max} bytes of memory that it may")
+            format!("it would exceed memory-max, {bytes_max} bytes")
         }
         other => other.to_string(),
     }

@@ -50,7 +50,7 @@ fn authenticate(
     match (request.name.is_empty(), password.is_empty()) {
         (true, true) => Ok(reading.dsa.anonymous()),
         (false, true) => {
-            let text = "a DN without a password proves nothing; to bind as nobody leave the DN empty too";
+            let text = "a bind with a DN needs a password; for an anonymous bind leave the DN empty too";
             Err((ResultCode::UnwillingToPerform, text))
         }
         // One answer for every way to fail, so that nobody learns which entries exist.

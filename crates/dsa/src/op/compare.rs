@@ -75,7 +75,13 @@ pub(crate) fn run_inside(
     out: &mut Vec<u8>,
 ) {
     let Some(mut reader) = Reader::register(view.shard()) else {
-        return outcome::say(out, id, COMPARE_RESPONSE, ResultCode::Busy, "too many readers; try again");
+        return outcome::say(
+            out,
+            id,
+            COMPARE_RESPONSE,
+            ResultCode::Busy,
+            "the limit of concurrent readers is reached; try again",
+        );
     };
     let pin = reader.pin();
     let read_point = pin.read_point();
@@ -108,7 +114,13 @@ fn run_on_system(
         return forbid(id, out);
     }
     let Some(mut reader) = Reader::register(dsa.system.shard()) else {
-        return outcome::say(out, id, COMPARE_RESPONSE, ResultCode::Busy, "too many readers; try again");
+        return outcome::say(
+            out,
+            id,
+            COMPARE_RESPONSE,
+            ResultCode::Busy,
+            "the limit of concurrent readers is reached; try again",
+        );
     };
     dsa.system.refresh_monitor(dsa, reading.now);
     let pin = reader.pin();

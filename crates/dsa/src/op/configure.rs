@@ -28,9 +28,7 @@ pub(crate) fn run(dsa: &Dsa, rights: Rights, message: &Message<'_>, now: Now, ou
             "only the root DN may change the configuration".to_owned(),
         )),
         Request::Modify(modify) => change(dsa, modify, now),
-        _ => Err(unwilling(
-            "entries of the configuration can be modified, and neither come, go nor be renamed",
-        )),
+        _ => Err(unwilling("entries below cn=config can be modified, but not added, deleted or renamed")),
     };
     dsa.system.outdate();
     match done {
@@ -50,7 +48,7 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     let described = || modify.changes.iter().map(|change| change.modification.description);
     if let Some(fixed) = described().find_map(|description| setting::fixed(dsa, description)) {
         return Err(unwilling(&format!(
-            "{} holds as long as the server runs: set `{}` in the configuration file or as a flag, and start again",
+            "{} cannot be changed while the server runs: set `{}` in the configuration file or as a flag, and restart",
             fixed.attribute, fixed.key
         )));
     }
@@ -59,7 +57,7 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     match settings {
         0 => change_indexes(dsa, modify),
         _ if settings == described().count() => setting::change(dsa, modify, now),
-        _ => Err(unwilling("one request changes settings or indexes, not both")),
+        _ => Err(unwilling("one request can change settings or indexes, not both")),
     }
 }
 
@@ -70,11 +68,11 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
     }
     let brings = asked.iter().any(|asked| matches!(asked, Asked::Add(_) | Asked::Replace(_)));
     if brings && dsa.shard.memory().total() > dsa.memory_bytes_max() {
-        let text = "the directory has the memory that it may have, so nothing can be built; allow it more";
+        let text = "memory-max is reached: no index can be built; raise memory-max";
         return Err((ResultCode::AdminLimitExceeded, text.to_owned()));
     }
     let Some(mut reader) = Reader::register(&dsa.shard) else {
-        return Err((ResultCode::Busy, "too many readers; try again".to_owned()));
+        return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
     };
     dsa.indexing.ask(&asked, reader.pin().read_point()).map_err(|refused| refusal(dsa, &refused))
 }
@@ -89,7 +87,7 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
         };
         let is_verify = is(config_entry::VERIFY);
         if !is_verify && !is(config_entry::INDEX) {
-            let text = format!("{} is none of the settings", outcome::quoted(description));
+            let text = format!("{} is not a setting", outcome::quoted(description));
             return Err((ResultCode::UnwillingToPerform, text));
         }
         let values = change.modification.values.iter().map(|value| parse(schema, value));
@@ -107,7 +105,7 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
             ModifyKind::Delete if names.is_empty() => asked.push(Asked::Replace(names.into_iter().collect())),
             ModifyKind::Delete => asked.extend(names.into_iter().map(Asked::Delete)),
             ModifyKind::Replace => asked.push(Asked::Replace(names.into_iter().collect())),
-            ModifyKind::Increment => return Err(unwilling("indexes are no numbers")),
+            ModifyKind::Increment => return Err(unwilling("the values of indexes cannot be incremented")),
         }
     }
     Ok(asked)
@@ -116,29 +114,24 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
 fn refusal(dsa: &Dsa, refused: &NotTaken) -> Refusal {
     let text = |name: &IndexName| name.text(dsa.shard.schema());
     match refused {
-        NotTaken::Busy => (
-            ResultCode::Busy,
-            "so many indexes wait to be built, dropped or verified that no more are taken; try again later"
-                .to_owned(),
-        ),
+        NotTaken::Busy => {
+            (ResultCode::Busy, "the limit of waiting index builds is reached; try again later".to_owned())
+        }
         NotTaken::TooMany => (
             ResultCode::AdminLimitExceeded,
             format!("a directory has {} indexes at most", model::limits::INDEXES_MAX),
         ),
         NotTaken::Exists(name) => (
             ResultCode::AttributeOrValueExists,
-            format!("{}: there is such an index, or it is to be built", text(name)),
+            format!("{}: this index exists or is being built", text(name)),
         ),
         NotTaken::Verified(name) => (
             ResultCode::AttributeOrValueExists,
-            format!("{}: it is being compared with the entries, or is to be", text(name)),
+            format!("{}: the index is being verified, or waits for it", text(name)),
         ),
-        NotTaken::NotVerified(name) => (
-            ResultCode::NoSuchAttribute,
-            format!("{}: it is not being compared with the entries", text(name)),
-        ),
-        NotTaken::Missing(name) => {
-            (ResultCode::NoSuchAttribute, format!("{}: there is no such index", text(name)))
+        NotTaken::NotVerified(name) => {
+            (ResultCode::NoSuchAttribute, format!("{}: the index is not being verified", text(name)))
         }
+        NotTaken::Missing(name) => (ResultCode::NoSuchAttribute, format!("{}: no such index", text(name))),
     }
 }

@@ -40,7 +40,8 @@ pub(crate) fn run(
             return Some(transaction);
         }
         // It was given up this moment: its end is its notice.
-        let text = "one who goes before updates an entry that the transaction is about";
+        let text =
+            "the transaction was preempted: a client with higher precedence updates one of its entries";
         outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::Busy, text);
         return None;
     }

@@ -129,7 +129,9 @@ fn translate<'a>(
     let kind = match (change.kind, values.len()) {
         (ModifyKind::Add, 0) => return Err(wrong_count(text, "no values to add")),
         (ModifyKind::Increment, 0) => return Err(wrong_count(text, "no number to increment by")),
-        (ModifyKind::Increment, 2..) => return Err(wrong_count(text, "an increment takes one number")),
+        (ModifyKind::Increment, 2..) => {
+            return Err(wrong_count(text, "an increment takes exactly one number"));
+        }
         (ModifyKind::Add, _) => ChangeKind::Add,
         (ModifyKind::Delete, _) => ChangeKind::Delete,
         (ModifyKind::Replace, _) => ChangeKind::Replace,

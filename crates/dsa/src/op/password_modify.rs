@@ -36,7 +36,7 @@ type Refusal = (ResultCode, &'static str);
 const NOT_OWN: Refusal = (ResultCode::InsufficientAccessRights, "a user may change its own password only");
 const NOT_THE_SAME: Refusal = (
     ResultCode::Busy,
-    "the entry was renamed, deleted or given another password at the same time; nothing was changed; try again",
+    "the entry was renamed or deleted, or its password changed, at the same time; nothing was changed; try again",
 );
 
 /// A change of a password that is to be carried out.
@@ -139,8 +139,7 @@ pub(crate) fn prepare_own(
             ModifyKind::Delete => password::find(read_point, &entry, password)
                 .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
             _ if password::has_scheme(password) => {
-                let text =
-                    "give the new password as it is typed: it is hashed here, and this looks like a hash";
+                let text = "the new password looks like a hash: send it in clear text, the server hashes it";
                 return Err((ResultCode::ConstraintViolation, text));
             }
             _ => store(reading, password)?,
@@ -243,18 +242,18 @@ fn find<'r>(
     if !reading.dsa.rules.may_write(identity.rights) && (found.is_none() || found != own) {
         return Err(NOT_OWN);
     }
-    let no_entry = "the root DN has no entry: its password is the one that the server is configured with";
+    let no_entry = "the root DN has no entry: its password is set in the server's configuration";
     let missing = match named {
         None if identity.entry.is_none() => (ResultCode::UnwillingToPerform, no_entry),
         Some(AuthzId::Dn(dn)) if reading.dsa.is_root(dn) => (ResultCode::UnwillingToPerform, no_entry),
-        _ => (ResultCode::NoSuchObject, "there is no entry of this user"),
+        _ => (ResultCode::NoSuchObject, "no entry for this user"),
     };
     let entry = found.and_then(|id| read_point.entry(id)).ok_or(missing)?;
     let mut dn = Vec::new();
     read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
     match reading.dsa.is_root(&dn) {
         true if !reading.dsa.root_binds_by_entry() => {
-            let text = "the password of the root DN is the one that the server is configured with";
+            let text = "the password of the root DN is set in the server's configuration";
             Err((ResultCode::UnwillingToPerform, text))
         }
         true if identity.rights < Rights::Root => {
@@ -273,14 +272,14 @@ fn prove(reading: &Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<
 /// What is stored for a new password.
 fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusal> {
     if new.is_empty() {
-        return Err((ResultCode::ConstraintViolation, "an empty password proves nothing"));
+        return Err((ResultCode::ConstraintViolation, "the new password is empty"));
     }
     if new.len() > PASSWORD_BYTES_MAX {
         return Err((ResultCode::ConstraintViolation, "the new password is too long"));
     }
     let stored = reading.dsa.config.password_scheme.store(new, &mut **reading.dsa.entropy());
     let text =
-        "stored in the clear it would be taken for one with a scheme; choose one that does not begin so";
+        "the new password begins like a scheme in braces and cannot be stored in clear text; choose another";
     stored.ok_or((ResultCode::ConstraintViolation, text))
 }
 

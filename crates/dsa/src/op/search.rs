@@ -291,7 +291,7 @@ fn begin(
     if let Some(paged) = &requested.paged {
         let search = SearchKey::of(read_point, base, request);
         let Ok(position) = search.read(read_point, paged.cookie) else {
-            let text = "the paged results cookie is not one of this search";
+            let text = "the paged results cookie does not belong to this search";
             encode_result(out, id, tag::SEARCH_DONE, ResultCode::UnwillingToPerform, b"", text, &[]);
             return None;
         };
@@ -382,9 +382,8 @@ impl Underway {
         }
         let seconds = now_ns.saturating_sub(self.running.began_ns) / 1_000_000_000;
         let mib = self.read_point.revoked_bytes().unwrap_or(0).div_ceil(1 << 20);
-        let text = format!(
-            "the search held {mib} MiB of old versions for {seconds} s and was ended for want of memory"
-        );
+        let text =
+            format!("the search held {mib} MiB of old versions for {seconds} s and was ended to free memory");
         self.running.end_with(out, ResultCode::AdminLimitExceeded, &text);
         Progress::Done
     }
@@ -563,11 +562,9 @@ impl Running {
 
 pub(crate) fn limit_text(code: ResultCode) -> &'static str {
     match code {
-        ResultCode::SizeLimitExceeded => "there are more entries than the size limit allows",
+        ResultCode::SizeLimitExceeded => "the size limit is reached",
         ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",
-        ResultCode::AdminLimitExceeded => {
-            "the search took longer than the server keeps one state of the directory"
-        }
+        ResultCode::AdminLimitExceeded => "the search took longer than the server keeps a read point",
         _ => "",
     }
 }

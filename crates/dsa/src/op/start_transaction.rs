@@ -75,7 +75,7 @@ fn begin(
         return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));
     }
     if session.transactions.len() >= SESSION_TRANSACTIONS_MAX {
-        return Err((ResultCode::Busy, "the session has as many transactions open as it may have"));
+        return Err((ResultCode::Busy, "the limit of open transactions in a session is reached"));
     }
     // Whoever acts as others has one share all the same.
     let open = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max(), &session.identity)

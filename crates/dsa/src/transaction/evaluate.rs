@@ -92,12 +92,14 @@ impl Evaluation<'_> {
         let unwilling = |text: &str| Err((ResultCode::UnwillingToPerform, text.to_owned()));
         let schema = self.dsa.shard.schema();
         if rare.assertion.as_ref().is_some_and(|(filter, _)| asks_for_subordinates(schema, filter)) {
-            return unwilling("in a transaction nothing can be asserted of an entry's subordinates");
+            return unwilling("assertions on subordinates are not possible in a transaction");
         }
         let must_be_whole = rare.assertion.is_some() || rare.critical().is_some();
         let target = update::target(&message.request).filter(|_| must_be_whole);
         match target.and_then(|dn| self.overlay.find(dn)).is_some_and(|id| self.overlay.is_partial(id)) {
-            true => unwilling("an attribute has too many values for such a control in a transaction"),
+            true => {
+                unwilling("an attribute of the entry has too many values for this control in a transaction")
+            }
             false => Ok(()),
         }
     }
@@ -114,7 +116,7 @@ impl Evaluation<'_> {
         let mut writer = shard.writer();
         let is_add = matches!(message.request, Request::Add(_));
         if is_add && writer.give_ids(&[new_id]).is_err() {
-            let text = "there is no room for another entry";
+            let text = "there is no memory for another entry";
             outcome::say(out, message.id, tag::ADD_RESPONSE, ResultCode::AdminLimitExceeded, text);
             return false;
         }
@@ -160,7 +162,7 @@ impl Evaluation<'_> {
 
 /// A transaction happens in one server (RFC 5805 section 4 leaves more to others).
 fn refuse_referral(message: &Message<'_>, out: &mut Vec<u8>) {
-    let text = "another server holds that, and a transaction cannot reach there";
+    let text = "the entry is on another server; a transaction cannot span servers";
     let response = tag::response_to(message.request.tag()).expect("updates have answers");
     outcome::say(out, message.id, response, ResultCode::AffectsMultipleDsas, text);
 }

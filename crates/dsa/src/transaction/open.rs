@@ -83,13 +83,13 @@ impl Open {
         let is_root = identity.rights == Rights::Root;
         let most = if is_root { max } else { max - max / ROOT_SHARE };
         if open.all >= most {
-            return Err("the server has as many transactions open as it may have");
+            return Err("txn-open-max is reached");
         }
         let dn = (!is_root).then(|| Box::from(&identity.dn[..]));
         if let Some(dn) = &dn {
             let own = open.identities.entry(Box::clone(dn)).or_default();
             if *own >= (max / IDENTITY_SHARE).max(SESSION_TRANSACTIONS_MAX as u64) {
-                return Err("this identity has as many transactions open as it may have");
+                return Err("the limit of open transactions of one identity is reached");
             }
             *own += 1;
         }

@@ -69,8 +69,7 @@ impl View {
             let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, identity };
             if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
                 let text = format!(
-                    "others have changed something: the update with message id {} would not go well any more, nor \
-                     the end of the transaction",
+                    "another client changed the directory: the update with message id {} would now fail, and so would the commit",
                     message.id
                 );
                 return Err((ResultCode::UnwillingToPerform, text));

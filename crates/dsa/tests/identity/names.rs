@@ -25,7 +25,7 @@ fn fill(client: &mut Client) -> usize {
         let end = client.modify(&user(n), &[(Replace, "userPassword", &["y"])]);
         if end.code != Success {
             assert_eq!(end.code, AdminLimitExceeded, "{}", end.text);
-            assert!(end.text.contains("names"), "{}", end.text);
+            assert!(end.text.contains("no further name"), "{}", end.text);
             return n;
         }
     }

@@ -326,7 +326,7 @@ fn s4_1_11_controls_are_there_once() {
         assert_eq!(once.end.code, Success, "{twice:?}");
         let end = client.read_with(ADA, &[twice, unknown(false, None), twice]).end;
         assert_eq!(end.code, ProtocolError, "{twice:?}");
-        assert!(end.text.ends_with("is there more than once"), "{}", end.text);
+        assert!(end.text.ends_with("occurs more than once"), "{}", end.text);
     }
     for oid in [proto::control::read_entry::PRE_OID, proto::control::read_entry::POST_OID] {
         let twice = control(oid, &read, false);

@@ -159,7 +159,7 @@ impl Proposer {
             return None;
         }
         if self.dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {
-            let text = "the directory has as many distinct combinations of attributes as it may have";
+            let text = "the limit of distinct combinations of attributes is reached";
             self.turn_away(updates, ResultCode::AdminLimitExceeded, text);
             return None;
         }

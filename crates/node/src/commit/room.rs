@@ -60,8 +60,7 @@ impl<'s> Room<'s> {
         self.shard.note_refused_for_memory();
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         format!(
-            "the directory takes {} MiB of the {} MiB that it may have, and this needs {} MiB more; delete something or allow \
-             it more",
+            "memory-max is reached: {} of {} MiB are in use, and this update needs {} MiB more; delete entries or raise memory-max",
             mib(self.used),
             mib(self.bytes_max),
             mib(needed)

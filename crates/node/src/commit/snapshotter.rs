@@ -145,9 +145,7 @@ impl Work {
             Err(error) => {
                 let text = error.to_string();
                 if self.status.on_released(Some(&text)) {
-                    tracing::warn!(
-                        "log files stay, though a snapshot replaces them, until this is mended: {text}"
-                    );
+                    tracing::warn!("log files cannot be released until this is fixed: {text}");
                 }
             }
         }
@@ -170,7 +168,9 @@ impl Work {
                 self.unreleased = Some(index);
                 self.remove_others(log_bytes);
             }
-            Err(error) => tracing::warn!(%error, "no snapshot; the log keeps all since the last"),
+            Err(error) => {
+                tracing::warn!(%error, "no snapshot was made; the log keeps all changes since the last one")
+            }
         }
     }
 

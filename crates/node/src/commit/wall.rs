@@ -40,10 +40,10 @@ impl Wall {
         if is_beyond && !self.is_told {
             let (clock, given) = (model::timestamp(wall_ms), model::timestamp(now_ms));
             tracing::warn!(
-                "the clock says {clock}, too far ahead: changes go on from {given} until it is set right"
+                "the clock is too far ahead, at {clock}: changes are dated from {given} on until it is corrected"
             );
         } else if self.is_told && !is_beyond {
-            tracing::warn!("the clock says {}: changes are dated by it again", model::timestamp(wall_ms));
+            tracing::warn!("the clock is at {}: changes are dated by it again", model::timestamp(wall_ms));
         } else if is_known && passed_ms.is_some() && wall_ms.abs_diff(expected_ms) > TOLD_MS && !is_beyond {
             let (before, now) = (model::timestamp(expected_ms), model::timestamp(wall_ms));
             tracing::warn!(

@@ -22,7 +22,7 @@ use wal::{Found, Index, Record};
 pub struct Examined {
     /// Entries that snapshot and log make.
     pub entries: u64,
-    /// Last record that the snapshot holds; `None` without one.
+    /// Last record in the last snapshot; `None` without one.
     pub snapshot: Option<Index>,
     /// Bytes of the snapshot's files.
     pub snapshot_bytes: u64,
@@ -36,7 +36,7 @@ pub struct Examined {
 pub struct View {
     /// The directory.
     pub dsa: Arc<Dsa>,
-    /// Last record that the snapshot holds; `None` without one.
+    /// Last record in the last snapshot; `None` without one.
     pub snapshot: Option<Index>,
     /// Bytes of the snapshot's files.
     pub snapshot_bytes: u64,
@@ -60,7 +60,7 @@ impl Data {
     /// See [`DataError`]; among them that there is none.
     pub fn existing(disk: Arc<dyn Disk>, dir: &Path) -> Result<Data, DataError> {
         if !disk.list(dir)?.iter().any(|name| name == super::founding::NAME) {
-            return Err(DataError::Facts(dir.to_owned(), "this is no data directory of Pando".to_owned()));
+            return Err(DataError::Facts(dir.to_owned(), "this is not a data directory of Pando".to_owned()));
         }
         Data::open(disk, dir)
     }

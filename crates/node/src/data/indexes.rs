@@ -159,7 +159,7 @@ fn tell_verified(index: &str, found: u64, first: Option<&str>) {
             index,
             found,
             first,
-            "an index is not as the entries are: drop it and build it again, or start again"
+            "an index differs from the entries: drop it and build it again, or restart the server"
         ),
     }
 }

@@ -188,7 +188,7 @@ impl Data {
         self.run_pass(&mut pass, base.from, on_progress)?;
         accepted.end(&mut pass.replay);
         let records = pass.replay.records;
-        tracing::info!(records, "changes were replayed by the rules that were in force before");
+        tracing::info!(records, "changes were replayed by the rules that were in force when they were made");
         Ok(pass)
     }
 
@@ -215,7 +215,7 @@ impl Data {
 
 fn tell_cut(cut: &Cut) {
     let (path, offset) = (cut.path.display(), cut.offset);
-    tracing::warn!(%path, offset, "the last end was no clean one; what was being written then is cut off");
+    tracing::warn!(%path, offset, "the server was not stopped cleanly; the record that was being written is discarded");
 }
 
 /// What all passes came to.
@@ -247,8 +247,7 @@ fn make_room(dsa: &Dsa, bytes_max: u64) {
             bytes,
             live,
             bytes_max,
-            "the directory takes more memory than it may have: adds are refused until something is deleted or memory-max is \
-             larger"
+            "the directory exceeds memory-max: adds are refused until entries are deleted or memory-max is raised"
         );
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// How many connections
     #[arg(long, value_name = "N", default_value_t = 8)]
     connections: usize,
-    /// Requests under way on each connection; without it 100, and 1 for binds
+    /// Outstanding requests on each connection [default: 100, and 1 for binds]
     #[arg(long, value_name = "Q")]
     queue: Option<usize>,
     /// How the queue is kept filled
@@ -73,7 +73,7 @@ pub(super) struct Args {
     /// Client threads, to which the connections are dealt; without it one for each core
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
-    /// Decides about keys and values
+    /// Seed of the random keys and values
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Send at most so many operations per second over all connections, as bursts at fixed times; latency then counts from

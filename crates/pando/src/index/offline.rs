@@ -48,13 +48,13 @@ pub(super) fn build(
         let (bytes, bytes_max) = (view.dsa.shard().memory().total(), config.memory_bytes_max());
         if bytes > bytes_max {
             let text = format!(
-                "the directory would take {bytes} bytes with that, more than the {bytes_max} that it may: nothing was changed"
+                "the directory would take {bytes} bytes and exceed memory-max, {bytes_max} bytes: nothing was changed"
             );
             return Err(Failed::of(text));
         }
         look_through(&view)?;
     }
-    let failed = |error: std::io::Error| Failed::of(format!("it cannot be written down: {error}"));
+    let failed = |error: std::io::Error| Failed::of(format!("the list of indexes cannot be saved: {error}"));
     file.make(texts).map_err(failed)
 }
 

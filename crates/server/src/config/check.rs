@@ -33,14 +33,14 @@ impl Config {
         let mut problems = self.missing();
         let mut problem = |key, message: String| problems.push(Problem::at(key, message));
         if self.memory == Some(true) && self.data.is_some() {
-            problem("memory", "`data` is given too: one of them is too many".into());
+            problem("memory", "`data` is given too; use one of them".into());
         }
         match (&self.archive, &self.data) {
             (Some(_), _) if self.memory == Some(true) => {
                 problem("archive", "with `memory` there is no log to archive".into());
             }
             (Some(archive), Some(data)) if archive.starts_with(data) => {
-                problem("archive", "it lies in `data`; what it is for is to outlive that".into());
+                problem("archive", "it lies inside `data`; an archive belongs on another disk".into());
             }
             _ => {}
         }
@@ -57,7 +57,10 @@ impl Config {
         match self.root_password() {
             Ok(password) => {
                 if let Some(reason) = password.and_then(|stored| dsa::password::never_matches(&stored)) {
-                    problem("root-password-file", format!("its first line can never bind: {reason}"));
+                    problem(
+                        "root-password-file",
+                        format!("its first line cannot be used as a password: {reason}"),
+                    );
                 }
             }
             Err(error) => {
@@ -115,9 +118,9 @@ impl Config {
                 dn && !password,
                 "root-dn",
                 "root-password-file",
-                "a root DN without `root-password-file` can never bind",
+                "a root DN without `root-password-file` cannot bind",
             ),
-            (password && !dn, "root-password-file", "root-dn", "there is no `root-dn` that this could be of"),
+            (password && !dn, "root-password-file", "root-dn", "it needs a `root-dn`"),
         ];
         let of = |(is_so, key, missing, message): (bool, _, _, &str)| {
             is_so.then(|| Problem { key, message: message.to_owned(), missing: Some(missing) })

@@ -135,7 +135,7 @@ impl World {
         };
         let found = digest_of(&self.disk, Path::new(TARGET)).map_err(violation(property))?;
         match (&restored, found) {
-            (Err(what), None) if may_lack && what.contains("an import went past the log") => return Ok(()),
+            (Err(what), None) if may_lack && what.contains("an import bypassed the log") => return Ok(()),
             (Err(what), _) if !is_disturbed => return Err(violation(property)(what.clone())),
             (Err(_), _) => self.tally.ended += 1,
             (Ok(_), None) => return Err(violation(property)("it was reported and is not there".to_owned())),

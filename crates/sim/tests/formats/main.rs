@@ -107,7 +107,7 @@ fn directories_of_every_version_are_served() {
             let disk = Arc::new(RealDisk);
             let mut place = match Place::start(disk, &dir, operational_attributes, wal::Settings::default()) {
                 // The rules are others, and the small log files of a fixture have no room for them.
-                Err(DataError::Disk(error)) if error.to_string().contains("too long for the log") => {
+                Err(DataError::Disk(error)) if error.to_string().contains("too long for one log record") => {
                     assert_ne!(all().last(), Some(&fixture), "{name} has the rules of today");
                     continue;
                 }

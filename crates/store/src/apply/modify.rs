@@ -130,7 +130,7 @@ impl<'s> Writer<'s> {
             return Ok(());
         }
         let name = self.shard.schema.describe(description);
-        Err(Refused::NotModifiable(format!("{name} is kept by the server and cannot be modified")))
+        Err(Refused::NotModifiable(format!("{name} is maintained by the server and cannot be modified")))
     }
 
     fn apply_change<'c, 'v: 'c>(
@@ -280,7 +280,7 @@ impl<'s> Writer<'s> {
             return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {}", name())));
         };
         let Some(by) = number(by) else {
-            return refuse(format!("{} cannot grow by what is not an integer", name()));
+            return refuse(format!("{} can only be incremented by an integer", name()));
         };
         let mut sums = Vec::new();
         for value in entry.values(position) {

@@ -333,7 +333,7 @@ fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>)
 #[cold]
 fn out_of_memory(parts: &mut Parts<'_>, messages: &[u8]) -> Doom {
     parts.scratch.lacked_memory = true;
-    doom(messages, "no memory is left for the transaction")
+    doom(messages, "memory-max is reached: there is no memory for the transaction")
 }
 
 /// The first of these messages cannot be carried out for want of something.

@@ -242,13 +242,16 @@ fn refusal(
     let settings = &parts.dsa.transactions;
     let bytes = (transaction.messages.len() + update.frame().len()) as u64;
     if transaction.updates >= settings.updates_max() {
-        return Some((ResultCode::AdminLimitExceeded, "the transaction has as many updates as it may have"));
+        return Some((ResultCode::AdminLimitExceeded, "the transaction has reached txn-updates-max"));
     }
     if bytes > settings.bytes_max() {
-        return Some((ResultCode::AdminLimitExceeded, "the transaction has as many bytes as it may have"));
+        return Some((ResultCode::AdminLimitExceeded, "the transaction has reached txn-bytes-max"));
     }
     if update.is_about_config() && update::is_config(parts.dsa, update) {
-        return Some((ResultCode::UnwillingToPerform, "the configuration takes no part in transactions"));
+        return Some((
+            ResultCode::UnwillingToPerform,
+            "entries below cn=config cannot be changed in a transaction",
+        ));
     }
     // Who may change nothing takes nothing from anybody: what it asks for is refused below.
     if parts.dsa.transactions.ranks()
@@ -271,7 +274,7 @@ pub(super) fn evaluate(
 ) -> bool {
     let reads = requested.rare.as_deref().map_or(0, control::Rare::reads);
     if transaction.reads + reads > READ_ENTRIES_MAX {
-        let text = "the updates of the transaction read as many entries as they may";
+        let text = "the limit of pre-reads and post-reads in a transaction is reached";
         outcome::say(out, message.id, response_tag(message), ResultCode::AdminLimitExceeded, text);
         return false;
     }
@@ -320,7 +323,7 @@ pub(super) fn lay_over(
     if overlay.is_none() {
         *overlay = overlay_of(messages, identity, with);
     }
-    let text = "there is no memory for this update in a transaction; try it alone, or later";
+    let text = "there is no memory for this update in a transaction; try it outside of one, or later";
     if overlay.is_some() { Ok(()) } else { Err((ResultCode::Busy, text)) }
 }
 

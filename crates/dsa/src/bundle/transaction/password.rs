@@ -85,7 +85,7 @@ fn prepare(
     }
     let shard = std::sync::Arc::clone(overlay.shard());
     let Some(mut reader) = Reader::register(&shard) else {
-        return Err((ResultCode::Busy, "too many readers; try again".to_owned()));
+        return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
     };
     let pin = reader.pin();
     // Ids of names are others in the overlay.

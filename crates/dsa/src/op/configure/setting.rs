@@ -100,7 +100,7 @@ fn refusal(error: NotChanged) -> Refusal {
     match error {
         NotChanged::Bad(text) => (ResultCode::ConstraintViolation, text),
         NotChanged::NotKept(text) => {
-            (ResultCode::Other, format!("nothing is changed, for it cannot be written down: {text}"))
+            (ResultCode::Other, format!("nothing was changed, because the settings cannot be saved: {text}"))
         }
     }
 }

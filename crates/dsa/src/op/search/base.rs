@@ -92,8 +92,8 @@ pub(super) fn refuse(
                 reading.read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
             }
             let text = match code {
-                ResultCode::LoopDetect => "this alias leads round in a circle, or through too many others",
-                _ => "this alias leads to no entry of this server",
+                ResultCode::LoopDetect => "the alias leads in a circle, or through too many others",
+                _ => "the alias leads to no entry of this server",
             };
             encode_result(out, id, tag::SEARCH_DONE, code, &dn, text, &[]);
         }

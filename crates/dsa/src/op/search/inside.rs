@@ -50,7 +50,13 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) {
     let Some(mut reader) = Reader::register(view.shard()) else {
-        return outcome::say(out, id, tag::SEARCH_DONE, ResultCode::Busy, "too many readers; try again");
+        return outcome::say(
+            out,
+            id,
+            tag::SEARCH_DONE,
+            ResultCode::Busy,
+            "the limit of concurrent readers is reached; try again",
+        );
     };
     let pin = reader.pin();
     let mut inside = Inside { view, read_point: pin.read_point() };
@@ -132,7 +138,7 @@ impl Inside<'_> {
             Err(Stopped::SizeLimit) => running.over = Some(ResultCode::SizeLimitExceeded),
             Err(Stopped::Partial) => return refuse_partial(id, out),
             Err(Stopped::TooLong) => {
-                let text = "what the transaction has changed is too much for a search in it";
+                let text = "the transaction has changed too many entries for a search in it";
                 return outcome::say(out, id, tag::SEARCH_DONE, ResultCode::AdminLimitExceeded, text);
             }
         }

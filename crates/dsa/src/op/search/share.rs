@@ -7,9 +7,8 @@ use crate::engine::Dsa;
 use crate::peers::{Asker, SearchPermit};
 
 /// Said of a search that cannot be put under way.
-pub(super) const TOO_MANY: &str = "too many searches are under way";
-const TOO_MUCH: &str =
-    "the searches under way have as much memory as they may have; try again or ask for less";
+pub(super) const TOO_MANY: &str = "the limit of active searches is reached";
+const TOO_MUCH: &str = "the memory limit of active searches is reached; try again or use a shorter filter";
 
 /// The share of one search. It is free again when this is dropped.
 pub(super) struct Share {

@@ -201,9 +201,9 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, St
         let found = read_text(disk, dir, name)?;
         Ok((name, found.ok_or_else(|| DataError::Facts(dir.to_owned(), text.to_owned()))?))
     };
-    let founding = read(founding::NAME, "this is no data directory of Pando")?;
+    let founding = read(founding::NAME, "this is not a data directory of Pando")?;
     Founding::parse(&founding.1).map_err(|what| unread(dir.join(founding.0), what))?;
-    let rules = read(rules::NAME, "the first start of this data directory did not come to its end")?;
+    let rules = read(rules::NAME, "the first start of this data directory did not complete")?;
     Rules::parse(&rules.1).map_err(|what| unread(dir.join(rules.0), what))?;
     let mut facts = vec![founding, rules];
     if let Some(text) = read_text(disk, dir, indexes::NAME)? {

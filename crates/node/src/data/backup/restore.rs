@@ -111,7 +111,7 @@ pub fn restore(
         // The newest have most.
         sources.extend(others.iter().rev().map(|other| log_dir(&other.dir)));
     }
-    let name = data.file_name().ok_or_else(|| folder(data, "this is no name for a folder"))?;
+    let name = data.file_name().ok_or_else(|| folder(data, "this is not a valid name of a folder"))?;
     let unfinished = data.with_file_name([&*name.to_string_lossy(), UNFINISHED].concat());
     let _lock = begin(disk, &unfinished)?;
     let work = Work { disk, generation: &generation, sources, until, follows, to: &unfinished };
@@ -327,8 +327,7 @@ impl Work<'_> {
                 return Ok(Flow::Enough);
             }
             if record.kind == Kind::Import {
-                let text = "an import went past the log here, so an earlier backup does not lead to what comes after it; begin \
-                            with a later one";
+                let text = "an import bypassed the log here, so an earlier backup cannot be restored past it; start from a later one";
                 return Err(text.to_owned());
             }
             if record.kind == Kind::Rules {
@@ -378,8 +377,7 @@ impl Work<'_> {
                 written.map_err(|error| error.to_string())
             }
             Some(noted) => Err(format!(
-                "the schema or the settings that decide what becomes of a change were changed at {}, which an earlier backup \
-                 does not lead past ({}): restore to a point before that, or begin with a backup of a later time",
+                "the rules by which changes are applied (schema, suffix, schema-check) changed at {}, and no backup that is older can be restored past that ({}): restore to an earlier point, or start from a later backup",
                 noted.at(),
                 noted.place()
             )),

@@ -50,7 +50,7 @@ pub fn take(
     let (all, _) = backups.all()?;
     let (new, place) = backups.place(now_ms);
     if all.iter().any(|generation| generation.dir == place) {
-        let text = "there is a backup of this very millisecond".to_owned();
+        let text = "a backup of the same millisecond exists".to_owned();
         return Err(BackupError::Folder(place, text));
     }
     let work = Work { disk, data, new: &new, known: all.last() };
@@ -128,8 +128,7 @@ impl Work<'_> {
             }
         }
         let text = format!(
-            "its log is written so fast that its files were used again while they were copied, {ATTEMPTS} times; try again \
-             when less is written{}",
+            "log files were reused while they were copied, {ATTEMPTS} times; try again when fewer changes are made{}",
             last.map_or(String::new(), |error| format!(" ({error})"))
         );
         Err(BackupError::Folder(self.data.to_owned(), text))
