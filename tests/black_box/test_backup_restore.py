@@ -566,11 +566,11 @@ def test_an_archive_that_cannot_be_written_holds_the_log_back(place):
         return server.search("-b", "cn=Archive,cn=Log,cn=Monitor", "-s", "base", "monitoredInfo").out
 
     value, until = 0, time.monotonic() + 2 * PATIENCE
-    while "log files stay" not in told():
+    while "log files cannot be released" not in told():
         value = write_much(connection, 5, value)
         assert time.monotonic() < until
     assert str(place.archive) in told()
-    assert server.log.count("log files stay") == 1
+    assert server.log.count("log files cannot be released") == 1
     assert (place.data / "log" / "00000001.log").exists()
     place.archive.unlink()
     wait_for(lambda: archived(place), "the archive is there again, and nothing is written to it")
