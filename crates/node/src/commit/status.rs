@@ -66,7 +66,7 @@ impl Status {
     /// How the archive fares, in words.
     fn archive(&self) -> String {
         match &*self.unreleased.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(failed) => format!("log files stay: {failed}"),
+            Some(failed) => format!("log files cannot be released: {failed}"),
             None if self.archives.load(Ordering::Relaxed) => "on".to_owned(),
             None => "off".to_owned(),
         }
