@@ -49,6 +49,10 @@ verify: ## As test, without installing or black-box tests; writes nothing
 	cargo xtask tidy
 	cargo test --workspace --locked
 
+.PHONY: planted
+planted: ## Build with faults put in on purpose, and see that the tests find each
+	.ci/test planted
+
 .PHONY: fix
 fix: ## Format, apply what clippy suggests, lower the ratchets of sizes and words
 	cargo fmt --all

@@ -7,12 +7,13 @@ use crate::bundle::transaction::{self, Ending, Together};
 use crate::bundle::{self, Along};
 use crate::chain::Chain;
 use crate::engine::Dsa;
+use crate::faults;
 use crate::identity::Identity;
 use crate::journal::{self, Command, Updates};
 use crate::parcel::{Envelope, Head};
 use crate::worker::Worker;
 use env::clock::Now;
-use env::planted::{self, Fault};
+use env::planted;
 use std::fmt;
 use std::sync::Arc;
 
@@ -196,7 +197,7 @@ impl Applier {
 
 /// The messages to apply: all, but for a fault that is put in on purpose.
 fn applied_of(messages: &[u8]) -> &[u8] {
-    if !planted::is_at_replay(Fault::OutcomeOther) {
+    if !planted::is_at_replay(faults::OUTCOME_OTHER) {
         return messages;
     }
     let lengths: Vec<usize> = journal::messages(messages).map(<[u8]>::len).collect();

@@ -13,6 +13,7 @@ mod control;
 mod dispatch;
 mod engine;
 mod entry_writer;
+pub mod faults;
 pub mod held;
 mod identity;
 pub mod indexing;

@@ -21,9 +21,10 @@ pub use status::Status;
 pub use thread::Thread;
 
 use crate::data::snapshot::Point;
+use crate::faults;
 use dsa::parcel::{self, Head};
 use dsa::{Applier, ApplyError, Dsa};
-use env::planted::{self, Fault};
+use env::planted;
 use model::ResultCode;
 use propose::Proposer;
 use replica::Replica;
@@ -199,7 +200,7 @@ impl Committer {
         let wall = &mut self.wall;
         let time = || wall.time(wall_ms(), monotonic_ms);
         self.proposer.take(time, &mut *self.log, &mut self.replica);
-        if planted::is(Fault::PublishedBeforeSync) {
+        if planted::is(faults::PUBLISHED_BEFORE_SYNC) {
             self.replica.apply_early(Index(u64::MAX), self.queue.status())?;
         }
         self.write().map_err(|failed| self.fail(failed))
@@ -236,7 +237,7 @@ impl Committer {
     fn apply(&mut self) -> Result<bool, Failed> {
         let Committer { log, replica, queue, .. } = self;
         let (before, status) = (replica.applied(), queue.status());
-        if planted::is(Fault::AnsweredBeforeCommit) {
+        if planted::is(faults::ANSWERED_BEFORE_COMMIT) {
             replica.apply_early(log.files().safe(), status)?;
         }
         let mut applied = Ok(());

@@ -34,8 +34,9 @@ pub use recover::{Recovered, Stage, Wanted};
 pub use rules::Rules;
 pub use settings::SettingsFile;
 
+use crate::faults;
 use env::disk::{Disk, Lock};
-use env::planted::{self, Fault};
+use env::planted;
 use sealed::Unread;
 use std::fmt;
 use std::io;
@@ -263,7 +264,7 @@ fn write_text(disk: &dyn Disk, dir: &Path, name: &str, text: &str) -> io::Result
     file.write_at(text.as_bytes(), 0)?;
     file.sync_data()?;
     disk.rename(&new, &dir.join(name))?;
-    if planted::is(Fault::IndexNotKept) && name == indexes::NAME {
+    if planted::is(faults::INDEX_NOT_KEPT) && name == indexes::NAME {
         return Ok(());
     }
     disk.sync_dir(dir)

@@ -3,6 +3,7 @@
 
 pub mod commit;
 pub mod data;
+pub mod faults;
 pub mod indexer;
 pub mod keep;
 mod parcels;

@@ -5,6 +5,7 @@ pub mod answers;
 pub mod clients;
 pub mod clock;
 pub mod disk;
+pub mod faults;
 pub mod faulty;
 pub mod hooked;
 pub mod late;

@@ -1,8 +1,8 @@
 //! `pando-sim`: simulated lives of a server, from seeds.
 
 use clap::Parser;
-use env::planted::Fault;
 use env::task;
+use sim::faults;
 use sim::plan::{PLANS, Plan};
 use sim::seeds::{Choice, Failure};
 use sim::workloads;
@@ -42,8 +42,8 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     faults: Option<String>,
 
-    /// Put a fault into the server on purpose, to see that it is found
-    #[arg(long, value_name = "BUG", value_parser = Fault::ALL.map(Fault::name))]
+    /// Put a fault into the server on purpose, to see that it is found; needs a build with --cfg pando_planted
+    #[arg(long, value_name = "BUG", value_parser = faults::all().map(|fault| fault.0).collect::<Vec<_>>())]
     planted: Option<String>,
 
     /// Simulate each seed twice and compare the hashes of what happened
@@ -59,8 +59,9 @@ const AFTER: &str = "\
 EXAMPLES:
   pando-sim --seeds 0..10000
   pando-sim --seed 4711
-  pando-sim --seeds 0..1000 --workload churn --faults power --planted manifest-not-synced
   pando-sim --seeds 0..50 --twice
+  RUSTFLAGS=\"--cfg pando_planted\" cargo run --target-dir target/planted -p pando-sim -- \\
+      --workload churn --faults power --planted manifest-not-synced
 
 FILES OF FAULTS are TOML; chances are of 1,000, and what is not named does not happen:
   about = \"what it is for\"
@@ -115,7 +116,10 @@ fn range(text: &str) -> Result<Range<u64>, String> {
 
 fn choice(args: &Args) -> Result<Choice, String> {
     let plan = args.faults.as_ref().map(|name| Ok::<_, String>((name.clone(), plan(name)?))).transpose()?;
-    let planted = args.planted.as_deref().and_then(|name| Fault::ALL.into_iter().find(|f| f.name() == name));
+    let planted = args.planted.as_deref().and_then(|name| faults::all().find(|fault| fault.0 == name));
+    if planted.is_some() && !cfg!(pando_planted) {
+        return Err("--planted needs a build with RUSTFLAGS=\"--cfg pando_planted\"".to_owned());
+    }
     Ok(Choice { workload: args.workload.clone(), plan, planted })
 }
 

@@ -73,7 +73,7 @@ impl Choice {
         let mut command = format!("pando-sim --seed {seed}");
         let workload = self.workload.as_ref().map(|name| format!(" --workload {name}"));
         let plan = self.plan.as_ref().map(|(name, _)| format!(" --faults {name}"));
-        let planted = self.planted.map(|fault| format!(" --planted {}", fault.name()));
+        let planted = self.planted.map(|fault| format!(" --planted {}", fault.0));
         [workload, plan, planted].into_iter().flatten().for_each(|part| command.push_str(&part));
         command
     }

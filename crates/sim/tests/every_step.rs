@@ -5,7 +5,7 @@
 
 use dsa::parcel::Parcel;
 use env::disk::Disk;
-use env::planted::{self, Fault};
+use env::planted;
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
 use sim::node::{Asked, Node, digest};
@@ -302,11 +302,12 @@ fn every_step_may_fail() {
 
 /// The same steps find what is planted.
 #[test]
+#[ignore = "needs the build with faults: .ci/test planted"]
 fn what_is_not_synced_is_found() {
     for (name, fault) in [
-        ("changes", Fault::LogNotSynced),
-        ("an import", Fault::ManifestNotSynced),
-        ("a snapshot, and log files archived", Fault::SnapshotNotSynced),
+        ("changes", wal::faults::LOG_NOT_SYNCED),
+        ("an import", wal::faults::MANIFEST_NOT_SYNCED),
+        ("a snapshot, and log files archived", wal::faults::SNAPSHOT_NOT_SYNCED),
     ] {
         let row = ROWS.iter().find(|row| row.0 == name).expect("there is such a row");
         let disk = disk_of(row);

@@ -1,7 +1,7 @@
 //! What decides the outcome of commands is in the log and in the snapshot: a start with another schema, naming context or check
 //! applies what the log has by the rules that were in force there.
 
-use env::planted::{Fault, plant};
+use env::planted::plant;
 use node::data::backup::Until;
 use node::data::{Data, DataError};
 use schema::{Builder, Schema};
@@ -125,6 +125,7 @@ fn a_snapshot_has_nothing_that_the_log_could_lose() {
 
 /// A start by other rules that comes to another outcome changes nothing: not even a torn end of the log is cut.
 #[test]
+#[ignore = "needs the build with faults: .ci/test planted"]
 fn a_refused_start_by_other_rules_changes_nothing() {
     let disk = SimDisk::new(7);
     let mut node = start(&disk, Asked::default());
@@ -143,7 +144,7 @@ fn a_refused_start_by_other_rules_changes_nothing() {
     let (path, at) = last.expect("there are records");
     assert!(disk.flip_bit(&path, at, 0), "the last block is torn");
     let before = disk.tree(Path::new(DIR));
-    plant(Some(Fault::OutcomeOther));
+    plant(Some(dsa::faults::OUTCOME_OTHER));
     let refused = try_start(&disk, log(), with_robots()).err().expect("it is refused").to_string();
     plant(None);
     assert!(refused.contains("have another outcome now than was answered"), "{refused}");

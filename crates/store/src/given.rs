@@ -7,9 +7,10 @@
 //! and its tombstone, goes when no reader needs it; that is done at the latest when its id is given again.
 
 use crate::deferred::Later;
+use crate::faults;
 use crate::refused::Refused;
 use crate::shard::Writer;
-use env::planted::{self, Fault};
+use env::planted;
 use std::collections::VecDeque;
 
 /// Ids of deleted entries that no command may bring yet.
@@ -59,11 +60,11 @@ impl Writer<'_> {
     /// The first id of an entry that a reader may still look at: nothing is free then. With [`Writer::forgotten_up_to`] it never
     /// happens.
     pub fn free_before(&mut self, index: u64) -> Result<(), u32> {
-        if planted::is_at_replay(Fault::FreeSetDiffers) {
+        if planted::is_at_replay(faults::FREE_SET_DIFFERS) {
             return Ok(());
         }
         let count = self.state.dead.queue.iter().take_while(|(_, at)| *at < index).count();
-        if !planted::is_at_replay(Fault::IdInTheWay) {
+        if !planted::is_at_replay(faults::ID_IN_THE_WAY) {
             self.drain_until(|writer| writer.state.dead.forgotten >= count);
         }
         let state = &mut *self.state;
@@ -151,7 +152,7 @@ impl Writer<'_> {
             if !heap.is_id(&self.state.heap, id) {
                 return Err(id);
             }
-            if heap.has_object(id) && !planted::is_at_replay(Fault::IdInTheWay) {
+            if heap.has_object(id) && !planted::is_at_replay(faults::ID_IN_THE_WAY) {
                 self.drain_until(|_| !heap.has_object(id));
             }
             let is_dead = is_listed && !heap.may_be_given(&self.state.heap, id);

@@ -12,6 +12,7 @@ mod deferred;
 pub mod derived;
 mod digest;
 mod dn_cache;
+pub mod faults;
 mod given;
 pub mod glue;
 mod hash;

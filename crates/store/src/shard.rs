@@ -15,6 +15,7 @@ use crate::append::Append;
 use crate::cell::Garbage;
 use crate::deferred::Deferred;
 use crate::dn_cache::DnCache;
+use crate::faults;
 use crate::given::DeadIds;
 use crate::glue::Glue;
 use crate::hash::{Table, TableWriter};
@@ -29,7 +30,7 @@ use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::uuid::Uuids;
-use env::planted::{self, Fault, Moment};
+use env::planted;
 use model::{Csn, EntryId};
 use schema::Schema;
 use std::collections::BTreeMap;
@@ -454,10 +455,10 @@ impl<'s> Writer<'s> {
 
     /// One of several updates that are published together was carried out: tests look whether anybody sees it.
     pub fn update_done(&mut self) {
-        if planted::is(Fault::PublishedInPieces) {
+        if planted::is(faults::PUBLISHED_IN_PIECES) {
             self.shard.readers.publish(self.sequence);
         }
-        planted::tell(Moment::UpdateDone);
+        planted::tell(faults::UPDATE_DONE);
     }
 
     /// Makes what the batch has made so far visible, as a batch of its own, and begins the next; the housekeeping is left to

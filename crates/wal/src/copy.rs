@@ -2,11 +2,12 @@
 //! again only after they got another name, so what still has its name after the copy was not changed under it.
 
 use crate::error::{Damage, OpenError};
+use crate::faults;
 use crate::files::{LogFile, Role, parse, path};
 use crate::place::{Index, Place};
 use crate::scan::{Folder, scan};
 use env::disk::{Disk, SECTOR};
-use env::planted::{self, Fault};
+use env::planted;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -93,7 +94,7 @@ fn copy_file(disk: &dyn Disk, file: &LogFile, until: u32, to: &Path) -> io::Resu
         copy.write_at(&bytes[..piece], at as u64)?;
     }
     copy.truncate(u64::from(file.header.bytes))?;
-    if planted::is(Fault::CopyNotSynced) {
+    if planted::is(faults::COPY_NOT_SYNCED) {
         return Ok(());
     }
     copy.sync_data()

@@ -9,6 +9,7 @@
 mod chain;
 mod copy;
 mod error;
+pub mod faults;
 mod files;
 mod format;
 mod local;

@@ -5,12 +5,13 @@
 //! later says, by its mark, that everything there had been synced: then it is *damage*.
 
 use crate::error::{Damage, OpenError};
+use crate::faults;
 use crate::files::{LogFile, Role, parse, path};
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, Kind, Records, body_crc};
 use crate::newest;
 use crate::place::{Index, Place};
 use env::disk::{Disk, SECTOR};
-use env::planted::{self, Fault};
+use env::planted;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -125,7 +126,7 @@ pub(crate) fn scan(folder: &Folder, start: usize, visit: Visitor<'_>) -> Result<
     let mut scan = Scan { folder, window: Window::new(), end: none };
     while scan.block(visit)? || scan.next_file(visit)? {}
     scan.look_for_marks()?;
-    if planted::is(Fault::TornTailRead) {
+    if planted::is(faults::TORN_TAIL_READ) {
         scan.window.trusts = true;
         scan.block(visit)?;
     }
@@ -274,7 +275,7 @@ impl Window {
     /// The records of the block with this header, if their checksum is right.
     pub(crate) fn body(&mut self, file: &LogFile, header: &BlockHeader) -> io::Result<Option<&[u8]>> {
         let whole = BLOCK_HEADER_BYTES + header.body_bytes as usize;
-        let trusts = self.trusts || planted::is(Fault::BlockChecksumSkipped);
+        let trusts = self.trusts || planted::is(faults::BLOCK_CHECKSUM_SKIPPED);
         let body = &self.read(file, header.place, whole)?[BLOCK_HEADER_BYTES..];
         let is_whole = trusts || body_crc(file.seed, body) == header.body_crc;
         Ok(is_whole.then_some(body))

@@ -11,9 +11,10 @@ pub use file::{FileWriter, PIECE_BYTES, SnapshotFile};
 pub use manifest::{FileId, FileRecord, Manifest};
 
 use crate::error::Damage;
+use crate::faults;
 use crate::place::Index;
 use env::disk::Disk;
-use env::planted::{self, Fault};
+use env::planted;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -183,7 +184,7 @@ impl Snapshots {
         let new = self.dir.join([MANIFEST, NEW].concat());
         let file = self.disk.create(&new)?;
         file.write_at(&manifest.encode(), 0)?;
-        if !planted::is(Fault::ManifestNotSynced) {
+        if !planted::is(faults::MANIFEST_NOT_SYNCED) {
             file.sync_data()?;
         }
         self.unsure = true;

@@ -2,6 +2,7 @@
 //! simulator.
 
 use crate::error::Poisoned;
+use crate::faults;
 use crate::files::LogFile;
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, Kind, Records, body_crc};
 use crate::log::Log;
@@ -9,7 +10,7 @@ use crate::place::{Index, Place};
 use crate::settings::Mode;
 use crate::state::{Filling, Health, Taken};
 use env::disk::CACHE_PAGE;
-use env::planted::{self, Fault};
+use env::planted;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -90,7 +91,7 @@ pub struct SyncJob {
 impl SyncJob {
     /// Waits for the disk.
     pub fn run(self) -> SyncDone {
-        let sync = |file: &Arc<LogFile>| match planted::is(Fault::LogNotSynced) {
+        let sync = |file: &Arc<LogFile>| match planted::is(faults::LOG_NOT_SYNCED) {
             true => Ok(()),
             false => file.file.sync_data(),
         };
@@ -309,7 +310,7 @@ impl Writer {
         if let Some(mut block) = block {
             self.write(&mut block)?;
             self.unsafe_blocks.push_back(block);
-            if planted::is(Fault::AnsweredBeforeSync) {
+            if planted::is(faults::ANSWERED_BEFORE_SYNC) {
                 self.log.set_synced(self.written);
                 self.report_up_to(self.written);
                 return Ok(Write::Done);

@@ -5,13 +5,14 @@
 use super::group::{self, Group, Pending};
 use super::{Looking, Parts, look_ahead};
 use crate::engine::Dsa;
+use crate::faults;
 use crate::journal::SESSION_BYTES_KEPT;
 use crate::marks::{Marks, Sight, Slot};
 use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, again, limit_text};
 use crate::outcome;
 use crate::session::{OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::Worker;
-use env::planted::{self, Fault};
+use env::planted;
 use model::ResultCode;
 use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
 use proto::outline::Outline;
@@ -222,7 +223,7 @@ fn run_group(
         let end = mixed.begin_run(out);
         let pin;
         let sequence = mixed.marks.sequence(mixed.run);
-        let look = match sight.look(sequence).filter(|_| !planted::is(Fault::LaterUpdateSeen)) {
+        let look = match sight.look(sequence).filter(|_| !planted::is(faults::LATER_UPDATE_SEEN)) {
             Some(look) => look,
             None => {
                 pin = reader.pin();

@@ -2,7 +2,8 @@
 //! gives the transactions of others up that are about the same entry, and one who goes after is told to try again. Nobody
 //! waits for anybody. Among equals nothing is held: who ends first is first.
 
-use env::planted::{self, Fault};
+use crate::faults;
+use env::planted;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,7 +77,7 @@ fn clear(holders: &[Arc<Link>], precedence: u8, own: Option<&Arc<Link>>) -> Resu
     let open = |holder: &&Arc<Link>| holder.state.load(Ordering::Acquire) == OPEN;
     let goes_before = |holder: &Arc<Link>| {
         holder.precedence > precedence
-            || (planted::is(Fault::PrecedenceIgnored) && holder.precedence != precedence)
+            || (planted::is(faults::PRECEDENCE_IGNORED) && holder.precedence != precedence)
     };
     if others.clone().filter(open).any(goes_before) {
         return Err(GoesBefore);
@@ -109,13 +110,13 @@ impl Holding {
 
     /// Was it given up for another's sake?
     pub(crate) fn is_preempted(&self) -> bool {
-        self.link.state.load(Ordering::Acquire) == PREEMPTED && !planted::is(Fault::PreemptedCommitted)
+        self.link.state.load(Ordering::Acquire) == PREEMPTED && !planted::is(faults::PREEMPTED_COMMITTED)
     }
 
     /// Its end is asked for: from now on it is not given up any more. `false` if it was.
     pub(crate) fn end(&self) -> bool {
         let ended = self.link.state.compare_exchange(OPEN, ENDING, Ordering::AcqRel, Ordering::Acquire);
-        ended.is_ok() || planted::is(Fault::PreemptedCommitted)
+        ended.is_ok() || planted::is(faults::PREEMPTED_COMMITTED)
     }
 
     /// Whom to wake when it is given up.

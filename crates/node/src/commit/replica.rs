@@ -3,11 +3,12 @@
 
 use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
+use crate::faults;
 use crate::parcels;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::parcel::{Head, Parcel};
 use dsa::{Applier, Waking};
-use env::planted::{self, Fault};
+use env::planted;
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ impl Replica {
             return Ok(());
         }
         assert!(at.index == applied.plus(1), "record {} follows record {applied}", at.index);
-        let ignores_terms = planted::is(Fault::TermNotCompared);
+        let ignores_terms = planted::is(faults::TERM_NOT_COMPARED);
         if !ignores_terms {
             self.lose_before(at);
         }
@@ -284,5 +285,5 @@ impl Replica {
 
 /// Is a fault planted by which records are applied before they are committed?
 fn is_planted() -> bool {
-    planted::is(Fault::PublishedBeforeSync) || planted::is(Fault::AnsweredBeforeCommit)
+    planted::is(faults::PUBLISHED_BEFORE_SYNC) || planted::is(faults::ANSWERED_BEFORE_COMMIT)
 }

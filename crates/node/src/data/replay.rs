@@ -4,12 +4,13 @@ use super::course::{Course, Decided};
 use super::recover::Stage;
 use super::snapshot::LogState;
 use super::{DataError, Rules};
+use crate::faults;
 use crate::parcels;
 use dsa::chain::Differs;
 use dsa::journal::Command;
 use dsa::parcel::Parcel;
 use dsa::{Applier, ApplyError};
-use env::planted::{self, Fault};
+use env::planted;
 use std::borrow::Cow;
 use wal::{Index, Kind, Record};
 
@@ -105,7 +106,7 @@ impl Replay {
         let decided = self.course.command();
         if decided != Decided::AsBefore
             && !self.course.rules().agree(&self.made_by)
-            && !planted::is(Fault::RulesByRestart)
+            && !planted::is(faults::RULES_BY_RESTART)
         {
             self.stopped = Some(decided);
             return Err("other rules are in force".to_owned());
@@ -160,7 +161,7 @@ fn again(
     command: &Command<'_>,
     apply: impl FnOnce(&mut Applier, &Command<'_>) -> Result<(), ApplyError>,
 ) -> Result<(), ApplyError> {
-    if planted::is(Fault::IdsChosenAgain) {
+    if planted::is(faults::IDS_CHOSEN_AGAIN) {
         let command = Command { ids: Cow::Borrowed(&[]), ..command.clone() };
         return planted::replay(|| apply(applier, &command));
     }

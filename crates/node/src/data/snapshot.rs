@@ -10,8 +10,9 @@ pub use state::{LogState, Point};
 pub use writing::{Progress, Step, Way, Writing, Written};
 
 use super::DataError;
+use crate::faults;
 use env::disk::Disk;
-use env::planted::{self, Fault};
+use env::planted;
 use env::task;
 use std::collections::BTreeMap;
 use std::io;
@@ -65,7 +66,7 @@ impl Keeper {
     /// What the disk says, of the log or of the archive. What was not freed is freed by the next release.
     pub fn release(&self, log: &Log, index: Index, on_archived: &mut dyn FnMut(Index)) -> io::Result<()> {
         let mut keep = |file: &Path| {
-            let archive = self.archive.as_ref().filter(|_| !planted::is(Fault::ReleasedBeforeArchived));
+            let archive = self.archive.as_ref().filter(|_| !planted::is(faults::RELEASED_BEFORE_ARCHIVED));
             let Some((disk, dir)) = archive else { return Ok(()) };
             let archived = wal::archive_file(&**disk, file, dir).map_err(|error| match error {
                 OpenError::Io(error) => error,

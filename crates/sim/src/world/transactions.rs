@@ -6,7 +6,7 @@ use crate::clients::Transaction;
 use crate::node::{Node, digest};
 use crate::properties;
 use crate::requests::{Bundle, Sent};
-use env::planted::{self, Moment};
+use env::planted;
 use model::Scope;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -29,12 +29,10 @@ impl World {
         let before = Cell::new(0);
         planted::watch(Some(Rc::new(move |moment| {
             let now = digest(&dsa);
-            match moment {
-                Moment::TransactionBegins => before.set(now),
-                Moment::UpdateDone if now != before.get() => {
-                    half.0.replace(Some("after one of its updates it could be read".to_owned()));
-                }
-                Moment::UpdateDone => {}
+            if moment == dsa::faults::TRANSACTION_BEGINS {
+                before.set(now);
+            } else if moment == store::faults::UPDATE_DONE && now != before.get() {
+                half.0.replace(Some("after one of its updates it could be read".to_owned()));
             }
         })));
     }

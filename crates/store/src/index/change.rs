@@ -2,12 +2,13 @@
 
 use super::{AttributeIndex, Content, IndexKind, Keeps, Key};
 use crate::deferred::Later;
+use crate::faults;
 use crate::hash::{Full, tag};
 use crate::postings::Context;
 use crate::refused::Refused;
 use crate::shard::Writer;
 use crate::tree::TreeWriter;
-use env::planted::{self, Fault};
+use env::planted;
 use model::{Description, EntryId};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -37,11 +38,11 @@ impl<'s> Writer<'s> {
                 keys.sort_unstable();
                 keys.dedup();
             }
-            if planted::is(Fault::IndexChangeMissed) && !indexes.is_answering(number) {
+            if planted::is(faults::INDEX_CHANGE_MISSED) && !indexes.is_answering(number) {
                 continue;
             }
             for key in come.iter().filter(|key| gone.binary_search(key).is_err()) {
-                if planted::is_at_replay(Fault::IndexEntryForgotten) && id.is_multiple_of(4) {
+                if planted::is_at_replay(faults::INDEX_ENTRY_FORGOTTEN) && id.is_multiple_of(4) {
                     continue;
                 }
                 self.add_key(number, *key, id)?;
@@ -152,7 +153,7 @@ impl<'s> Writer<'s> {
 
     /// Takes a key away for good, unless a version of the entry that a reader may see has it.
     pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
-        let fault = Fault::IndexKeyKept;
+        let fault = faults::INDEX_KEY_KEPT;
         if planted::is(fault) && !planted::is_at_replay(fault) && id.is_multiple_of(4) {
             return;
         }

@@ -2,9 +2,10 @@
 //! the cleaner, and when memory is short the oldest of them is ended. Whoever pins for a moment, or must come to its end (checkpoints, builds, exports), cannot be.
 
 use super::{LongReadPoint, Look, Pin, ReadPoint, Reader, Shard};
+use crate::faults;
 use crate::readers::Revoke;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
-use env::planted::{self, Fault};
+use env::planted;
 use std::net::SocketAddr;
 
 /// Whose reader it is, for whoever is told of its end.
@@ -196,7 +197,7 @@ impl Shard {
     }
 
     fn revoke(&self, slot: u16, sequence: u64) -> bool {
-        planted::is(Fault::ReaderNotRevoked) || self.readers.revoke(slot, sequence) != Revoke::Gone
+        planted::is(faults::READER_NOT_REVOKED) || self.readers.revoke(slot, sequence) != Revoke::Gone
     }
 
     fn standing<'l>(&'l self, list: &'l List) -> impl Iterator<Item = (usize, Revoked)> + 'l {

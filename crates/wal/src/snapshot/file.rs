@@ -2,8 +2,9 @@
 
 use super::{FileId, FileRecord, NEW, SnapshotError};
 use crate::error::Damage;
+use crate::faults;
 use env::disk::{Disk, File};
-use env::planted::{self, Fault};
+use env::planted;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,7 +91,7 @@ impl FileWriter {
             self.end_piece();
         }
         self.file.write_at(&self.crcs, self.bytes)?;
-        if !planted::is(Fault::SnapshotNotSynced) {
+        if !planted::is(faults::SNAPSHOT_NOT_SYNCED) {
             self.file.sync_data()?;
         }
         self.disk.rename(self.file.path(), &self.path)?;
@@ -162,7 +163,7 @@ impl SnapshotFile {
         for (n, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
             let crc = crc32c::crc32c_append(self.record.id.seed(), piece);
             let is_right = crc.to_le_bytes() == self.crcs[(first + n) * 4..][..4];
-            if !is_right && !planted::is(Fault::SnapshotChecksumSkipped) {
+            if !is_right && !planted::is(faults::SNAPSHOT_CHECKSUM_SKIPPED) {
                 let offset = ((first + n) * PIECE_BYTES) as u64;
                 let what = "the checksum of the piece that begins there is wrong".to_owned();
                 let path = self.file.path().to_owned();

@@ -11,6 +11,7 @@ use super::super::{Parts, answer_malformed};
 use crate::control;
 use crate::dispatch::{self, Writing};
 use crate::engine::Dsa;
+use crate::faults;
 use crate::identity::Identity;
 use crate::journal;
 use crate::op::end_transaction;
@@ -19,7 +20,7 @@ use crate::outcome;
 use crate::transaction::{Doom, Evaluation};
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
-use env::planted::{self, Fault, Moment};
+use env::planted;
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::result::result_code;
@@ -55,9 +56,9 @@ pub(crate) fn apply(
     drafts: Option<&mut Drafts>,
     ending: Option<Ending<'_>>,
 ) -> u32 {
-    planted::tell(Moment::TransactionBegins);
+    planted::tell(faults::TRANSACTION_BEGINS);
     let mut together = together;
-    if planted::is_at_replay(Fault::HalfReplayed) {
+    if planted::is_at_replay(faults::HALF_REPLAYED) {
         let half = journal::messages(together.messages).count().div_ceil(2);
         let first = journal::messages(together.messages).take(half).map(<[u8]>::len).sum();
         together.messages = &together.messages[..first];
@@ -169,7 +170,7 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
         let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
         if !ready.is_followed() {
             let is_installed = writer.install(ready, bytes, stamp);
-            let is_planted = planted::is(Fault::StaleDraftsDropped);
+            let is_planted = planted::is(faults::STALE_DRAFTS_DROPPED);
             assert!(is_installed || is_planted, "nothing came in between, and there is room");
         }
         writer.update_done();
@@ -188,7 +189,7 @@ fn make_way(writer: &mut Writer<'_>, bytes: usize) {
 
 /// Positions of the drafts that cannot be installed any more. Of several of one entry it is all or none.
 fn stale(writer: &Writer<'_>, drafts: &Drafts) -> SmallVec<[usize; 32]> {
-    if planted::is(Fault::StaleDraftsDropped) {
+    if planted::is(faults::STALE_DRAFTS_DROPPED) {
         return SmallVec::new();
     }
     let is_stale = |ready: &Option<Ready>| !ready.as_ref().is_some_and(|ready| writer.can_install(ready));
@@ -232,7 +233,7 @@ fn draft_anew(
 fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8>) -> Result<(), Doom> {
     let dsa = parts.dsa;
     let mut writer = dsa.shard.writer();
-    let bytes = match planted::is(Fault::CommitNotJudged) {
+    let bytes = match planted::is(faults::COMMIT_NOT_JUDGED) {
         false => judge_all(parts, &writer, together)?,
         true => 0,
     };
@@ -268,7 +269,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
             return Err(out_of_memory(parts, frame));
         }
         // Half of a transaction must never be seen.
-        let is_planted = planted::is(Fault::CommitNotJudged);
+        let is_planted = planted::is(faults::COMMIT_NOT_JUDGED);
         assert!(done.is_some() || is_planted, "what goes well in the overlay goes well for good");
         writer.update_done();
     }
@@ -290,7 +291,7 @@ pub(super) fn leak(dsa: &Dsa, scratch: &mut Scratch, now: Now, identity: &Identi
 fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>) -> Result<usize, Doom> {
     let base = writer.view();
     // What was taken and logged is not refused for its size.
-    let overlay = match planted::is_at_replay(Fault::LimitAtApply) {
+    let overlay = match planted::is_at_replay(faults::LIMIT_AT_APPLY) {
         true => Overlay::new(&parts.dsa.shard, 16),
         false => Overlay::unlimited(&parts.dsa.shard),
     };

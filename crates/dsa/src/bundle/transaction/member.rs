@@ -8,6 +8,7 @@ use crate::access::Rights;
 use crate::admission;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
+use crate::faults;
 use crate::journal;
 use crate::monitor::count;
 use crate::op::modify::Replacing;
@@ -17,7 +18,7 @@ use crate::session::Session;
 use crate::transaction::{Evaluation, Transaction};
 use crate::worker::Scratch;
 use env::clock::Now;
-use env::planted::{self, Fault};
+use env::planted;
 use model::ResultCode;
 use model::limits::READ_ENTRIES_MAX;
 use proto::control::{Controls, proxied_authorization, transaction_specification};
@@ -292,7 +293,7 @@ pub(super) fn evaluate(
     if !evaluation.run(message, frame.len(), requested, base.late_id(*adds as u32), out) {
         return false;
     }
-    if planted::is(Fault::OverlayLeaked) {
+    if planted::is(faults::OVERLAY_LEAKED) {
         super::commit::leak(dsa, scratch, *now, identity, message);
     }
     let rare = requested.rare.as_deref();

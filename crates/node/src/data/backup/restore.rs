@@ -8,11 +8,12 @@ use super::{BackupError, log_dir, snapshot_dir};
 use crate::commit;
 use crate::data::course::{Course, Decided};
 use crate::data::{DataError, Rules, missing, rules, snapshot, unread, write_text};
+use crate::faults;
 use dsa::journal::Command;
 use dsa::parcel::Parcel;
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
-use env::planted::{self, Fault};
+use env::planted;
 use model::{parse_timestamp, timestamp};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -386,7 +387,7 @@ impl Work<'_> {
 
     /// Is a record after the point?
     fn is_beyond(&self, index: Index, ms: Option<u64>) -> bool {
-        if planted::is(Fault::PointPassedOver) {
+        if planted::is(faults::POINT_PASSED_OVER) {
             return !self.follows && index > self.generation.last;
         }
         match self.until {
@@ -540,7 +541,7 @@ impl Pen {
     }
 
     fn close(mut self) -> io::Result<()> {
-        if planted::is(Fault::RestoreNotSynced) {
+        if planted::is(faults::RESTORE_NOT_SYNCED) {
             return self.write().map_err(io::Error::other);
         }
         self.writer.close().map_err(|poisoned| io::Error::other(poisoned.to_string()))

@@ -1,0 +1,27 @@
+//! Faults of transactions and bundles that tests plant.
+
+use env::planted::Moment;
+
+/// A transaction is about to be applied.
+pub const TRANSACTION_BEGINS: Moment = Moment("transaction-begins");
+
+env::faults! {
+    /// Others see an update of a transaction when it comes in.
+    OVERLAY_LEAKED = "overlay-leaked";
+    /// A transaction is not judged again when it is applied: those of its updates that succeed stay.
+    COMMIT_NOT_JUDGED = "commit-not-judged";
+    /// Drafts of a transaction whose entries have changed are left out at its end.
+    STALE_DRAFTS_DROPPED = "stale-drafts-dropped";
+    /// Of a transaction that is applied again only the first half is.
+    HALF_REPLAYED = "half-replayed";
+    /// Of several updates of one client that are applied again the last is left out.
+    OUTCOME_OTHER = "outcome-other";
+    /// A transaction that was preempted by one of higher precedence is committed all the same, and its client not told.
+    PREEMPTED_COMMITTED = "preempted-committed";
+    /// A transaction of higher precedence is told to try again, as one of lower precedence is.
+    PRECEDENCE_IGNORED = "precedence-ignored";
+    /// A read that stands between updates of its bundle sees those that follow it.
+    LATER_UPDATE_SEEN = "later-update-seen";
+    /// A transaction that is applied again is refused for its size.
+    LIMIT_AT_APPLY = "limit-at-apply";
+}

@@ -1,0 +1,22 @@
+//! Faults of commit, recovery, indexes, backup and restore that tests plant.
+
+env::faults! {
+    /// Commands are applied, and so can be read, before they are safe.
+    PUBLISHED_BEFORE_SYNC = "published-before-sync";
+    /// A replica takes what its own disk has for committed.
+    ANSWERED_BEFORE_COMMIT = "answered-before-commit";
+    /// A replica takes whatever is committed where it has proposed something for its own.
+    TERM_NOT_COMPARED = "term-not-compared";
+    /// A command that is applied again chooses ids itself.
+    IDS_CHOSEN_AGAIN = "ids-chosen-again";
+    /// What the log has is applied again by the rules of this start, whatever it was decided by.
+    RULES_BY_RESTART = "rules-by-restart";
+    /// An index is told to be ready before the file that says so is sure to have its name.
+    INDEX_NOT_KEPT = "index-not-kept";
+    /// A log file is used again before the archive has it.
+    RELEASED_BEFORE_ARCHIVED = "released-before-archived";
+    /// A directory that is restored gets its name before its log is synced.
+    RESTORE_NOT_SYNCED = "restore-not-synced";
+    /// A point in time is taken for the last one that there is.
+    POINT_PASSED_OVER = "point-passed-over";
+}
