@@ -13,7 +13,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pando-wal", &["pando-env"]),
     ("pando-store", &["pando-model", "pando-schema", "pando-env"]),
     ("pando-dsa", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
-    ("pando-bulk", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
+    ("pando-client", &["pando-model", "pando-proto", "pando-env"]),
+    (
+        "pando-bulk",
+        &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env", "pando-client"],
+    ),
     ("pando-loadgen", &["pando-model", "pando-proto", "pando-env"]),
     (
         "pando-node",
@@ -27,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-store",
             "pando-env",
             "pando-dsa",
+            "pando-client",
             "pando-bulk",
             "pando-wal",
             "pando-node",
@@ -40,6 +45,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-loadgen",
             "pando-model",
             "pando-env",
+            "pando-client",
             "pando-bulk",
             "pando-dsa",
             "pando-schema",
@@ -47,7 +53,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Histories and the simulator may use anything; nobody uses them outside tests.
-    ("pando-histories", &["pando-env", "pando-model", "pando-proto", "pando-bulk"]),
+    ("pando-histories", &["pando-env", "pando-model", "pando-proto", "pando-client"]),
     (
         "pando-sim",
         &[
@@ -70,8 +76,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("socket2", &["pando-env"]),
     ("getrandom", &["pando-env"]),
     ("rustix", &["pando-env"]),
-    ("memmap2", &["pando-env"]),
-    ("polling", &["pando-env"]),
     ("tokio", &["pando-env", "pando-server"]),
     ("rand", &[]),
 ];

@@ -71,7 +71,7 @@ pub enum ExportError {
     /// It cannot be written.
     Io(io::Error),
     /// The server that is asked, or the network, does not let it.
-    Remote(crate::remote::RemoteError),
+    Remote(client::ClientError),
 }
 
 impl fmt::Display for ExportError {
@@ -87,8 +87,8 @@ impl fmt::Display for ExportError {
 
 impl std::error::Error for ExportError {}
 
-impl From<crate::remote::RemoteError> for ExportError {
-    fn from(error: crate::remote::RemoteError) -> ExportError {
+impl From<client::ClientError> for ExportError {
+    fn from(error: client::ClientError) -> ExportError {
         ExportError::Remote(error)
     }
 }

@@ -184,7 +184,7 @@ fn kill(server: &std::sync::Mutex<Option<Server>>) -> Result<(), String> {
 
 /// What one client does in a round.
 fn clients_round(
-    server: &bulk::remote::Server,
+    server: &::client::Server,
     shared: &Shared,
     number: u64,
     over: &AtomicBool,

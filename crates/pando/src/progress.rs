@@ -1,8 +1,8 @@
 //! The progress of an import, an export or a recovery: a bar on a terminal, a line now and then elsewhere.
 
 use crate::output::note;
-use bulk::remote::IndexLine;
 use bulk::{Exported, Progress, Summary, Told};
+use client::IndexLine;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use node::data::Stage;
 use std::io::{IsTerminal, stderr};

@@ -1,7 +1,7 @@
 //! What `pando import` and `pando export` need to know of a server that runs.
 
-use bulk::remote::Server;
 use clap::Args as ClapArgs;
+use client::Server;
 use std::path::PathBuf;
 
 /// Which server, and who asks.

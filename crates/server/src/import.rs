@@ -4,8 +4,9 @@
 mod rejects;
 
 use crate::config::{Config, Fault};
-use bulk::remote::{self, Server, Ways};
+use bulk::remote::{self, Ways};
 use bulk::{Import, ImportError, Input, OnReject, Operational, Summary, Tell, Told};
+use client::Server;
 use env::clock::Clock;
 use env::stream::Stream;
 use env::task;

@@ -1,7 +1,5 @@
 //! Import into a server that runs: adds, many under way at once, superiors before subordinates.
 
-use super::link::{Link, refusal};
-use super::{RemoteError, Server};
 use crate::batch::Batch;
 use crate::course::{self, Course, Importer};
 use crate::operational::{Foreign, foreign, without_state};
@@ -9,6 +7,7 @@ use crate::record::{Content, Place, Records};
 use crate::report::{Fault, ImportError, Summary, Tell};
 use crate::source::{Input, Piece, Source};
 use crate::streams::{self, Plan};
+use client::{ClientError, Link, Server, refusal};
 use model::ResultCode;
 use model::dn::split_first;
 use model::limits::MESSAGE_BYTES_MAX;
@@ -202,13 +201,13 @@ impl Adding<'_> {
                 self.under_way.remove(&add.key);
                 self.answered(add, code, why);
             }
-            Ok(None) => self.lost(at, &RemoteError::Malformed("an answer to something that was not asked")),
+            Ok(None) => self.lost(at, &ClientError::Malformed("an answer to something that was not asked")),
             Err(error) => self.lost(at, &error),
         }
     }
 
     /// Nothing more will come on a connection.
-    fn lost(&mut self, at: usize, error: &RemoteError) {
+    fn lost(&mut self, at: usize, error: &ClientError) {
         let unknown = std::mem::take(&mut self.links[at].1);
         for add in &unknown {
             self.under_way.remove(&add.key);

@@ -1,9 +1,8 @@
 //! Export of a server that runs: paged searches (RFC 2696).
 
-use super::link::{Link, refusal};
-use super::{RemoteError, Server};
 use crate::export::{Export, ExportError, Exported};
 use crate::operational::{Foreign, Operational, foreign};
+use client::{ClientError, Link, Server, everything, refusal, values};
 use model::Scope;
 use proto::control::Control;
 use proto::control::manage_dsa_it;
@@ -34,8 +33,7 @@ pub fn read(
     on_progress: &mut dyn FnMut(Exported),
 ) -> Result<Exported, ExportError> {
     let mut link = Link::open(server)?;
-    let everything =
-        crate::export::filter("(objectClass=*)").map_err(|_| RemoteError::Malformed("nothing"))?;
+    let everything = everything();
     let bases = match &what.base {
         Some(base) => vec![base.clone().into_bytes()],
         // The root DSE is no naming context.
@@ -59,31 +57,6 @@ pub fn read(
     Ok(reading.done)
 }
 
-/// The values that an entry has of an attribute.
-pub(super) fn values(link: &mut Link, dn: &[u8], attribute: &[u8]) -> Result<Vec<Vec<u8>>, RemoteError> {
-    let everything =
-        crate::export::filter("(objectClass=*)").map_err(|_| RemoteError::Malformed("nothing"))?;
-    let selection = octet_list([attribute]);
-    let selection = Octets::parse(&selection).map_err(|_| RemoteError::Malformed("nothing"))?;
-    let request = Request::Search(Search::unlimited(dn, Scope::Base, everything.filter(), selection));
-    link.push(|out, id| request.encode(out, id, &[]));
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    loop {
-        let is_done = link.receive(|reply| match reply.response {
-            Response::SearchEntry(entry) => {
-                for attribute in entry.attributes.iter() {
-                    found.extend(attribute.values.iter().map(<[u8]>::to_vec));
-                }
-                Ok(false)
-            }
-            _ => reply.result().map_or(Ok(false), |result| refusal(&result).map_or(Ok(true), Err)),
-        })?;
-        if is_done.map_err(RemoteError::Refused)? {
-            return Ok(found);
-        }
-    }
-}
-
 /// An export under way.
 struct Reading<'w> {
     operational: Operational,
@@ -104,7 +77,7 @@ impl Reading<'_> {
         let selectors: &[&[u8]] =
             if self.operational == Operational::Strip { &[b"*"] } else { &[b"*", b"+"] };
         let selection = octet_list(selectors.iter().copied());
-        let selection = Octets::parse(&selection).map_err(|_| RemoteError::Malformed("nothing"))?;
+        let selection = Octets::parse(&selection).map_err(|_| ClientError::Malformed("nothing"))?;
         let mut value = Vec::new();
         PagedResults { size: PAGE, cookie }.encode(&mut value);
         let paged = Control { oid: paged_results::OID, critical: true, value: Some(&value) };
@@ -127,11 +100,11 @@ impl Reading<'_> {
         }
         let Some(result) = reply.result() else { return Ok(None) };
         if let Some(why) = refusal(&result) {
-            return Err(RemoteError::Refused(why).into());
+            return Err(ClientError::Refused(why).into());
         }
         let Some(control) = reply.controls.find(paged_results::OID) else { return Ok(Some(Vec::new())) };
         let paged = PagedResults::decode(control.value.unwrap_or_default());
-        let paged = paged.map_err(|_| RemoteError::Malformed("a page without a cookie"))?;
+        let paged = paged.map_err(|_| ClientError::Malformed("a page without a cookie"))?;
         Ok(Some(paged.cookie.to_vec()))
     }
 

@@ -1,6 +1,6 @@
 //! A client: one connection, one request at a time or one transaction.
 
-use bulk::remote::{Link, RemoteError, Server};
+use client::{ClientError, Link, Server};
 use model::{ResultCode, Scope};
 use proto::control::{Control, assertion, read_entry};
 use proto::filter_string::{self, FilterBuf};
@@ -35,10 +35,10 @@ impl fmt::Display for Lost {
     }
 }
 
-impl From<RemoteError> for Lost {
-    fn from(error: RemoteError) -> Lost {
+impl From<ClientError> for Lost {
+    fn from(error: ClientError) -> Lost {
         match error {
-            RemoteError::Io(_) | RemoteError::Closed(_) => Lost::Connection,
+            ClientError::Io(_) | ClientError::Closed(_) => Lost::Connection,
             other => Lost::Strange(other.to_string()),
         }
     }
@@ -67,7 +67,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Connects and binds.
-    pub(super) fn connect(server: &Server) -> Result<Client, RemoteError> {
+    pub(super) fn connect(server: &Server) -> Result<Client, ClientError> {
         Ok(Client { link: Link::open(server)?, chosen: 0 })
     }
 

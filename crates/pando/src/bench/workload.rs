@@ -3,8 +3,8 @@
 use crate::failed::Failed;
 use crate::output::{note, print};
 use crate::remote::address;
-use bulk::remote::Server;
 use clap::{Args as ClapArgs, ValueEnum};
+use client::Server;
 use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -170,7 +170,7 @@ fn durability(settings: &Settings) -> Option<String> {
     let credentials = settings.credentials.clone();
     let credentials = credentials.map(|(name, password)| (name, password.into_bytes()));
     let server = Server { host: settings.host.clone(), port: settings.port, credentials };
-    bulk::remote::durability(&server).ok().flatten()
+    client::durability(&server).ok().flatten()
 }
 
 fn credentials(args: &Args) -> Result<Option<(String, String)>, String> {

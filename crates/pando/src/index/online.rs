@@ -3,7 +3,7 @@
 use crate::failed::Failed;
 use crate::output::print;
 use crate::progress::IndexBar;
-use bulk::remote::{IndexLine, Indexes, Server};
+use client::{IndexLine, Indexes, Server};
 use env::poll::pause;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The indexes of a server that runs: values of `cn=config`, and what `cn=Indexes,cn=Monitor` tells of them.
 
-use super::link::{Link, refusal};
-use super::read::values;
-use super::{RemoteError, Server};
+use crate::link::{Link, refusal};
+use crate::values::values;
+use crate::{ClientError, Server};
 use proto::message::Request;
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 
@@ -53,7 +53,7 @@ impl Indexes {
     ///
     /// # Errors
     /// What the network or the server says.
-    pub fn open(server: &Server) -> Result<Indexes, RemoteError> {
+    pub fn open(server: &Server) -> Result<Indexes, ClientError> {
         Ok(Indexes { link: Link::open(server)? })
     }
 
@@ -61,7 +61,7 @@ impl Indexes {
     ///
     /// # Errors
     /// As [`Indexes::open`].
-    pub fn list(&mut self) -> Result<Vec<IndexLine>, RemoteError> {
+    pub fn list(&mut self) -> Result<Vec<IndexLine>, ClientError> {
         let texts = values(&mut self.link, MONITOR, INFO)?;
         Ok(lines(texts.iter().map(|text| String::from_utf8_lossy(text).into_owned())))
     }
@@ -70,7 +70,7 @@ impl Indexes {
     ///
     /// # Errors
     /// As [`Indexes::open`]; then none is built.
-    pub fn build(&mut self, indexes: &[String]) -> Result<(), RemoteError> {
+    pub fn build(&mut self, indexes: &[String]) -> Result<(), ClientError> {
         self.change(ModifyKind::Add, INDEX, indexes)
     }
 
@@ -78,7 +78,7 @@ impl Indexes {
     ///
     /// # Errors
     /// As [`Indexes::open`]; then none is dropped.
-    pub fn drop(&mut self, indexes: &[String]) -> Result<(), RemoteError> {
+    pub fn drop(&mut self, indexes: &[String]) -> Result<(), ClientError> {
         self.change(ModifyKind::Delete, INDEX, indexes)
     }
 
@@ -86,19 +86,19 @@ impl Indexes {
     ///
     /// # Errors
     /// As [`Indexes::open`]; then none is.
-    pub fn verify(&mut self, indexes: &[String]) -> Result<(), RemoteError> {
+    pub fn verify(&mut self, indexes: &[String]) -> Result<(), ClientError> {
         self.change(ModifyKind::Add, VERIFY, indexes)
     }
 
-    fn change(&mut self, kind: ModifyKind, attribute: &[u8], indexes: &[String]) -> Result<(), RemoteError> {
+    fn change(&mut self, kind: ModifyKind, attribute: &[u8], indexes: &[String]) -> Result<(), ClientError> {
         let list = change_list([(kind, attribute, indexes.iter().map(String::as_bytes))]);
-        let changes = Changes::parse(&list).map_err(|_| RemoteError::Malformed("nothing"))?;
+        let changes = Changes::parse(&list).map_err(|_| ClientError::Malformed("nothing"))?;
         let request = Request::Modify(Modify { dn: CONFIG, changes });
         self.link.push(|out, id| request.encode(out, id, &[]));
         match self.link.receive(|reply| reply.result().map(|result| refusal(&result)))? {
             Some(None) => Ok(()),
-            Some(Some(why)) => Err(RemoteError::Refused(why)),
-            None => Err(RemoteError::Malformed("no answer to a modify")),
+            Some(Some(why)) => Err(ClientError::Refused(why)),
+            None => Err(ClientError::Malformed("no answer to a modify")),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a server tells of itself at `cn=Monitor`.
 
-use super::link::Link;
-use super::read::values;
-use super::{RemoteError, Server};
+use crate::link::Link;
+use crate::values::values;
+use crate::{ClientError, Server};
 use proto::message::Request;
 
 const MODE: &[u8] = b"cn=Mode,cn=Log,cn=Monitor";
@@ -13,11 +13,11 @@ const INFO: &[u8] = b"monitoredInfo";
 ///
 /// # Errors
 /// What the network or the server says.
-pub fn durability(server: &Server) -> Result<Option<String>, RemoteError> {
+pub fn durability(server: &Server) -> Result<Option<String>, ClientError> {
     let mut link = Link::open(server)?;
     let found = match values(&mut link, MODE, INFO) {
         Ok(found) => found,
-        Err(RemoteError::Refused(_)) => Vec::new(),
+        Err(ClientError::Refused(_)) => Vec::new(),
         Err(error) => return Err(error),
     };
     link.push(|out, id| Request::Unbind.encode(out, id, &[]));

@@ -1,6 +1,6 @@
 //! One connection to a server: requests out, replies in.
 
-use super::{RemoteError, Server};
+use crate::{ClientError, Server};
 use env::poll::{Connection, Events, Interest, Poller, Progress};
 use model::ResultCode;
 use proto::ext::notice_of_disconnection;
@@ -37,7 +37,7 @@ impl Link {
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses the bind.
-    pub fn open(server: &Server) -> Result<Link, RemoteError> {
+    pub fn open(server: &Server) -> Result<Link, ClientError> {
         let connection = Connection::connect(&server.host, server.port).map_err(|error| {
             io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
         })?;
@@ -60,8 +60,8 @@ impl Link {
             let outcome = link.receive(|reply| reply.result().map(|result| refusal(&result)))?;
             match outcome {
                 Some(None) => {}
-                Some(Some(why)) => return Err(RemoteError::Refused(format!("bind as {name}: {why}"))),
-                None => return Err(RemoteError::Malformed("no answer to a bind")),
+                Some(Some(why)) => return Err(ClientError::Refused(format!("bind as {name}: {why}"))),
+                None => return Err(ClientError::Malformed("no answer to a bind")),
             }
         }
         Ok(link)
@@ -83,7 +83,7 @@ impl Link {
     ///
     /// # Errors
     /// When the connection has ended, or the server says that it will.
-    pub fn receive<T>(&mut self, take: impl FnOnce(&Reply<'_>) -> T) -> Result<T, RemoteError> {
+    pub fn receive<T>(&mut self, take: impl FnOnce(&Reply<'_>) -> T) -> Result<T, ClientError> {
         let len = loop {
             if let Some(len) = self.whole()? {
                 break len;
@@ -92,13 +92,13 @@ impl Link {
         };
         let bytes = &self.input[self.taken..self.taken + len];
         let reply =
-            Reply::decode(bytes).map_err(|_| RemoteError::Malformed("a reply that is not understood"))?;
+            Reply::decode(bytes).map_err(|_| ClientError::Malformed("a reply that is not understood"))?;
         self.taken += len;
         if let Response::Extended(notice) = &reply.response
             && notice.oid == Some(notice_of_disconnection::OID)
         {
             let why = reply.result().and_then(|result| refusal(&result)).unwrap_or_default();
-            return Err(RemoteError::Closed(format!(": {why}")));
+            return Err(ClientError::Closed(format!(": {why}")));
         }
         Ok(take(&reply))
     }
@@ -119,12 +119,12 @@ impl Link {
     }
 
     /// Length of the reply that is next, if all of it is there.
-    fn whole(&self) -> Result<Option<usize>, RemoteError> {
+    fn whole(&self) -> Result<Option<usize>, ClientError> {
         let bytes = &self.input[self.taken..];
         let (Some(tag), Some(first)) = (bytes.first(), bytes.get(1)) else { return Ok(None) };
         let width = if *first < 0x80 { 0 } else { usize::from(first & 0x7f) };
         if *tag != proto::tag::SEQUENCE || *first == 0x80 || width > 4 {
-            return Err(RemoteError::Malformed("something that is no LDAP"));
+            return Err(ClientError::Malformed("something that is no LDAP"));
         }
         let Some(digits) = bytes.get(2..2 + width) else { return Ok(None) };
         let contents = match width {
@@ -133,13 +133,13 @@ impl Link {
         };
         let len = 2 + width + contents;
         if len > REPLY_BYTES_MAX {
-            return Err(RemoteError::Malformed("a reply of more than 1 GiB"));
+            return Err(ClientError::Malformed("a reply of more than 1 GiB"));
         }
         Ok((bytes.len() >= len).then_some(len))
     }
 
     /// Sends and reads something, waiting if need be.
-    fn exchange(&mut self) -> Result<(), RemoteError> {
+    fn exchange(&mut self) -> Result<(), ClientError> {
         loop {
             self.send();
             self.input.drain(..self.taken);
@@ -151,21 +151,21 @@ impl Link {
             self.input.truncate(end + bytes);
             match read {
                 Progress::Bytes(_) => return Ok(()),
-                Progress::Closed => return Err(RemoteError::Closed(String::new())),
+                Progress::Closed => return Err(ClientError::Closed(String::new())),
                 Progress::Later => {}
             }
             let interest = if self.waiting() > 0 { Interest::ReadWrite } else { Interest::Read };
             self.poller.modify(&self.connection, 0, interest)?;
             self.poller.wait(&mut self.events, Some(Duration::from_secs(SILENCE_S)))?;
             if self.events.iter().next().is_none() {
-                return Err(RemoteError::Silent(SILENCE_S));
+                return Err(ClientError::Silent(SILENCE_S));
             }
         }
     }
 }
 
 /// What a result says, unless it is success: name and number of its code, and the server's words.
-pub(super) fn refusal(result: &LdapResult<'_>) -> Option<String> {
+pub fn refusal(result: &LdapResult<'_>) -> Option<String> {
     if result.code == ResultCode::Success as u32 {
         return None;
     }

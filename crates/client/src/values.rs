@@ -1,0 +1,44 @@
+//! A search for the values of one attribute.
+
+use crate::ClientError;
+use crate::link::{Link, refusal};
+use model::Scope;
+use proto::filter_string::{self, FilterBuf};
+use proto::list::{Octets, octet_list};
+use proto::message::{Request, Response};
+use proto::op::Search;
+
+/// The filter that every entry matches.
+///
+/// # Panics
+/// Never: it is a filter.
+pub fn everything() -> FilterBuf {
+    filter_string::parse(b"(objectClass=*)").expect("it is a filter")
+}
+
+/// The values that an entry has of an attribute, in the server's order.
+///
+/// # Errors
+/// When the connection fails, or the server refuses.
+pub fn values(link: &mut Link, dn: &[u8], attribute: &[u8]) -> Result<Vec<Vec<u8>>, ClientError> {
+    let everything = everything();
+    let selection = octet_list([attribute]);
+    let selection = Octets::parse(&selection).map_err(|_| ClientError::Malformed("nothing"))?;
+    let request = Request::Search(Search::unlimited(dn, Scope::Base, everything.filter(), selection));
+    link.push(|out, id| request.encode(out, id, &[]));
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    loop {
+        let is_done = link.receive(|reply| match reply.response {
+            Response::SearchEntry(entry) => {
+                for attribute in entry.attributes.iter() {
+                    found.extend(attribute.values.iter().map(<[u8]>::to_vec));
+                }
+                Ok(false)
+            }
+            _ => reply.result().map_or(Ok(false), |result| refusal(&result).map_or(Ok(true), Err)),
+        })?;
+        if is_done.map_err(ClientError::Refused)? {
+            return Ok(found);
+        }
+    }
+}
