@@ -5,7 +5,9 @@
 
 use crate::aside::{RETRY_BYTES, Spans, TooMany};
 use crate::record::{Content, Place, Records};
-use crate::report::{FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, Summary, Tell, Told};
+use crate::report::{
+    Callbacks, FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, ProgressReport, Summary,
+};
 use crate::source::{Again, Form, Input, Piece, Source, Whole};
 use proto::ldif::{Value, write_attribute, write_dn};
 use std::convert::Infallible;
@@ -44,8 +46,8 @@ pub(crate) struct Course<'t> {
 
 impl<'t> Course<'t> {
     /// At the beginning. Without somebody who takes rejects so many faults end the import.
-    pub(crate) fn new(inputs: &[Input<'_>], tell: Tell<'t>, faults_max: usize) -> Course<'t> {
-        let Tell { on_progress, on_reject, is_over } = tell;
+    pub(crate) fn new(inputs: &[Input<'_>], callbacks: Callbacks<'t>, faults_max: usize) -> Course<'t> {
+        let Callbacks { on_progress, on_reject, is_over } = callbacks;
         Course {
             progress: Progress::default(),
             inputs: vec![Progress::default(); inputs.len()],
@@ -76,7 +78,7 @@ impl<'t> Course<'t> {
             self.progress.bytes += piece.bytes.len() as u64;
             self.inputs[piece.input].bytes += piece.bytes.len() as u64;
         }
-        (self.on_progress)(Told { total: self.progress, inputs: &self.inputs });
+        (self.on_progress)(ProgressReport { total: self.progress, inputs: &self.inputs });
     }
 
     /// Is there nothing more to be done?

@@ -11,7 +11,7 @@ use crate::course::{self, Course, Importer};
 use crate::fields::Fields;
 use crate::operational::Operational;
 use crate::record::{Place, Record, Records};
-use crate::report::{FAULTS_MAX, Fault, ImportError, Summary, Tell};
+use crate::report::{Callbacks, FAULTS_MAX, Fault, ImportError, Summary};
 use crate::source::{Input, Piece, Source};
 use crate::streams::{self, Plan};
 use env::memory::Pages;
@@ -50,8 +50,12 @@ pub struct Import<'a> {
 ///
 /// # Panics
 /// If the shard has an active reader.
-pub fn import(import: Import<'_>, inputs: &mut [Input<'_>], tell: Tell<'_>) -> Result<Summary, ImportError> {
-    let course = Course::new(inputs, tell, FAULTS_MAX);
+pub fn import(
+    import: Import<'_>,
+    inputs: &mut [Input<'_>],
+    callbacks: Callbacks<'_>,
+) -> Result<Summary, ImportError> {
+    let course = Course::new(inputs, callbacks, FAULTS_MAX);
     let (maker, item, due) = (import.maker(), Item::default(), Arc::default());
     let mut storing = Storing { import, course, maker, item, due };
     course::run(&mut storing, inputs);

@@ -16,5 +16,7 @@ mod streams;
 pub use export::{Export, ExportError, Exported, export, filter};
 pub use import::{Import, import};
 pub use operational::Operational;
-pub use report::{FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, Summary, Tell, Told};
+pub use report::{
+    Callbacks, FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, ProgressReport, Summary,
+};
 pub use source::{Input, ReadSeek};

@@ -1,4 +1,4 @@
-//! What an import tells: how far it is, what is wrong, what it did.
+//! Reports of an import: its progress, its faults, its result.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 /// Faults after which an import gives up.
 pub const FAULTS_MAX: usize = 20;
 
-/// How far an import is.
+/// Progress of an import, or of one of its inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Entries stored.
@@ -16,10 +16,10 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// How far an import is: all of it, and each input.
+/// The progress of an import, in all and of each input.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'p> {
-    /// All of it.
+pub struct ProgressReport<'p> {
+    /// Of all inputs together.
     pub total: Progress,
     /// Each input, in their order.
     pub inputs: &'p [Progress],
@@ -82,12 +82,12 @@ impl fmt::Display for Fault {
 /// Takes a record that cannot be stored: what is wrong, and its text as LDIF.
 pub type OnReject<'r> = &'r mut dyn FnMut(&Fault, &[u8]) -> io::Result<()>;
 
-/// Is told how far an import is.
-pub type OnProgress<'p> = &'p mut dyn FnMut(Told<'_>);
+/// Called with the progress of an import.
+pub type OnProgress<'p> = &'p mut dyn FnMut(ProgressReport<'_>);
 
-/// What is told while an import goes on.
-pub struct Tell<'t> {
-    /// Told after every piece.
+/// Callbacks of an import, and the flag that ends it.
+pub struct Callbacks<'t> {
+    /// Called after every piece.
     pub on_progress: OnProgress<'t>,
     /// Takes the records that cannot be stored; without it they make the import fail.
     pub on_reject: Option<OnReject<'t>>,
@@ -95,12 +95,12 @@ pub struct Tell<'t> {
     pub is_over: &'t AtomicBool,
 }
 
-/// An import that did not go through. What was stored stays stored.
+/// An import that failed. Entries that it had stored remain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     /// What is wrong, in order of input and line: 1 to [`FAULTS_MAX`] faults.
     pub faults: Vec<Fault>,
-    /// How far it came.
+    /// What was done before it failed.
     pub done: Progress,
 }
 

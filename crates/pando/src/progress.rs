@@ -1,7 +1,7 @@
 //! The progress of an import, an export or a recovery: a bar on a terminal, a line now and then elsewhere.
 
 use crate::output::note;
-use bulk::{Exported, Progress, Summary, Told};
+use bulk::{Exported, Progress, ProgressReport, Summary};
 use client::IndexLine;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use node::data::Stage;
@@ -38,7 +38,7 @@ impl Bar {
     }
 
     /// Shows how far it is of `bytes_total`; 0 if that is not known.
-    pub(crate) fn show(&mut self, told: Told<'_>, bytes_total: u64) {
+    pub(crate) fn show(&mut self, told: ProgressReport<'_>, bytes_total: u64) {
         let (elapsed, progress) = (self.bar.elapsed(), told.total);
         self.streams.iter_mut().zip(told.inputs).for_each(|((_, stream), now)| *stream = *now);
         match &mut self.line_due {

@@ -5,7 +5,7 @@ mod rejects;
 
 use crate::config::{Config, Fault};
 use bulk::remote::{self, Ways};
-use bulk::{Import, ImportError, Input, OnReject, Operational, Summary, Tell, Told};
+use bulk::{Callbacks, Import, ImportError, Input, OnReject, Operational, ProgressReport, Summary};
 use client::Server;
 use env::clock::Clock;
 use env::stream::Stream;
@@ -59,7 +59,7 @@ pub enum OnFault {
 }
 
 /// Is told how far an import is, and how many bytes there are; 0 if that cannot be told, of a pipe.
-pub type OnProgress<'p> = &'p mut dyn FnMut(Told<'_>, u64);
+pub type OnProgress<'p> = &'p mut dyn FnMut(ProgressReport<'_>, u64);
 
 /// Loads the configured files, if there are any, all of them at the same time. Operational attributes are kept as they
 /// stand.
@@ -93,7 +93,7 @@ pub fn load_files(
     let (stamp_ms, operational) = (clock.wall_ms(), job.operational);
     let import = Import { shard, stamp_ms, operational, threads: task::cores(), streams: job.streams };
     let given_up = "not imported; given up after";
-    read_files(job, on_progress, given_up, &mut |inputs, tell| bulk::import(import, inputs, tell))
+    read_files(job, on_progress, given_up, &mut |inputs, callbacks| bulk::import(import, inputs, callbacks))
 }
 
 /// Adds files to a server that runs, over so many connections.
@@ -108,11 +108,13 @@ pub fn add_files(
 ) -> Result<Summary, Vec<Fault>> {
     let ways = Ways { connections, streams: job.streams };
     let given_up = "given up; added, and kept, were";
-    read_files(job, on_progress, given_up, &mut |inputs, tell| remote::add(server, ways, inputs, tell))
+    read_files(job, on_progress, given_up, &mut |inputs, callbacks| {
+        remote::add(server, ways, inputs, callbacks)
+    })
 }
 
 /// What takes entries from files.
-type Take<'t> = &'t mut dyn FnMut(&mut [Input<'_>], Tell<'_>) -> Result<Summary, ImportError>;
+type Take<'t> = &'t mut dyn FnMut(&mut [Input<'_>], Callbacks<'_>) -> Result<Summary, ImportError>;
 
 /// Opens the files of a job and has them taken.
 fn read_files(
@@ -131,12 +133,12 @@ fn read_files(
     let mut write = rejects.as_mut().map(|rejects| {
         |fault: &bulk::Fault, record: &[u8]| rejects.write(&job.files[fault.input], &told(job, fault), record)
     });
-    let tell = Tell {
+    let callbacks = Callbacks {
         on_progress: &mut |told| on_progress(told, bytes),
         on_reject: write.as_mut().map(|write| write as OnReject<'_>),
         is_over: &is_over,
     };
-    let taken = take(&mut inputs, tell).map_err(|error| faults(job, &error, given_up));
+    let taken = take(&mut inputs, callbacks).map_err(|error| faults(job, &error, given_up));
     // Also of an import that was given up: what is in there is known to be wrong.
     let finished = match (rejects, &job.on_fault) {
         (Some(rejects), OnFault::Reject(path)) => {

@@ -4,7 +4,7 @@
 use crate::disk::SimDisk;
 use crate::node::{digest, recover, schema};
 use crate::oracle::Held;
-use bulk::{Export, Import, Input, Operational, Tell};
+use bulk::{Callbacks, Export, Import, Input, Operational};
 use dsa::Dsa;
 use env::disk::Disk;
 use env::entropy::SeededEntropy;
@@ -111,8 +111,8 @@ pub fn import(disk: &SimDisk, dir: &Path, log: wal::Settings, text: &str, seed: 
 /// In words.
 pub fn load(shard: &Shard, text: &str) -> Result<(), String> {
     let import = Import { shard, stamp_ms: NOW_MS, operational: Operational::Keep, threads: 1, streams: 1 };
-    let tell = Tell { on_progress: &mut |_| (), on_reject: None, is_over: &AtomicBool::new(false) };
-    let loaded = bulk::import(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell);
+    let callbacks = Callbacks { on_progress: &mut |_| (), on_reject: None, is_over: &AtomicBool::new(false) };
+    let loaded = bulk::import(import, &mut [Input::Seekable(&mut Cursor::new(text))], callbacks);
     loaded.map(|_| ()).map_err(|error| error.to_string())
 }
 

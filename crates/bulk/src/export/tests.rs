@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Import, Input, Tell};
+use crate::{Callbacks, Import, Input};
 use std::io::Cursor;
 use std::sync::atomic::AtomicBool;
 use store::{ModifyDn, Settings, Stamp};
@@ -29,8 +29,8 @@ fn loaded(text: &str) -> Arc<Shard> {
         threads: 2,
         streams: 1,
     };
-    let tell = Tell { on_progress: &mut |_| {}, on_reject: None, is_over: &AtomicBool::new(false) };
-    crate::import(import, &mut [Input::Seekable(&mut Cursor::new(text))], tell).expect("it is valid");
+    let callbacks = Callbacks { on_progress: &mut |_| {}, on_reject: None, is_over: &AtomicBool::new(false) };
+    crate::import(import, &mut [Input::Seekable(&mut Cursor::new(text))], callbacks).expect("it is valid");
     shard
 }
 

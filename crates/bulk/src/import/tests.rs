@@ -34,12 +34,12 @@ fn load(
     input: Input<'_>,
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Summary, ImportError> {
-    let tell = Tell {
+    let callbacks = Callbacks {
         on_progress: &mut |told| on_progress(told.total),
         on_reject: None,
         is_over: &AtomicBool::new(false),
     };
-    super::import(import, &mut [input], tell)
+    super::import(import, &mut [input], callbacks)
 }
 
 fn run(text: &str) -> (Arc<Shard>, Result<Summary, ImportError>) {
@@ -271,8 +271,9 @@ fn rejecting(texts: &[&str]) -> (Arc<Shard>, Result<Summary, ImportError>, Vec<R
         Ok(())
     };
     let is_over = AtomicBool::new(false);
-    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
-    let done = super::import(import(&shard), &mut inputs, tell);
+    let callbacks =
+        Callbacks { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
+    let done = super::import(import(&shard), &mut inputs, callbacks);
     (shard, done, rejected)
 }
 
@@ -325,8 +326,9 @@ fn rejects_that_cannot_be_written_end_the_import() {
     let text = "dn: cn=x,dc=org\nobjectClass: person\ncn: x\nsn: x\n\n".repeat(3);
     let mut on_reject = |_: &Fault, _: &[u8]| Err(io::ErrorKind::StorageFull.into());
     let is_over = AtomicBool::new(false);
-    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
-    let done = super::import(import(&shard), &mut [Input::Stream(&mut text.as_bytes())], tell);
+    let callbacks =
+        Callbacks { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
+    let done = super::import(import(&shard), &mut [Input::Stream(&mut text.as_bytes())], callbacks);
     assert!(done.unwrap_err().faults[0].reason.starts_with("what was rejected cannot be written: "));
 }
 
@@ -438,8 +440,9 @@ fn streaming(streams: &[&[u8]]) -> (Arc<Shard>, Result<Summary, ImportError>, Ve
         Ok(())
     };
     let is_over = AtomicBool::new(false);
-    let tell = Tell { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
-    let done = super::import(import, &mut inputs, tell);
+    let callbacks =
+        Callbacks { on_progress: &mut |_| {}, on_reject: Some(&mut on_reject), is_over: &is_over };
+    let done = super::import(import, &mut inputs, callbacks);
     let findings = shard.writer().check(5);
     assert!(findings.is_empty(), "{findings:?}");
     (shard, done, rejected)

@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::course::{self, Course, Importer};
 use crate::operational::{Foreign, foreign, without_state};
 use crate::record::{Content, Place, Records};
-use crate::report::{Fault, ImportError, Summary, Tell};
+use crate::report::{Callbacks, Fault, ImportError, Summary};
 use crate::source::{Input, Piece, Source};
 use crate::streams::{self, Plan};
 use client::{ClientError, Link, Server, refusal};
@@ -49,7 +49,7 @@ pub fn add(
     server: &Server,
     ways: Ways,
     inputs: &mut [Input<'_>],
-    tell: Tell<'_>,
+    callbacks: Callbacks<'_>,
 ) -> Result<Summary, ImportError> {
     assert!(ways.connections > 0, "somebody has to add");
     let mut adding = Adding {
@@ -57,7 +57,7 @@ pub fn add(
         next: 0,
         under_way: BTreeSet::new(),
         // The first ends it: what was added stays, so the rest is better not sent.
-        course: Course::new(inputs, tell, 1),
+        course: Course::new(inputs, callbacks, 1),
         streams: ways.streams,
     };
     for _ in 0..ways.connections {

@@ -1,6 +1,6 @@
 //! Makes a fixture: the same each time, but for what changes with a format.
 
-use bulk::{Export, Import, Input, Operational, Tell};
+use bulk::{Callbacks, Export, Import, Input, Operational};
 use env::clock::Clock as _;
 use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
@@ -147,12 +147,12 @@ impl Place {
         let stamp_ms = self.clock.wall_ms();
         let import = Import { shard, stamp_ms, operational: Operational::Keep, threads: 1, streams: 1 };
         let mut text = Cursor::new(text);
-        let tell = Tell {
+        let callbacks = Callbacks {
             on_progress: &mut |_| (),
             on_reject: None,
             is_over: &std::sync::atomic::AtomicBool::new(false),
         };
-        bulk::import(import, &mut [Input::Seekable(&mut text)], tell).expect("it is sound");
+        bulk::import(import, &mut [Input::Seekable(&mut text)], callbacks).expect("it is sound");
         let recovered = &mut self.node.recovered;
         keep(&mut recovered.committer, &mut recovered.snapshots, stamp_ms).expect("nothing fails");
     }
