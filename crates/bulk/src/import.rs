@@ -7,8 +7,8 @@
 //! of them in.
 
 use crate::batch::{Batch, Item, Maker, Step};
-use crate::course::{self, Course, Importer};
 use crate::fields::Fields;
+use crate::import_state::{self, ImportState, Importer};
 use crate::operational::Operational;
 use crate::record::{Place, Record, Records};
 use crate::report::{Callbacks, FAULTS_MAX, Fault, ImportError, Summary};
@@ -55,20 +55,20 @@ pub fn import(
     inputs: &mut [Input<'_>],
     callbacks: Callbacks<'_>,
 ) -> Result<Summary, ImportError> {
-    let course = Course::new(inputs, callbacks, FAULTS_MAX);
+    let state = ImportState::new(inputs, callbacks, FAULTS_MAX);
     let (maker, item, due) = (import.maker(), Item::default(), Arc::default());
-    let mut storing = Storing { import, course, maker, item, due };
-    course::run(&mut storing, inputs);
-    if storing.course.is_sound() {
+    let mut storing = Storing { import, state, maker, item, due };
+    state::run(&mut storing, inputs);
+    if storing.state.is_sound() {
         storing.finish();
     }
-    storing.course.end()
+    storing.state.end()
 }
 
 /// The storing side.
 struct Storing<'a, 't> {
     import: Import<'a>,
-    course: Course<'t>,
+    state: ImportState<'t>,
     /// For entries that were ready but could not be added as such.
     maker: Maker<'a>,
     item: Item,
@@ -88,14 +88,14 @@ impl<'a> Import<'a> {
 }
 
 impl<'t> Importer<'t> for Storing<'_, 't> {
-    fn course(&mut self) -> &mut Course<'t> {
-        &mut self.course
+    fn state(&mut self) -> &mut ImportState<'t> {
+        &mut self.state
     }
 
     fn pass(&mut self, sources: Vec<(usize, impl Source)>) {
         let (import, due) = (self.import, Arc::clone(&self.due));
         // The faults of a piece are bounded: an import ends at as many, or by the records of the piece.
-        let faults_max = if self.course.takes_rejects() { usize::MAX } else { FAULTS_MAX };
+        let faults_max = if self.state.takes_rejects() { usize::MAX } else { FAULTS_MAX };
         streams::run(
             sources,
             Plan { streams: import.streams, threads: import.threads },
@@ -115,24 +115,24 @@ impl Storing<'_, '_> {
     fn store_piece(&mut self, mut batch: Batch) -> Option<Batch> {
         let faults = std::mem::take(&mut batch.faults);
         if batch.is_fatal {
-            faults.into_iter().for_each(|(fault, _)| self.course.give_up(batch.piece.input, fault));
+            faults.into_iter().for_each(|(fault, _)| self.state.give_up(batch.piece.input, fault));
             return None;
         }
         for (fault, range) in faults {
-            self.course.refuse(&batch.piece, range, fault);
+            self.state.refuse(&batch.piece, range, fault);
         }
         self.store(&batch);
         self.try_held();
-        if self.course.is_over() {
+        if self.state.is_over() {
             return None;
         }
-        self.course.count_piece(&batch.piece);
+        self.state.count_piece(&batch.piece);
         Some(batch)
     }
 
     /// Tries again what waits in memory, once it is much.
     fn try_held(&mut self) {
-        let held = self.course.take_held();
+        let held = self.state.take_held();
         if held.is_empty() {
             return;
         }
@@ -144,7 +144,7 @@ impl Storing<'_, '_> {
                 self.add_all_again(&piece);
             }
         }
-        self.course.tried_held();
+        self.state.tried_held();
     }
 
     fn add_all_again(&mut self, piece: &Piece) {
@@ -152,11 +152,11 @@ impl Storing<'_, '_> {
         writer.load();
         let mut records = Records::of(piece);
         while let Some(record) = records.next()
-            && !self.course.is_over()
+            && !self.state.is_over()
         {
             match record {
                 Ok(Record { place, .. }) => self.add_again(&mut writer, piece, &place),
-                Err((fault, range)) => self.course.refuse(piece, range, fault),
+                Err((fault, range)) => self.state.refuse(piece, range, fault),
             }
         }
         writer.publish();
@@ -166,7 +166,7 @@ impl Storing<'_, '_> {
     fn store(&mut self, batch: &Batch) {
         let mut steps = batch.steps().iter().cloned();
         let (mut next, mut soon) = (steps.next(), Vec::new());
-        while next.is_some() && !self.course.is_over() {
+        while next.is_some() && !self.state.is_over() {
             let mut writer = self.import.shard.writer();
             writer.load();
             let mut room = PUBLISH_ENTRIES;
@@ -189,7 +189,7 @@ impl Storing<'_, '_> {
                         steps.next()
                     }
                 };
-                if self.course.is_over() {
+                if self.state.is_over() {
                     break;
                 }
             }
@@ -202,9 +202,9 @@ impl Storing<'_, '_> {
     /// Adds entries that are alike; one that cannot be added as such is looked at once more.
     fn add_rows(&mut self, writer: &mut Writer<'_>, batch: &Batch, range: Range<usize>) {
         let ((rows, places), mut at) = (batch.rows(), range.start);
-        while at < range.end && !self.course.is_over() {
+        while at < range.end && !self.state.is_over() {
             let added = writer.add_rows(rows, at..range.end, self.import.stamp_ms);
-            self.course.count_entries(batch.piece.input, added);
+            self.state.count_entries(batch.piece.input, added);
             at += added;
             if at < range.end {
                 self.add_again(writer, &batch.piece, &places[at]);
@@ -226,7 +226,7 @@ impl Storing<'_, '_> {
                 item.place = place.clone();
                 self.add(writer, piece, &item);
             }
-            Err(fault) => self.course.refuse(piece, place.range.clone(), fault),
+            Err(fault) => self.state.refuse(piece, place.range.clone(), fault),
         }
         self.item = item;
     }
@@ -235,9 +235,9 @@ impl Storing<'_, '_> {
         let stamp = Stamp { csn: writer.stamp(self.import.stamp_ms), actor: 0 };
         let fault = |reason| Fault::of(item.place.line, &item.prepared.dn, reason);
         let reason = match writer.add_prepared(&item.prepared, stamp) {
-            Ok(_) => return self.course.count_entries(piece.input, 1),
-            Err(Refused::NoSuchSuperior { .. }) if !self.course.is_final() => {
-                return self.course.set_aside(piece, &item.place, fault);
+            Ok(_) => return self.state.count_entries(piece.input, 1),
+            Err(Refused::NoSuchSuperior { .. }) if !self.state.is_final() => {
+                return self.state.set_aside(piece, &item.place, fault);
             }
             Err(Refused::NoSuchSuperior { .. }) => {
                 let superior = String::from_utf8_lossy(item.prepared.superior().unwrap_or_default());
@@ -245,11 +245,11 @@ impl Storing<'_, '_> {
             }
             Err(full @ (Refused::MemoryLimit { .. } | Refused::StoreLimit(_))) => {
                 let offset = piece.offset + item.place.range.start as u64;
-                return self.course.give_up(piece.input, Fault { offset, ..fault(full.to_string()) });
+                return self.state.give_up(piece.input, Fault { offset, ..fault(full.to_string()) });
             }
             Err(refused) => refused.to_string(),
         };
-        self.course.refuse(piece, item.place.range.clone(), fault(reason));
+        self.state.refuse(piece, item.place.range.clone(), fault(reason));
     }
 
     /// Builds what is best built at once.
@@ -257,7 +257,7 @@ impl Storing<'_, '_> {
         let mut writer = self.import.shard.writer();
         writer.load();
         if let Err(refused) = writer.finish_load() {
-            self.course.note(Fault::at(0, refused.to_string()));
+            self.state.note(Fault::at(0, refused.to_string()));
         }
         writer.publish();
     }

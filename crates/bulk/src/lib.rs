@@ -2,10 +2,10 @@
 
 mod aside;
 mod batch;
-mod course;
 mod export;
 mod fields;
 mod import;
+mod import_state;
 mod operational;
 mod record;
 pub mod remote;

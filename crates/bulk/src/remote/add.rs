@@ -1,7 +1,7 @@
 //! Import into a server that runs: adds, many under way at once, superiors before subordinates.
 
 use crate::batch::Batch;
-use crate::course::{self, Course, Importer};
+use crate::import_state::{self, ImportState, Importer};
 use crate::operational::{Foreign, foreign, without_state};
 use crate::record::{Content, Place, Records};
 use crate::report::{Callbacks, Fault, ImportError, Summary};
@@ -57,20 +57,20 @@ pub fn add(
         next: 0,
         under_way: BTreeSet::new(),
         // The first ends it: what was added stays, so the rest is better not sent.
-        course: Course::new(inputs, callbacks, 1),
+        state: ImportState::new(inputs, callbacks, 1),
         streams: ways.streams,
     };
     for _ in 0..ways.connections {
         match Link::open(server) {
             Ok(link) => adding.links.push((link, VecDeque::new())),
             Err(error) => {
-                adding.course.give_up(0, Fault::at(0, error.to_string()));
+                adding.state.give_up(0, Fault::at(0, error.to_string()));
                 break;
             }
         }
     }
-    course::run(&mut adding, inputs);
-    adding.course.end()
+    state::run(&mut adding, inputs);
+    adding.state.end()
 }
 
 /// An add that is not answered yet.
@@ -92,13 +92,13 @@ struct Adding<'t> {
     next: usize,
     /// Keys of all entries under way: subordinates of theirs have to wait.
     under_way: BTreeSet<Vec<u8>>,
-    course: Course<'t>,
+    state: ImportState<'t>,
     streams: usize,
 }
 
 impl<'t> Importer<'t> for Adding<'t> {
-    fn course(&mut self) -> &mut Course<'t> {
-        &mut self.course
+    fn state(&mut self) -> &mut ImportState<'t> {
+        &mut self.state
     }
 
     /// Adds what the sources have, and waits for all answers.
@@ -115,11 +115,11 @@ impl Adding<'_> {
     fn add_piece(&mut self, mut batch: Batch) -> Option<Batch> {
         if batch.is_fatal {
             let faults = std::mem::take(&mut batch.faults);
-            faults.into_iter().for_each(|(fault, _)| self.course.give_up(batch.piece.input, fault));
+            faults.into_iter().for_each(|(fault, _)| self.state.give_up(batch.piece.input, fault));
             return None;
         }
         let mut records = Records::of(&batch.piece);
-        while !self.course.is_over()
+        while !self.state.is_over()
             && let Some(record) = records.next()
         {
             match record {
@@ -127,23 +127,23 @@ impl Adding<'_> {
                     Ok(attributes) => self.send(&batch.piece, &record.place, record.dn, &attributes),
                     Err(fault) => {
                         let range = record.place.range.clone();
-                        self.course.refuse(&batch.piece, range, fault.with_dn(record.dn));
+                        self.state.refuse(&batch.piece, range, fault.with_dn(record.dn));
                     }
                 },
-                Err((fault, range)) => self.course.refuse(&batch.piece, range, fault),
+                Err((fault, range)) => self.state.refuse(&batch.piece, range, fault),
             }
         }
-        if self.course.is_over() {
+        if self.state.is_over() {
             return None;
         }
-        self.course.count_piece(&batch.piece);
+        self.state.count_piece(&batch.piece);
         Some(batch)
     }
 
     /// Sends an add once its superior is not under way any more.
     fn send(&mut self, piece: &Piece, place: &Place, dn: &[u8], attributes: &[u8]) {
         let superior = split_first(dn).1.map(key).unwrap_or_default();
-        while self.under_way.contains(&superior) && !self.course.is_over() {
+        while self.under_way.contains(&superior) && !self.state.is_over() {
             let holder = |(_, adds): &(Link, VecDeque<UnderWay>)| adds.iter().any(|add| add.key == superior);
             match self.links.iter().position(holder) {
                 Some(at) => self.settle(at),
@@ -151,16 +151,16 @@ impl Adding<'_> {
             }
         }
         let Ok(list) = Attributes::parse(attributes) else { return };
-        if self.course.is_over() {
+        if self.state.is_over() {
             return;
         }
         if attributes.len() + dn.len() + 64 > MESSAGE_BYTES_MAX {
             let reason = "it is longer than a message may be, 16 MiB".to_owned();
-            return self.course.refuse(piece, place.range.clone(), Fault::of(place.line, dn, reason));
+            return self.state.refuse(piece, place.range.clone(), Fault::of(place.line, dn, reason));
         }
         self.next = (self.next + 1) % self.links.len();
         let at = self.next;
-        while self.is_full(at) && !self.course.is_over() {
+        while self.is_full(at) && !self.state.is_over() {
             self.settle(at);
         }
         let (link, adds) = &mut self.links[at];
@@ -216,22 +216,22 @@ impl Adding<'_> {
             unknown.front().map_or((0, 0, 0), |add| (add.place.line, add.piece.input, add.piece.offset));
         let count = unknown.len();
         let reason = format!("{error}; whether {count} entries from here on were added is not known");
-        self.course.give_up(input, Fault { offset, ..Fault::at(line, reason) });
+        self.state.give_up(input, Fault { offset, ..Fault::at(line, reason) });
     }
 
     fn answered(&mut self, add: UnderWay, code: Option<ResultCode>, why: Option<String>) {
-        let Some(why) = why else { return self.course.count_entries(add.piece.input, 1) };
+        let Some(why) = why else { return self.state.count_entries(add.piece.input, 1) };
         let fault = Fault::of(add.place.line, &add.dn, why);
         match code {
-            Some(ResultCode::NoSuchObject) if !self.course.is_final() => {
-                self.course.set_aside(&add.piece, &add.place, |reason| Fault { reason, ..fault });
+            Some(ResultCode::NoSuchObject) if !self.state.is_final() => {
+                self.state.set_aside(&add.piece, &add.place, |reason| Fault { reason, ..fault });
             }
             // What is wrong is not the entry.
             Some(ResultCode::Busy | ResultCode::Unavailable | ResultCode::AdminLimitExceeded) => {
                 let offset = add.piece.offset;
-                self.course.give_up(add.piece.input, Fault { offset, ..fault })
+                self.state.give_up(add.piece.input, Fault { offset, ..fault })
             }
-            _ => self.course.refuse(&add.piece, add.place.range.clone(), fault),
+            _ => self.state.refuse(&add.piece, add.place.range.clone(), fault),
         }
     }
 }

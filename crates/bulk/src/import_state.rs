@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Who has entries made of records.
 pub(crate) trait Importer<'t> {
     /// Where the import stands.
-    fn course(&mut self) -> &mut Course<'t>;
+    fn state(&mut self) -> &mut ImportState<'t>;
 
     /// Takes all that the sources have, which are inputs with these numbers. What became of it is known when it returns.
     fn pass(&mut self, sources: Vec<(usize, impl Source)>);
 }
 
 /// Where an import stands.
-pub(crate) struct Course<'t> {
+pub(crate) struct ImportState<'t> {
     progress: Progress,
     /// The same, of each input.
     inputs: Vec<Progress>,
@@ -44,11 +44,11 @@ pub(crate) struct Course<'t> {
     is_final: bool,
 }
 
-impl<'t> Course<'t> {
+impl<'t> ImportState<'t> {
     /// At the beginning. Without somebody who takes rejects so many faults end the import.
-    pub(crate) fn new(inputs: &[Input<'_>], callbacks: Callbacks<'t>, faults_max: usize) -> Course<'t> {
+    pub(crate) fn new(inputs: &[Input<'_>], callbacks: Callbacks<'t>, faults_max: usize) -> ImportState<'t> {
         let Callbacks { on_progress, on_reject, is_over } = callbacks;
-        Course {
+        ImportState {
             progress: Progress::default(),
             inputs: vec![Progress::default(); inputs.len()],
             faults: Vec::new(),
@@ -171,7 +171,7 @@ impl<'t> Course<'t> {
     /// # Errors
     /// All faults, in order, up to [`FAULTS_MAX`].
     pub(crate) fn end(self) -> Result<Summary, ImportError> {
-        let Course { progress: done, mut faults, set_aside, rejected, .. } = self;
+        let ImportState { progress: done, mut faults, set_aside, rejected, .. } = self;
         if faults.is_empty() {
             return Ok(Summary { entries: done.entries, bytes: done.bytes, set_aside, rejected });
         }
@@ -191,21 +191,21 @@ fn spans(input: &Input<'_>) -> Spans {
 
 /// All passes. Bytes count in the first.
 pub(crate) fn run<'t>(importer: &mut impl Importer<'t>, inputs: &mut [Input<'_>]) {
-    if !importer.course().is_over() {
+    if !importer.state().is_over() {
         importer.pass(inputs.iter_mut().map(Whole::new).enumerate().collect());
     }
-    importer.course().set_aside = importer.course().waiting();
-    while importer.course().is_sound() && importer.course().waiting() > 0 {
-        let course = importer.course();
-        let before = course.progress.entries;
+    importer.state().set_aside = importer.state().waiting();
+    while importer.state().is_sound() && importer.state().waiting() > 0 {
+        let state = importer.state();
+        let before = state.progress.entries;
         let fresh = inputs.iter().map(spans).collect();
-        let aside = std::mem::replace(&mut course.aside, fresh);
+        let aside = std::mem::replace(&mut state.aside, fresh);
         let again = inputs.iter_mut().zip(aside).map(|(input, spans)| Again::new(input, spans));
         importer.pass(again.enumerate().collect());
-        let course = importer.course();
-        course.is_final = course.progress.entries == before;
+        let state = importer.state();
+        state.is_final = state.progress.entries == before;
     }
-    importer.course().end_it();
+    importer.state().end_it();
 }
 
 /// A BER add as a record of LDIF; what is none as a comment.
