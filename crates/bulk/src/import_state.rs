@@ -3,7 +3,7 @@
 //!
 //! What waits of inputs that cannot be read again is tried before that too, once it takes much memory.
 
-use crate::aside::{RETRY_BYTES, Spans, TooMany};
+use crate::deferred::{DeferredSpans, RETRY_BYTES, TooMany};
 use crate::record::{Content, Place, Records};
 use crate::report::{
     Callbacks, FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, ProgressReport, Summary,
@@ -36,9 +36,9 @@ pub(crate) struct ImportState<'t> {
     on_reject: Option<OnReject<'t>>,
     rejected: u64,
     /// What waits for superiors, of each input.
-    aside: Vec<Spans>,
+    deferred: Vec<DeferredSpans>,
     /// How many waited after the first pass.
-    set_aside: u64,
+    deferred_count: u64,
     /// What waits is tried again when so many bytes of it are held, and when more entries than this are stored.
     retry: (usize, u64),
     is_final: bool,
@@ -57,8 +57,8 @@ impl<'t> ImportState<'t> {
             on_progress,
             on_reject,
             rejected: 0,
-            aside: inputs.iter().map(spans).collect(),
-            set_aside: 0,
+            deferred: inputs.iter().map(spans).collect(),
+            deferred_count: 0,
             retry: (RETRY_BYTES, 0),
             is_final: false,
         }
@@ -74,7 +74,7 @@ impl<'t> ImportState<'t> {
     /// Counts a piece that is done with, and tells of it.
     pub(crate) fn count_piece(&mut self, piece: &Piece) {
         // In later passes its bytes were counted before.
-        if self.set_aside == 0 {
+        if self.deferred_count == 0 {
             self.progress.bytes += piece.bytes.len() as u64;
             self.inputs[piece.input].bytes += piece.bytes.len() as u64;
         }
@@ -106,11 +106,16 @@ impl<'t> ImportState<'t> {
     }
 
     /// Has a record of a piece wait for its superior.
-    pub(crate) fn set_aside(&mut self, piece: &Piece, place: &Place, fault: impl FnOnce(String) -> Fault) {
+    pub(crate) fn deferred_count(
+        &mut self,
+        piece: &Piece,
+        place: &Place,
+        fault: impl FnOnce(String) -> Fault,
+    ) {
         let (bytes, offset) = (&piece.bytes[place.range.clone()], piece.offset + place.range.start as u64);
-        let aside = &mut self.aside[piece.input];
-        aside.form = piece.form;
-        if let Err(TooMany) = aside.push(bytes, offset, place.begin_line) {
+        let deferred = &mut self.deferred[piece.input];
+        deferred.form = piece.form;
+        if let Err(TooMany) = deferred.push(bytes, offset, place.begin_line) {
             let reason = "too many entries come before their superiors; sort the input".to_owned();
             self.give_up(piece.input, Fault { offset, ..fault(reason) });
         }
@@ -118,18 +123,19 @@ impl<'t> ImportState<'t> {
 
     /// What waits of inputs that cannot be read again, if that has become so much that it is worth to be tried again: the
     /// superiors may be there by now. Each time it takes twice as much as was left over the last time.
-    pub(crate) fn take_held(&mut self) -> Vec<(usize, Spans)> {
-        let held: usize = self.aside.iter().map(|spans| spans.held.len()).sum();
-        if self.set_aside > 0 || held < self.retry.0 || self.progress.entries == self.retry.1 {
+    pub(crate) fn take_held(&mut self) -> Vec<(usize, DeferredSpans)> {
+        let held: usize = self.deferred.iter().map(|spans| spans.held.len()).sum();
+        if self.deferred_count > 0 || held < self.retry.0 || self.progress.entries == self.retry.1 {
             return Vec::new();
         }
-        let streams = self.aside.iter_mut().enumerate().filter(|(_, spans)| spans.hold && spans.records > 0);
-        streams.map(|(input, spans)| (input, std::mem::replace(spans, Spans::new(true)))).collect()
+        let streams =
+            self.deferred.iter_mut().enumerate().filter(|(_, spans)| spans.hold && spans.records > 0);
+        streams.map(|(input, spans)| (input, std::mem::replace(spans, DeferredSpans::new(true)))).collect()
     }
 
     /// That was tried again.
     pub(crate) fn tried_held(&mut self) {
-        let held: usize = self.aside.iter().map(|spans| spans.held.len()).sum();
+        let held: usize = self.deferred.iter().map(|spans| spans.held.len()).sum();
         self.retry = (RETRY_BYTES.max(2 * held), self.progress.entries);
     }
 
@@ -171,9 +177,9 @@ impl<'t> ImportState<'t> {
     /// # Errors
     /// All faults, in order, up to [`FAULTS_MAX`].
     pub(crate) fn end(self) -> Result<Summary, ImportError> {
-        let ImportState { progress: done, mut faults, set_aside, rejected, .. } = self;
+        let ImportState { progress: done, mut faults, deferred_count, rejected, .. } = self;
         if faults.is_empty() {
-            return Ok(Summary { entries: done.entries, bytes: done.bytes, set_aside, rejected });
+            return Ok(Summary { entries: done.entries, bytes: done.bytes, deferred_count, rejected });
         }
         faults.sort_by_key(|fault| (fault.input, fault.offset, fault.line));
         faults.truncate(FAULTS_MAX);
@@ -181,12 +187,12 @@ impl<'t> ImportState<'t> {
     }
 
     fn waiting(&self) -> u64 {
-        self.aside.iter().map(|aside| aside.records).sum()
+        self.deferred.iter().map(|deferred| deferred.records).sum()
     }
 }
 
-fn spans(input: &Input<'_>) -> Spans {
-    Spans::new(matches!(input, Input::Stream(_)))
+fn spans(input: &Input<'_>) -> DeferredSpans {
+    DeferredSpans::new(matches!(input, Input::Stream(_)))
 }
 
 /// All passes. Bytes count in the first.
@@ -194,13 +200,13 @@ pub(crate) fn run<'t>(importer: &mut impl Importer<'t>, inputs: &mut [Input<'_>]
     if !importer.state().is_over() {
         importer.pass(inputs.iter_mut().map(Whole::new).enumerate().collect());
     }
-    importer.state().set_aside = importer.state().waiting();
+    importer.state().deferred_count = importer.state().waiting();
     while importer.state().is_sound() && importer.state().waiting() > 0 {
         let state = importer.state();
         let before = state.progress.entries;
         let fresh = inputs.iter().map(spans).collect();
-        let aside = std::mem::replace(&mut state.aside, fresh);
-        let again = inputs.iter_mut().zip(aside).map(|(input, spans)| Again::new(input, spans));
+        let deferred = std::mem::replace(&mut state.deferred, fresh);
+        let again = inputs.iter_mut().zip(deferred).map(|(input, spans)| Again::new(input, spans));
         importer.pass(again.enumerate().collect());
         let state = importer.state();
         state.is_final = state.progress.entries == before;

@@ -1,7 +1,7 @@
 //! Millions of entries without the front door: import of LDIF and BER adds, export of LDIF.
 
-mod aside;
 mod batch;
+mod deferred;
 mod export;
 mod fields;
 mod import;

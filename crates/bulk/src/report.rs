@@ -33,7 +33,7 @@ pub struct Summary {
     /// Bytes read.
     pub bytes: u64,
     /// Entries that came before their superior.
-    pub set_aside: u64,
+    pub deferred_count: u64,
     /// Records that were not stored but handed out.
     pub rejected: u64,
 }

@@ -1,6 +1,6 @@
 //! Where entries come from, LDIF or BER adds: cut into pieces of whole records that can be read one beside the other.
 
-use crate::aside::Spans;
+use crate::deferred::DeferredSpans;
 use crate::report::Fault;
 use memchr::{memchr_iter, memrchr_iter};
 use proto::add_stream;
@@ -203,12 +203,12 @@ fn last_boundary(bytes: &[u8]) -> Option<usize> {
 /// Records of the input that were set aside, read again.
 pub(crate) struct Again<'r, 'i> {
     input: &'r mut Input<'i>,
-    spans: Spans,
+    spans: DeferredSpans,
     next: usize,
 }
 
 impl<'r, 'i> Again<'r, 'i> {
-    pub(crate) fn new(input: &'r mut Input<'i>, spans: Spans) -> Again<'r, 'i> {
+    pub(crate) fn new(input: &'r mut Input<'i>, spans: DeferredSpans) -> Again<'r, 'i> {
         Again { input, spans, next: 0 }
     }
 }

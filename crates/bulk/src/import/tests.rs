@@ -94,7 +94,10 @@ fn entries_in_many_pieces_are_stored() {
     let shard = shard_with(true);
     let mut told = Vec::new();
     let done = load(import(&shard), Input::Seekable(&mut Cursor::new(&text)), &mut |p| told.push(p));
-    assert_eq!(done, Ok(Summary { entries: 20_001, bytes: text.len() as u64, set_aside: 0, rejected: 0 }));
+    assert_eq!(
+        done,
+        Ok(Summary { entries: 20_001, bytes: text.len() as u64, deferred_count: 0, rejected: 0 })
+    );
     assert!(told.len() > 3 && told.is_sorted_by_key(|p| p.bytes));
     assert_eq!(told.last(), Some(&Progress { entries: 20_001, bytes: text.len() as u64 }));
     assert_eq!(shard.entries(), 20_001);
@@ -133,11 +136,11 @@ fn superiors_may_come_later() {
         + &unit("b", "dc=com");
     let (shard, done) = run(&text);
     let done = done.unwrap();
-    assert_eq!((done.entries, done.set_aside, done.bytes), (5004, 5002, text.len() as u64));
+    assert_eq!((done.entries, done.deferred_count, done.bytes), (5004, 5002, text.len() as u64));
     assert_eq!(texts(&shard, "cn=a,ou=c,ou=b,dc=com", "cn"), ["a"]);
     let shard = shard_with(true);
     let done = load(import(&shard), Input::Stream(&mut text.as_bytes()), &mut |_| {}).unwrap();
-    assert_eq!((done.entries, done.set_aside), (5004, 5002));
+    assert_eq!((done.entries, done.deferred_count), (5004, 5002));
 }
 
 #[test]
@@ -302,7 +305,7 @@ fn entries_may_wait_for_superiors_in_other_inputs() {
     let (second, third) = (unit("b", "dc=com") + &person("o", "ou=x,dc=com"), TOP.to_owned());
     let (shard, done, rejected) = rejecting(&[&first, &second, &third]);
     let done = done.unwrap();
-    assert_eq!((done.entries, done.set_aside, shard.entries()), (4, 4, 4));
+    assert_eq!((done.entries, done.deferred_count, shard.entries()), (4, 4, 4));
     assert_eq!(rejected.len(), 1);
     assert!(rejected[0].0.starts_with("1:5: cn=o,ou=x,dc=com: "), "{rejected:?}");
 }
@@ -315,7 +318,7 @@ fn one_stream_stores_inputs_in_their_order() {
     for _ in 0..20 {
         let (shard, done, rejected) = rejecting(&[&many, &unit("b", "dc=com"), &person("a", "ou=b,dc=com")]);
         let done = done.unwrap();
-        assert_eq!((done.entries, done.set_aside, shard.entries()), (4003, 0, 4003));
+        assert_eq!((done.entries, done.deferred_count, shard.entries()), (4003, 0, 4003));
         assert_eq!(rejected, []);
     }
 }
@@ -367,7 +370,7 @@ fn a_source_that_fails_is_a_fault() {
 
 #[test]
 fn nothing_is_imported_from_nothing() {
-    assert_eq!(run("version: 1\n").1, Ok(Summary { entries: 0, bytes: 11, set_aside: 0, rejected: 0 }));
+    assert_eq!(run("version: 1\n").1, Ok(Summary { entries: 0, bytes: 11, deferred_count: 0, rejected: 0 }));
 }
 
 proptest! {
@@ -476,7 +479,7 @@ fn much_that_waits_is_tried_again_before_the_end() {
     let (_, done, rejected) = streaming(&[&stream]);
     let done = done.expect("it fits");
     // At the end of the stream nothing waited any more.
-    assert_eq!((done.entries, done.set_aside, rejected.len()), (25, 0, 0));
+    assert_eq!((done.entries, done.deferred_count, rejected.len()), (25, 0, 0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::source::{Form, PIECE_BYTES};
 
-/// Spans set aside at once.
+/// DeferredSpans set aside at once.
 const SPANS_MAX: usize = 4 << 20;
 /// Bytes held of inputs that cannot be read again.
 const HELD_BYTES_MAX: usize = 256 << 20;
@@ -24,7 +24,7 @@ pub(crate) struct Span {
 
 /// What was set aside in one pass.
 #[derive(Debug, Default)]
-pub(crate) struct Spans {
+pub(crate) struct DeferredSpans {
     pub(crate) list: Vec<Span>,
     pub(crate) held: Vec<u8>,
     /// Must the bytes be held?
@@ -39,9 +39,9 @@ pub(crate) struct Spans {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
-impl Spans {
-    pub(crate) fn new(hold: bool) -> Spans {
-        Spans { hold, ..Spans::default() }
+impl DeferredSpans {
+    pub(crate) fn new(hold: bool) -> DeferredSpans {
+        DeferredSpans { hold, ..DeferredSpans::default() }
     }
 
     /// The bytes of a span, if they are held.
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn neighbours_are_one() {
-        let mut spans = Spans::new(true);
+        let mut spans = DeferredSpans::new(true);
         spans.push(b"aa", 10, 3).unwrap();
         spans.push(b"bb", 12, 4).unwrap();
         spans.push(b"cc", 20, 9).unwrap();
