@@ -13,7 +13,6 @@
 //! [`backup`] copies one, and makes one of copies.
 
 pub mod backup;
-mod course;
 pub mod dump;
 mod examine;
 mod founding;
@@ -22,6 +21,7 @@ mod pass;
 mod recover;
 mod replay;
 mod rules;
+mod rules_epochs;
 mod schema_time;
 mod sealed;
 mod settings;

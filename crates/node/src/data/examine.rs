@@ -1,9 +1,9 @@
 //! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
 //! that the directory they make must hold to. Changes nothing.
 
-use super::course::Decided;
 use super::pass::Maker;
 use super::recover::Stage;
+use super::rules_epochs::Decided;
 use super::snapshot::Keeper;
 use super::{Data, DataError, Rules};
 use dsa::config::SearchLimits;
@@ -142,8 +142,8 @@ impl Data {
             let mut pass = self.begin_pass(&base, &snapshots, maker, on_progress)?;
             let log = self.run_pass(&mut pass, base.from, on_progress)?;
             others = pass.next_rules(self, &wanted)?;
-            let (course, stopped) = (&pass.replay.course, pass.replay.stopped());
-            rules = course.rules().clone();
+            let (epochs, stopped) = (&pass.replay.epochs, pass.replay.stopped());
+            rules = epochs.rules().clone();
             if stopped.is_none() && is_wanted && rules.with_schema(schema).agree(&wanted) {
                 break (pass.dsa, log);
             }

@@ -1,9 +1,9 @@
 //! A pass over snapshot and log with a directory that is made by one set of rules. Where others are in force it ends, and the next
 //! begins with what it came to: a replay takes as many passes as there are rules by which commands were decided.
 
-use super::course::{Course, Decided};
 use super::recover::Stage;
 use super::replay::Replay;
+use super::rules_epochs::{Decided, RulesEpochs};
 use super::snapshot::{self, Held, Keeper, LogState, Point};
 use super::{Data, DataError, Rules};
 use dsa::{Applier, Dsa};
@@ -86,8 +86,8 @@ impl Data {
             }
         };
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
-        let course = Course::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
-        let replay = Replay::new(applier, (base.from, base.state), course, rules);
+        let epochs = RulesEpochs::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
+        let replay = Replay::new(applier, (base.from, base.state), epochs, rules);
         Ok(Pass { dsa, replay })
     }
 
@@ -138,7 +138,7 @@ impl Pass {
         let reader = Reader::register(shard).ok_or_else(too_many)?;
         let checkpoint = shard.writer().checkpoint(reader);
         let (index, state) = self.replay.state();
-        let rules = self.replay.course.rules().text().into();
+        let rules = self.replay.epochs.rules().text().into();
         Ok((Point { checkpoint, state, rules }, index))
     }
 
@@ -159,7 +159,7 @@ impl Pass {
     /// # Errors
     /// When there are too many readers.
     pub(super) fn held(&self) -> Result<Base, DataError> {
-        let rules = Some(self.replay.course.rules().clone());
+        let rules = Some(self.replay.epochs.rules().clone());
         let (Point { checkpoint, state, .. }, from) = self.point()?;
         Ok(Base { from, state, rules, held: Some(Held::of(checkpoint)) })
     }
@@ -169,10 +169,10 @@ impl Pass {
     /// # Errors
     /// When only a hash of them is known; `rules` are those that were wanted.
     pub(super) fn next_rules(&self, data: &Data, rules: &Rules) -> Result<Option<Rules>, DataError> {
-        let course = &self.replay.course;
-        match (self.replay.stopped(), course.noted()) {
+        let epochs = &self.replay.epochs;
+        match (self.replay.stopped(), epochs.noted()) {
             (None, _) => Ok(None),
-            (Some(_), _) if course.rules().are_whole() => Ok(Some(course.rules().clone())),
+            (Some(_), _) if epochs.rules().are_whole() => Ok(Some(epochs.rules().clone())),
             (Some(Decided::Otherwise), Some(noted)) => {
                 let what = format!(
                     "its changes were decided by another schema or other settings ({}) than those in the file `rules`: they do \
@@ -181,7 +181,7 @@ impl Pass {
                 );
                 Err(DataError::Facts(data.dir.join("log"), what))
             }
-            (Some(_), _) => Err(rules.differ(course.rules())),
+            (Some(_), _) => Err(rules.differ(epochs.rules())),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
-use super::course::Decided;
 use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
+use super::rules_epochs::Decided;
 use super::snapshot::{self, Keeper};
 use super::{Data, DataError, Rules, backup};
 use crate::commit::{Committer, Limits, LogEnd, Queue};
@@ -122,7 +122,7 @@ impl Data {
         };
         cut.iter().for_each(tell_cut);
         accepted.end(&mut replay);
-        let Replay { applier, course, time_ms, .. } = replay;
+        let Replay { applier, epochs, time_ms, .. } = replay;
         applier.forget_operations();
         dsa.shard().writer().find_free_ids();
         // What a draft that was given up has left.
@@ -139,7 +139,7 @@ impl Data {
             limits,
         );
         // The command is durable before anything is decided by it, and before the file says that there is one.
-        if !course.rules().agree(&rules) {
+        if !epochs.rules().agree(&rules) {
             let changed = committer.change_rules(wall_ms);
             changed.map_err(|failed| io::Error::other(failed.to_string()))?;
         }

@@ -1,7 +1,7 @@
 //! Applies the records of a log again, and compares what they come to with what was answered.
 
-use super::course::{Course, Decided};
 use super::recover::Stage;
+use super::rules_epochs::{Decided, RulesEpochs};
 use super::snapshot::LogState;
 use super::{DataError, Rules};
 use crate::faults;
@@ -20,7 +20,7 @@ const DIFFERENCES_MAX: usize = 100;
 /// Applies records again.
 pub(super) struct Replay {
     pub(super) applier: Applier,
-    pub(super) course: Course,
+    pub(super) epochs: RulesEpochs,
     /// What the directory is made by: only what was decided by them may be applied to it.
     made_by: Rules,
     pub(super) records: u64,
@@ -40,13 +40,13 @@ impl Replay {
     pub(super) fn new(
         mut applier: Applier,
         (from, state): (Index, LogState),
-        course: Course,
+        epochs: RulesEpochs,
         made_by: Rules,
     ) -> Replay {
         applier.stands_at(from.0, state.chain);
         Replay {
             applier,
-            course,
+            epochs,
             made_by,
             records: 0,
             time_ms: state.time_ms,
@@ -93,19 +93,19 @@ impl Replay {
         if record.kind == Kind::Rules {
             self.applier.chain_mut().pass(index);
             // Alone it decides nothing: a start that was stopped before it was through has left it.
-            return self.course.note(&record).map(|_| ());
+            return self.epochs.note(&record).map(|_| ());
         }
         let is_parcel = record.kind == Kind::Parcel;
         let parcel = is_parcel.then(|| Parcel::decode(index, record.payload)).transpose()?;
         if let Some(parcel) = &parcel
             && let Some(text) = parcel.rules()?
         {
-            self.course.change(text, parcel.head.time_ms, &record)?;
+            self.epochs.change(text, parcel.head.time_ms, &record)?;
             return self.apply_parcel(index, parcel.clone());
         }
-        let decided = self.course.command();
+        let decided = self.epochs.command();
         if decided != Decided::AsBefore
-            && !self.course.rules().agree(&self.made_by)
+            && !self.epochs.rules().agree(&self.made_by)
             && !planted::is(faults::RULES_BY_RESTART)
         {
             self.stopped = Some(decided);

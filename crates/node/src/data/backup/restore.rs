@@ -6,7 +6,7 @@ use super::generation::{Backups, Generation, facts, remove_tree};
 use super::take::verify;
 use super::{BackupError, log_dir, snapshot_dir};
 use crate::commit;
-use crate::data::course::{Course, Decided};
+use crate::data::rules_epochs::{Decided, RulesEpochs};
 use crate::data::{DataError, Rules, missing, rules, snapshot, unread, write_text};
 use crate::faults;
 use dsa::journal::Command;
@@ -256,11 +256,11 @@ impl Work<'_> {
         let made = made.map_err(|what| unread(self.generation.dir.join(rules::NAME), what))?;
         let of_snapshot = self.copy_snapshot(on_bytes)?;
         let decides_nothing = of_snapshot.is_some();
-        let mut course = Course::new(of_snapshot.unwrap_or(made));
-        let restored = self.write_log(&mut course, entropy)?;
+        let mut epochs = RulesEpochs::new(of_snapshot.unwrap_or(made));
+        let restored = self.write_log(&mut epochs, entropy)?;
         if decides_nothing {
             // The file tells with what the directory was served last.
-            write_text(disk, self.to, rules::NAME, &course.rules().text())?;
+            write_text(disk, self.to, rules::NAME, &epochs.rules().text())?;
         }
         verify(self.disk, self.to, restored.last)?;
         disk.sync_dir(&log_dir(self.to))?;
@@ -298,7 +298,11 @@ impl Work<'_> {
 
     /// Writes the records after the snapshot up to the point into a log of its own; `course` begins with the rules of the
     /// snapshot. If an earlier version noted others before the first command, they are written into the file.
-    fn write_log(&self, course: &mut Course, entropy: &mut dyn Entropy) -> Result<Restored, BackupError> {
+    fn write_log(
+        &self,
+        epochs: &mut RulesEpochs,
+        entropy: &mut dyn Entropy,
+    ) -> Result<Restored, BackupError> {
         let (disk, from) = (&**self.disk, self.generation.snapshot);
         let own = log_dir(&self.generation.dir);
         let settings = log_settings(wal::file_bytes(disk, &own)?);
@@ -332,13 +336,13 @@ impl Work<'_> {
                 return Err(text.to_owned());
             }
             if record.kind == Kind::Rules {
-                course.note(&record)?;
+                epochs.note(&record)?;
             } else if let Some((text, ms)) = rules {
-                course.change(text, ms, &record)?;
+                epochs.change(text, ms, &record)?;
             } else {
-                match course.command() {
+                match epochs.command() {
                     Decided::AsBefore => {}
-                    decided => self.decided(course, decided)?,
+                    decided => self.decided(epochs, decided)?,
                 }
             }
             if let Until::Command(index, commands) = self.until
@@ -368,13 +372,13 @@ impl Work<'_> {
     ///
     /// # Errors
     /// In words, when a start cannot apply it.
-    fn decided(&self, course: &Course, decided: Decided) -> Result<(), String> {
-        match course.noted() {
+    fn decided(&self, epochs: &RulesEpochs, decided: Decided) -> Result<(), String> {
+        match epochs.noted() {
             // A start knows them from the log.
-            _ if course.rules().are_whole() => Ok(()),
+            _ if epochs.rules().are_whole() => Ok(()),
             None => Ok(()),
             Some(_) if decided == Decided::First => {
-                let written = write_text(&**self.disk, self.to, rules::NAME, &course.rules().text());
+                let written = write_text(&**self.disk, self.to, rules::NAME, &epochs.rules().text());
                 written.map_err(|error| error.to_string())
             }
             Some(noted) => Err(format!(

@@ -6,7 +6,7 @@ use model::timestamp;
 use wal::{Index, Place, Record};
 
 /// See the module.
-pub(super) struct Course {
+pub(super) struct RulesEpochs {
     rules: Rules,
     /// Where that stands, if it does not stand in the snapshot.
     noted: Option<Noted>,
@@ -50,10 +50,10 @@ impl Noted {
     }
 }
 
-impl Course {
+impl RulesEpochs {
     /// Of a log that begins where `rules` are in force.
-    pub(super) fn new(rules: Rules) -> Course {
-        Course { decided: rules.clone(), rules, noted: None, changed: false, began: false }
+    pub(super) fn new(rules: Rules) -> RulesEpochs {
+        RulesEpochs { decided: rules.clone(), rules, noted: None, changed: false, began: false }
     }
 
     /// Takes a note of an earlier version; returns its time.
@@ -124,38 +124,38 @@ mod tests {
     #[test]
     fn a_command_is_decided_by_the_last_rules_before_it() {
         let (a, b) = (rules("dc=a"), rules("dc=b"));
-        let mut course = Course::new(a.clone());
-        assert!(course.noted().is_none());
-        assert_eq!((course.command(), course.command()), (Decided::First, Decided::AsBefore));
-        course.change(&b.text(), 1000, &record(b"")).expect("it was written");
-        assert!(course.rules().agree(&b));
-        course.change(&a.text(), 1500, &record(b"")).expect("it was written");
-        assert_eq!(course.command(), Decided::AsBefore, "nothing was decided by the others");
-        course.change(&b.text(), 1000, &record(b"")).expect("it was written");
-        let noted = course.noted().expect("it stands in the log");
+        let mut epochs = RulesEpochs::new(a.clone());
+        assert!(epochs.noted().is_none());
+        assert_eq!((epochs.command(), epochs.command()), (Decided::First, Decided::AsBefore));
+        epochs.change(&b.text(), 1000, &record(b"")).expect("it was written");
+        assert!(epochs.rules().agree(&b));
+        epochs.change(&a.text(), 1500, &record(b"")).expect("it was written");
+        assert_eq!(epochs.command(), Decided::AsBefore, "nothing was decided by the others");
+        epochs.change(&b.text(), 1000, &record(b"")).expect("it was written");
+        let noted = epochs.noted().expect("it stands in the log");
         assert_eq!(noted.place(), "record 7, in log/0000002a.log offset 4096, of 1970-01-01T00:00:01.000Z");
-        assert_eq!((course.command(), course.command()), (Decided::Otherwise, Decided::AsBefore));
+        assert_eq!((epochs.command(), epochs.command()), (Decided::Otherwise, Decided::AsBefore));
     }
 
     #[test]
     fn rules_before_the_first_command_are_those_of_the_first() {
         let (a, b) = (rules("dc=a"), rules("dc=b"));
-        let mut course = Course::new(a);
-        course.change(&b.text(), 1, &record(b"")).expect("it was written");
-        assert_eq!(course.command(), Decided::First);
-        assert!(course.rules().agree(&b));
+        let mut epochs = RulesEpochs::new(a);
+        epochs.change(&b.text(), 1, &record(b"")).expect("it was written");
+        assert_eq!(epochs.command(), Decided::First);
+        assert!(epochs.rules().agree(&b));
     }
 
     #[test]
     fn a_change_of_the_text_shows() {
         let text = rules("dc=a").text();
-        let mut course = Course::new(rules("dc=b"));
+        let mut epochs = RulesEpochs::new(rules("dc=b"));
         for at in (0..text.len()).step_by(501).chain([text.len() - 1]) {
             let mut changed = text.clone().into_bytes();
             changed[at] ^= 1;
             let changed = String::from_utf8_lossy(&changed);
-            assert!(course.change(&changed, 1, &record(b"")).is_err(), "byte {at}");
-            assert!(course.change(&text[..at], 1, &record(b"")).is_err(), "{at} bytes");
+            assert!(epochs.change(&changed, 1, &record(b"")).is_err(), "byte {at}");
+            assert!(epochs.change(&text[..at], 1, &record(b"")).is_err(), "{at} bytes");
         }
     }
 }
