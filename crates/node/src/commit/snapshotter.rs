@@ -25,17 +25,17 @@ const MEMORY_SHORT: (u64, u64) = (7, 8);
 pub(super) struct Snapshotter {
     taken: Sender<(Taken, u64)>,
     is_busy: Arc<AtomicBool>,
-    hurry: Arc<Hurry>,
+    expedite: Arc<Expedite>,
 }
 
 /// Whether somebody waits for the end of it all.
 #[derive(Default)]
-struct Hurry {
+struct Expedite {
     is_on: Mutex<bool>,
     told: Condvar,
 }
 
-impl Hurry {
+impl Expedite {
     fn begin(&self) {
         *self.is_on.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.told.notify_all();
@@ -57,7 +57,7 @@ impl Hurry {
 
 impl Drop for Snapshotter {
     fn drop(&mut self) {
-        self.hurry();
+        self.expedite();
     }
 }
 
@@ -69,7 +69,7 @@ struct Work {
     status: Arc<Status>,
     clock: SystemClock,
     is_busy: Arc<AtomicBool>,
-    hurry: Arc<Hurry>,
+    expedite: Arc<Expedite>,
     /// What the last snapshot holds, as long as the log is not released up to there.
     unreleased: Option<Index>,
 }
@@ -87,12 +87,12 @@ impl Snapshotter {
         clock: SystemClock,
     ) -> io::Result<(Snapshotter, PlainThread)> {
         let (taken, receiver) = channel();
-        let (is_busy, hurry) = (Arc::new(AtomicBool::new(false)), Arc::new(Hurry::default()));
-        let (busy, hurried) = (Arc::clone(&is_busy), Arc::clone(&hurry));
+        let (is_busy, expedite) = (Arc::new(AtomicBool::new(false)), Arc::new(Expedite::default()));
+        let (busy, expedited) = (Arc::clone(&is_busy), Arc::clone(&expedite));
         let work =
-            Work { snapshots, dsa, log, status, clock, is_busy: busy, hurry: hurried, unreleased: None };
+            Work { snapshots, dsa, log, status, clock, is_busy: busy, expedite: expedited, unreleased: None };
         let thread = PlainThread::spawn("snapshots", move || work.run(receiver))?;
-        Ok((Snapshotter { taken, is_busy, hurry }, thread))
+        Ok((Snapshotter { taken, is_busy, expedite }, thread))
     }
 
     /// Is one being written?
@@ -108,8 +108,8 @@ impl Snapshotter {
     }
 
     /// From now on it takes no rests.
-    pub(super) fn hurry(&self) {
-        self.hurry.begin();
+    pub(super) fn expedite(&self) {
+        self.expedite.begin();
     }
 }
 
@@ -176,7 +176,7 @@ impl Work {
 
     /// Writes it a piece at a time, with rests in between.
     fn write_at_pace(&mut self, (point, index): Taken, pace: &Pace) -> Result<Written, SnapshotError> {
-        let way = if self.hurry.is_on() { Way::AtOnce } else { Way::Beside };
+        let way = if self.expedite.is_on() { Way::AtOnce } else { Way::Beside };
         let mut since_ns = self.clock.monotonic_ns();
         let mut step = self.snapshots.begin(point, index, way)?;
         loop {
@@ -206,7 +206,7 @@ impl Work {
         loop {
             let now_ns = self.clock.monotonic_ns();
             let is_over = now_ns >= until_ns || pace.is_late(progress, now_ns, self.log.live_bytes());
-            if is_over || self.is_room_short() || self.hurry.wait() {
+            if is_over || self.is_room_short() || self.expedite.wait() {
                 return self.clock.monotonic_ns();
             }
         }
@@ -227,9 +227,9 @@ mod tests {
 
     #[test]
     fn a_rest_ends_when_somebody_waits_and_there_are_none_after_it() {
-        let hurry = Hurry::default();
-        assert!(!hurry.is_on() && !hurry.wait(), "nobody waits yet");
-        task::run_beside(|| hurry.begin(), || while !hurry.wait() {});
-        assert!(hurry.is_on() && hurry.wait());
+        let expedite = Expedite::default();
+        assert!(!expedite.is_on() && !expedite.wait(), "nobody waits yet");
+        task::run_beside(|| expedite.begin(), || while !expedite.wait() {});
+        assert!(expedite.is_on() && expedite.wait());
     }
 }

@@ -105,7 +105,7 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
             let timeout = if committer.is_waiting_for_room() { Some(ROOM_RETRY) } else { timeout };
             if !queue.wait(timeout) {
                 // Nobody is served any more, and somebody waits for the end.
-                snapshotter.hurry();
+                snapshotter.expedite();
                 if let Some(taken) = committer.close(clock.wall_ms(), now_ms())? {
                     snapshotter.take(taken, 0);
                 }
