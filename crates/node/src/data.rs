@@ -13,6 +13,7 @@
 //! [`backup`] copies one, and makes one of copies.
 
 pub mod backup;
+mod checksummed;
 pub mod dump;
 mod examine;
 mod founding;
@@ -23,7 +24,6 @@ mod replay;
 mod rules;
 mod rules_epochs;
 mod schema_time;
-mod sealed;
 mod settings;
 pub mod snapshot;
 
@@ -35,9 +35,9 @@ pub use rules::Rules;
 pub use settings::SettingsFile;
 
 use crate::faults;
+use checksummed::Unread;
 use env::disk::{Disk, Lock};
 use env::planted;
-use sealed::Unread;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What a directory is made with and keeps for ever.
 
-use super::sealed::{Unread, seal, table};
+use super::checksummed::{Unread, table, with_checksum};
 use super::{Data, DataError, missing, unknown};
 
 pub(super) const NAME: &str = "founding";
@@ -51,7 +51,7 @@ impl Data {
 impl Founding {
     fn text(&self) -> String {
         let key: Vec<String> = self.key.iter().map(|k| format!("\"{k:016x}\"")).collect();
-        seal(format!(
+        with_checksum(format!(
             "# What this directory was made with. It never changes, and the data cannot be read without it.\n\
              format = {FORMAT}\nkey = [{}]\nsite = {}\noperational-attributes = {}\nfounder = {}\n",
             key.join(", "),
@@ -89,7 +89,7 @@ impl Founding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sealed::unseal;
+    use super::super::checksummed::verified;
     use super::*;
 
     #[test]
@@ -97,10 +97,10 @@ mod tests {
         let founder = "cn=\"a\\, b\",dc=x".to_owned();
         let founding = Founding { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, founder };
         assert_eq!(Founding::parse(&founding.text()), Ok(founding.clone()));
-        let later = seal(unseal(&founding.text()).unwrap().replace("format = 1", "format = 2"));
+        let later = with_checksum(verified(&founding.text()).unwrap().replace("format = 1", "format = 2"));
         assert!(Founding::parse(&later).unwrap_err().to_string().contains("another version"));
         let text = founding.text();
-        let text = unseal(&text).unwrap();
+        let text = verified(&text).unwrap();
         assert_eq!(Founding::parse(text), Ok(founding), "as earlier versions wrote it");
         assert!(Founding::parse(&format!("{text}bhecksum = \"00000000\"\n")).is_err());
         for line in text.lines().skip(1) {

@@ -1,7 +1,7 @@
 //! The indexes that were made while the directory was served, or by `pando index`: those that a start has beyond the
 //! configured ones.
 
-use super::sealed::{seal, table};
+use super::checksummed::{table, with_checksum};
 use super::{Data, DataError, missing, unknown, write_text};
 use dsa::indexing::IndexKeeper;
 use env::disk::Disk;
@@ -93,7 +93,7 @@ impl IndexFile {
             return Err(io::Error::other(format!("there are {INDEXES_MAX} others already")));
         }
         let list = Value::Array(made.iter().cloned().map(Value::String).collect());
-        let text = seal(format!(
+        let text = with_checksum(format!(
             "# Indexes that were made while the directory was served, or by `pando index`, beyond those configured.\n\
              index = {list}\n"
         ));

@@ -5,7 +5,7 @@
 //!
 //! The server's own attributes, of monitor and settings, are no part of them: a later version may have more.
 
-use super::sealed::{seal, table, unseal};
+use super::checksummed::{table, verified, with_checksum};
 use super::{Data, DataError, FACTS_BYTES_MAX, missing, unknown};
 use schema::{Builder, DefinitionKind, Schema};
 use std::io;
@@ -111,7 +111,7 @@ impl Rules {
             (Some(text), _) => format!("definitions = {}", Value::String(text.to_string())),
             (None, hash) => format!("schema = \"{}\"", hash.as_deref().unwrap_or_default()),
         };
-        seal(format!(
+        with_checksum(format!(
             "# What the changes in the log were decided by.\n\
              behaviour = {}\nsuffix = {suffixes}\nschema-check = {}\n{schema}\n",
             self.behaviour, self.schema_check
@@ -132,7 +132,7 @@ impl Rules {
 
     /// As [`Rules::parse`], of a text that has a checksum.
     pub(super) fn of_sealed(text: &str) -> Result<Rules, String> {
-        match unseal(text)?.len() == text.len() {
+        match verified(text)?.len() == text.len() {
             true => Err(missing("checksum")),
             false => Rules::parse(text),
         }
@@ -237,7 +237,7 @@ mod tests {
         assert!(read.schema().is_ok_and(|schema| rules().with_schema(&schema).agree(&read)));
         let text = by_hash().text();
         assert_eq!(Rules::parse(&text), Ok(by_hash()));
-        let text = unseal(&text).unwrap();
+        let text = verified(&text).unwrap();
         assert_eq!(Rules::parse(text), Ok(by_hash()), "as earlier versions wrote it");
         for line in text.lines().skip(1) {
             let without: String = text.lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");

@@ -1,7 +1,7 @@
 //! Since when the schema is what it is: the subschema's modifyTimestamp, by which clients know whether what they remember of it
 //! still holds.
 
-use super::sealed::{seal, table};
+use super::checksummed::{table, with_checksum};
 use super::{Data, DataError, missing, read_text, rules, unknown};
 use env::disk::Disk;
 use schema::Schema;
@@ -52,7 +52,9 @@ pub(super) fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<(String, Schema
 impl SchemaTime {
     fn text(&self) -> String {
         let SchemaTime { hash, since_ms } = self;
-        seal(format!("# Since when the schema is this.\nschema = \"{hash}\"\nsince-ms = {since_ms}\n"))
+        with_checksum(format!(
+            "# Since when the schema is this.\nschema = \"{hash}\"\nsince-ms = {since_ms}\n"
+        ))
     }
 }
 

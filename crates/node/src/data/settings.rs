@@ -1,6 +1,6 @@
 //! The settings that were changed while the directory was served: a start goes by them before the configuration file.
 
-use super::sealed::{seal, table};
+use super::checksummed::{table, with_checksum};
 use super::{Data, DataError, write_text};
 use dsa::settings::{self, Changes, Keeper};
 use env::disk::Disk;
@@ -63,7 +63,7 @@ fn text(changes: &Changes) -> String {
         let list = Value::Array(values.iter().cloned().map(Value::String).collect());
         lines += &format!("{name} = {list}\n");
     }
-    seal(lines)
+    with_checksum(lines)
 }
 
 impl SettingsFile {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_file_of_another_make_is_refused() {
-        let refused = |lines: &str| parse(&seal(lines.to_owned())).unwrap_err();
+        let refused = |lines: &str| parse(&with_checksum(lines.to_owned())).unwrap_err();
         assert!(refused("colour = [\"red\"]\n").contains("colour"));
         assert!(refused("txn-age-max = [\"0\"]\n").contains("from 1 to"));
         assert!(refused("txn-age-max = 5\n").contains("list of texts"));

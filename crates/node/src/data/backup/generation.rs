@@ -1,7 +1,7 @@
 //! The backups of a folder: which there are, what each says of itself, how one goes away.
 
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
-use crate::data::sealed::{seal, unseal};
+use crate::data::checksummed::{verified, with_checksum};
 use crate::data::{
     DataError, Founding, Rules, founding, indexes, missing, read_text, rules, schema_time, settings, unread,
     write_text,
@@ -58,7 +58,7 @@ impl Generation {
     }
 
     fn text(&self) -> String {
-        seal(format!(
+        with_checksum(format!(
             "# A whole backup. `pando restore` makes a data directory of it; it is not to be served or changed.\n\
              format = {FORMAT}\n# {}\nbegun = {}\nsnapshot = {}\nlast = {}\n",
             timestamp(self.begun_ms),
@@ -69,7 +69,8 @@ impl Generation {
     }
 
     fn parse(dir: &Path, text: &str) -> Result<Generation, String> {
-        let table: toml::Table = unseal(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: toml::Table =
+            verified(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(FORMAT) => {}
             Some(other) => return Err(format!("format {other} is of another version of Pando")),
@@ -232,9 +233,9 @@ mod tests {
         let text = generation.text();
         assert_eq!(Generation::parse(&dir, &text), Ok(generation));
         assert!(Generation::parse(&dir, &text.replace("last = 9", "last = 8")).is_err());
-        let later = seal(unseal(&text).unwrap().replace("format = 1", "format = 2"));
+        let later = with_checksum(verified(&text).unwrap().replace("format = 1", "format = 2"));
         assert!(Generation::parse(&dir, &later).unwrap_err().contains("version"));
-        assert!(Generation::parse(&dir, unseal(&text).unwrap()).is_err(), "without its checksum");
+        assert!(Generation::parse(&dir, verified(&text).unwrap()).is_err(), "without its checksum");
     }
 
     #[test]

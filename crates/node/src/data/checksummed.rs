@@ -6,7 +6,7 @@ use std::fmt;
 const KEY: &str = "checksum";
 
 /// Adds the checksum to lines of text.
-pub(super) fn seal(text: String) -> String {
+pub(super) fn with_checksum(text: String) -> String {
     let line = line(&text);
     text + &line + "\n"
 }
@@ -20,7 +20,7 @@ fn line(text: &str) -> String {
 ///
 /// # Errors
 /// When the checksum is wrong.
-pub(super) fn unseal(text: &str) -> Result<&str, String> {
+pub(super) fn verified(text: &str) -> Result<&str, String> {
     let Some(at) = text.rfind(&format!("\n{KEY}")).map(|at| at + 1) else { return Ok(text) };
     let (lines, last) = text.split_at(at);
     match last.strip_suffix('\n') == Some(&line(lines)) {
@@ -34,7 +34,7 @@ pub(super) fn unseal(text: &str) -> Result<&str, String> {
 /// # Errors
 /// In words, with the offset where the text is no TOML.
 pub(super) fn table(text: &str) -> Result<toml::Table, String> {
-    unseal(text)?.parse().map_err(|error: toml::de::Error| {
+    verified(text)?.parse().map_err(|error: toml::de::Error| {
         let offset = error.span().map_or(0, |span| span.start);
         format!("at offset {offset}: {}", error.message())
     })
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn text_comes_back_and_a_change_shows() {
-        let sealed = seal("# a\nb = 3\n".to_owned());
-        assert_eq!(unseal(&sealed), Ok("# a\nb = 3\n"));
-        assert!(unseal(&sealed.replace('3', "2")).is_err());
-        assert!(unseal(sealed.trim_end()).is_err());
-        assert_eq!(unseal("b = 3\n"), Ok("b = 3\n"));
+        let checksummed = with_checksum("# a\nb = 3\n".to_owned());
+        assert_eq!(verified(&checksummed), Ok("# a\nb = 3\n"));
+        assert!(verified(&checksummed.replace('3', "2")).is_err());
+        assert!(verified(checksummed.trim_end()).is_err());
+        assert_eq!(verified("b = 3\n"), Ok("b = 3\n"));
     }
 }
