@@ -58,7 +58,7 @@ pub fn import(
     let state = ImportState::new(inputs, callbacks, FAULTS_MAX);
     let (maker, item, due) = (import.maker(), Item::default(), Arc::default());
     let mut storing = Storing { import, state, maker, item, due };
-    state::run(&mut storing, inputs);
+    import_state::run(&mut storing, inputs);
     if storing.state.is_sound() {
         storing.finish();
     }

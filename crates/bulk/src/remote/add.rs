@@ -69,7 +69,7 @@ pub fn add(
             }
         }
     }
-    state::run(&mut adding, inputs);
+    import_state::run(&mut adding, inputs);
     adding.state.end()
 }
 
