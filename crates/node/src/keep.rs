@@ -1,7 +1,7 @@
 //! What makes an import last: it goes past the log, so a snapshot has to hold it, and a note in the log tells of it.
 
 use crate::commit::{Committer, Failed};
-use crate::data::snapshot::Keeper;
+use crate::data::snapshot::SnapshotStore;
 use std::fmt;
 use wal::Index;
 use wal::snapshot::SnapshotError;
@@ -34,7 +34,11 @@ impl std::error::Error for KeepError {}
 ///
 /// # Errors
 /// See [`KeepError`].
-pub fn keep(committer: &mut Committer, snapshots: &mut Keeper, wall_ms: u64) -> Result<Index, KeepError> {
+pub fn keep(
+    committer: &mut Committer,
+    snapshots: &mut SnapshotStore,
+    wall_ms: u64,
+) -> Result<Index, KeepError> {
     committer.note_import(wall_ms).map_err(KeepError::Log)?;
     let taken = committer.checkpoint().map_err(KeepError::Log)?;
     let (checkpoint, index) = taken.ok_or(KeepError::TooManyReaders)?;
@@ -49,7 +53,7 @@ pub fn keep(committer: &mut Committer, snapshots: &mut Keeper, wall_ms: u64) -> 
 /// See [`KeepError`].
 pub fn keep_and_close(
     mut committer: Committer,
-    snapshots: &mut Keeper,
+    snapshots: &mut SnapshotStore,
     wall_ms: u64,
     monotonic_ms: u64,
 ) -> Result<(), KeepError> {

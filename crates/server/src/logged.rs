@@ -7,7 +7,7 @@ use env::clock::SystemClock;
 use env::net::TcpBound;
 use env::task;
 use node::commit::{Committer, Thread};
-use node::data::{IndexFile, snapshot::Keeper};
+use node::data::{IndexFile, snapshot::SnapshotStore};
 use node::indexer;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 /// As [`crate::serve`]; and when the log failed.
 pub fn serve_logged(
     committer: Committer,
-    snapshots: Keeper,
+    snapshots: SnapshotStore,
     indexes: IndexFile,
     bound: Vec<TcpBound>,
     options: Options,

@@ -2,7 +2,7 @@
 
 use super::pace::Pace;
 use super::{Status, Taken};
-use crate::data::snapshot::{Keeper, Progress, SnapshotError, Step, Way, Written};
+use crate::data::snapshot::{Progress, SnapshotError, SnapshotStore, Step, Way, Written};
 use dsa::Dsa;
 use env::clock::{Clock, SystemClock};
 use env::task::PlainThread;
@@ -63,7 +63,7 @@ impl Drop for Snapshotter {
 
 /// What the thread works with.
 struct Work {
-    snapshots: Keeper,
+    snapshots: SnapshotStore,
     dsa: Arc<Dsa>,
     log: Arc<Log>,
     status: Arc<Status>,
@@ -80,7 +80,7 @@ impl Snapshotter {
     /// # Errors
     /// When it cannot be started.
     pub(super) fn start(
-        snapshots: Keeper,
+        snapshots: SnapshotStore,
         dsa: Arc<Dsa>,
         log: Arc<Log>,
         status: Arc<Status>,

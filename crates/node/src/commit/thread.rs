@@ -3,7 +3,7 @@
 
 use super::snapshotter::Snapshotter;
 use super::{Committer, Failed, Queue};
-use crate::data::snapshot::Keeper;
+use crate::data::snapshot::SnapshotStore;
 use env::clock::{Clock, SystemClock};
 use env::task::PlainThread;
 use std::io;
@@ -35,7 +35,7 @@ impl Thread {
     /// When a thread cannot be started.
     pub fn start(
         committer: Committer,
-        snapshots: Keeper,
+        snapshots: SnapshotStore,
         clock: SystemClock,
         on_failed: impl FnOnce(&Failed) + Send + 'static,
     ) -> io::Result<Thread> {

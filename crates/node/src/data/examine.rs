@@ -4,7 +4,7 @@
 use super::pass::Maker;
 use super::recover::Stage;
 use super::rules_epochs::Decided;
-use super::snapshot::Keeper;
+use super::snapshot::SnapshotStore;
 use super::{Data, DataError, Rules};
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Dsa};
@@ -166,7 +166,7 @@ impl Data {
     /// # Errors
     /// When its manifest is damaged.
     pub fn contents(&self) -> Result<Option<Contents>, DataError> {
-        let keeper = Keeper::new(self.snapshots()?);
+        let keeper = SnapshotStore::new(self.snapshots()?);
         let contents = |m: &wal::snapshot::Manifest| Contents { index: m.index, files: m.files.clone() };
         Ok(keeper.latest().map(contents))
     }

@@ -4,7 +4,7 @@
 use super::recover::Stage;
 use super::replay::Replay;
 use super::rules_epochs::{Decided, RulesEpochs};
-use super::snapshot::{self, Held, Keeper, LogState, Point};
+use super::snapshot::{self, Held, LogState, Point, SnapshotStore};
 use super::{Data, DataError, Rules};
 use dsa::{Applier, Dsa};
 use schema::Schema;
@@ -146,7 +146,7 @@ impl Pass {
     ///
     /// # Errors
     /// What the disk says.
-    pub(super) fn keep(&self, snapshots: &mut Keeper) -> Result<(), DataError> {
+    pub(super) fn keep(&self, snapshots: &mut SnapshotStore) -> Result<(), DataError> {
         // What a draft that was given up has left.
         snapshots.clear(&mut |_, _| ());
         let (point, index) = self.point()?;

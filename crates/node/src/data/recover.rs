@@ -3,7 +3,7 @@
 use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
 use super::rules_epochs::Decided;
-use super::snapshot::{self, Keeper};
+use super::snapshot::{self, SnapshotStore};
 use super::{Data, DataError, Rules, backup};
 use crate::commit::{Committer, Limits, LogEnd, Queue};
 use dsa::Dsa;
@@ -32,7 +32,7 @@ pub struct Recovered {
     /// The one who writes it.
     pub committer: Committer,
     /// Its snapshots.
-    pub snapshots: Keeper,
+    pub snapshots: SnapshotStore,
     /// Records that were carried out again.
     pub records: u64,
     /// The torn tail, if the last end was not a clean one and no pass before the last has cut it. It was told.
@@ -79,7 +79,8 @@ impl Data {
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
         let text = self.text_of(&rules)?;
         let wall_ms = config.started_ms;
-        let mut snapshots = Keeper::new(Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?);
+        let mut snapshots =
+            SnapshotStore::new(Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?);
         let log_dir = self.dir.join("log");
         let made = self.rules()?;
         if made.is_some() {
@@ -103,7 +104,7 @@ impl Data {
                 (Err(_), Some(others)) => {
                     accepted.end(&mut pass.replay);
                     let maker = self.maker(&others, limits.memory_bytes_max)?;
-                    let mut keep = |pass: &Pass, snapshots: &mut Keeper| {
+                    let mut keep = |pass: &Pass, snapshots: &mut SnapshotStore| {
                         if !std::mem::replace(&mut is_settled, true) {
                             self.settle(log, entropy, base.from)?;
                         }
@@ -178,7 +179,7 @@ impl Data {
         &self,
         maker: Maker,
         of_file: Option<&Rules>,
-        snapshots: &Keeper,
+        snapshots: &SnapshotStore,
         accepted: &mut Accepted,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Pass, DataError> {

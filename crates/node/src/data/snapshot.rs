@@ -33,7 +33,7 @@ const SLOTS: u8 = 2;
 const THREADS_FROM_BYTES: u64 = 4 << 20;
 /// The snapshots of a data directory, and what the next one's files are called.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct SnapshotStore {
     snapshots: Snapshots,
     /// Generation of the next slot map. Never given twice, also not after a failure: it may not be certain then which
     /// snapshot is the last, and files of both must stay what they are.
@@ -42,11 +42,11 @@ pub struct Keeper {
     archive: Option<(Arc<dyn Disk>, PathBuf)>,
 }
 
-impl Keeper {
+impl SnapshotStore {
     /// Of opened snapshots.
-    pub fn new(snapshots: Snapshots) -> Keeper {
+    pub fn new(snapshots: Snapshots) -> SnapshotStore {
         let last = snapshots.latest().and_then(slots_file).map_or(0, |record| record.id.generation);
-        Keeper { snapshots, next: last + 1, archive: None }
+        SnapshotStore { snapshots, next: last + 1, archive: None }
     }
 
     /// From now on files of the log are copied to a folder before they are used again, and stay if they cannot be.
@@ -109,7 +109,7 @@ impl Keeper {
     /// held from then on are the segments that are not written. One at a time; one that is dropped was in vain.
     ///
     /// # Errors
-    /// As [`Keeper::write`].
+    /// As [`SnapshotStore::write`].
     pub fn begin(&mut self, point: Point, index: Index, way: Way) -> Result<Step, SnapshotError> {
         let slots = FileId { kind: SLOTS, number: 0, generation: self.next };
         self.next += 1;
@@ -117,10 +117,10 @@ impl Keeper {
         begun.map(|writing| Step::Goes(Box::new(writing))).inspect_err(|_| self.clear(&mut |_, _| ()))
     }
 
-    /// Writes the next segment, or, after the last, what makes it the snapshot: [`Keeper::clear`] is to follow then.
+    /// Writes the next segment, or, after the last, what makes it the snapshot: [`SnapshotStore::clear`] is to follow then.
     ///
     /// # Errors
-    /// As [`Keeper::write`].
+    /// As [`SnapshotStore::write`].
     pub fn go_on(&mut self, mut writing: Box<Writing>) -> Result<Step, SnapshotError> {
         match writing.write_next().inspect_err(|_| self.clear(&mut |_, _| ()))? {
             true => Ok(Step::Goes(writing)),
