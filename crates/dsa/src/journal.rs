@@ -53,12 +53,12 @@ pub trait Journal: Send + Sync {
     fn submit(&self, updates: Updates);
 
     /// How it fares.
-    fn figures(&self) -> Figures;
+    fn metrics(&self) -> Metrics;
 }
 
 /// What a journal tells of itself. Positions are numbers of records, from 1 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct Metrics {
     /// The sync mode, as it is configured.
     pub mode: String,
     /// Last record that is durable as the sync mode promises.

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::config_entry;
 use crate::engine::Dsa;
-use crate::journal::Figures;
+use crate::journal::Metrics;
 use crate::monitor::{Counters, OPERATIONS};
 use crate::settings::{Choices, Row};
 use crate::system::put;
@@ -305,29 +305,29 @@ fn log() -> [Item; 9] {
             measures: vec![(
                 "monitoredInfo",
                 Measure::Text(|dsa| match dsa.journal.get() {
-                    Some(journal) => journal.figures().mode,
+                    Some(journal) => journal.metrics().mode,
                     None => "memory".to_owned(),
                 }),
             )],
         },
         counter("cn=Safe,cn=Log", "Last record that is durable as the sync mode promises", |dsa, _| {
-            figures(dsa).safe
+            metrics(dsa).safe
         }),
-        counter("cn=Synced,cn=Log", "Last record that is synced to the disk", |dsa, _| figures(dsa).synced),
+        counter("cn=Synced,cn=Log", "Last record that is synced to the disk", |dsa, _| metrics(dsa).synced),
         counter("cn=Applied,cn=Log", "Last record that was applied and is visible to searches", |dsa, _| {
-            figures(dsa).applied
+            metrics(dsa).applied
         }),
         counter(
             "cn=Bytes,cn=Log",
             "Log after the last snapshot, in bytes, which a start replays",
-            |dsa, _| figures(dsa).log_bytes,
+            |dsa, _| metrics(dsa).log_bytes,
         ),
-        counter("cn=Snapshot,cn=Log", "Last record in the last snapshot", |dsa, _| figures(dsa).snapshot),
+        counter("cn=Snapshot,cn=Log", "Last record in the last snapshot", |dsa, _| metrics(dsa).snapshot),
         counter(
             "cn=SnapshotAge,cn=Log",
             "Seconds since the last snapshot, or since the start if there was none",
             |dsa, now| {
-                let since = figures(dsa).snapshot_ms.max(dsa.config.started_ms);
+                let since = metrics(dsa).snapshot_ms.max(dsa.config.started_ms);
                 now.wall_ms.saturating_sub(since) / 1000
             },
         ),
@@ -336,7 +336,7 @@ fn log() -> [Item; 9] {
             class: COUNTER_OBJECT,
             description: "Whether log files are archived, and the last record archived since the start",
             measures: vec![
-                (COUNTER, Measure::Number(|dsa, _| figures(dsa).archived)),
+                (COUNTER, Measure::Number(|dsa, _| metrics(dsa).archived)),
                 ("monitoredInfo", Measure::Text(archive)),
             ],
         },
@@ -354,11 +354,11 @@ fn indexes() -> Item {
 }
 
 fn archive(dsa: &Dsa) -> String {
-    dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.figures().archive)
+    dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.metrics().archive)
 }
 
-fn figures(dsa: &Dsa) -> Figures {
-    dsa.journal.get().map_or_else(Figures::default, |journal| journal.figures())
+fn metrics(dsa: &Dsa) -> Metrics {
+    dsa.journal.get().map_or_else(Metrics::default, |journal| journal.metrics())
 }
 
 fn container(name: &str, description: &'static str) -> Item {

@@ -1,7 +1,7 @@
 //! A log that a test holds in its hands: what goes to it is carried out when the test says so.
 
 use super::*;
-use dsa::journal::{Command, Figures, Journal, OUTCOME_UNKNOWN, Updates};
+use dsa::journal::{Command, Journal, Metrics, OUTCOME_UNKNOWN, Updates};
 use dsa::{Applier, Waking};
 use std::sync::Mutex;
 
@@ -34,8 +34,8 @@ impl Journal for Desk {
         self.0.lock().expect("nobody panicked").push(updates);
     }
 
-    fn figures(&self) -> Figures {
-        Figures { memory_bytes_max: 256 << 20, ..Figures::default() }
+    fn metrics(&self) -> Metrics {
+        Metrics { memory_bytes_max: 256 << 20, ..Metrics::default() }
     }
 }
 

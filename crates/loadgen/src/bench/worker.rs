@@ -42,32 +42,32 @@ struct Worker<'a> {
     input: Vec<u8>,
     /// When the stage began.
     since_ns: u64,
-    cpu: Figures,
+    cpu: CpuTimes,
     /// Nanoseconds between two bursts of a connection, with a rate.
     interval_ns: Option<u64>,
-    spent: Option<(f64, Figures)>,
+    spent: Option<(f64, CpuTimes)>,
 }
 
 /// Readings at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-struct Figures {
+struct CpuTimes {
     client_ns: u64,
     server_ns: Option<u64>,
 }
 
-impl Figures {
+impl CpuTimes {
     /// The first thread also reads the server's figure.
-    fn read(server_pid: Option<u32>) -> Figures {
+    fn read(server_pid: Option<u32>) -> CpuTimes {
         let server = server_pid.and_then(|pid| process_cpu(pid).ok());
-        Figures {
+        CpuTimes {
             client_ns: thread_cpu().as_nanos() as u64,
             server_ns: server.map(|time| time.as_nanos() as u64),
         }
     }
 
-    fn since(self, earlier: Figures) -> Figures {
+    fn since(self, earlier: CpuTimes) -> CpuTimes {
         let server_ns = self.server_ns.zip(earlier.server_ns).map(|(now, then)| now.saturating_sub(then));
-        Figures { client_ns: self.client_ns.saturating_sub(earlier.client_ns), server_ns }
+        CpuTimes { client_ns: self.client_ns.saturating_sub(earlier.client_ns), server_ns }
     }
 }
 
@@ -128,7 +128,7 @@ impl<'a> Worker<'a> {
             out: Out::default(),
             input: vec![0; READ_BYTES + ANSWER_MAX + PAD],
             since_ns: 0,
-            cpu: Figures::default(),
+            cpu: CpuTimes::default(),
             interval_ns: settings.rate.map(|rate| (per_burst / rate) as u64),
             spent: None,
         })
@@ -192,7 +192,7 @@ impl<'a> Worker<'a> {
             self.stage = Stage::Measure;
             self.since_ns = now;
             self.recorder.measuring = true;
-            self.cpu = Figures::read(server_pid);
+            self.cpu = CpuTimes::read(server_pid);
         } else if self.stage == Stage::Measure {
             self.recorder.passed(passed.as_secs());
             let over = match self.settings.length {
@@ -207,7 +207,7 @@ impl<'a> Worker<'a> {
 
     fn end(&mut self, now: u64, server_pid: Option<u32>) {
         if self.stage == Stage::Measure {
-            let spent = Figures::read(server_pid).since(self.cpu);
+            let spent = CpuTimes::read(server_pid).since(self.cpu);
             self.spent = Some(((now - self.since_ns) as f64 / 1e9, spent));
         }
         self.recorder.measuring = false;

@@ -1,7 +1,7 @@
 //! Where sessions put their updates and the committer finds them.
 
 use super::{Failed, Status};
-use dsa::journal::{Figures, Journal, Updates};
+use dsa::journal::{Journal, Metrics, Updates};
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -95,7 +95,7 @@ impl Journal for Queue {
         }
     }
 
-    fn figures(&self) -> Figures {
-        self.status.figures()
+    fn metrics(&self) -> Metrics {
+        self.status.metrics()
     }
 }

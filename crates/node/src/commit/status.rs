@@ -1,6 +1,6 @@
 //! How log and snapshots fare, for whoever looks.
 
-use dsa::journal::Figures;
+use dsa::journal::Metrics;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wal::{Index, Log, Mode};
@@ -72,10 +72,10 @@ impl Status {
         }
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    pub(super) fn metrics(&self) -> Metrics {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let log = self.log.get();
-        Figures {
+        Metrics {
             mode: log.map_or(String::new(), |log| mode(log.mode())),
             safe: log.map_or(0, |log| log.safe().0),
             synced: log.map_or(0, |log| log.synced().0),
