@@ -33,7 +33,7 @@ pub fn cut(events: &[Event], dir: &Path, scratch: &Path, seed: u64) -> Result<u6
     for event in events {
         match event {
             Event::Sent(client, count) => known[*client].sent = *count,
-            Event::Told(client, count) => known[*client].told = *count,
+            Event::Acknowledged(client, count) => known[*client].told = *count,
             _ => {}
         }
     }

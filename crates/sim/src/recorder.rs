@@ -34,7 +34,7 @@ pub enum Event {
     /// Not the disk's: a client sent its bundle of this number.
     Sent(usize, u64),
     /// Not the disk's: a client was told that its bundle of this number is done.
-    Told(usize, u64),
+    Acknowledged(usize, u64),
 }
 
 /// See the module. Clones have one record.

@@ -95,7 +95,7 @@ impl Client {
             bundle.modify(&counter_dn(number), ModifyKind::Replace, COUNTER, &[&text], Sent::Other);
             recorder.note(Event::Sent(number, count));
             self.send(&bundle.bytes)?;
-            recorder.note(Event::Told(number, count));
+            recorder.note(Event::Acknowledged(number, count));
             told[number].store(count, Ordering::SeqCst);
         }
         Ok(())

@@ -103,9 +103,9 @@ impl Run {
         self.jobs += 1;
         let held = self::digest(&self.node().recovered.dsa);
         self.source.insert(self.jobs, held);
-        self.recorder.note(Event::Told(BEGUN, self.jobs));
+        self.recorder.note(Event::Acknowledged(BEGUN, self.jobs));
         let made = work(self);
-        self.recorder.note(Event::Told(DONE, self.jobs));
+        self.recorder.note(Event::Acknowledged(DONE, self.jobs));
         self.whole.insert(made, (self.jobs, digest));
     }
 
@@ -179,7 +179,7 @@ fn cut(run: &Run, events: &[Event], seed: u64) -> Result<(), String> {
     let at = *random.one_of(&inside);
     let told = |mark| {
         let numbers = events[..at].iter().filter_map(move |event| match event {
-            Event::Told(of, number) if *of == mark => Some(*number),
+            Event::Acknowledged(of, number) if *of == mark => Some(*number),
             _ => None,
         });
         numbers.max().unwrap_or(0)
@@ -229,10 +229,10 @@ fn after(run: &Run, disk: &Arc<dyn Disk>, begun: u64, done: u64) -> Result<(), S
 fn inside(events: &[Event]) -> impl Iterator<Item = usize> {
     let mut within = false;
     (1..=events.len()).filter(move |at| {
-        if let Event::Told(mark, _) = events[at - 1] {
+        if let Event::Acknowledged(mark, _) = events[at - 1] {
             within = mark == BEGUN;
         }
-        within || matches!(events[at - 1], Event::Told(DONE, _))
+        within || matches!(events[at - 1], Event::Acknowledged(DONE, _))
     })
 }
 

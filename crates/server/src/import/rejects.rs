@@ -13,13 +13,13 @@ pub(super) enum Rejects {
     /// A file.
     File(BufWriter<File>),
     /// Nowhere: the first of them are told of.
-    Told(usize),
+    Reported(usize),
 }
 
 impl Rejects {
     /// Has the first ones told of in the server's log, and keeps none.
     pub(super) fn told() -> Rejects {
-        Rejects::Told(0)
+        Rejects::Reported(0)
     }
 
     /// Begins the file, readable by its owner only; what was there is gone. None of the inputs may be it.
@@ -49,7 +49,7 @@ impl Rejects {
                 out.write_all(without_head(record).trim_ascii_end())?;
                 out.write_all(b"\n\n")
             }
-            Rejects::Told(count) => {
+            Rejects::Reported(count) => {
                 *count += 1;
                 if *count <= TOLD_MAX {
                     tracing::warn!("left out: {text}");
