@@ -73,7 +73,7 @@ pub(crate) struct Connection<W: Worker, S: Stream> {
     /// The client sends no more.
     ended: bool,
     /// The server reads no more, because it is about to close.
-    deaf: bool,
+    read_closed: bool,
     /// What is counted of `held` and `backlog`.
     kept: Kept,
     /// It is not read further until there is memory for what it sends.
@@ -108,7 +108,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             hold: None,
             goes_with_updates: false,
             ended: false,
-            deaf: false,
+            read_closed: false,
             kept,
             is_stalled: false,
         })
@@ -337,11 +337,11 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 
     /// Reads once, behind what is held, and gives the session what is complete.
     fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<Input> {
-        if self.ended || self.deaf || (self.held_back && self.held.len() >= HELD_BYTES_MAX) {
+        if self.ended || self.read_closed || (self.held_back && self.held.len() >= HELD_BYTES_MAX) {
             return Ok(Input::Nothing);
         }
         // What has arrived before the end is still served; a client that never pauses must not put the end off.
-        self.deaf = self.leaving();
+        self.read_closed = self.leaving();
         let shared = self.shared.clone();
         let scratch = &mut *shared.scratch.borrow_mut();
         // Empty already, unless a session panicked: no client may get another's answers.
