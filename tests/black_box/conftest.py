@@ -168,16 +168,17 @@ def damage(path, offset):
         file.write(bytes([byte ^ 1]))
 
 
-def start(folder, *arguments, ldif=None, suffix=SUFFIX, data=None, env=None):
-    """Starts a server with an administrator; `ldif` is the name of a file in `data/`, or a path. It keeps the directory
+def start(folder, *arguments, ldif=None, suffix=SUFFIX, data=None, env=None, root=True):
+    """Starts a server with an administrator, unless `root` is off; `ldif` is the name of a file in `data/`, or a path. It keeps the directory
     in memory, or in the folder `data`.
     """
     password = folder / "password"
     password.write_text(SECRET + "\n")
     imports = ["--import", str(DATA / ldif)] if ldif else []
     return Server(
-        ["--suffix", suffix, "--listen", "ldap://127.0.0.1:0", "--root-dn", ADMIN]
-        + ["--root-password-file", str(password), *imports, *map(str, arguments)],
+        ["--suffix", suffix, "--listen", "ldap://127.0.0.1:0"]
+        + (["--root-dn", ADMIN, "--root-password-file", str(password)] if root else [])
+        + [*imports, *map(str, arguments)],
         folder,
         storage=["--data", str(data)] if data else ["--memory"],
         env=env,

@@ -1,5 +1,7 @@
 """`cn=config`: settings that are looked at and changed while the server runs, and what becomes of a change."""
 
+import os
+
 import pytest
 
 from conftest import ADMIN, PANDO, SECRET, run
@@ -56,12 +58,62 @@ def test_what_was_changed_outlives_the_process_and_goes_before_the_file(keep, tm
         assert shown(here, "pandoTxnOpenMax") == ["22"] and shown(here, "pandoTxnUpdatesMax") == ["12"]
         assert shown(here, "pandoTxnPrecedence") == ["3:dc=a", "4:dc=b"]
         here.end()
-    # A flag is a way out, for as long as it is given.
+    # A flag is a way out, and is recorded too.
     here = keep("--config", file, "--txn-open-max", 33)
     assert shown(here, "pandoTxnOpenMax") == ["33"]
+    assert "`txn-open-max` of the directory was 22 and is 33" in here.log
     here.end()
     here = keep("--config", file)
-    assert shown(here, "pandoTxnOpenMax") == ["22"]
+    assert shown(here, "pandoTxnOpenMax") == ["33"]
+
+
+def test_settings_of_the_directory_stay_with_it(keep, tmp_path):
+    file = tmp_path / "pando.toml"
+    file.write_text('anonymous = "read"\nthreads = 1\n[limits]\nsize = 5\n')
+    flags = ("--write-dn", "cn=a", "--index", "uid:eq", "--memory-max", "1GiB")
+    here = keep("--config", file, *flags)
+    assert "of the directory was" not in here.log
+    here.kill()
+    here = keep("--config", file, *flags)
+    assert "of the directory was" not in here.log, "what is equal is no change"
+    here.kill()
+    # Without file and flags they are there, and what is the server's is not.
+    here = keep()
+    for attribute, values in {
+        "pandoAnonymous": ["read"], "pandoLimitsSize": ["5"], "pandoWriteDn": ["cn=a"], "pandoMemoryMax": [str(1 << 30)],
+        "olcDbIndex": ["uid:eq"],
+    }.items():
+        assert shown(here, attribute) == values, attribute
+    assert shown(here, "pandoThreads") != ["1"] or os.cpu_count() == 1
+    here.kill()
+    # Another value is a change: warned of once, and there after a kill.
+    file.write_text('anonymous = "none"\n')
+    here = keep("--config", file, "--write-dn", "cn=b")
+    assert "`write-dn` of the directory was cn=a and is cn=b from now on" in here.log
+    assert "`anonymous` of the directory was read and is none from now on" in here.log
+    here.kill()
+    here = keep()
+    assert "of the directory was" not in here.log
+    assert shown(here, "pandoAnonymous") == ["none"] and shown(here, "pandoWriteDn") == ["cn=b"]
+
+
+def test_the_root_password_is_recorded_as_a_hash(keep, tmp_path):
+    here = keep()
+    here.end()
+    record = (keep.data / "settings").read_text()
+    assert SECRET not in record and "{SSHA}" in record
+    # Neither root DN nor password is given: the recorded ones hold.
+    here = keep(root=False)
+    assert shown(here, "pandoRootDn") == [ADMIN]
+    here.end()
+    other = tmp_path / "other"
+    other.write_text("another secret\n")
+    other.chmod(0o600)
+    here = keep("--root-dn", ADMIN, "--root-password-file", other, root=False)
+    here.admin[-1] = "another secret"
+    assert "`root-password-file` of the directory is another from now on" in here.log
+    assert "another secret" not in here.log and "{SSHA}" not in here.log
+    assert shown(here, "pandoRootDn") == [ADMIN]
 
 
 def test_a_change_of_what_a_flag_gives_is_warned_of(keep):

@@ -259,8 +259,9 @@ def test_offline(keep, tmp_path):
     assert run(PANDO, "index", "verify", *where, "cn:eq").out.startswith("1 indexes over ")
     assert "no such index" in run(PANDO, "index", "verify", *where, "cn:eq", "uid:eq", code=1).err
     assert "all as it should be" in run(PANDO, "check", *where).out
+    # What a flag asked for is recorded with the directory.
     server = keep()
-    assert lines(connect(server)) == {"cn:eq": "ready", "sn:eq": "ready"}
+    assert lines(connect(server)) == {"cn:eq": "ready", "sn:eq": "ready", "uid:eq": "ready"}
     # A backup has them too.
     run(PANDO, "backup", *where, "--to", tmp_path / "backups")
     run(PANDO, "restore", "--from", tmp_path / "backups", "--data", tmp_path / "restored")

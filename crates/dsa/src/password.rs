@@ -134,6 +134,17 @@ pub(crate) fn has_scheme(password: &[u8]) -> bool {
     split_scheme(password).is_some()
 }
 
+/// What is recorded of the root password: its hash. One that is a hash already stays as it is.
+pub fn recorded(password: &[u8], entropy: &mut dyn Entropy) -> String {
+    let hash = if has_scheme(password) { None } else { Scheme::SaltedSha1.store(password, entropy) };
+    String::from_utf8_lossy(&hash.unwrap_or_else(|| password.to_vec())).into_owned()
+}
+
+/// Is a configured root password the one of which `stored` was recorded?
+pub fn is_recorded(stored: &[u8], password: &[u8]) -> bool {
+    same(stored, password) || verify(stored, password)
+}
+
 /// Splits `{SCHEME}rest`. `None` for what does not begin like that: clear text may have braces too.
 fn split_scheme(stored: &[u8]) -> Option<(&[u8], &[u8])> {
     let inner = stored.strip_prefix(b"{")?;

@@ -11,7 +11,7 @@ pub use row::{About, Bad, Row, Scope, Values};
 
 use crate::transaction;
 use schema::Schema;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -22,18 +22,26 @@ pub struct Choices {
     pub transactions: transaction::Choices,
 }
 
-/// What was changed while the server ran: the values of each key that was, in the text of the configuration file.
-pub type Changes = BTreeMap<&'static str, Vec<String>>;
+/// Values of keys, by the key's name, in the text of the configuration file.
+pub type Texts = BTreeMap<String, Vec<String>>;
+
+/// What is recorded of the settings of a directory, beside its log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The values that hold.
+    pub values: Texts,
+    /// What the configuration file said when they were recorded. `None` before the first start that recorded anything: earlier
+    /// versions wrote down no more than what was changed while they ran.
+    pub file: Option<Texts>,
+}
 
 /// What a start has to go by.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
     /// What file and flags say.
     pub configured: Choices,
-    /// What was changed while an earlier process served; goes before the configuration file.
-    pub changed: Changes,
-    /// Keys that flags give. They go before what was changed.
-    pub flags: BTreeSet<&'static str>,
+    /// What is recorded; goes before what is configured.
+    pub changed: Texts,
     /// What holds as long as the process, to be shown.
     pub fixed: Vec<Fixed>,
 }
@@ -51,11 +59,11 @@ pub struct Fixed {
 
 /// Writes changed settings down, so that they outlive the process.
 pub trait Keeper: Send + Sync {
-    /// Writes down all that was ever changed; durable when it returns.
+    /// Records the values of settings that change while the server runs: these, and no others. Durable when it returns.
     ///
     /// # Errors
     /// When it cannot be written. Then nothing is changed.
-    fn keep(&self, changed: &Changes) -> io::Result<()>;
+    fn keep(&self, changed: &Texts) -> io::Result<()>;
 }
 
 /// Why a setting is not changed. Nothing is then.
@@ -75,7 +83,7 @@ pub(crate) struct Chosen {
 
 struct State {
     configured: Choices,
-    changed: Changes,
+    changed: Texts,
     now: Choices,
 }
 
@@ -85,9 +93,8 @@ impl Chosen {
     /// # Errors
     /// A change that cannot be made again.
     pub(crate) fn new(start: &Start) -> Result<Chosen, String> {
-        let Start { configured, changed, flags, .. } = start.clone();
-        let outdone = |key: &&str| !flags.contains(key);
-        let now = applied(&configured, changed.iter().filter(|(key, _)| outdone(key)))?;
+        let Start { configured, changed, .. } = start.clone();
+        let now = applied(&configured, &changed)?;
         Ok(Chosen { state: Mutex::new(State { configured, changed, now }), keeper: OnceLock::new() })
     }
 
@@ -129,7 +136,7 @@ impl Chosen {
             }
             key.set(&mut now, &values).map_err(|bad| NotChanged::Bad(first(bad)))?;
             match is_changed {
-                true => _ = changed.insert(key.name, key.show(&now)),
+                true => _ = changed.insert(key.name.to_owned(), key.show(&now)),
                 false => _ = changed.remove(key.name),
             }
         }
@@ -143,18 +150,7 @@ impl Chosen {
     }
 }
 
-/// Checks changes that were written down.
-///
-/// # Errors
-/// The first that cannot be made, and why.
-pub fn check(changed: &Changes) -> Result<(), String> {
-    applied(&Choices::default(), changed).map(drop)
-}
-
-fn applied<'c>(
-    configured: &Choices,
-    changed: impl IntoIterator<Item = (&'c &'static str, &'c Vec<String>)>,
-) -> Result<Choices, String> {
+fn applied(configured: &Choices, changed: &Texts) -> Result<Choices, String> {
     let mut choices = configured.clone();
     for (name, values) in changed {
         let key = find(name).ok_or_else(|| format!("`{name}` cannot be changed while the server runs"))?;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Client, config};
-use dsa::settings::{Changes, Fixed, Keeper, ONLINE, Start};
+use dsa::settings::{Fixed, Keeper, ONLINE, Start, Texts};
 use model::ResultCode;
 use proto::feature;
 use proto::op::ModifyKind::{self, Add, Delete, Replace};
@@ -101,10 +101,10 @@ fn values_of_a_list_come_and_go() {
 
 /// Remembers what it was given last, unless it is told to fail.
 #[derive(Clone, Default)]
-struct Memory(Arc<Mutex<(Changes, bool)>>);
+struct Memory(Arc<Mutex<(Texts, bool)>>);
 
 impl Keeper for Memory {
-    fn keep(&self, changed: &Changes) -> io::Result<()> {
+    fn keep(&self, changed: &Texts) -> io::Result<()> {
         let mut memory = self.0.lock().unwrap();
         if memory.1 {
             return Err(io::Error::other("the disk is full"));
@@ -119,7 +119,7 @@ fn changes_are_kept_before_they_are_in_force() {
     let (mut client, memory) = (Client::new(), Memory::default());
     client.dsa.keep_settings_with(Box::new(memory.clone()));
     assert_eq!(change(&mut client, Replace, "pandoTxnOpenMax", &["5"]).0, ResultCode::Success);
-    assert_eq!(memory.0.lock().unwrap().0, Changes::from([("txn-open-max", vec!["5".to_owned()])]));
+    assert_eq!(memory.0.lock().unwrap().0, Texts::from([("txn-open-max".to_owned(), vec!["5".to_owned()])]));
     memory.0.lock().unwrap().1 = true;
     let (code, text) = change(&mut client, Replace, "pandoTxnOpenMax", &["6"]);
     assert_eq!(code, ResultCode::Other);
@@ -132,25 +132,22 @@ fn changes_are_kept_before_they_are_in_force() {
 }
 
 #[test]
-fn a_start_goes_by_flags_then_changes_then_the_file() {
+fn a_start_goes_by_the_record_then_by_what_is_configured() {
     let text = |value: &str| vec![value.to_owned()];
     let mut start = Start::default();
-    for name in ["txn-open-max", "txn-updates-max", "txn-age-max"] {
+    for name in ["txn-open-max", "txn-updates-max"] {
         let key = dsa::settings::find(name).unwrap();
         key.set(&mut start.configured, &text("11")).unwrap();
     }
-    start.changed = Changes::from([("txn-open-max", text("22")), ("txn-updates-max", text("33"))]);
-    start.flags.insert("txn-updates-max");
+    start.changed = Texts::from([("txn-open-max".to_owned(), text("22"))]);
     let mut client = Client::with(dsa::Config { settings: start, ..config() });
     let in_force = |client: &Client| {
         let settings = client.dsa.transactions();
-        (settings.open_max(), settings.updates_max(), settings.age_max_ms())
+        (settings.open_max(), settings.updates_max())
     };
-    assert_eq!(in_force(&client), (22, 11, 11));
-    // On line, the last word counts.
-    assert_eq!(change(&mut client, Replace, "pandoTxnUpdatesMax", &["44"]).0, ResultCode::Success);
+    assert_eq!(in_force(&client), (22, 11));
     assert_eq!(change(&mut client, Delete, "pandoTxnOpenMax", &[]).0, ResultCode::Success);
-    assert_eq!(in_force(&client), (11, 44, 11));
+    assert_eq!(in_force(&client), (11, 11));
 }
 
 #[test]

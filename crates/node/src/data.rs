@@ -4,7 +4,7 @@
 //! DIR/founding     what never changes: format, keys of the hashes and entryUUIDs, site, operational attributes
 //! DIR/rules        what decides the outcome of updates, as the last start had it: suffixes, schema
 //! DIR/indexes      indexes that were made while it was served, or by `pando index`
-//! DIR/settings     settings that were changed while it was served
+//! DIR/settings     the record of the settings that are the directory's
 //! DIR/snapshot/    the last snapshot
 //! DIR/log/         the write-ahead log
 //! DIR/lock         held by the one process that uses the directory

@@ -7,6 +7,7 @@ use crate::serve::{End, log_to_stderr};
 use crate::serve_data::{open, recover, refused};
 use bulk::{Operational, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
+use dsa::settings::Record;
 use env::clock::{Clock, SystemClock};
 use env::disk::RealDisk;
 use node::data::{Data, DataError, Made, Recovered};
@@ -236,7 +237,8 @@ fn into_data(
     (config, data, schema): (&Config, &Data, Schema),
 ) -> Result<Summary, End> {
     let clock = SystemClock::start();
-    let Recovered { dsa, committer, mut snapshots, .. } = recover(config, data, schema, &clock)?;
+    let Recovered { dsa, committer, mut snapshots, .. } =
+        recover(config, &Record::default(), data, schema, &clock)?;
     let entries = dsa.shard().entries();
     if entries > 0 && !args.add {
         let text =

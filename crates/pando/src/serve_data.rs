@@ -3,6 +3,7 @@
 use crate::output::print_ready;
 use crate::progress::RecoveryBar;
 use crate::serve::{End, cannot_serve, load};
+use dsa::settings::Record;
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
@@ -25,7 +26,18 @@ pub(crate) fn serve(
     clock: &SystemClock,
 ) -> Result<(), End> {
     let data = open(dir, refused)?;
-    let mut recovered = recover(config, &data, schema, clock)?;
+    let settings = data.settings().map_err(refused)?;
+    let (mut config, mut record) = (config.clone(), settings.record());
+    let changes = config.settle(&mut record, &mut SystemEntropy);
+    let changes = changes.map_err(|what| End::failed(dir.display(), what))?;
+    let config = &config;
+    let unknown = directory::unknown_to_schema(config, &schema);
+    if !unknown.is_empty() {
+        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
+    }
+    let mut recovered = recover(config, &record, &data, schema, clock)?;
+    settings.write(record).map_err(|error| End::failed("the settings cannot be recorded", error))?;
+    changes.iter().for_each(|change| tracing::warn!("{change}"));
     if !config.import.is_empty() {
         import(config, &mut recovered, clock)?;
     }
@@ -38,8 +50,7 @@ pub(crate) fn serve(
     }
     let ready = print_ready;
     let indexes = data.indexes().map_err(refused)?;
-    let settings = data.settings().map_err(refused)?.warning_of(&config.flags);
-    committer.dsa().keep_settings_with(Box::new(settings));
+    committer.dsa().keep_settings_with(Box::new(settings.warning_of(config.flags())));
     let served = server::serve_logged(
         committer,
         snapshots,
@@ -78,15 +89,17 @@ pub(crate) fn open(dir: &Path, refused: fn(DataError) -> End) -> Result<Data, En
 /// Takes up the directory in `data` as it is configured; a bar tells how far it is.
 pub(crate) fn recover(
     config: &Config,
+    record: &Record,
     data: &Data,
     schema: Schema,
     clock: &SystemClock,
 ) -> Result<Recovered, End> {
     let founding = data.found(&directory::founding(config, &mut SystemEntropy)).map_err(refused)?;
-    let agent = directory::agent(config, clock, &founding);
+    let mut recorded = record.values.clone();
+    recorded.retain(|name, _| dsa::settings::find(name).is_some());
+    let agent = directory::agent(config, &recorded, clock, &founding);
     let mut agent = agent.map_err(|error| End::failed("the directory cannot be made", error))?;
     let indexes = data.indexes().map_err(refused)?;
-    agent.settings.changed = data.settings().map_err(refused)?.found().clone();
     for index in indexes.add_to(&mut agent.store.indexes, &schema) {
         tracing::warn!(
             index,

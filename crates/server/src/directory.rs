@@ -3,7 +3,7 @@
 use crate::config::{Anonymous, Config, Fault, PasswordScheme, Problem};
 use dsa::Dsa;
 use dsa::config::{ClientLimits, Scheme, SearchLimits};
-use dsa::settings::{Changes, Start};
+use dsa::settings::{Start, Texts};
 use env::clock::Clock;
 use env::entropy::Entropy;
 use node::data::Founding;
@@ -92,18 +92,24 @@ pub fn create(
     clock: &impl Clock,
     founding: &Founding,
 ) -> io::Result<Arc<Dsa>> {
-    Dsa::new(agent(config, clock, founding)?, Arc::new(schema))
+    Dsa::new(agent(config, &Texts::new(), clock, founding)?, Arc::new(schema))
 }
 
-/// What the agent and its store are made with.
+/// What the agent and its store are made with; `recorded` are settings that change while it is served, and go before what is
+/// configured.
 ///
 /// # Errors
 /// When the root password cannot be read.
-pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Result<dsa::Config> {
+pub fn agent(
+    config: &Config,
+    recorded: &Texts,
+    clock: &impl Clock,
+    founding: &Founding,
+) -> io::Result<dsa::Config> {
     Ok(dsa::Config {
         store: settings(config, founding),
         root_dn: config.root_dn.clone(),
-        root_password: config.root_password()?,
+        root_password: config.root_password()?.or_else(|| config.root_password_hash.clone()),
         proxies: config.proxies.clone(),
         writers: config.writers.clone(),
         password_scheme: match config.password_scheme {
@@ -124,8 +130,7 @@ pub fn agent(config: &Config, clock: &impl Clock, founding: &Founding) -> io::Re
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
             configured: config.settings.clone(),
-            changed: Changes::new(),
-            flags: config.flags.clone(),
+            changed: recorded.clone(),
             fixed: crate::config::fixed(config),
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),

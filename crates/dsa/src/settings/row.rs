@@ -24,6 +24,10 @@ pub enum Values {
 pub enum Scope {
     /// The directory's: it is recorded with the data, and a start that does not name it goes by the record.
     Directory,
+    /// The directory's, and part of the rules that a command of the log changes, or of what it is made with: each start names it.
+    Rules,
+    /// The server's, a file; of what is in it the directory has a hash.
+    Hash,
     /// The server's: it is in its file and its flags alone.
     Node,
 }

@@ -90,6 +90,24 @@ impl Rules {
         Builder::recorded(definitions).build().map(Arc::new).map_err(|errors| errors.to_string())
     }
 
+    /// What is another than in `before`, in words.
+    pub(super) fn changes(&self, before: &Rules) -> Vec<String> {
+        let mut changes = Vec::new();
+        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+        for (key, old, new) in [
+            ("suffix", before.suffixes.join(" "), self.suffixes.join(" ")),
+            ("schema-check", switch(before.schema_check), switch(self.schema_check)),
+        ] {
+            if old != new {
+                changes.push(format!("`{key}` of the directory was {old} and is {new} from now on"));
+            }
+        }
+        if self.definitions != before.definitions && before.definitions.is_some() {
+            changes.push("the definitions of the schema are others from now on".to_owned());
+        }
+        changes
+    }
+
     /// Why commands that were decided by `made`, of which only a hash is known, cannot be applied by these.
     pub(super) fn differ(&self, made: &Rules) -> DataError {
         let pairs = [
@@ -273,6 +291,11 @@ mod tests {
             rules().differ(&other).to_string()
         };
         assert!(rules().agree(&by_hash()));
+        assert_eq!(rules().changes(&rules()), [""; 0]);
+        let before = Rules { schema_check: false, suffixes: vec!["dc=old".to_owned()], ..rules() };
+        let changes = rules().changes(&before);
+        assert_eq!(changes[0], "`suffix` of the directory was dc=old and is dc=com o=\"x\" from now on");
+        assert_eq!(changes[1..], ["`schema-check` of the directory was off and is on from now on"]);
         assert!(with(|r| r.suffixes.truncate(1)).starts_with("`suffix` is dc=com in this"));
         assert!(with(|r| r.schema_check = false).contains("`schema-check` is false"));
         assert!(with(|r| r.behaviour = 0).contains("end it with SIGTERM"));

@@ -14,7 +14,8 @@ pub fn markdown() -> String {
         let many = if key.many() { ", or an array of them" } else { "" };
         let online = if key.is_online() { ", changeable" } else { "" };
         let scope = match key.scope {
-            Scope::Directory => "directory",
+            Scope::Directory | Scope::Rules => "directory",
+            Scope::Hash => "node; a hash: directory",
             Scope::Node => "node",
         };
         let (name, attribute, default, text) = (key.name, key.attribute(), key.default, key.text);

@@ -1,7 +1,7 @@
 //! The configuration file: TOML in, a [`Config`] or every fault of it out, with line and column.
 
 use super::check::Problem;
-use super::{Config, keys, near};
+use super::{Config, Given, keys, near};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -142,6 +142,7 @@ impl Reader<'_> {
                 }
             }
         }
+        self.read.config.given.insert(key.name, Given::File);
         let bad = key.set(&mut self.read.config, &texts).err().unwrap_or_default();
         for (place, reason) in bad {
             self.read.bad.insert(key.name);

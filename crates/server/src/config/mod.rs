@@ -5,6 +5,7 @@ mod doc;
 mod file;
 mod keys;
 mod near;
+mod record;
 mod table;
 mod value;
 
@@ -13,10 +14,11 @@ pub use doc::{markdown, template};
 pub use file::{Fault, read, read_file};
 pub(crate) use keys::fixed;
 pub use keys::{Key, keys};
+pub use record::{Change, Given};
 pub use value::{Anonymous, Listen, OnLogFailure, PasswordScheme};
 
 use crate::Options;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::IndexSettings;
 
@@ -89,8 +91,10 @@ pub struct Config {
     pub queue_length_oid: Option<String>,
     /// What can be changed while the server runs.
     pub settings: dsa::settings::Choices,
-    /// Keys that flags gave.
-    pub flags: BTreeSet<&'static str>,
+    /// Keys that were given, and where last.
+    pub given: BTreeMap<&'static str, Given>,
+    /// Hash of the root password that is recorded; counts where no file is named.
+    pub root_password_hash: Option<Vec<u8>>,
     /// Threads and patience.
     pub options: Options,
 }
@@ -128,7 +132,8 @@ impl Default for Config {
             clients: dsa::config::ClientLimits::default(),
             queue_length_oid: None,
             settings: dsa::settings::Choices::default(),
-            flags: BTreeSet::new(),
+            given: BTreeMap::new(),
+            root_password_hash: None,
             options: Options::default(),
         }
     }
@@ -141,7 +146,7 @@ impl Config {
     /// What is wrong with each value that is bad.
     pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), Vec<String>> {
         let key = keys::find(name).ok_or_else(|| vec![near::unknown(name)])?;
-        self.flags.insert(key.name);
+        self.given.insert(key.name, Given::Flag);
         key.set(self, values).map_err(|bad| bad.into_iter().map(|(_, reason)| reason).collect())
     }
 

@@ -1,0 +1,142 @@
+//! Settings of the directory's scope: what file and flags say of them is compared with what is recorded, and becomes the record.
+//!
+//! Why it is so: `docs/decisions/0038-scopes-of-settings.md`.
+
+use super::{Config, Key, keys};
+use dsa::password;
+use dsa::settings::{Record, Scope};
+use env::entropy::Entropy;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What the hash of the root password is recorded as.
+const ROOT_PASSWORD: &str = "root-password";
+
+/// Where a key was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// In the configuration file.
+    File,
+    /// By a flag, whatever the file says.
+    Flag,
+}
+
+/// A recorded setting that a start changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its key.
+    pub key: &'static str,
+    /// What it was and what it is, unless that is secret.
+    pub values: Option<(Vec<String>, Vec<String>)>,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |values: &[String]| match values {
+            [] => "none".to_owned(),
+            values => values.join(" "),
+        };
+        match &self.values {
+            Some((old, new)) => {
+                write!(
+                    f,
+                    "`{}` of the directory was {} and is {} from now on",
+                    self.key,
+                    shown(old),
+                    shown(new)
+                )
+            }
+            None => write!(f, "`{}` of the directory is another from now on", self.key),
+        }
+    }
+}
+
+impl Config {
+    /// Settles what holds of the settings of the directory's scope, and records it: what a flag gives; what the file gives, if it
+    /// did not say the same when the record was made; else what is recorded. Settings that change while the server runs are left as
+    /// they are configured where the record goes before: the agent goes by the record itself. Returns what is another than before.
+    ///
+    /// # Errors
+    /// In words, what in the record no key takes; or what of the root password cannot be read.
+    pub fn settle(&mut self, record: &mut Record, entropy: &mut dyn Entropy) -> Result<Vec<Change>, String> {
+        let known = |name: &String| name == ROOT_PASSWORD || keys().any(|key| key.name == name);
+        if let Some(name) = record.values.keys().find(|name| !known(name)) {
+            return Err(format!("the record of settings has `{name}`, which is no key"));
+        }
+        let is_first = record.file.is_none();
+        let mut changes = Vec::new();
+        for key in keys().filter(|key| key.scope == Scope::Directory) {
+            changes.extend(self.settle_key(key, is_first, record)?);
+        }
+        changes.extend(self.settle_root_password(record, entropy)?);
+        Ok(changes)
+    }
+
+    fn settle_key(
+        &mut self,
+        key: Key,
+        is_first: bool,
+        record: &mut Record,
+    ) -> Result<Option<Change>, String> {
+        let file = record.file.get_or_insert_default();
+        let old = record.values.get(key.name).cloned();
+        let now = key.show(self);
+        let said_before = match self.given.get(key.name) {
+            None => {
+                file.remove(key.name);
+                return old.map_or(Ok(None), |old| self.recall(key, &old).map(|()| None));
+            }
+            Some(Given::Flag) => is_first && old.is_none(),
+            Some(Given::File) => {
+                file.insert(key.name.to_owned(), now.clone()).map_or(is_first, |said| said == now)
+            }
+        };
+        match old {
+            Some(old) if said_before => self.recall(key, &old).map(|()| None),
+            old => {
+                record.values.insert(key.name.to_owned(), now.clone());
+                let old = old.unwrap_or_else(|| key.show(&Config::default()));
+                let is_change = !said_before && old != now;
+                Ok(is_change.then(|| Change { key: key.name, values: Some((old, now)) }))
+            }
+        }
+    }
+
+    /// Takes what is recorded of a key.
+    fn recall(&mut self, key: Key, values: &[String]) -> Result<(), String> {
+        if matches!(key, Key::Online(_)) {
+            return Ok(());
+        }
+        let bad =
+            |bad: Vec<(usize, String)>| bad.into_iter().next().map(|(_, reason)| reason).unwrap_or_default();
+        key.set(self, values)
+            .map_err(|reasons| format!("`{}` is recorded wrongly: {}", key.name, bad(reasons)))
+    }
+
+    fn settle_root_password(
+        &mut self,
+        record: &mut Record,
+        entropy: &mut dyn Entropy,
+    ) -> Result<Option<Change>, String> {
+        let given = self.root_password().map_err(|error| format!("root-password-file: {error}"))?;
+        let old = record.values.get(ROOT_PASSWORD).and_then(|values| values.first()).cloned();
+        let Some(given) = given else {
+            self.root_password_hash = old.map(String::into_bytes);
+            return Ok(None);
+        };
+        if old.as_ref().is_some_and(|old| password::is_recorded(old.as_bytes(), &given)) {
+            return Ok(None);
+        }
+        record.values.insert(ROOT_PASSWORD.to_owned(), vec![password::recorded(&given, entropy)]);
+        Ok(old.map(|_| Change { key: "root-password-file", values: None }))
+    }
+
+    /// The keys that flags give.
+    pub fn flags(&self) -> BTreeSet<&'static str> {
+        let flags = self.given.iter().filter(|(_, given)| **given == Given::Flag);
+        flags.map(|(key, _)| *key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

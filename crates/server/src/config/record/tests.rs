@@ -1,0 +1,129 @@
+//! What a start makes of the record.
+
+use super::*;
+use crate::config::read;
+use env::entropy::SystemEntropy;
+
+/// A start with this file and these flags: what it changed, and what then holds.
+fn start(record: &mut Record, file: &str, flags: &[(&str, &[&str])]) -> (Vec<String>, Config) {
+    let mut config = read("p.toml", file).config;
+    for (name, values) in flags {
+        config.set(name, &values.iter().map(|value| value.to_string()).collect::<Vec<_>>()).unwrap();
+    }
+    let changes = config.settle(record, &mut SystemEntropy).unwrap();
+    (changes.iter().map(ToString::to_string).collect(), config)
+}
+
+#[test]
+fn the_first_start_takes_what_is_given_an_equal_one_is_silent_another_a_change() {
+    let mut record = Record::default();
+    let (first, again) = ("anonymous = \"read\"\n[limits]\nsize = 5\n", ("write-dn", &["cn=a"][..]));
+    assert_eq!(start(&mut record, first, &[again]).0, [""; 0]);
+    let recorded = record.clone();
+    assert_eq!(start(&mut record, first, &[again]).0, [""; 0]);
+    assert_eq!(record, recorded);
+    let (changes, config) = start(&mut record, "anonymous = \"none\"\n", &[("write-dn", &["cn=b", "cn=c"])]);
+    assert_eq!(
+        changes,
+        [
+            "`write-dn` of the directory was cn=a and is cn=b cn=c from now on",
+            "`anonymous` of the directory was read and is none from now on"
+        ]
+    );
+    assert_eq!(config.size_limit, 5, "what is not named holds as it is recorded");
+    let (changes, config) = start(&mut record, "", &[]);
+    assert!(changes.is_empty() && config.writers == ["cn=b", "cn=c"] && config.size_limit == 5);
+    let (changes, config) = start(&mut record, "write-dn = []\n", &[]);
+    assert!(changes[0].ends_with("was cn=b cn=c and is none from now on") && config.writers.is_empty());
+}
+
+#[test]
+fn what_was_changed_since_goes_before_a_file_that_says_what_it_said() {
+    let mut record = Record::default();
+    let file = "txn-open-max = 11\n";
+    start(&mut record, file, &[]);
+    let of = |record: &Record| record.values["txn-open-max"].clone();
+    record.values.insert("txn-open-max".to_owned(), vec!["22".to_owned()]);
+    assert_eq!((start(&mut record, file, &[]).0, of(&record)), (vec![], vec!["22".to_owned()]));
+    let changes = start(&mut record, "txn-open-max = 12\n", &[]).0;
+    assert_eq!(changes, ["`txn-open-max` of the directory was 22 and is 12 from now on"]);
+    let changes = start(&mut record, "txn-open-max = 12\n", &[("txn-open-max", &["33"])]).0;
+    assert_eq!(changes, ["`txn-open-max` of the directory was 12 and is 33 from now on"]);
+    assert_eq!((start(&mut record, "", &[]).0, of(&record)), (vec![], vec!["33".to_owned()]));
+}
+
+#[test]
+fn a_record_of_an_earlier_version_has_what_was_changed_on_line_alone() {
+    let values = [("txn-open-max".to_owned(), vec!["22".to_owned()])].into();
+    let mut record = Record { values, file: None };
+    let changes =
+        start(&mut record, "txn-open-max = 11\nanonymous = \"read\"\n", &[("write-dn", &["cn=a"])]).0;
+    assert_eq!(changes, [""; 0]);
+    assert_eq!(record.values["txn-open-max"], ["22"]);
+    let mut record = Record { file: None, ..record };
+    let changes = start(&mut record, "", &[("txn-open-max", &["33"])]).0;
+    assert_eq!(changes.len(), 1, "a flag goes before all");
+}
+
+#[test]
+fn every_key_of_the_directory_comes_back_from_the_record_and_others_are_not_in_it() {
+    for key in keys() {
+        let Some(value) = (match key.name {
+            "memory-max" => Some("1GiB"),
+            "sync" => Some("none"),
+            "password-scheme" => Some("clear"),
+            "anonymous" => Some("read"),
+            "index" => Some("uid:eq,ord"),
+            "queue-length-oid" => Some("1.2.3"),
+            _ => ["7", "on", "cn=a", "7:cn=a", "/f"]
+                .into_iter()
+                .find(|text| key.set(&mut Config::default(), &[text.to_string()]).is_ok()),
+        }) else {
+            continue;
+        };
+        if key.scope == Scope::Hash {
+            continue;
+        }
+        let mut record = Record::default();
+        let (_, given) = start(&mut record, "", &[(key.name, &[value])]);
+        assert_eq!(record.values.contains_key(key.name), key.scope == Scope::Directory, "{}", key.name);
+        if key.scope == Scope::Directory && !matches!(key, Key::Online(_)) {
+            let (_, recalled) = start(&mut record, "", &[]);
+            assert_eq!(key.show(&recalled), key.show(&given), "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn of_the_root_password_only_a_hash_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("password");
+    let flags = [("root-dn", &["cn=a"][..]), ("root-password-file", &[path.to_str().unwrap()])];
+    let mut record = Record::default();
+    std::fs::write(&path, "secret\n").unwrap();
+    assert_eq!(start(&mut record, "", &flags).0, [""; 0]);
+    assert!(record.values[ROOT_PASSWORD][0].starts_with("{SSHA}"), "{record:?}");
+    let recorded = record.clone();
+    assert_eq!(start(&mut record, "", &flags).0, [""; 0]);
+    assert_eq!(record, recorded);
+    let (_, config) = start(&mut record, "", &[]);
+    assert_eq!(config.root_dn.as_deref(), Some("cn=a"));
+    assert!(password::is_recorded(&config.root_password_hash.unwrap(), b"secret"));
+    std::fs::write(&path, "other\n").unwrap();
+    assert_eq!(
+        start(&mut record, "", &flags).0,
+        ["`root-password-file` of the directory is another from now on"]
+    );
+    assert!(password::is_recorded(record.values[ROOT_PASSWORD][0].as_bytes(), b"other"));
+}
+
+#[test]
+fn what_no_key_takes_is_refused() {
+    let settle = |name: &str, value: &str| {
+        let values = [(name.to_owned(), vec![value.to_owned()])].into();
+        let mut record = Record { values, file: Some(Default::default()) };
+        Config::default().settle(&mut record, &mut SystemEntropy).unwrap_err()
+    };
+    assert!(settle("colour", "red").contains("`colour`"));
+    assert!(settle("anonymous", "write").contains("recorded wrongly"));
+}
