@@ -179,7 +179,7 @@ mod tests {
     fn what_does_not_fit_together() {
         assert!(problems(&[("suffix", &["dc=com", "DC=example, dc=COM"])])[0].contains("overlap"));
         assert!(problems(&[("suffix", &["dc=com", "dc=org"])]).is_empty());
-        assert!(problems(&[("root-dn", &["cn=admin"])])[0].contains("never bind"));
+        assert!(problems(&[("root-dn", &["cn=admin"])])[0].contains("cannot bind"));
         assert!(problems(&[("schema", &["nowhere/x.schema"])])[0].contains("cannot be read"));
         assert!(problems(&[("schema", &["dvtds"])]).is_empty());
         assert!(problems(&[("import", &["/"])])[0].contains("is a directory"));
