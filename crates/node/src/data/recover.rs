@@ -143,7 +143,7 @@ impl Data {
         if !epochs.rules().agree(&rules) {
             let changed = committer.change_rules(wall_ms);
             changed.map_err(|failed| io::Error::other(failed.to_string()))?;
-            rules.changes(course.rules()).iter().for_each(|change| tracing::warn!("{change}"));
+            rules.changes(epochs.rules()).iter().for_each(|change| tracing::warn!("{change}"));
         }
         if !made.is_some_and(|made| made.agree(&rules) && made.are_whole()) {
             self.write_rules(&text)?;

@@ -141,7 +141,10 @@ mod tests {
         file.write(record()).unwrap();
         assert_eq!(data.settings().unwrap().record(), record());
         let text = std::fs::read_to_string(dir.path().join(NAME)).unwrap();
-        assert!(text.contains("\n\"limits.size\" = [\"7\"]\n") && text.contains("\n[file]\nwrite-dn = []\n"), "{text}");
+        assert!(
+            text.contains("\n\"limits.size\" = [\"7\"]\n") && text.contains("\n[file]\nwrite-dn = []\n"),
+            "{text}"
+        );
         file.keep(&Texts::from([("txn-open-max".to_owned(), vec!["3".to_owned()])])).unwrap();
         let kept = data.settings().unwrap().record();
         assert_eq!(kept.file, record().file);
