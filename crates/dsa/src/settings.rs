@@ -40,7 +40,7 @@ pub struct Record {
 pub struct Start {
     /// What file and flags say.
     pub configured: Choices,
-    /// What is recorded; goes before what is configured.
+    /// What is recorded; overrides what is configured.
     pub changed: Texts,
     /// What holds as long as the process, to be shown.
     pub fixed: Vec<Fixed>,

@@ -95,7 +95,7 @@ pub fn create(
     Dsa::new(agent(config, &Texts::new(), clock, founding)?, Arc::new(schema))
 }
 
-/// What the agent and its store are made with; `recorded` are settings that change while it is served, and go before what is
+/// What the agent and its store are made with; `recorded` are settings that change while it is served, and override what is
 /// configured.
 ///
 /// # Errors

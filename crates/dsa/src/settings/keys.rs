@@ -110,7 +110,7 @@ pub const ONLINE: &[Row<Choices>] = &[
             scope: Scope::Directory,
             default: "none: all have 0",
             text: "Precedence, 0 to 9, of the transactions of the clients whose names are a DN or lie below it; the highest \
-                   that fits counts. One that goes before another takes from it what both want to change.",
+                   that fits counts. A transaction of higher precedence takes from another what both want to change.",
         },
         set: |c, v| each(&mut c.transactions.precedence, v),
         show: |c| c.transactions.precedence.iter().map(Precedence::to_string).collect(),

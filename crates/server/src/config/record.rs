@@ -54,7 +54,7 @@ impl fmt::Display for Change {
 impl Config {
     /// Settles what holds of the settings of the directory's scope, and records it: what a flag gives; what the file gives, if it
     /// did not say the same when the record was made; else what is recorded. Settings that change while the server runs are left as
-    /// they are configured where the record goes before: the agent goes by the record itself. Returns what is another than before.
+    /// they are configured where the record overrides them: the agent uses the record itself. Returns what is another than before.
     ///
     /// # Errors
     /// In words, what in the record no key takes; or what of the root password cannot be read.

@@ -38,7 +38,7 @@ fn the_first_start_takes_what_is_given_an_equal_one_is_silent_another_a_change()
 }
 
 #[test]
-fn what_was_changed_since_goes_before_a_file_that_says_what_it_said() {
+fn what_was_changed_since_overrides_a_file_that_says_what_it_said() {
     let mut record = Record::default();
     let file = "txn-open-max = 11\n";
     start(&mut record, file, &[]);
@@ -62,7 +62,7 @@ fn a_record_of_an_earlier_version_has_what_was_changed_on_line_alone() {
     assert_eq!(record.values["txn-open-max"], ["22"]);
     let mut record = Record { file: None, ..record };
     let changes = start(&mut record, "", &[("txn-open-max", &["33"])]).0;
-    assert_eq!(changes.len(), 1, "a flag goes before all");
+    assert_eq!(changes.len(), 1, "a flag overrides all");
 }
 
 #[test]
