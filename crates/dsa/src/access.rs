@@ -1,8 +1,9 @@
 //! Who may do what. The default rules: the root DN may do everything; users read everything but secrets and change
 //! nothing, unless the configuration lets them; anonymous clients see the root DSE and the subschema, and more only if told so.
 
+use crate::identity::Identity;
 use model::attribute::split_options;
-use model::{Filter, TypeId};
+use model::{Filter, ResultCode, TypeId};
 use schema::Schema;
 
 /// What anonymous clients may do.
@@ -27,6 +28,58 @@ pub enum Rights {
     Write,
     /// Everything.
     Root,
+}
+
+/// Whose update is applied: somebody whose access was decided before. Applying decides nothing about access, so a command of the log
+/// has the same outcome whatever the rules are by then. Values are made in this module only, by a function for each reason.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effective<'a> {
+    /// DN that the changed entries record; empty for anonymous.
+    dn: &'a [u8],
+}
+
+impl<'a> Effective<'a> {
+    /// An identity that may change all entries.
+    ///
+    /// # Errors
+    /// Code and text of the refusal if it may not.
+    pub(crate) fn to_write(
+        rules: &Rules,
+        identity: &'a Identity,
+    ) -> Result<Effective<'a>, (ResultCode, &'static str)> {
+        match rules.may_write(identity.rights) {
+            true => Ok(Effective { dn: &identity.dn }),
+            false if identity.dn.is_empty() => Err((
+                ResultCode::InsufficientAccessRights,
+                "anonymous clients may not change the directory; bind first",
+            )),
+            false => {
+                Err((ResultCode::InsufficientAccessRights, "this identity may not change the directory"))
+            }
+        }
+    }
+
+    /// An identity whose change of a password [`crate::op::password_modify`] worked out, which it does only of one that may
+    /// change that password.
+    pub(crate) fn to_change_password(identity: &'a Identity) -> Effective<'a> {
+        Effective { dn: &identity.dn }
+    }
+
+    /// The identity of a transaction: each of its updates was authorized when it was accepted.
+    pub(crate) fn of_transaction(identity: &'a Identity) -> Effective<'a> {
+        Effective { dn: &identity.dn }
+    }
+
+    /// The actor of a command of the log: its updates were authorized before they were logged.
+    pub(crate) fn of_log(actor: &'a [u8]) -> Effective<'a> {
+        Effective { dn: actor }
+    }
+
+    /// DN that the changed entries record; empty for anonymous.
+    #[inline]
+    pub(crate) fn dn(&self) -> &'a [u8] {
+        self.dn
+    }
 }
 
 /// The access rules, evaluated per attribute.

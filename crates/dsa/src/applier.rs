@@ -2,13 +2,12 @@
 
 mod conditions;
 
-use crate::access::Rights;
+use crate::access::Effective;
 use crate::bundle::transaction::{self, Ending, Together};
 use crate::bundle::{self, Along};
 use crate::chain::Chain;
 use crate::engine::Dsa;
 use crate::faults;
-use crate::identity::Identity;
 use crate::journal::{self, Command, Updates};
 use crate::parcel::{Envelope, Head};
 use crate::worker::Worker;
@@ -20,8 +19,6 @@ use std::sync::Arc;
 /// The one who carries out commands.
 pub struct Applier {
     worker: Worker,
-    /// Who gave the last command.
-    identity: Identity,
     /// What all commands came to.
     chain: Chain,
 }
@@ -52,10 +49,9 @@ impl Applier {
     /// commands: what is logged is carried out, whatever memory that takes ([`store::Shard::waive_limit`]).
     pub fn new(dsa: &Arc<Dsa>) -> Option<Applier> {
         dsa.shard.waive_limit();
-        // Whoever may not write is refused before anything is logged.
-        let (worker, identity) = (Worker::new(dsa)?, Identity::anonymous(Rights::Root));
+        let worker = Worker::new(dsa)?;
         let chain = Chain::new(dsa.shard().settings().key[0], 0, 0);
-        Some(Applier { worker, identity, chain })
+        Some(Applier { worker, chain })
     }
 
     /// The directory is what the log says up to the record `index`, where the outcome chain has this value.
@@ -161,10 +157,7 @@ impl Applier {
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
         self.worker.tick(Now { wall_ms: command.wall_ms, monotonic_ns: 0 });
-        if self.identity.dn != command.actor {
-            self.identity.dn.clear();
-            self.identity.dn.extend_from_slice(command.actor);
-        }
+        let effective = Effective::of_log(command.actor);
         let shard = Arc::clone(self.worker.dsa.shard());
         if !command.ids.is_empty() {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
@@ -175,14 +168,14 @@ impl Applier {
             self.chain.update(code);
             conditions::refuse(command, end, code, answers);
         } else if command.is_transaction {
-            let (identity, messages, ids) = (&self.identity, command.messages, &command.ids[..]);
+            let (messages, ids) = (command.messages, &command.ids[..]);
             let ending = end.map(|id| Ending { id, out: answers });
-            let together = Together { identity, messages, ids };
+            let together = Together { effective, messages, ids };
             let drafts = along.map(|along| along.drafts);
             self.chain.update(transaction::apply(&mut self.worker, together, drafts, ending));
         } else {
             let applied = applied_of(command.messages);
-            bundle::apply(&mut self.worker, &self.identity, applied, along, answers);
+            bundle::apply(&mut self.worker, effective, applied, along, answers);
             self.chain.updates(&answers[before..]);
         }
         if !command.ids.is_empty() {

@@ -17,7 +17,7 @@ pub(crate) use self::group::Pending;
 use self::group::{Group, Hint};
 pub(crate) use self::mixed::{Mixed, go_on};
 pub(crate) use self::update::Drafts;
-use crate::access::Rights;
+use crate::access::{Effective, Rights};
 use crate::control::{self, Rare, Requested, proxied_authorization};
 use crate::dispatch::Reading;
 use crate::engine::Dsa;
@@ -104,7 +104,7 @@ fn look_ahead(
 /// Carries out updates that were logged, all of one identity.
 pub(crate) fn apply(
     worker: &mut Worker,
-    identity: &Identity,
+    effective: Effective<'_>,
     messages: &[u8],
     along: Option<Along<'_>>,
     out: &mut Vec<u8>,
@@ -125,10 +125,10 @@ pub(crate) fn apply(
             return;
         }
         match &mut drafts {
-            Some(drafts) => update::apply_drafted(identity, &mut parts, &mut group, drafts, done, out),
+            Some(drafts) => update::apply_drafted(effective, &mut parts, &mut group, drafts, done, out),
             None => {
-                parts.look_ahead(identity.rights, &mut group);
-                update::apply(identity, &mut parts, &group, out);
+                parts.look_ahead(Rights::Public, &mut group);
+                update::apply(effective, &mut parts, &group, out);
             }
         }
         done += group.len();

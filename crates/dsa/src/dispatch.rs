@@ -1,7 +1,7 @@
 //! From a decoded request to its operation, and what operations are given.
 
+use crate::access::Effective;
 use crate::engine::Dsa;
-use crate::identity::Identity;
 use crate::op;
 use crate::worker::Scratch;
 use env::clock::Now;
@@ -23,8 +23,8 @@ pub(crate) struct Writing<'w, 's> {
     pub(crate) writer: &'w mut store::Writer<'s>,
     pub(crate) scratch: &'w mut Scratch,
     pub(crate) now: Now,
-    pub(crate) identity: &'w Identity,
-    /// Number of the identity's name ([`store::Writer::name`]).
+    pub(crate) effective: Effective<'w>,
+    /// Number of the name that entries record ([`store::Writer::name`]).
     pub(crate) actor: u32,
     /// A stamp that was made for this update and not used. An update takes one, however it comes to be carried out.
     pub(crate) spare: Option<Stamp>,

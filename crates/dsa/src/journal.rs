@@ -2,7 +2,6 @@
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
 use crate::bundle::{Drafts, Mixed};
-use crate::identity::Identity;
 use crate::marks::Marks;
 use crate::throttle::{Permit, Throttle};
 use crate::wakes::{Wakes, Waking};
@@ -94,7 +93,8 @@ pub struct Updates {
     marks: Marks,
     /// For the entries that they add.
     ids: Vec<u32>,
-    identity: Identity,
+    /// DN of the client whose they are, with the rights that were decided when they came.
+    actor: Vec<u8>,
     reply: Arc<Reply>,
     /// Message id of the request that ends the transaction which they are; it alone is answered.
     end: Option<i32>,
@@ -187,7 +187,7 @@ impl Updates {
         messages: Vec<u8>,
         adds: usize,
         drafts: Drafts,
-        identity: Identity,
+        actor: Vec<u8>,
         reply: Arc<Reply>,
     ) -> Updates {
         debug_assert_eq!(self::adds(&messages), adds, "they are counted");
@@ -197,7 +197,7 @@ impl Updates {
             drafts,
             marks: Marks::default(),
             ids: Vec::new(),
-            identity,
+            actor,
             reply,
             end: None,
             answered: false,
@@ -216,11 +216,11 @@ impl Updates {
         messages: Vec<u8>,
         adds: usize,
         drafts: Drafts,
-        identity: Identity,
+        actor: Vec<u8>,
         reply: Arc<Reply>,
         end: i32,
     ) -> Updates {
-        let mut updates = Updates::new(messages, adds, drafts, identity, reply);
+        let mut updates = Updates::new(messages, adds, drafts, actor, reply);
         updates.end = Some(end);
         updates
     }
@@ -246,16 +246,11 @@ impl Updates {
         &mut self.marks
     }
 
-    /// Who asks.
-    pub fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
     /// The command that they are in the log, given at a time.
     pub fn command(&self, wall_ms: u64) -> Command<'_> {
         let ids = Cow::Borrowed(&self.ids[..]);
         let is_transaction = self.end.is_some();
-        Command { wall_ms, actor: &self.identity.dn, ids, messages: &self.messages, is_transaction }
+        Command { wall_ms, actor: &self.actor, ids, messages: &self.messages, is_transaction }
     }
 
     /// Ids for the entries that they add: to be filled with [`Updates::adds`] of them before the command is made.
@@ -442,7 +437,6 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Rights;
     use proto::Request;
 
     fn updates(reply: &Arc<Reply>) -> Updates {
@@ -450,7 +444,7 @@ mod tests {
         for id in 1..=3 {
             Request::Delete(b"cn=a").encode(&mut messages, id, &[]);
         }
-        Updates::new(messages, 0, Drafts::default(), Identity::anonymous(Rights::Root), Arc::clone(reply))
+        Updates::new(messages, 0, Drafts::default(), Vec::new(), Arc::clone(reply))
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {

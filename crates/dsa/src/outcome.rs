@@ -165,20 +165,6 @@ fn no_root(what: &str) -> String {
 
 /// What all operations that change entries have in common.
 impl Writing<'_, '_> {
-    /// May this session change entries? If not, that is answered.
-    #[inline]
-    pub(crate) fn may_write(&self, out: &mut Vec<u8>, id: i32, response_tag: u8) -> bool {
-        let may = self.dsa.rules.may_write(self.identity.rights);
-        if !may {
-            let text = match self.identity.dn.is_empty() {
-                true => "anonymous clients may not change the directory; bind first",
-                false => "this identity may not change the directory",
-            };
-            no_access(out, id, response_tag, text);
-        }
-        may
-    }
-
     /// When and by whom the next command is given.
     #[inline]
     pub(crate) fn stamp(&mut self) -> Stamp {

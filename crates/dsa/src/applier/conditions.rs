@@ -1,7 +1,6 @@
 //! Conditions that a command carries: judged when it is applied, at what all commands before it made of the directory. So the
 //! rights of a client that depend on what an entry holds are decided in the order of the log, on every replica alike.
 
-use crate::access::Rights;
 use crate::control::assertion;
 use crate::journal::{Command, messages};
 use crate::outcome;
@@ -24,17 +23,16 @@ pub(super) fn first_false(worker: &mut Worker, conditions: &[u8]) -> Option<u32>
 }
 
 fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
-    let Worker { dsa, reader, scratch, .. } = worker;
+    let Worker { reader, scratch, .. } = worker;
     let Ok(filter) = filter::decode(condition.filter) else { return false };
     let pin = reader.pin();
     let read_point = pin.read_point();
     let evaluator = &mut scratch.evaluator;
     evaluator.cache.refresh(read_point);
     let found = read_point.resolve(condition.dn, &mut evaluator.cache).ok();
-    let rules = (&dsa.rules, Rights::Root);
     found
         .and_then(|id| read_point.entry(id))
-        .is_some_and(|entry| assertion::is_true(&filter, &entry, read_point, rules, evaluator))
+        .is_some_and(|entry| assertion::is_true_for_condition(&filter, &entry, read_point, evaluator))
 }
 
 /// Answers each update of a command, or the end of the transaction that it is, with the code of a condition.

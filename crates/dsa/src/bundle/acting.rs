@@ -121,11 +121,11 @@ pub(super) fn carry_out(
     match parts.dsa.journal.get() {
         None => {
             let mut modified = Vec::new();
-            update::apply(&change.actor, parts, group, &mut modified);
+            update::apply(change.effective(), parts, group, &mut modified);
             change.answer(&modified, out);
         }
         Some(_) => {
-            let identity = change.actor.clone();
+            let identity = change.identity().clone();
             update::take(session, parts, group);
             let authorization_id = Vec::new();
             session.acting = Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));

@@ -10,7 +10,7 @@ pub(crate) use self::commit::{Ending, Together, apply};
 use super::group::Pending;
 use super::update;
 use super::{Parts, count_operation, refuse_malformed};
-use crate::access::Rights;
+use crate::access::Effective;
 use crate::control::{self, ControlError};
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -344,17 +344,16 @@ fn settle(
     }
     let Transaction { messages, mut drafts, identity, adds, overlay, .. } = transaction;
     drop(overlay);
-    // Whatever the client may not do was refused when it came.
-    let identity = Identity { rights: Rights::Root, ..identity };
     match parts.dsa.journal.get() {
         None => {
-            let together = Together { identity: &identity, messages: &messages, ids: &[] };
+            let effective = Effective::of_transaction(&identity);
+            let together = Together { effective, messages: &messages, ids: &[] };
             commit::run(parts, together, Some(&mut drafts), Some(Ending { id: message.id, out }));
             parts.scratch.buffers.put(messages, drafts);
         }
         Some(journal) => {
             let reply = Arc::clone(session.reply.get_or_insert_default());
-            let updates = Updates::of_transaction(messages, adds, drafts, identity, reply, message.id);
+            let updates = Updates::of_transaction(messages, adds, drafts, identity.dn, reply, message.id);
             update::submit(session, parts.dsa, &**journal, updates, 0);
         }
     }

@@ -7,7 +7,7 @@ use super::last_of::LastOf;
 use super::transaction;
 use super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
 use super::{acting, own_password, permission};
-use crate::access::Rights;
+use crate::access::{Effective, Rights};
 use crate::control::{self, ControlError, assertion};
 use crate::dispatch::{self, Writing};
 use crate::engine::Dsa;
@@ -210,7 +210,11 @@ pub(super) fn run_as(
         return collect(session, rights, parts, updates, out);
     }
     let updates = &updates[..until_read(updates)];
-    apply(acting.unwrap_or(&session.identity), parts, updates, out);
+    let identity = acting.unwrap_or(&session.identity);
+    match Effective::to_write(&parts.dsa.rules, identity) {
+        Ok(effective) => apply(effective, parts, updates, out),
+        Err(_) => unreachable!("an identity that may not write was refused above"),
+    }
     updates.len()
 }
 
@@ -247,17 +251,22 @@ fn configure(
 }
 
 /// Applies updates of one identity that follow each other, as one batch.
-pub(super) fn apply(identity: &Identity, parts: &mut Parts<'_>, updates: &[Pending<'_>], out: &mut Vec<u8>) {
+pub(super) fn apply(
+    effective: Effective<'_>,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) {
     let mut drafts = std::mem::take(&mut parts.scratch.drafts);
     drafts.clear();
     prepare(parts, updates, &mut drafts);
-    carry_out(identity, parts, updates, &mut drafts, 0, out);
+    carry_out(effective, parts, updates, &mut drafts, 0, out);
     parts.scratch.drafts = drafts;
 }
 
 /// As [`apply`], of updates that were drafted when they came in; theirs are the drafts from position `first` on.
 pub(super) fn apply_drafted(
-    identity: &Identity,
+    effective: Effective<'_>,
     parts: &mut Parts<'_>,
     updates: &mut Group<'_>,
     drafts: &mut Drafts,
@@ -268,9 +277,9 @@ pub(super) fn apply_drafted(
     ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_ready(ready));
     parts.hinted_at = None;
     if ready.iter().any(Option::is_none) {
-        parts.look_ahead(identity.rights, updates);
+        parts.look_ahead(Rights::Public, updates);
     }
-    carry_out(identity, parts, updates, drafts, first, out);
+    carry_out(effective, parts, updates, drafts, first, out);
 }
 
 /// Puts updates with those that will be logged together, with drafts of what becomes of them: most can be installed when
@@ -338,16 +347,16 @@ fn hand_over_all(session: &mut Session, dsa: &Dsa) {
     let reply = Arc::clone(session.reply.get_or_insert_default());
     let (messages, drafts) = (std::mem::take(&mut session.updates), std::mem::take(&mut session.drafts));
     let adds = std::mem::take(&mut session.adds);
-    let identity = match session.acting.take() {
-        None => session.identity.clone(),
+    let actor = match session.acting.take() {
+        None => session.identity.dn.clone(),
         Some(acting) => {
             session.password = acting.password;
-            acting.identity
+            acting.identity.dn
         }
     };
     let waiting = session.mixed.bytes();
     let marks = session.mixed.hand_over();
-    let updates = Updates::new(messages, adds, drafts, identity, reply).marked(marks);
+    let updates = Updates::new(messages, adds, drafts, actor, reply).marked(marks);
     submit(session, dsa, &**journal, updates, waiting);
 }
 
@@ -395,7 +404,7 @@ fn prepare_some(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Dra
 
 /// Takes the writer's role, runs the updates in order, publishes. Their drafts are those from position `first` on.
 fn carry_out(
-    identity: &Identity,
+    effective: Effective<'_>,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     drafts: &mut Drafts,
@@ -405,7 +414,7 @@ fn carry_out(
     let Parts { dsa, scratch, counters, now, hinted_at, marks, .. } = parts;
     let keys = std::mem::take(&mut scratch.keys);
     let mut writer = dsa.shard.writer();
-    let Some(actor) = writer.name(&identity.dn) else {
+    let Some(actor) = writer.name(effective.dn()) else {
         scratch.keys = keys;
         return refuse_unnamed(counters, updates, out);
     };
@@ -450,7 +459,7 @@ fn carry_out(
             answered = done + 1;
             let known = known(&updates[done], &keys, *hinted_at);
             let mut writing =
-                Writing { dsa, writer: &mut writer, scratch, now: *now, identity, actor, spare, known };
+                Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
             match updates[done].decode() {
                 Ok(message) => {
                     count_operation(counters, &message.request);

@@ -38,15 +38,26 @@ pub(crate) fn is_true_soon(
     Some(truth == Truth::True)
 }
 
-/// As [`is_true`], of what an update asserts: it comes out as it did when it was logged.
+/// As [`is_true`], of what an update asserts. It sees every attribute: an assertion of what the client may not read was refused when
+/// the update came ([`Rules::asks_for_hidden`]), and what was logged comes out the same whatever the rules are by then.
 pub(crate) fn is_true_for_update(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
-    (rules, rights): (&Rules, Rights),
     evaluator: &mut Evaluator,
 ) -> bool {
-    let compiled = Compiled::of_update(filter, read_point.shard(), &|t| rules.may_read(rights, t));
+    let compiled = Compiled::of_update(filter, read_point.shard(), &|_| true);
+    evaluator.evaluate(&compiled, entry, read_point) == Truth::True
+}
+
+/// As [`is_true`], of a condition that a command carries. It sees every attribute: the command's maker wrote it, not the client.
+pub(crate) fn is_true_for_condition(
+    filter: &Filter<'_>,
+    entry: &EntryRef<'_>,
+    read_point: ReadPoint<'_>,
+    evaluator: &mut Evaluator,
+) -> bool {
+    let compiled = Compiled::new(filter, read_point.shard(), &|_| true);
     evaluator.evaluate(&compiled, entry, read_point) == Truth::True
 }
 

@@ -31,9 +31,6 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
     let response_tag = tag::response_to(message.request.tag())?;
-    if !writing.may_write(out, message.id, response_tag) {
-        return None;
-    }
     let found = target(&message.request).and_then(|dn| writing.writer.nearest(dn));
     let entry = found.filter(|(_, is_there)| *is_there).map(|(id, _)| id);
     if let (Some(id), Some((filter, _))) = (entry, &rare.assertion)
@@ -113,23 +110,20 @@ impl<'a> Reads<'a> {
 /// An entry as the writer sees it, for the one who asks.
 struct Look<'l, 'e> {
     scratch: &'l mut crate::worker::Scratch,
-    /// With the rights that an assertion is judged with, and those that an entry is read with.
-    rules: (&'l crate::access::Rules, crate::access::Rights, crate::access::Rights),
+    /// What the client may read of it.
+    rules: (&'l crate::access::Rules, crate::access::Rights),
     entry: store::EntryRef<'e>,
     read_point: store::ReadPoint<'e>,
 }
 
 impl Look<'_, '_> {
     fn passes(self, filter: &model::Filter<'_>) -> bool {
-        let evaluator = &mut self.scratch.updating;
-        let (rules, rights, _) = self.rules;
-        assertion::is_true_for_update(filter, &self.entry, self.read_point, (rules, rights), evaluator)
+        assertion::is_true_for_update(filter, &self.entry, self.read_point, &mut self.scratch.updating)
     }
 
     fn read(self, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
         let crate::worker::Scratch { templates, updating, .. } = self.scratch;
-        let (rules, _, rights) = self.rules;
-        read(wanted, &self.entry, self.read_point, (rules, rights), templates, &mut updating.cache)
+        read(wanted, &self.entry, self.read_point, self.rules, templates, &mut updating.cache)
     }
 }
 
@@ -139,9 +133,7 @@ impl Writing<'_, '_> {
         let read_point = self.writer.view();
         let entry = read_point.entry(id).expect("it was just found or made");
         self.scratch.updating.cache.forget();
-        // What was logged is carried out with the rights that it takes; what it brings back is for whoever asked for it.
-        let readable = self.identity.rights.min(self.dsa.rights_of(&self.identity.dn));
-        let rules = (&self.dsa.rules, self.identity.rights, readable);
+        let rules = (&self.dsa.rules, self.dsa.rights_of(self.effective.dn()));
         look(Look { scratch: self.scratch, rules, entry, read_point })
     }
 }

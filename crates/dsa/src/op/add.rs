@@ -18,9 +18,6 @@ pub(crate) fn run(
     condition: Option<&Filter<'_>>,
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
-    if !writing.may_write(out, id, ADD_RESPONSE) {
-        return None;
-    }
     if request.attributes.is_empty() {
         // RFC 4511 section 4.7: they "make up the content of the entry", and objectClass must be among them.
         outcome::say(out, id, ADD_RESPONSE, ResultCode::ProtocolError, "an add lists at least one attribute");
@@ -58,11 +55,10 @@ fn add(
     let stamp = writing.stamp();
     let add = store::Add { dn, entry, keep_operational: false };
     let Some(filter) = condition else { return writing.writer.add(add, stamp) };
-    let (rules, evaluator) = ((&writing.dsa.rules, writing.identity.rights), &mut writing.scratch.updating);
+    let evaluator = &mut writing.scratch.updating;
     evaluator.cache.forget();
-    let mut is_true = |entry: &EntryRef<'_>, at: ReadPoint<'_>| {
-        assertion::is_true_for_update(filter, entry, at, rules, evaluator)
-    };
+    let mut is_true =
+        |entry: &EntryRef<'_>, at: ReadPoint<'_>| assertion::is_true_for_update(filter, entry, at, evaluator);
     writing.writer.add_if(add, stamp, &mut is_true)
 }
 

@@ -12,9 +12,6 @@ pub(crate) fn run(
     request: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
-    if !writing.may_write(out, id, DELETE_RESPONSE) {
-        return None;
-    }
     match writing.writer.delete(request) {
         Ok(entry) => {
             outcome::succeed(out, id, DELETE_RESPONSE);

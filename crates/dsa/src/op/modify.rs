@@ -22,9 +22,6 @@ pub(crate) fn run(
     request: &Modify<'_>,
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
-    if !writing.may_write(out, id, MODIFY_RESPONSE) {
-        return None;
-    }
     let schema = writing.dsa.shard.schema();
     let mut descriptions = HeldDescriptions::new(schema);
     let changes = match changes(&mut descriptions, schema, request.changes) {

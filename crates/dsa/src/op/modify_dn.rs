@@ -14,9 +14,6 @@ pub(crate) fn run(
     request: &ModifyDn<'_>,
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
-    if !writing.may_write(out, id, MODIFY_DN_RESPONSE) {
-        return None;
-    }
     let modify_dn = store::ModifyDn {
         dn: request.dn,
         new_rdn: request.new_rdn,

@@ -5,7 +5,7 @@
 //! stored value that it was compared with must still be there. So is that the entry is the one that was found, unless the client
 //! named it by its DN: an assertion tells it from another one that may have got its name by then.
 
-use crate::access::Rights;
+use crate::access::{Effective, Rights};
 use crate::control::proxied_authorization::find_user;
 use crate::dispatch::Reading;
 use crate::identity::Identity;
@@ -45,8 +45,8 @@ pub(crate) struct Change {
     pub(crate) id: i32,
     /// The modify that it comes to, a whole message.
     pub(crate) message: Vec<u8>,
-    /// Who asks, with the rights that it takes.
-    pub(crate) actor: Identity,
+    /// Who asks. It may change this password.
+    actor: Identity,
     answer: AnswerForm,
 }
 
@@ -218,8 +218,7 @@ fn make(
     let asserted = sign.as_deref().map(|sign| assertion::control(sign, true));
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, asserted.as_slice());
-    let actor = Identity { rights: Rights::Root, ..identity.clone() };
-    Change { id, message, actor, answer }
+    Change { id, message, actor: identity.clone(), answer }
 }
 
 /// The entry whose password is to be changed, if the client may.
@@ -291,6 +290,16 @@ impl std::fmt::Debug for Change {
 }
 
 impl Change {
+    /// Who asks.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.actor
+    }
+
+    /// Who it is applied as.
+    pub(crate) fn effective(&self) -> Effective<'_> {
+        Effective::to_change_password(&self.actor)
+    }
+
     /// Name of the entry that it is about.
     pub(crate) fn dn(&self) -> &[u8] {
         Outline::of(&self.message).expect("it was just encoded").dn

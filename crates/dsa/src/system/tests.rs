@@ -1,10 +1,11 @@
 use super::*;
-use crate::access::Anonymous;
+use crate::access::{Anonymous, Effective};
 use crate::config::SearchLimits;
 use crate::control::Requested;
 use crate::dispatch::{Reading, Writing};
 use crate::identity::Identity;
 use crate::op;
+use crate::outcome;
 use crate::worker::Worker;
 use model::ResultCode;
 use model::filter::Assertion;
@@ -12,6 +13,7 @@ use proto::list::{Attributes, attribute_list};
 use proto::message::Reply;
 use proto::op::bind::{Authentication, Bind};
 use proto::op::compare::Compare;
+use proto::tag::MODIFY_RESPONSE;
 use schema::DefinitionKind;
 use store::Values;
 
@@ -125,6 +127,13 @@ impl Desk {
 
     pub(crate) fn changing(&mut self, run: impl FnOnce(&mut Writing<'_, '_>, &mut Vec<u8>)) -> Answer {
         let Worker { dsa, scratch, .. } = &mut self.worker;
+        let effective = match Effective::to_write(&dsa.rules, &self.identity) {
+            Ok(effective) => effective,
+            Err((code, text)) => {
+                outcome::say(&mut self.out, 7, MODIFY_RESPONSE, code, text);
+                return self.answer();
+            }
+        };
         let mut writer = dsa.shard.writer();
         let actor = writer.name(&self.identity.dn).expect("there are few names");
         let mut writing = Writing {
@@ -132,7 +141,7 @@ impl Desk {
             writer: &mut writer,
             scratch,
             now: NOW,
-            identity: &self.identity,
+            effective,
             actor,
             spare: None,
             known: None,

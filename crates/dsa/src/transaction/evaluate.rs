@@ -1,10 +1,10 @@
 //! What an update would do, in the overlay of its transaction: the code that carries updates out runs on copies of the
 //! entries that it is about.
 
+use crate::access::Effective;
 use crate::control::{Requested, update};
 use crate::dispatch::{self, Writing};
 use crate::engine::Dsa;
-use crate::identity::Identity;
 use crate::op::modify_dn;
 use crate::outcome;
 use crate::referral::refer_update;
@@ -29,7 +29,7 @@ pub(crate) struct Evaluation<'e> {
     pub(crate) base: ReadPoint<'e>,
     pub(crate) scratch: &'e mut Scratch,
     pub(crate) now: Now,
-    pub(crate) identity: &'e Identity,
+    pub(crate) effective: Effective<'e>,
 }
 
 impl Evaluation<'_> {
@@ -123,13 +123,13 @@ impl Evaluation<'_> {
         // Templates are remembered by numbers of shapes, which are others here.
         let templates = requested.rare.as_ref().map(|_| std::mem::take(&mut self.scratch.templates));
         // An overlay has names of its own; whether the directory has room for this one is asked before.
-        let actor = writer.name(&self.identity.dn).unwrap_or_default();
+        let actor = writer.name(self.effective.dn()).unwrap_or_default();
         let mut writing = Writing {
             dsa: self.dsa,
             writer: &mut writer,
             scratch: self.scratch,
             now: self.now,
-            identity: self.identity,
+            effective: self.effective,
             actor,
             spare: None,
             known: None,

@@ -2,10 +2,9 @@
 //! different is in an overlay that is made for it, all else where it always is. The transaction does not notice.
 
 use super::{Evaluation, Transaction};
-use crate::access::Rights;
+use crate::access::Effective;
 use crate::control;
 use crate::engine::Dsa;
-use crate::identity::Identity;
 use crate::journal;
 use crate::worker::Scratch;
 use env::clock::Now;
@@ -56,8 +55,7 @@ impl View {
             ));
         };
         let mut scratch = Scratch::default();
-        // Whatever the client may not do was refused when it came.
-        let identity = Identity { rights: Rights::Root, ..transaction.identity.clone() };
+        let effective = Effective::of_transaction(&transaction.identity);
         let (mut answers, mut adds) = (Vec::new(), 0);
         for frame in journal::messages(&transaction.messages) {
             let message = Message::decode(frame).expect("it was accepted");
@@ -65,8 +63,8 @@ impl View {
             let new_id = base.late_id(adds);
             adds += u32::from(matches!(message.request, Request::Add(_)));
             answers.clear();
-            let (overlay, scratch, identity) = (&mut overlay, &mut scratch, &identity);
-            let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, identity };
+            let (overlay, scratch) = (&mut overlay, &mut scratch);
+            let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, effective };
             if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
                 let text = format!(
                     "another client changed the directory: the update with message id {} would now fail, and so would the commit",

@@ -8,11 +8,11 @@ use super::super::group::{self, Group, Hint};
 use super::super::permission;
 use super::super::update::Drafts;
 use super::super::{Parts, answer_malformed};
+use crate::access::{Effective, Rights};
 use crate::control;
 use crate::dispatch::{self, Writing};
 use crate::engine::Dsa;
 use crate::faults;
-use crate::identity::Identity;
 use crate::journal;
 use crate::op::end_transaction;
 use crate::op::modify::Replacing;
@@ -42,7 +42,7 @@ pub(crate) struct Ending<'o> {
 /// Updates that happen together, and who asks for them.
 #[derive(Clone, Copy)]
 pub(crate) struct Together<'t> {
-    pub(crate) identity: &'t Identity,
+    pub(crate) effective: Effective<'t>,
     /// Whole messages.
     pub(crate) messages: &'t [u8],
     /// For the entries that they add, if the shard shall not choose them.
@@ -118,7 +118,7 @@ fn draft_some(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts
         if group.is_empty() {
             return None;
         }
-        parts.look_ahead(together.identity.rights, &mut group);
+        parts.look_ahead(Rights::Public, &mut group);
         let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
         let Scratch { evaluator, keys, .. } = &mut **scratch;
         let pin = reader.pin();
@@ -165,7 +165,7 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     }
     let (ready, bytes) = drafts.parts();
     // Without a name it is refused where all others are judged.
-    let Some(actor) = writer.name(&together.identity.dn) else { return false };
+    let Some(actor) = writer.name(together.effective.dn()) else { return false };
     for ready in ready.iter().flatten() {
         let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
         if !ready.is_followed() {
@@ -242,7 +242,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
     if writer.grant(bytes + updates * super::UPDATE_BYTES as usize).is_err() {
         return Err(out_of_memory(parts, together.messages));
     }
-    let Some(actor) = writer.name(&together.identity.dn) else {
+    let Some(actor) = writer.name(together.effective.dn()) else {
         return Err(doom(together.messages, permission::NO_NAME.1));
     };
     for frame in journal::messages(together.messages) {
@@ -253,7 +253,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
             writer: &mut writer,
             scratch: parts.scratch,
             now: parts.now,
-            identity: together.identity,
+            effective: together.effective,
             actor,
             spare: None,
             known: None,
@@ -278,11 +278,17 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
 }
 
 /// For tests: others see an update of a transaction.
-pub(super) fn leak(dsa: &Dsa, scratch: &mut Scratch, now: Now, identity: &Identity, message: &Message<'_>) {
+pub(super) fn leak(
+    dsa: &Dsa,
+    scratch: &mut Scratch,
+    now: Now,
+    effective: Effective<'_>,
+    message: &Message<'_>,
+) {
     let mut writer = dsa.shard.writer();
-    let actor = writer.name(&identity.dn).expect("tests have few names");
+    let actor = writer.name(effective.dn()).expect("tests have few names");
     let (spare, known) = (None, None);
-    let mut writing = Writing { dsa, writer: &mut writer, scratch, now, identity, actor, spare, known };
+    let mut writing = Writing { dsa, writer: &mut writer, scratch, now, effective, actor, spare, known };
     dispatch::update(&mut writing, message, None, &mut Vec::new());
     writer.publish();
 }
@@ -320,8 +326,8 @@ fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>)
         let new_id = together.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
         adds += usize::from(matches!(message.request, Request::Add(_)));
         let (dsa, scratch, now) = (parts.dsa, &mut *parts.scratch, parts.now);
-        let identity = together.identity;
-        let mut evaluation = Evaluation { dsa, overlay: &mut overlay, base, scratch, now, identity };
+        let effective = together.effective;
+        let mut evaluation = Evaluation { dsa, overlay: &mut overlay, base, scratch, now, effective };
         if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
             return Err(Doom { culprit, answer: answers });
         }

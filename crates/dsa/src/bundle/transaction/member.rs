@@ -4,7 +4,7 @@ use super::super::group::{self, Hint, Pending};
 use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed, update};
 use super::super::{controlled, permission};
 use super::password;
-use crate::access::Rights;
+use crate::access::{Effective, Rights};
 use crate::admission;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
@@ -216,7 +216,19 @@ fn is_accepted(
     }
     match &message.request {
         Request::Extended(request) => password::change(transaction, parts, message, request.value, out),
-        _ => evaluate(transaction, parts, message, update.frame(), &requested, out),
+        _ => {
+            let identity = transaction.identity.clone();
+            match Effective::to_write(&parts.dsa.rules, &identity) {
+                Ok(effective) => {
+                    let update = (message, update.frame(), &requested);
+                    evaluate(transaction, effective, parts, update, out)
+                }
+                Err((code, text)) => {
+                    outcome::say(out, message.id, response_tag(message), code, text);
+                    false
+                }
+            }
+        }
     }
 }
 
@@ -264,13 +276,12 @@ fn refusal(
     None
 }
 
-/// Carries an update out in the transaction's overlay and accepts it if that goes well.
+/// Applies an update in the transaction's overlay and accepts it if it succeeds there.
 pub(super) fn evaluate(
     transaction: &mut Transaction,
+    effective: Effective<'_>,
     parts: &mut Parts<'_>,
-    message: &Message<'_>,
-    frame: &[u8],
-    requested: &Requested<'_>,
+    (message, frame, requested): (&Message<'_>, &[u8], &Requested<'_>),
     out: &mut Vec<u8>,
 ) -> bool {
     let reads = requested.rare.as_deref().map_or(0, control::Rare::reads);
@@ -286,15 +297,15 @@ pub(super) fn evaluate(
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;
     }
-    let Transaction { identity, adds, overlay, .. } = &mut *transaction;
+    let Transaction { adds, overlay, .. } = &mut *transaction;
     let overlay = overlay.as_mut().expect("there is one now");
-    let mut evaluation = Evaluation { dsa, overlay, base, scratch, now: *now, identity };
+    let mut evaluation = Evaluation { dsa, overlay, base, scratch, now: *now, effective };
     let begin = out.len();
     if !evaluation.run(message, frame.len(), requested, base.late_id(*adds as u32), out) {
         return false;
     }
     if planted::is(faults::OVERLAY_LEAKED) {
-        super::commit::leak(dsa, scratch, *now, identity, message);
+        super::commit::leak(dsa, scratch, *now, effective, message);
     }
     let rare = requested.rare.as_deref();
     transaction.reads += reads;
@@ -322,7 +333,7 @@ pub(super) fn lay_over(
 ) -> Result<(), (ResultCode, &'static str)> {
     let Transaction { messages, identity, overlay, .. } = transaction;
     if overlay.is_none() {
-        *overlay = overlay_of(messages, identity, with);
+        *overlay = overlay_of(messages, Effective::of_transaction(identity), with);
     }
     let text = "there is no memory for this update in a transaction; try it outside of one, or later";
     if overlay.is_some() { Ok(()) } else { Err((ResultCode::Busy, text)) }
@@ -331,7 +342,7 @@ pub(super) fn lay_over(
 /// A new overlay, with everything in it that was only drafted so far. `None` when there is no address space.
 fn overlay_of(
     messages: &[u8],
-    identity: &crate::Identity,
+    effective: Effective<'_>,
     (dsa, base, scratch, now): (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
 ) -> Option<Box<Overlay>> {
     let mut overlay = Box::new(Overlay::new(&dsa.shard, OVERLAY_BYTES_MAX).ok()?);
@@ -339,7 +350,7 @@ fn overlay_of(
     for frame in journal::messages(messages) {
         let message = Message::decode(frame).ok()?;
         let overlay = &mut *overlay;
-        let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, identity };
+        let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, effective };
         // What another client has changed since is found out at the end.
         evaluation.run(&message, frame.len(), &Requested::default(), 0, &mut answers);
         answers.clear();

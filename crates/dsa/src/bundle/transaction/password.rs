@@ -34,12 +34,11 @@ pub(super) fn change(
         }
     };
     let modify = Message::decode(&change.message).expect("it was just encoded");
-    // Whoever may change nothing else may change its own password.
-    let rights = std::mem::replace(&mut transaction.identity.rights, change.actor.rights);
     let mut modified = Vec::new();
     let requested = control::requested(&modify.request, modify.controls).expect("it was just encoded");
-    let accepted = member::evaluate(transaction, parts, &modify, &change.message, &requested, &mut modified);
-    transaction.identity.rights = rights;
+    let effective = change.effective();
+    let evaluated = (&modify, &change.message[..], &requested);
+    let accepted = member::evaluate(transaction, effective, parts, evaluated, &mut modified);
     change.answer(&modified, out);
     accepted
 }
