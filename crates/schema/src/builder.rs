@@ -1,6 +1,7 @@
 //! Builds a [`Schema`] from files, in any order of definition, and tells all faults at once.
 
 mod resolve;
+mod settings;
 mod table;
 
 use crate::Schema;
@@ -82,7 +83,7 @@ impl Builder {
         builtin::STANDARD.iter().fold(self, |b, name| b.builtin(name).expect("standard files are built in"))
     }
 
-    /// What [`Schema::write_rules`] wrote, of this or of an earlier version, with the attributes of this server's own entries.
+    /// What [`Schema::write_rules`] wrote, of this or of an earlier version, with the attributes of this server's own entries, settings apart.
     pub fn recorded(text: &str) -> Builder {
         let own = Builder::new().builtin(builtin::OWN).expect("it is built in");
         own.file(RECORDED, text)

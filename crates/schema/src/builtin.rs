@@ -29,3 +29,6 @@ pub(crate) const STANDARD: &[&str] = &["core", "cosine", "inetorgperson", "nis",
 
 /// The file of what the server shows of itself and of its settings.
 pub(crate) const OWN: &str = "monitor";
+
+/// What the attributes are called that [`crate::Builder::settings`] makes; no path of a file is it.
+pub(crate) const SETTINGS: &str = "\0settings";

@@ -58,6 +58,8 @@ pub struct AttributeType {
     pub(crate) definition: AttributeTypeDefinition,
     /// Of the entries that the server itself shows: no part of what decides changes.
     pub(crate) is_own: bool,
+    /// Made by [`crate::Builder::settings`]: no part of that either.
+    pub(crate) is_setting: bool,
 }
 
 impl AttributeType {

@@ -44,10 +44,12 @@ impl Schema {
     }
 
     /// Hands over the definitions of one kind as the files have them, in their order: what tells one schema from another.
+    /// Those of [`crate::Builder::settings`] are in no file.
     pub fn write_as_defined(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
         match kind {
             DefinitionKind::AttributeTypes => {
-                self.types.iter().for_each(|t| each(&t.definition.to_string()));
+                let types = self.types.iter().filter(|kind| !kind.is_setting);
+                types.for_each(|kind| each(&kind.definition.to_string()));
             }
             DefinitionKind::ObjectClasses => {
                 self.classes.iter().for_each(|c| each(&c.definition.to_string()));
@@ -74,10 +76,15 @@ impl Schema {
         Rule::ALL.iter().for_each(|rule| line("# matchingrule", rule_definition(rule)));
         Syntax::ALL.iter().for_each(|syntax| line("# ldapsyntax", builtin_syntax(*syntax).to_string()));
         self.syntaxes.iter().for_each(|syntax| line("ldapsyntax", syntax.to_string()));
-        let types = self.types.iter().filter(|kind| !kind.is_own);
+        let types = self.types.iter().filter(|kind| !kind.is_own && !kind.is_setting);
         types.for_each(|kind| line("attributetype", kind.definition.to_string()));
         let classes = self.classes.iter().filter(|class| !class.is_own);
         classes.for_each(|class| line("objectclass", class.definition.to_string()));
+    }
+
+    /// The attributes that [`crate::Builder::settings`] made, and whether each may have several values.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.types.iter().filter(|kind| kind.is_setting).map(|kind| (kind.name(), !kind.single_value))
     }
 
     /// Does the rule suit the values of this attribute, so that an extensible match may apply it? Rules for Directory

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use store::Settings;
 pub use store::{IndexName, IndexSettings};
 
-/// Builds the schema: the standard one, then what is configured, in that order. Faults of files have their lines.
+/// Builds the schema: the standard one, an attribute for each key, then what is configured, in that order. Faults of files have their lines.
 pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
-    let mut builder = Builder::new().standard();
+    let attributes = crate::config::keys().map(|key| (key.attribute(), key.many()));
+    let mut builder = Builder::new().standard().settings(attributes);
     let mut faults = Vec::new();
     for name in &config.schema {
         let is_file = !BUILTIN_NAMES.contains(&name.as_str());

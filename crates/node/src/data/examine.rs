@@ -131,7 +131,7 @@ impl Data {
             // As a start makes it with this schema, with the naming contexts that were served last.
             let wanted = rules.with_schema(schema);
             let maker = match others.take() {
-                Some(others) => self.maker(&others, memory_bytes_max)?,
+                Some(others) => self.maker(&others, schema, memory_bytes_max)?,
                 None => Maker {
                     config: self.agent(&wanted, memory_bytes_max, indexes)?,
                     schema: Arc::clone(schema),

@@ -118,12 +118,17 @@ impl Data {
     ///
     /// # Errors
     /// When this program cannot apply them.
-    pub(super) fn maker(&self, rules: &Rules, memory_bytes_max: u64) -> Result<Maker, DataError> {
+    pub(super) fn maker(
+        &self,
+        rules: &Rules,
+        like: &Schema,
+        memory_bytes_max: u64,
+    ) -> Result<Maker, DataError> {
         let unusable = |what| {
             let what = format!("the rules that changes in it were decided by cannot be used: {what}");
             DataError::Facts(self.dir.join("log"), what)
         };
-        let schema = rules.schema().map_err(unusable)?;
+        let schema = rules.schema(like).map_err(unusable)?;
         Ok(Maker { rules: rules.clone(), schema, config: self.agent(rules, memory_bytes_max, &[])? })
     }
 }

@@ -103,7 +103,7 @@ impl Data {
                 (Err(error), None) => return Err(pass.replay.reason(DataError::Log(error))),
                 (Err(_), Some(others)) => {
                     accepted.end(&mut pass.replay);
-                    let maker = self.maker(&others, limits.memory_bytes_max)?;
+                    let maker = self.maker(&others, &wanted.schema, limits.memory_bytes_max)?;
                     let mut keep = |pass: &Pass, snapshots: &mut SnapshotStore| {
                         if !std::mem::replace(&mut is_settled, true) {
                             self.settle(log, entropy, base.from)?;

@@ -77,17 +77,21 @@ impl Rules {
             && self.schema_check == other.schema_check
     }
 
-    /// The schema that they are of.
+    /// The schema that they are of, with the attributes of settings that another has.
     ///
     /// # Errors
     /// In words, why there is none.
-    pub(super) fn schema(&self) -> Result<Arc<Schema>, String> {
+    pub(super) fn schema(&self, like: &Schema) -> Result<Arc<Schema>, String> {
         if self.behaviour != BEHAVIOUR {
             let (theirs, ours) = (self.behaviour, BEHAVIOUR);
             return Err(format!("they are of behaviour {theirs}; this program has behaviour {ours}"));
         }
         let definitions = self.definitions.as_ref().ok_or_else(|| missing("definitions"))?;
-        Builder::recorded(definitions).build().map(Arc::new).map_err(|errors| errors.to_string())
+        Builder::recorded(definitions)
+            .settings(like.settings())
+            .build()
+            .map(Arc::new)
+            .map_err(|errors| errors.to_string())
     }
 
     /// What is another than in `before`, in words.
@@ -238,9 +242,12 @@ pub(super) fn hash_of(write: impl Fn(DefinitionKind, &mut dyn FnMut(&str))) -> S
 mod tests {
     use super::*;
 
+    fn standard() -> Schema {
+        Builder::new().standard().build().expect("it is sound")
+    }
+
     fn rules() -> Rules {
-        let schema = Builder::new().standard().build().expect("it is sound");
-        Rules::of(&schema, &["dc=com".to_owned(), "o=\"x\"".to_owned()], true)
+        Rules::of(&standard(), &["dc=com".to_owned(), "o=\"x\"".to_owned()], true)
     }
 
     fn by_hash() -> Rules {
@@ -252,7 +259,7 @@ mod tests {
         let read = Rules::parse(&rules().text()).expect("they were written");
         assert_eq!(read, Rules { hash: None, ..rules() });
         assert!(read.agree(&rules()) && read.text() == rules().text());
-        assert!(read.schema().is_ok_and(|schema| rules().with_schema(&schema).agree(&read)));
+        assert!(read.schema(&standard()).is_ok_and(|schema| rules().with_schema(&schema).agree(&read)));
         let text = by_hash().text();
         assert_eq!(Rules::parse(&text), Ok(by_hash()));
         let text = verified(&text).unwrap();
@@ -267,8 +274,8 @@ mod tests {
     #[test]
     fn rules_of_another_behaviour_are_not_applied() {
         let later = Rules { behaviour: BEHAVIOUR + 1, ..rules() };
-        assert!(!later.agree(&rules()) && later.schema().unwrap_err().contains("behaviour 3"));
-        assert!(by_hash().schema().is_err());
+        assert!(!later.agree(&rules()) && later.schema(&standard()).unwrap_err().contains("behaviour 3"));
+        assert!(by_hash().schema(&standard()).is_err());
     }
 
     #[test]

@@ -281,6 +281,7 @@ impl Resolver {
             subtypes: Vec::new(),
             definition: d.clone(),
             is_own: *placed.file == *builtin::OWN,
+            is_setting: *placed.file == *builtin::SETTINGS,
         }
     }
 

@@ -13,7 +13,7 @@ fn names_are_unique_and_texts_are_sentences() {
 
 #[test]
 fn every_key_has_an_attribute_that_the_schema_knows() {
-    let schema = schema::Builder::new().standard().build().unwrap();
+    let schema = crate::directory::schema(&Config::default()).unwrap();
     for key in keys() {
         let attribute =
             schema.find_type(key.attribute().as_bytes()).map(|found| schema.attribute_type(found));
