@@ -69,8 +69,10 @@ pub struct Config {
     pub operational_attributes: bool,
     /// Attribute indexes.
     pub indexes: Vec<IndexSettings>,
-    /// Bytes that the directory may occupy; `None`: 80 % of the machine's memory.
+    /// Bytes that the directory may occupy; `None`: a share of the machine's memory.
     pub memory_bytes_max: Option<u64>,
+    /// That share, in percent: 1 to 100.
+    pub memory_share: u64,
     /// See `limits.old-versions`.
     pub held_bytes_max: Option<u64>,
     /// See `limits.old-versions-age`.
@@ -122,6 +124,7 @@ impl Default for Config {
             operational_attributes: true,
             indexes: Vec::new(),
             memory_bytes_max: None,
+            memory_share: 80,
             held_bytes_max: None,
             held_seconds_max: dsa::held::SECONDS_MAX,
             import: Vec::new(),
@@ -176,8 +179,8 @@ impl Config {
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.
     pub fn memory_bytes_max(&self) -> u64 {
-        let default = || (env::host::memory_bytes().unwrap_or(u64::MAX) / 5 * 4).min(check::MEMORY_BYTES_MAX);
-        self.memory_bytes_max.unwrap_or_else(default)
+        let of_machine = || env::host::memory_bytes().unwrap_or(u64::MAX) / 100 * self.memory_share;
+        self.memory_bytes_max.unwrap_or_else(|| of_machine().min(check::MEMORY_BYTES_MAX))
     }
 
     /// Bytes that are kept for all clients together, with the default worked out.
@@ -191,5 +194,20 @@ impl Config {
         let text = std::fs::read(path)?;
         let line = text.split(|&b| b == b'\n').next().unwrap_or_default();
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_counts_where_no_bytes_are_given() {
+        let mut config = Config { memory_share: 40, ..Config::default() };
+        if let Some(bytes) = env::host::memory_bytes().filter(|bytes| *bytes < check::MEMORY_BYTES_MAX) {
+            assert_eq!(config.memory_bytes_max(), bytes / 100 * 40);
+        }
+        config.memory_bytes_max = Some(1 << 30);
+        assert_eq!(config.memory_bytes_max(), 1 << 30);
     }
 }

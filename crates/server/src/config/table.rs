@@ -262,12 +262,25 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "BYTES",
             values: Values::One,
             scope: Scope::Directory,
-            default: "80 % of the memory of the machine, or of the control group",
+            default: "`memory-share` of the memory of the machine, or of the control group",
             text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes that make an \
                    entry larger, are refused with adminLimitExceeded; other changes and deletes go on.",
         },
         set: |c, v| put(&mut c.memory_bytes_max, one(v, bytes).map(Some)),
         show: |c| vec![c.memory_bytes_max().to_string()],
+    },
+    Row {
+        about: About {
+            name: "memory-share",
+            form: "PERCENT",
+            values: Values::One,
+            scope: Scope::Node,
+            default: "80",
+            text: "Percent of the memory of the machine, or of the control group, that the directory may occupy where `memory-max` \
+                   does not say how many bytes: 1 to 100.",
+        },
+        set: |c, v| put(&mut c.memory_share, one(v, |t| number(t, 1, 100))),
+        show: |c| vec![c.memory_share.to_string()],
     },
     Row {
         about: About {
