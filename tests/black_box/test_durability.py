@@ -317,8 +317,16 @@ def test_what_the_directory_is_made_with_stays(keep, tmp_path):
     for arguments in (["--suffix", "dc=org"], ["--schema-check", "off"], ["--schema", "dvtds"]):
         server = keep(*arguments)
         assert everything(server) == before, arguments
+        assert any(word in server.log for word in ("`suffix` of", "`schema-check` of", "the definitions of the schema")), server.log
         server.kill()
-    keep().end()
+    # Other settings decide nothing in a replay, whatever they are.
+    server = keep("--write-dn", "cn=a", "--anonymous", "read", "--index", "cn:eq,sub", "--txn-updates-max", 1, "--sync", "none",
+                  "--memory-max", "1GiB", "--password-scheme", "clear")
+    assert everything(server) == before
+    server.kill()
+    server = keep()
+    assert everything(server) == before
+    server.end()
     # After a clean end it is all in the snapshot.
     server = keep("--suffix", "dc=org", "--schema-check", "off")
     assert everything(server) == before

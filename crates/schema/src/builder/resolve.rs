@@ -551,7 +551,7 @@ impl Resolver {
 
 /// The OID that clients are shown: that of the definition, but for some of the built-in ones.
 fn shown_oid(file: &str, oid: &str) -> String {
-    let is_builtin = builtin::text(file).is_some();
+    let is_builtin = builtin::text(file).is_some() || file == builtin::SETTINGS;
     let short = if is_builtin { published::short_oid(oid) } else { None };
     short.unwrap_or_else(|| oid.to_owned())
 }
