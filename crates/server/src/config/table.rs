@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::Switch,
             scope: Scope::Node,
             default: "off",
-            text: "Keep the directory in memory only: what was written is gone when the server ends.",
+            text: "Keep the directory in memory only: all changes are lost when the server ends.",
         },
         set: |c, v| put(&mut c.memory, one(v, switch).map(Some)),
         show: |c| vec![on_off(c.data.is_none())],
@@ -31,8 +31,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Node,
             default: "`pando-data` in the folder where the server is started, unless `memory` is on",
-            text: "A directory on disk that makes what is written last. It is made if it is not there; one process uses it at \
-                   a time. Served from memory all the same.",
+            text: "The data directory, which makes changes durable: they are logged there. It is created if missing. \
+                   One process uses it at a time. The directory is served from memory all the same.",
         },
         set: |c, v| put(&mut c.data, one(v, path).map(Some)),
         show: |c| paths(&c.data),
@@ -44,9 +44,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "always",
-            text: "When a write to `data` counts as done: when it is on the disk (always); when the system has it, which \
-                   writes it down within so many milliseconds (interval=MS) or when it likes (none). The latter two outlive \
-                   the process but not a power failure.",
+            text: "When a change is acknowledged: when it is synced to the disk (always), or when the system has it, \
+                   which is synced within MS milliseconds (interval=MS) or left to the system (none). With the latter \
+                   two a power failure may lose the last changes; a kill of the process loses none.",
         },
         set: |c, v| put(&mut c.sync, one(v, mode)),
         show: |c| vec![mode_text(c.sync)],
@@ -58,8 +58,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Node,
             default: "exit",
-            text: "What to do when the disk fails to keep the log: end, with a code that is not 0, or go on answering searches \
-                   and refuse all writes.",
+            text: "What to do when the log cannot be written: end with exit code 1, or continue to answer searches and \
+                   refuse all changes.",
         },
         set: |c, v| put(&mut c.on_log_failure, one(v, parse)),
         show: |c| vec![c.on_log_failure.to_string()],
@@ -71,9 +71,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Node,
             default: "the size of the directory, 256 MiB to 1 GiB",
-            text: "Bytes of log after which `data` gets a snapshot, and files of the log that it replaces are used again. It is \
-                   written with rests, in 30 s or three quarters of as much log again at most. The less, the shorter a \
-                   start after a crash, and the more is written.",
+            text: "Bytes of log after which a snapshot of `data` is made, so that older log files can be reused. \
+                   Writing it is throttled, and ends within 30 s or before three quarters of as much log again. A \
+                   smaller value makes a start after a crash faster, and writes more.",
         },
         set: |c, v| put(&mut c.snapshot_after, one(v, bytes).map(Some)),
         show: |c| texts(c.snapshot_after),
@@ -85,8 +85,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Node,
             default: "900",
-            text: "Seconds after which `data` gets a snapshot if something was written since the last; 0: only `snapshot-after` \
-                   and a clean end make one.",
+            text: "Seconds after which a snapshot of `data` is made if something has changed since the last; 0: only by \
+                   `snapshot-after` and at a clean end.",
         },
         set: |c, v| put(&mut c.snapshot_interval_s, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.snapshot_interval_s.to_string()],
@@ -98,9 +98,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Node,
             default: "none",
-            text: "A folder to which files of the log are copied before they are used again: `pando restore` goes from a backup \
-                   to any point in time with it. While it cannot be written, log files are kept and take room. Nothing in \
-                   it is ever removed.",
+            text: "A folder to which log files are copied before they are reused. With it `pando restore` goes from a \
+                   backup to any point in time. While it cannot be written, log files are kept and take disk space. \
+                   Nothing in it is ever removed.",
         },
         set: |c, v| put(&mut c.archive, one(v, path).map(Some)),
         show: |c| paths(&c.archive),
@@ -112,7 +112,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::Each,
             scope: Scope::Rules,
             default: "none: at least one is needed",
-            text: "A naming context to hold. The entry itself comes by import or add.",
+            text: "A naming context to hold. Its entry comes by import or add.",
         },
         set: |c, v| each(&mut c.suffixes, v, dn),
         show: |c| c.suffixes.clone(),
@@ -124,7 +124,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::Each,
             scope: Scope::Node,
             default: "ldap://127.0.0.1:389",
-            text: "An address to serve. Port 0 lets the system pick one; the ready line tells which.",
+            text: "An address to serve. Port 0 lets the system choose one; the ready line has it.",
         },
         set: |c, v| each(&mut c.listen, v, parse::<Listen>),
         show: |c| texts(&c.listen),
@@ -136,8 +136,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "none",
-            text: "A name that is allowed everything. It needs no entry; its password is in `root-password-file`, and with that file no \
-                   other binds as it, whatever an entry of this name has. Only it gives an entry this name.",
+            text: "The name with all rights. It needs no entry. Its password is in `root-password-file`; with that file \
+                   no other password binds as it. Only the root DN can give an entry this name.",
         },
         set: |c, v| put(&mut c.root_dn, one(v, dn).map(Some)),
         show: |c| texts(&c.root_dn),
@@ -161,8 +161,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::Each,
             scope: Scope::Directory,
             default: "none",
-            text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no configuration and does not \
-                   become `root-dn`; but it can give any other entry a password ([secrets](controls.md#secrets)).",
+            text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no \
+                   configuration, and cannot become `root-dn`; but it can give any other entry a password \
+                   ([secrets](controls.md#secrets)).",
         },
         set: |c, v| each(&mut c.writers, v, dn),
         show: |c| c.writers.clone(),
@@ -174,8 +175,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::Each,
             scope: Scope::Directory,
             default: "none",
-            text: "A name that may act as others with the proxied authorization control, as `root-dn` always may; but never as \
-                   `root-dn` or one that `write-dn` names.",
+            text: "A name that may act as others with the proxied authorization control, but never as `root-dn` or a \
+                   name of `write-dn`. `root-dn` always may.",
         },
         set: |c, v| each(&mut c.proxies, v, dn),
         show: |c| c.proxies.clone(),
@@ -187,8 +188,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "ssha",
-            text: "How passwords are stored that are set with the password modify operation, or by a user's modify of its own: as a \
-                   salted hash or as they are. What an add, another modify or an import brings is stored as it is written.",
+            text: "How passwords are stored that are set by password modify, or by users for themselves: as a salted \
+                   hash or in clear text. Passwords of adds, other modifies and imports are stored as they are sent.",
         },
         set: |c, v| put(&mut c.password_scheme, one(v, parse)),
         show: |c| vec![c.password_scheme.to_string()],
@@ -200,7 +201,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "none",
-            text: "What clients may see that have not bound: the root DSE and the subschema only, or what users may read.",
+            text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may \
+                   read.",
         },
         set: |c, v| put(&mut c.anonymous, one(v, parse)),
         show: |c| vec![c.anonymous.to_string()],
@@ -212,8 +214,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::List,
             scope: Scope::Rules,
             default: "none beyond the standard schema",
-            text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order. The name of a \
-                   built-in schema without a path, such as `dvtds`, is taken from the binary.",
+            text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order; or the \
+                   name of a built-in schema, such as `dvtds`.",
         },
         set: |c, v| each(&mut c.schema, v, non_empty),
         show: |c| c.schema.clone(),
@@ -225,7 +227,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Rules,
             default: "on",
-            text: "Whether every write is held to the schema.",
+            text: "Whether every change is checked against the schema.",
         },
         set: |c, v| put(&mut c.schema_check, one(v, switch)),
         show: |c| vec![on_off(c.schema_check)],
@@ -237,9 +239,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Rules,
             default: "on",
-            text: "Whether entries have entryUUID, entryCSN and the times and names of their making and last change. Fixed \
-                   when the directory is created. When off, structuralObjectClass, subschemaSubentry and hasSubordinates \
-                   are still answered when asked for by name.",
+            text: "Whether entries have entryUUID, entryCSN, and the names and times of creation and modification. \
+                   Fixed when the directory is created. When off, structuralObjectClass, subschemaSubentry and \
+                   hasSubordinates are still returned if requested by name.",
         },
         set: |c, v| put(&mut c.operational_attributes, one(v, switch)),
         show: |c| vec![on_off(c.operational_attributes)],
@@ -251,7 +253,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::Each,
             scope: Scope::Directory,
             default: "none",
-            text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` makes more, also while it serves.",
+            text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` builds more, also \
+                   while the directory is served.",
         },
         set: |c, v| each(&mut c.indexes, v, parse::<IndexSettings>),
         show: |c| texts(&c.indexes),
@@ -263,8 +266,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "`memory-share` of the memory of the machine, or of the control group",
-            text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes that make an \
-                   entry larger, are refused with adminLimitExceeded; other changes and deletes go on.",
+            text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, \
+                   and changes that make an entry larger, are refused with adminLimitExceeded; other changes and \
+                   deletes continue.",
         },
         set: |c, v| put(&mut c.memory_bytes_max, one(v, bytes).map(Some)),
         show: |c| vec![c.memory_bytes_max().to_string()],
@@ -301,7 +305,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Node,
             default: "one for each core",
-            text: "IO threads. A connection stays on the one that it is given.",
+            text: "IO threads. A connection stays on one thread.",
         },
         set: |c, v| put(&mut c.options.threads, one(v, |t| number(t, 1, 1024))),
         show: |c| vec![c.options.threads.to_string()],
@@ -313,8 +317,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Node,
             default: "none",
-            text: "A further OID under which clients may send the queue length control, without criticality; its own is always \
-                   known.",
+            text: "A further OID of the queue length control, which must not be critical under it. Its own OID is \
+                   always known.",
         },
         set: |c, v| put(&mut c.queue_length_oid, one(v, oid).map(Some)),
         show: |c| texts(&c.queue_length_oid),
@@ -326,7 +330,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "0: no limit",
-            text: "Entries that one search may return, on all its pages together if it has several, for everybody but the root DN.",
+            text: "Entries that one search may return, on all its pages together, except for the root DN.",
         },
         set: |c, v| put(&mut c.size_limit, one(v, |t| number(t, 0, i32::MAX as u64))),
         show: |c| vec![c.size_limit.to_string()],
@@ -338,7 +342,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "0: no limit",
-            text: "Seconds that one search may take, for everybody but the root DN.",
+            text: "Seconds that one search may take, except for the root DN.",
         },
         set: |c, v| put(&mut c.time_limit_s, one(v, |t| number(t, 0, i32::MAX as u64))),
         show: |c| vec![c.time_limit_s.to_string()],
@@ -350,8 +354,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "256MiB",
-            text: "Bytes of updates that all clients together have on their way through the log. Clients beyond it wait, in the \
-                   order in which they came: none is refused, but their requests are read no further.",
+            text: "Bytes of updates that wait for the log, of all clients together. Clients beyond it wait in order: no \
+                   update is refused, but their next requests are not read.",
         },
         set: |c, v| put(&mut c.clients.update_bytes_max, one(v, bytes)),
         show: |c| vec![c.clients.update_bytes_max.to_string()],
@@ -363,7 +367,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "3600",
-            text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: for ever.",
+            text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: \
+                   no limit.",
         },
         set: |c, v| put(&mut c.options.idle_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.options.idle_timeout_s.to_string()],
@@ -387,7 +392,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "120",
-            text: "Seconds that one request may take from its first byte to its last; 0: any time.",
+            text: "Seconds from the first byte of a request to its last; 0: no limit.",
         },
         set: |c, v| put(&mut c.options.message_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.options.message_timeout_s.to_string()],
@@ -411,9 +416,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "an eighth of `memory-max`, 64 MiB to 4 GiB",
-            text: "Bytes that are kept for all clients together: requests that are not complete, answers that were not taken, \
-                   filters of searches under way, open transactions. An eighth of it is for clients that have not bound. When it is used up, \
-                   clients are read no further and long searches answered busy.",
+            text: "Bytes that are kept for all clients together: incomplete requests, answers that clients have not \
+                   read, filters of active searches, open transactions. An eighth of it is for clients that have not \
+                   bound. When it is used up, requests are not read and long searches are answered busy.",
         },
         set: |c, v| put(&mut c.client_memory, one(v, bytes).map(Some)),
         show: |c| vec![c.client_memory().to_string()],
@@ -425,7 +430,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "0: as many as files may be open, less 128",
-            text: "Connections at once. One more is closed at once; a few more are taken from the same machine.",
+            text: "Concurrent connections. Further ones are closed at once; a few more are accepted from the same \
+                   machine.",
         },
         set: |c, v| put(&mut c.options.connections_max, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.options.connections_max.to_string()],
@@ -437,7 +443,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "0: any number",
-            text: "Connections at once of one IPv4 address, or of one IPv6 network of 64 bits. One more is closed at once.",
+            text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are \
+                   closed at once.",
         },
         set: |c, v| put(&mut c.clients.address_connections_max, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.clients.address_connections_max.to_string()],
@@ -449,8 +456,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "a quarter of memory-max",
-            text: "Bytes of old versions, of what was changed since, that searches under way may hold. Beyond it the oldest search is ended with \
-                   adminLimitExceeded, as it is when memory is short.",
+            text: "Bytes of old versions of changed entries that active searches may hold. Beyond it the oldest search \
+                   is ended with adminLimitExceeded, as it is when memory is short.",
         },
         set: |c, v| put(&mut c.held_bytes_max, one(v, bytes).map(Some)),
         show: |c| vec![c.held_bytes_max.unwrap_or(c.memory_bytes_max() / dsa::held::SHARE).to_string()],
@@ -462,8 +469,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "60",
-            text: "Seconds that a search may hold old versions, if there are more than 8 MiB of them, before it is ended with \
-                   adminLimitExceeded; 0: until 600 s, which no search lasts longer than.",
+            text: "Seconds that a search may hold more than 8 MiB of old versions before it is ended with \
+                   adminLimitExceeded; 0: 600 s, the limit of any search.",
         },
         set: |c, v| put(&mut c.held_seconds_max, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.held_seconds_max.to_string()],
@@ -475,7 +482,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "60",
-            text: "Seconds that a client may leave its answers untaken before it is cut off; 0: for ever.",
+            text: "Seconds that a client may leave answers unread before its connection is closed; 0: no limit.",
         },
         set: |c, v| put(&mut c.options.write_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
         show: |c| vec![c.options.write_timeout_s.to_string()],
@@ -487,7 +494,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             values: Values::One,
             scope: Scope::Directory,
             default: "10",
-            text: "Seconds that connections have to finish what is in flight when the server ends.",
+            text: "Seconds that connections have to finish their requests when the server ends.",
         },
         set: |c, v| put(&mut c.options.shutdown_timeout_s, one(v, |t| number(t, 0, 3600))),
         show: |c| vec![c.options.shutdown_timeout_s.to_string()],
