@@ -1,6 +1,7 @@
 //! Change sequence numbers: when a change was made, and where. 64 bits: 42 of milliseconds since
 //! 2020-01-01T00:00:00Z (139 years), 14 of a counter inside the millisecond, 8 of the site.
 
+use crate::calendar::{DAY_S, date, time_of_day};
 use std::fmt::{self, Write as _};
 
 /// Milliseconds from the Unix epoch to 2020-01-01T00:00:00Z, where CSN time begins.
@@ -70,21 +71,11 @@ pub fn write_generalized_time(unix_ms: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Year, month, day, hour, minute, second of a Unix time (proleptic Gregorian calendar, UTC).
-pub(crate) fn civil(unix_ms: u64) -> (u64, u64, u64, u64, u64, u64) {
-    let seconds = unix_ms / 1000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March here, so that the leap day is the last of its year.
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day, rest / 3600, rest / 60 % 60, rest % 60)
+/// Year, month, day, hour, minute, second of a Unix time.
+pub(crate) fn civil(unix_ms: u64) -> (i64, i64, i64, i64, i64, i64) {
+    let seconds = (unix_ms / 1000) as i64;
+    let ((year, month, day), (hour, minute, second)) = (date(seconds / DAY_S), time_of_day(seconds));
+    (year, month, day, hour, minute, second)
 }
 
 #[cfg(test)]

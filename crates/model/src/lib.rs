@@ -2,6 +2,7 @@
 //! CSN, ids and limits. No IO, no async, no clock.
 
 pub mod attribute;
+pub mod calendar;
 pub mod csn;
 pub mod dn;
 pub mod entry;

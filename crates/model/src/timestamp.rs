@@ -1,5 +1,6 @@
 //! Points in time as operators write them: RFC 3339, to the millisecond.
 
+use crate::calendar::{DAY_S, days};
 use crate::csn::civil;
 
 /// `2026-01-02T03:04:05.678Z` for a Unix time in milliseconds.
@@ -21,7 +22,7 @@ pub fn parse_timestamp(text: &str) -> Option<u64> {
         return None;
     }
     let (ms, zone) = fraction(rest)?;
-    let seconds = days(year, month, day)? * 86_400 + hour * 3600 + minute * 60 + second - offset(zone)?;
+    let seconds = days((year, month, day))? * DAY_S + hour * 3600 + minute * 60 + second - offset(zone)?;
     u64::try_from(seconds).ok().map(|seconds| seconds * 1000 + ms)
 }
 
@@ -53,20 +54,6 @@ fn offset(zone: &str) -> Option<i64> {
     };
     let (hour, minute) = (digits(zone.get(1..3)?)?, part(zone, 3, b':')?);
     (zone.len() == 6 && hour < 24 && minute < 60).then_some(sign * (hour * 3600 + minute * 60))
-}
-
-/// Days since 1970-01-01, if there is such a day.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    // Years begin in March here, so that the leap day is the last of its year.
-    let (shifted, march_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let day_of_year = (153 * march_month + 2) / 5 + day - 1;
-    let (era, year_of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * 146_097 + day_of_era - 719_468;
-    let seconds = u64::try_from(days).ok()? * 86_400;
-    // A day that does not exist comes out as another.
-    let (y, m, d, ..) = civil(seconds * 1000);
-    ((y as i64, m as i64, d as i64) == (year, month, day)).then_some(days)
 }
 
 #[cfg(test)]

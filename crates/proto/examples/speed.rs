@@ -1,9 +1,4 @@
 //! Times decoding and LDIF reading: `cargo run --release -p pando-proto --example speed`.
-#![allow(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "the crate has no clock, its timing has"
-)]
 
 use model::filter::{Assertion, Filter};
 use model::{ResultCode, Scope};

@@ -149,25 +149,10 @@ pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> 
     let wrong = wrong.to_ascii_lowercase();
     names
         .filter(|n| n.len().abs_diff(wrong.len()) <= allowed)
-        .map(|n| (distance(wrong.as_bytes(), n.to_ascii_lowercase().as_bytes()), n))
+        .map(|n| (strsim::levenshtein(&wrong, &n.to_ascii_lowercase()), n))
         .filter(|(d, _)| *d <= allowed)
         .min_by_key(|(d, _)| *d)
         .map(|(_, n)| n)
-}
-
-/// Edit distance of two short strings.
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

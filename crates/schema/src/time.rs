@@ -1,6 +1,7 @@
 //! Generalized time (RFC 4517 section 3.3.13) and UTC time (section 3.3.34), read without a clock.
 
 use crate::Invalid;
+use model::calendar::{DAY_S, date, days, time_of_day};
 
 /// Digits of a fraction that are kept; the rest is beyond any clock.
 const FRACTION_DIGITS_MAX: usize = 32;
@@ -38,7 +39,7 @@ impl GeneralizedTime {
             return Err(Invalid::new("a time of day that does not exist"));
         }
         let day = days(date).ok_or(Invalid::new("a date that does not exist"))?;
-        let seconds = day * 86_400 + hour * 3600 + minute * 60 + second - offset;
+        let seconds = day * DAY_S + hour * 3600 + minute * 60 + second - offset;
         GeneralizedTime::new(seconds, unit, fraction)
     }
 
@@ -67,11 +68,9 @@ impl GeneralizedTime {
     /// an offset from UTC can lead to, are clamped.
     pub(crate) fn write_key(&self, out: &mut Vec<u8>) {
         let seconds = self.seconds.clamp(-62_167_219_200, 253_402_300_799);
-        let (day, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        let (year, month, date) = civil(day);
-        for (number, width) in
-            [(year, 4), (month, 2), (date, 2), (rest / 3600, 2), (rest / 60 % 60, 2), (rest % 60, 2)]
-        {
+        let ((year, month, day), (hour, minute, second)) =
+            (date(seconds.div_euclid(DAY_S)), time_of_day(seconds));
+        for (number, width) in [(year, 4), (month, 2), (day, 2), (hour, 2), (minute, 2), (second, 2)] {
             for place in (0..width).rev() {
                 out.push(b'0' + (number / 10i64.pow(place) % 10) as u8);
             }
@@ -148,37 +147,6 @@ impl<'a> Digits<'a> {
         }
         Ok(sign * (hours * 3600 + minutes * 60))
     }
-}
-
-/// Days since 1970-01-01 of a date of the Gregorian calendar, if it exists.
-fn days((year, month, day): (i64, i64, i64)) -> Option<i64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let in_month = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(1..=in_month).contains(&day) {
-        return None;
-    }
-    // Years begin in March, so that the leap day is the last of its year.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
-}
-
-/// The date of a day since 1970-01-01.
-fn civil(day: i64) -> (i64, i64, i64) {
-    let shifted = day + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = (year + era * 400, if month < 10 { month + 3 } else { month - 9 });
-    (year + i64::from(month <= 2), month, date)
 }
 
 #[cfg(test)]

@@ -60,8 +60,7 @@ impl Worker for dsa::Worker {
     }
 
     fn feed(&mut self, session: &mut Session, input: &[u8], out: &mut Vec<u8>) -> Feed {
-        let dsa::Feed { consumed, state, needed } = session.feed(self, input, out);
-        Feed { consumed, state: state.into(), needed }
+        session.feed(self, input, out)
     }
 
     #[inline]
@@ -70,7 +69,7 @@ impl Worker for dsa::Worker {
     }
 
     fn step(&mut self, session: &mut Session, out: &mut Vec<u8>) -> State {
-        session.step(self, out).into()
+        session.step(self, out)
     }
 
     fn poll_updates(
@@ -79,11 +78,11 @@ impl Worker for dsa::Worker {
         cx: &mut Context<'_>,
         out: &mut Vec<u8>,
     ) -> Poll<State> {
-        session.poll_updates(self, cx, out).map(State::from)
+        session.poll_updates(self, cx, out)
     }
 
     fn poll_behind_backlog(&mut self, session: &mut Session, cx: &mut Context<'_>) -> Poll<State> {
-        session.poll_behind_backlog(self, cx).map(State::from)
+        session.poll_behind_backlog(self, cx)
     }
 
     fn poll_wakes(&mut self, cx: &mut Context<'_>) {
@@ -130,15 +129,4 @@ fn tell_of_end(search: &Revoked, now: Now) {
     let seconds = now.monotonic_ns.saturating_sub(search.holder.since_ns) / 1_000_000_000;
     let text = "a search was ended to free the old versions that it held";
     tracing::warn!(peer, bytes, seconds, "{text}");
-}
-
-impl From<dsa::State> for State {
-    fn from(state: dsa::State) -> State {
-        match state {
-            dsa::State::Idle => State::Idle,
-            dsa::State::Busy => State::Busy,
-            dsa::State::Waiting => State::Waiting,
-            dsa::State::Close => State::Close,
-        }
-    }
 }

@@ -1,36 +1,12 @@
 //! What the server needs of the layer that speaks LDAP: bytes in, bytes out, no sockets.
 
+pub use dsa::{Feed, State};
+
 use dsa::client_memory::ClientMemory;
 use env::clock::Now;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-
-/// What a session wants next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Input.
-    Idle,
-    /// To go on with what it has: call `step`, even without input.
-    Busy,
-    /// For its updates to be durable: call `poll_updates`. It takes no input before.
-    Waiting,
-    /// The end: what it wrote is to be sent, then the connection closed.
-    Close,
-}
-
-/// What became of the input offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Feed {
-    /// Bytes done with. The rest is offered again, with what follows.
-    pub consumed: usize,
-    /// What the session wants next.
-    pub state: State,
-    /// Bytes that the first message of the rest has in all; 0 when not known yet. No more than the rest has when the
-    /// rest is held back because too much is unanswered.
-    pub needed: usize,
-}
-
 /// The directory, shared by all threads.
 pub trait Engine: Send + Sync + 'static {
     /// One thread's part.

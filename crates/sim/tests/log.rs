@@ -154,7 +154,7 @@ impl Model {
         let steps = 1 + self.below(60);
         let mut block = None;
         for _ in 0..steps {
-            match self.below(10) {
+            match self.below(9) {
                 0..4 => self.append(&opened),
                 4 => {
                     self.clock_ms += self.below(10);
@@ -181,13 +181,12 @@ impl Model {
                         opened.log.prepared(preparation.run());
                     }
                 }
-                8 => {
+                _ => {
                     if opened.log.poisoned().is_none() && self.below(4) == 0 {
                         self.snapshot = opened.log.synced().0;
                         self.seen.released += opened.log.release(Index(self.snapshot)).unwrap_or(0) as u64;
                     }
                 }
-                _ => opened.log.request_sync(),
             }
             self.observe(&opened);
         }

@@ -1,9 +1,6 @@
 //! How long a checkpoint and a restart take, without files: `cargo run --release -p pando-store --example snapshot --
 //! [ENTRIES] [THREADS] [INDEXES]`. Entries are those of the DVTDS data set; indexes, up to three, are for equality.
 
-#![allow(clippy::disallowed_methods, reason = "it measures: time and threads are what it is about")]
-#![allow(clippy::disallowed_types, reason = "as above")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

@@ -2,8 +2,6 @@
 //! searches and old read points must agree. `PANDO_SEED=7 PANDO_OPS=5000 cargo test --test against_model` runs one
 //! seed alone, with each taste.
 
-#![allow(clippy::disallowed_methods, reason = "tests may look at their environment")]
-
 #[path = "model/mod.rs"]
 mod naive;
 

@@ -2,8 +2,6 @@
 //! the cleaner moves things, restored, compared with the directory as it was then, and gone on with. `PANDO_SEED`
 //! runs one seed alone.
 
-#![allow(clippy::disallowed_methods, reason = "tests may look at their environment and use threads")]
-
 #[path = "model/mod.rs"]
 #[allow(dead_code, reason = "only the shard and its operations are of use here")]
 mod naive;

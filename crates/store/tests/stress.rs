@@ -2,8 +2,6 @@
 //! are equal, entries that move are always in one place, indexes find what the entry says, and an old read point
 //! never changes. `PANDO_OPS` sets the number of writes; `.ci/sanitize` runs this under sanitizers.
 
-#![allow(clippy::disallowed_methods, reason = "tests may look at their environment and use threads")]
-
 #[path = "model/mod.rs"]
 #[allow(dead_code, reason = "only the shard and its operations are of use here")]
 mod naive;

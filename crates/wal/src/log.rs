@@ -94,12 +94,6 @@ impl Log {
         self.settings.mode
     }
 
-    /// Asks for a sync of what is appended by now, whatever the mode; [`Log::synced`] tells when it is done.
-    pub fn request_sync(&self) {
-        self.lock().sync_wanted = true;
-        self.work.notify_one();
-    }
-
     /// Bytes that wait to be written.
     pub fn waiting_bytes(&self) -> usize {
         self.lock().filling.bytes.len()
@@ -239,7 +233,7 @@ impl Log {
     /// Waits until the writer has something to do, `timeout` at most. False when it should end.
     pub(crate) fn wait_for_work(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.lock();
-        if state.filling.records > 0 || state.sync_wanted || state.room_changed {
+        if state.filling.records > 0 || state.room_changed {
             return true;
         }
         if state.stopping {

@@ -285,7 +285,6 @@ fn state(
         entropy,
         health: Health::Good,
         room_changed: false,
-        sync_wanted: false,
         stopping: false,
         writer_waits: false,
     })

@@ -89,8 +89,6 @@ pub(crate) struct State {
     pub(crate) health: Health,
     /// The outcome of a preparation has not been reported yet: who was refused may come again.
     pub(crate) room_changed: bool,
-    /// A sync is asked for, whatever the mode says.
-    pub(crate) sync_wanted: bool,
     /// The threads should end.
     pub(crate) stopping: bool,
     /// The writer's thread sleeps.

@@ -303,8 +303,6 @@ impl Writer {
         if let Some(poisoned) = self.log.poisoned() {
             return Err(poisoned);
         }
-        // Looked at before the block is taken: what was appended before the request is in it.
-        let wanted = !self.is_syncing && std::mem::take(&mut self.log.lock().sync_wanted);
         let block = self.take();
         let has_written = block.is_some();
         if let Some(mut block) = block {
@@ -316,7 +314,7 @@ impl Writer {
                 return Ok(Write::Done);
             }
         }
-        if !self.is_syncing && !self.dirty.is_empty() && (wanted || self.sync_is_due(now_ms)) {
+        if !self.is_syncing && !self.dirty.is_empty() && self.sync_is_due(now_ms) {
             (self.is_syncing, self.last_sync_ms) = (true, now_ms);
             return Ok(Write::Sync(self.begin_sync()));
         }

@@ -86,12 +86,12 @@ impl LastOf {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::HashMap;
+    use std::collections::BTreeMap;
 
     proptest! {
         #[test]
         fn it_is_a_map(ids in proptest::collection::vec(prop_oneof![0u32..300, any::<u32>()], 0..2000), clear_at in 0usize..2000) {
-            let (mut table, mut model) = (LastOf::default(), HashMap::new());
+            let (mut table, mut model) = (LastOf::default(), BTreeMap::new());
             for (position, id) in ids.into_iter().enumerate() {
                 if position == clear_at {
                     table.clear();

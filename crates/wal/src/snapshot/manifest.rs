@@ -1,5 +1,6 @@
 //! The manifest: what belongs to a snapshot. All numbers are little-endian; see `docs/formats/manifest.md`.
 
+use crate::format::{u32_at, u64_at};
 use crate::place::Index;
 
 const MAGIC: [u8; 8] = *b"PandoSnp";
@@ -103,35 +104,34 @@ impl Manifest {
         if bytes.len() < HEADER_BYTES {
             return Err((bytes.len(), "it ends too early".to_owned()));
         }
-        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         if bytes[..8] != MAGIC {
             return Err((0, "it does not begin as a manifest".to_owned()));
         }
-        if !(VERSION_READ_MIN..=VERSION).contains(&u32_at(8)) {
+        if !(VERSION_READ_MIN..=VERSION).contains(&u32_at(bytes, 8)) {
             let text = format!(
                 "format version {}; this program reads versions {VERSION_READ_MIN} to {VERSION}",
-                u32_at(8)
+                u32_at(bytes, 8)
             );
             return Err((8, text));
         }
-        if u32_at(12) != Manifest::crc(bytes) {
+        if u32_at(bytes, 12) != Manifest::crc(bytes) {
             return Err((12, "the checksum is wrong".to_owned()));
         }
         let rest = (bytes.len() - HEADER_BYTES) as u64;
-        let (files, meta) = (u64_at(24), u64_at(32));
+        let (files, meta) = (u64_at(bytes, 24), u64_at(bytes, 32));
         if files.checked_mul(RECORD_BYTES as u64).and_then(|list| list.checked_add(meta)) != Some(rest) {
             return Err((24, "its lengths do not add up".to_owned()));
         }
         let record = |n: usize| {
             let at = HEADER_BYTES + n * RECORD_BYTES;
-            let kind = u8::try_from(u32_at(at)).map_err(|_| (at, "a file of no known kind".to_owned()))?;
-            let id = FileId { kind, number: u32_at(at + 4), generation: u64_at(at + 8) };
-            Ok(FileRecord { id, bytes: u64_at(at + 16), crc: u32_at(at + 24) })
+            let kind =
+                u8::try_from(u32_at(bytes, at)).map_err(|_| (at, "a file of no known kind".to_owned()))?;
+            let id = FileId { kind, number: u32_at(bytes, at + 4), generation: u64_at(bytes, at + 8) };
+            Ok(FileRecord { id, bytes: u64_at(bytes, at + 16), crc: u32_at(bytes, at + 24) })
         };
         let files = (0..files as usize).map(record).collect::<Result<Vec<_>, _>>()?;
         let meta = bytes[bytes.len() - meta as usize..].to_vec();
-        Ok(Manifest { index: Index(u64_at(16)), files, meta })
+        Ok(Manifest { index: Index(u64_at(bytes, 16)), files, meta })
     }
 }
 
