@@ -1,8 +1,8 @@
 //! The directory that a configuration describes: its schema, then the store and the agent over it.
 
-use crate::config::{Anonymous, Config, Fault, PasswordScheme, Problem};
+use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
-use dsa::config::{ClientLimits, Scheme, SearchLimits};
+use dsa::config::{ClientLimits, SearchLimits};
 use dsa::settings::{Start, Texts};
 use env::clock::Clock;
 use env::entropy::Entropy;
@@ -113,14 +113,8 @@ pub fn agent(
         root_password: config.root_password()?.or_else(|| config.root_password_hash.clone()),
         proxies: config.proxies.clone(),
         writers: config.writers.clone(),
-        password_scheme: match config.password_scheme {
-            PasswordScheme::Ssha => Scheme::SaltedSha1,
-            PasswordScheme::Clear => Scheme::Clear,
-        },
-        anonymous: match config.anonymous {
-            Anonymous::None => dsa::Anonymous::None,
-            Anonymous::Read => dsa::Anonymous::Read,
-        },
+        password_scheme: config.password_scheme,
+        anonymous: config.anonymous,
         limits: SearchLimits {
             size_max: config.size_limit,
             time_max_s: config.time_limit_s,

@@ -182,7 +182,7 @@ fn place(text: &str, at: usize) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Anonymous;
+    use dsa::Anonymous;
 
     fn faults(text: &str) -> Vec<String> {
         read("p.toml", text).faults.iter().map(ToString::to_string).collect()

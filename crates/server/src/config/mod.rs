@@ -15,9 +15,11 @@ pub use file::{Fault, read, read_file};
 pub(crate) use keys::fixed;
 pub use keys::{Key, keys};
 pub use record::{Change, Given};
-pub use value::{Anonymous, Listen, OnLogFailure, PasswordScheme};
+pub use value::{Listen, OnLogFailure};
 
 use crate::Options;
+use dsa::Anonymous;
+use dsa::config::Scheme;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::IndexSettings;
@@ -58,7 +60,7 @@ pub struct Config {
     /// Names that may change every entry.
     pub writers: Vec<String>,
     /// How passwords are stored that the server is given to store.
-    pub password_scheme: PasswordScheme,
+    pub password_scheme: Scheme,
     /// What a client that has not bound may see.
     pub anonymous: Anonymous,
     /// Schema files, or names of built-in ones, beyond the standard schema.
@@ -117,7 +119,7 @@ impl Default for Config {
             root_password_file: None,
             proxies: Vec::new(),
             writers: Vec::new(),
-            password_scheme: PasswordScheme::Ssha,
+            password_scheme: Scheme::SaltedSha1,
             anonymous: Anonymous::None,
             schema: Vec::new(),
             schema_check: true,

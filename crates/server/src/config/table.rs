@@ -2,7 +2,7 @@
 //! it. The rows of the other keys, which change while the server runs, are the agent's.
 
 use super::Config;
-use super::value::{Listen, mode, mode_text};
+use super::value::{ANONYMOUS, Listen, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, word};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{self, About, Bad, Row, Scope, Values};
 use model::limits::MESSAGE_BYTES_MAX;
@@ -61,8 +61,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             text: "What to do when the log cannot be written: end with exit code 1, or continue to answer searches and \
                    refuse all changes.",
         },
-        set: |c, v| put(&mut c.on_log_failure, one(v, parse)),
-        show: |c| vec![c.on_log_failure.to_string()],
+        set: |c, v| put(&mut c.on_log_failure, one(v, |t| meant(t, &ON_LOG_FAILURE))),
+        show: |c| vec![word(&c.on_log_failure, &ON_LOG_FAILURE)],
     },
     Row {
         about: About {
@@ -191,8 +191,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             text: "How passwords are stored that are set by password modify, or by users for themselves: as a salted \
                    hash or in clear text. Passwords of adds, other modifies and imports are stored as they are sent.",
         },
-        set: |c, v| put(&mut c.password_scheme, one(v, parse)),
-        show: |c| vec![c.password_scheme.to_string()],
+        set: |c, v| put(&mut c.password_scheme, one(v, |t| meant(t, &SCHEMES))),
+        show: |c| vec![word(&c.password_scheme, &SCHEMES)],
     },
     Row {
         about: About {
@@ -204,8 +204,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
             text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may \
                    read.",
         },
-        set: |c, v| put(&mut c.anonymous, one(v, parse)),
-        show: |c| vec![c.anonymous.to_string()],
+        set: |c, v| put(&mut c.anonymous, one(v, |t| meant(t, &ANONYMOUS))),
+        show: |c| vec![word(&c.anonymous, &ANONYMOUS)],
     },
     Row {
         about: About {

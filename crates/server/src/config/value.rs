@@ -1,67 +1,9 @@
 //! Values of configuration keys, from text and back.
 
+use dsa::Anonymous;
+use dsa::config::Scheme;
 use std::fmt;
 use std::str::FromStr;
-
-/// What a client that has not bound may see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anonymous {
-    /// The root DSE and the subschema.
-    None,
-    /// What a bound user may see.
-    Read,
-}
-
-impl fmt::Display for Anonymous {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Anonymous::None => "none",
-            Anonymous::Read => "read",
-        })
-    }
-}
-
-impl FromStr for Anonymous {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Anonymous::None),
-            "read" => Ok(Anonymous::Read),
-            _ => Err(format!("`{text}` is neither `none` nor `read`")),
-        }
-    }
-}
-
-/// How passwords are stored that the server is given to store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PasswordScheme {
-    /// `{SSHA}`.
-    Ssha,
-    /// As they are.
-    Clear,
-}
-
-impl fmt::Display for PasswordScheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PasswordScheme::Ssha => "ssha",
-            PasswordScheme::Clear => "clear",
-        })
-    }
-}
-
-impl FromStr for PasswordScheme {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "ssha" => Ok(PasswordScheme::Ssha),
-            "clear" => Ok(PasswordScheme::Clear),
-            _ => Err(format!("`{text}` is neither `ssha` nor `clear`")),
-        }
-    }
-}
 
 /// What to do when the disk fails to keep the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,25 +14,23 @@ pub enum OnLogFailure {
     ReadOnly,
 }
 
-impl fmt::Display for OnLogFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            OnLogFailure::Exit => "exit",
-            OnLogFailure::ReadOnly => "read-only",
-        })
-    }
+/// The words of a key that takes one of two values, with what they mean.
+pub(super) type Words<T> = [(&'static str, T); 2];
+
+pub(super) const ON_LOG_FAILURE: Words<OnLogFailure> =
+    [("exit", OnLogFailure::Exit), ("read-only", OnLogFailure::ReadOnly)];
+pub(super) const SCHEMES: Words<Scheme> = [("ssha", Scheme::SaltedSha1), ("clear", Scheme::Clear)];
+pub(super) const ANONYMOUS: Words<Anonymous> = [("none", Anonymous::None), ("read", Anonymous::Read)];
+
+/// The value that a word means.
+pub(super) fn meant<T: Copy>(text: &str, words: &Words<T>) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    found.ok_or_else(|| format!("`{text}` is neither `{}` nor `{}`", words[0].0, words[1].0))
 }
 
-impl FromStr for OnLogFailure {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "exit" => Ok(OnLogFailure::Exit),
-            "read-only" => Ok(OnLogFailure::ReadOnly),
-            _ => Err(format!("`{text}` is neither `exit` nor `read-only`")),
-        }
-    }
+/// The word for a value.
+pub(super) fn word<T: PartialEq>(value: &T, words: &Words<T>) -> String {
+    words[usize::from(words[0].1 != *value)].0.to_owned()
 }
 
 /// A sync mode: `always`, `interval=MS` or `none`.
