@@ -23,7 +23,7 @@ const DEPOSED: (u64, u64) = (15, 400);
 /// Of a turn: that a barrier is passed that can be.
 const BARRIER: u64 = 500;
 
-/// All replicas, and what they have agreed on. It outlives every life of the simulated one.
+/// All replicas, and what they have agreed on. It outlives every incarnation of the simulated one.
 #[derive(Clone, Debug)]
 pub struct Group(Arc<Mutex<State>>);
 

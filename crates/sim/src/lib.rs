@@ -1,4 +1,4 @@
-//! A simulated world for tests, from one seed: a disk that keeps no more than it promises, clients, and lives of a whole
+//! A simulated world for tests, from one seed: a disk that keeps no more than it promises, clients, and incarnations of a whole
 //! server between them. Nothing of the product uses it.
 
 pub mod answers;

@@ -1,4 +1,4 @@
-//! `pando-sim`: simulated lives of a server, from seeds.
+//! `pando-sim`: simulated incarnations of a server, from seeds.
 
 use clap::Parser;
 use env::task;
@@ -14,7 +14,7 @@ const FAILURES_MAX: usize = 10;
 
 /// Simulate a server whose disk, power and clock fail, and look whether anything is lost.
 ///
-/// Each seed is a world of its own: clients, and several lives of a server on a disk that loses what was not synced, tears
+/// Each seed is a world of its own: clients, and several incarnations of a server on a disk that loses what was not synced, tears
 /// sectors, flips bits, fills up, slows down and fails. After each end, be it a power failure, a kill or a clean one, the
 /// server is started again, and what it recovered is compared with what clients were told and with what its commands make
 /// of an empty directory. Everything follows from the seed, the time too: a seed that fails once fails always.
@@ -65,12 +65,12 @@ EXAMPLES:
 
 FILES OF FAULTS are TOML; chances are of 1,000, and what is not named does not happen:
   about = \"what it is for\"
-  lives = 4                              # of the server, in each world
+  incarnations = 4                              # of the server, in each world
   sync = [\"always\", \"interval\", \"none\"]  # one of them for each world
-  [ends]                                 # of a life; the rest of 1,000 are clean ones
+  [ends]                                 # of an incarnation; the rest of 1,000 are clean ones
   power-cut = 500
   kill = 300
-  [disk]                                 # one of the first four for each life
+  [disk]                                 # one of the first four for each incarnation
   power-cut = 400                        # during an operation of the disk
   failing-syncs = 100
   failing-writes = 100

@@ -1,4 +1,4 @@
-//! One life of a server, in one thread and without sockets: sessions, directory, store, log and snapshots, each step
+//! One incarnation of a server, in one thread and without sockets: sessions, directory, store, log and snapshots, each step
 //! taken by whoever owns it.
 
 use crate::answers::Answer;
@@ -172,7 +172,7 @@ struct Connection {
     answers: Vec<u8>,
 }
 
-/// A life of the server.
+/// An incarnation of the server.
 pub struct Node {
     /// Directory, committer and snapshots.
     pub recovered: Recovered,

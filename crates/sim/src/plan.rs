@@ -15,16 +15,16 @@ const SECTORS_KEPT: [u64; 5] = [0, 1, 8, 15, 16];
 pub struct Plan {
     /// What it is for.
     pub about: String,
-    /// How often the server lives.
+    /// Number of incarnations of the server.
     #[serde(default = "four")]
-    pub lives: u64,
+    pub incarnations: u64,
     /// Sync modes, one for each world.
     #[serde(default = "always")]
     pub sync: Vec<Sync>,
-    /// How a life ends if nothing ends it before.
+    /// How an incarnation ends if nothing ends it before.
     #[serde(default)]
     pub ends: Ends,
-    /// What the disk does in a life.
+    /// What the disk does in an incarnation.
     #[serde(default)]
     pub disk: Disk,
     /// What happens at a start.
@@ -50,7 +50,7 @@ pub enum Sync {
     None,
 }
 
-/// How a life ends if nothing ends it before; else it ends well.
+/// How an incarnation ends if nothing ends it before; else it ends well.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct Ends {
@@ -60,7 +60,7 @@ pub struct Ends {
     pub kill: u64,
 }
 
-/// What the disk does. One of the chances, or none, is drawn for each life; the others have none then.
+/// What the disk does. One of the chances, or none, is drawn for each incarnation; the others have none then.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct Disk {
@@ -72,7 +72,7 @@ pub struct Disk {
     pub failing_writes: u64,
     /// It gets full.
     pub full: u64,
-    /// In any life besides: syncs take from 0.1 ms on, now and then up to a hundred times as long as usual.
+    /// In any incarnation besides: syncs take from 0.1 ms on, now and then up to a hundred times as long as usual.
     pub slow: u64,
     /// Of 16 unsynced sectors, how many a power loss keeps: one of these. Not all is a torn write, 0 a lost one.
     pub sectors_kept: Vec<u64>,
@@ -134,9 +134,9 @@ impl Plan {
     /// In words, with the line.
     pub fn parse(text: &str) -> Result<Plan, String> {
         let plan: Plan = toml::from_str(text).map_err(|error| error.to_string())?;
-        let Plan { lives, sync, disk, .. } = &plan;
-        if !(1..=1000).contains(lives) {
-            return Err("lives: 1 to 1000".to_owned());
+        let Plan { incarnations, sync, disk, .. } = &plan;
+        if !(1..=1000).contains(incarnations) {
+            return Err("incarnations: 1 to 1000".to_owned());
         }
         if sync.is_empty() {
             return Err("sync: at least one mode".to_owned());
@@ -171,7 +171,7 @@ impl Plan {
         Some(Group::new(random.number(), log.waiting_bytes_max))
     }
 
-    /// What goes wrong in a life that begins after `operations` of the disk.
+    /// What goes wrong in an incarnation that begins after `operations` of the disk.
     pub fn faults(&self, random: &mut Random, operations: u64) -> Faults {
         let disk = &self.disk;
         let mut faults = Faults::default();

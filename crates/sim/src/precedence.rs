@@ -54,7 +54,7 @@ impl Precedence {
         Precedence { sessions: vec![Session::default(); sessions], preempted: 0, gave_way: 0 }
     }
 
-    /// The server lives anew: nothing is open. Whoever has the higher rank goes before.
+    /// A new incarnation of the server: nothing is open. Whoever has the higher rank goes before.
     pub fn begin(&mut self, ranks: &[u8]) {
         for (session, rank) in self.sessions.iter_mut().zip(ranks) {
             *session = Session { rank: *rank, ..Session::default() };

@@ -1,8 +1,8 @@
-//! A simulated world: clients, lives of a server and the disk between them, everything decided by one seed.
+//! A simulated world: clients, incarnations of a server and the disk between them, everything decided by one seed.
 
 mod ends;
+mod incarnations;
 mod indexes;
-mod lives;
 mod operations;
 mod readers;
 mod replicas;
@@ -71,9 +71,9 @@ pub struct Tally {
     pub cuts: u64,
     /// Snapshots.
     pub snapshots: u64,
-    /// Lives that a failure of the log ended.
+    /// Incarnations that a failure of the log ended.
     pub failed: u64,
-    /// Lives that ended well.
+    /// Incarnations that ended well.
     pub clean: u64,
     /// Updates that were not tried.
     pub refused: u64,
@@ -270,12 +270,12 @@ impl World {
         })
     }
 
-    /// All lives, and a last start. Returns the hash of everything that happened, and what that was.
+    /// All incarnations, and a last start. Returns the hash of everything that happened, and what that was.
     ///
     /// # Errors
     /// The first property that does not hold.
     pub fn run(mut self) -> Result<(u64, Tally), Violation> {
-        for _ in 0..self.plan.lives {
+        for _ in 0..self.plan.incarnations {
             if let Some(node) = self.start()? {
                 self.live(node)?;
             }

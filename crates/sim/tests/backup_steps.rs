@@ -100,7 +100,7 @@ impl Place {
         self.temp.path().join(name)
     }
 
-    /// A life of the server: the first entries and a snapshot, or a change.
+    /// An incarnation of the server: the first entries and a snapshot, or a change.
     fn write(&self, first: bool) {
         let log = wal::Settings {
             file_bytes: 64 << 10,

@@ -19,9 +19,9 @@ fn a_note_goes_on_in_the_next_log_file() {
     let disk = SimDisk::new(1);
     let log = wal::Settings { file_bytes: 16 << 10, waiting_bytes_max: 8 << 10, ..wal::Settings::default() };
     let mut last = 0;
-    for life in 0..4 {
+    for incarnation in 0..4 {
         let (_data, recovered) =
-            recover(Arc::new(disk.clone()), Path::new("/d"), log, None, life).expect("it is sound");
+            recover(Arc::new(disk.clone()), Path::new("/d"), log, None, incarnation).expect("it is sound");
         let mut committer = recovered.committer;
         assert_eq!(committer.applied().0, last, "notes are kept");
         // A block of 512 bytes each: several files of 12 KiB for blocks.

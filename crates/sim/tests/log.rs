@@ -34,7 +34,7 @@ struct Model {
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Seen {
-    lives: u64,
+    incarnations: u64,
     cuts: u64,
     poisoned: u64,
     full_disks: u64,
@@ -146,9 +146,9 @@ impl Model {
         }
     }
 
-    /// One life of the process: opens, works, ends somehow.
+    /// One incarnation of the process: opens, works, ends somehow.
     fn live(&mut self) {
-        self.seen.lives += 1;
+        self.seen.incarnations += 1;
         self.set_faults();
         let Some(mut opened) = self.open() else { return self.end() };
         let steps = 1 + self.below(60);
@@ -271,7 +271,7 @@ fn what_was_reported_is_recovered_and_nothing_else() {
     for seed in seeds {
         let seen = std::panic::catch_unwind(|| run(seed));
         let (seen, _) = seen.unwrap_or_else(|_| panic!("PANDO_SEED={seed}"));
-        all.lives += seen.lives;
+        all.incarnations += seen.incarnations;
         all.cuts += seen.cuts;
         all.poisoned += seen.poisoned;
         all.full_disks += seen.full_disks;

@@ -72,7 +72,7 @@ impl Run {
     }
 
     fn node(&mut self) -> &mut Node {
-        self.node.as_mut().expect("it lives")
+        self.node.as_mut().expect("it runs")
     }
 
     fn send(&mut self, bundle: &Bundle) {
@@ -135,7 +135,7 @@ fn restored(disk: &Arc<dyn Disk>, root: &Path, to: &Path, until: Until) -> Resul
     restored.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Backups while the server lives, restores of all and of a point; with `fault` in them.
+/// Backups while the server runs, restores of all and of a point; with `fault` in them.
 fn record(root: &Path, fault: Option<Fault>) -> Run {
     let mut run = Run::new(root);
     run.work(10);

@@ -286,7 +286,7 @@ fn every_write_path_fails_as_it_is_written_down() {
     }
 }
 
-/// The table has every write path: a server's whole life does nothing that no row can make fail.
+/// The table has every write path: a server's whole run does nothing that no row can make fail.
 #[test]
 fn nothing_is_written_that_the_table_does_not_have() {
     use sim::recorder::{Event, Recorder};

@@ -1,4 +1,4 @@
-//! What a session has read, it reads again or something later, also after a start. Within a life the clients look at
+//! What a session has read, it reads again or something later, also after a start. Within an incarnation the clients look at
 //! that themselves.
 
 use super::Situation;

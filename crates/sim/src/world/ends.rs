@@ -1,4 +1,4 @@
-//! How a life of the server ends.
+//! How an incarnation of the server ends.
 
 use super::{Violation, World};
 use crate::disk::Faults;

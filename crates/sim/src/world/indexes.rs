@@ -1,4 +1,4 @@
-//! Indexes that are switched on and off, and verified, while the server lives. What was told of them holds after its end.
+//! Indexes that are switched on and off, and verified, while the server runs. What was told of them holds after its end.
 
 use super::{Violation, World};
 use crate::answers::Answer;

@@ -1,4 +1,4 @@
-//! What the operator does: backups while the server lives; restores, exports and imports between its lives, which the
+//! What the operator does: backups while the server runs; restores, exports and imports between its incarnations, which the
 //! power, a kill or the disk may end at any step.
 
 use super::{DIR, SESSIONS, Violation, World};
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// What is done between two lives, if anybody does.
+    /// What is done between two incarnations, if anybody does.
     pub(super) fn operate(&mut self, dir: &Path) -> Result<(), Violation> {
         let Some(operator) = self.operator.take() else { return Ok(()) };
         let found = properties::backups(&self.disk, &operator).map_err(violation(properties::BACKUP))?;

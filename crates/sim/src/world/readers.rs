@@ -1,4 +1,4 @@
-//! A reader that lasts while the server lives, as that of a slow search does, and that may be revoked: it sees the same until
+//! A reader that lasts while the server runs, as that of a slow search does, and that may be revoked: it sees the same until
 //! then, and nothing from then on.
 
 use super::{Violation, World};

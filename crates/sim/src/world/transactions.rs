@@ -61,7 +61,7 @@ impl World {
         node.send(0, &bundle.bytes, &self.clock);
     }
 
-    /// In some worlds sessions go before others, as this life says.
+    /// In some worlds sessions go before others, as this incarnation says.
     pub(super) fn rank(&mut self, node: &mut Node) {
         let mut ranks = [0; SESSIONS];
         if self.has_ranks {

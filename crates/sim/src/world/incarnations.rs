@@ -1,4 +1,4 @@
-//! What happens while the server lives.
+//! What happens while the server runs.
 
 use super::{SESSIONS, Violation, World};
 use crate::node::{Node, digest};
@@ -16,7 +16,7 @@ const STEP_NS_MAX: u64 = 3_000_000;
 const BACKUPS_OF_1000: u64 = 15;
 
 impl World {
-    /// One life, up to its end.
+    /// One incarnation, up to its end.
     pub(super) fn live(&mut self, node: Node) -> Result<(), Violation> {
         let lived = self.live_on(node);
         self.readers.end();
@@ -76,7 +76,7 @@ impl World {
         !self.disk.is_off() && node.recovered.committer.log().poisoned().is_none()
     }
 
-    /// Adds what must be there before anything else is done; most of it is there after the first life.
+    /// Adds what must be there before anything else is done; most of it is there after the first incarnation.
     fn set_up(&mut self, node: &mut Node) {
         let mut bundle = Bundle::default();
         workloads::base(SESSIONS, &mut bundle);
