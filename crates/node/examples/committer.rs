@@ -13,7 +13,7 @@ use env::disk::RealDisk;
 use env::entropy::SeededEntropy;
 use model::{Filter, Scope};
 use node::commit::Limits;
-use node::data::{Data, Founding, Recovered, Wanted};
+use node::data::{Data, Recovered, Superblock, Wanted};
 use proto::control::transaction_specification;
 use proto::ext::end_transaction::{self, EndTransaction};
 use proto::list::{Attributes, attribute_list};
@@ -173,18 +173,22 @@ fn bundle(work: &str, count: usize, round: usize, first: usize) -> Vec<u8> {
 fn directory(dir: &Path) -> (Data, Recovered) {
     let schema = schema::Builder::new().standard().build().expect("sound");
     let data = Data::open(Arc::new(RealDisk), dir).expect("nobody has it");
-    let founding =
-        Founding { key: [1, 2, 3, 4], site: 0, operational_attributes: true, founder: "cn=root".to_owned() };
-    let founding = data.found(&founding).expect("it is new");
+    let superblock = Superblock {
+        key: [1, 2, 3, 4],
+        site: 0,
+        operational_attributes: true,
+        founder: "cn=root".to_owned(),
+    };
+    let superblock = data.initialise(&superblock).expect("it is new");
     let store = store::Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: Vec::new(),
         memory_bytes_max: 1 << 30,
         operational_attributes: true,
         schema_check: true,
-        founder: founding.founder,
-        key: founding.key,
-        site: founding.site,
+        founder: superblock.founder,
+        key: superblock.key,
+        site: superblock.site,
         removals_max: store::REMOVALS_MAX,
     };
     let mut settings = dsa::settings::Start::default();

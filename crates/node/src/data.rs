@@ -16,7 +16,6 @@ pub mod backup;
 mod checksummed;
 pub mod dump;
 mod examine;
-mod founding;
 mod indexes;
 mod pass;
 mod recover;
@@ -26,13 +25,14 @@ mod rules_epochs;
 mod schema_time;
 mod settings;
 pub mod snapshot;
+mod superblock;
 
 pub use examine::{Contents, Examined, View};
-pub use founding::Founding;
 pub use indexes::{IndexFile, Nowhere};
 pub use recover::{Recovered, Stage, Wanted};
 pub use rules::Rules;
 pub use settings::SettingsFile;
+pub use superblock::Superblock;
 
 use crate::faults;
 use checksummed::Unread;
@@ -139,7 +139,7 @@ impl Data {
     ///
     /// # Errors
     /// What the disk says. A second attempt, or a start, goes on from whatever is left.
-    pub fn unfound(&self) -> io::Result<()> {
+    pub fn roll_back_init(&self) -> io::Result<()> {
         let (snapshot, manifest) = (self.dir.join("snapshot"), wal::snapshot::MANIFEST);
         if self.disk.list_dirs(&self.dir)?.iter().any(|name| name == "snapshot")
             && self.disk.list(&snapshot)?.iter().any(|name| name == manifest)
@@ -161,7 +161,7 @@ impl Data {
             self.disk.remove_dir(&sub)?;
         }
         // Last of all what the others cannot be read without.
-        let own = [schema_time::NAME, founding::NAME];
+        let own = [schema_time::NAME, superblock::NAME];
         let there = self.disk.list(&self.dir)?;
         for name in own.into_iter().filter(|name| there.iter().any(|other| other == name)) {
             self.disk.remove(&self.dir.join(name))?;
@@ -192,7 +192,7 @@ impl Data {
         Ok(Some(Made {
             suffixes: rules.suffixes().to_vec(),
             schema_check: rules.schema_check(),
-            operational_attributes: self.founding()?.operational_attributes,
+            operational_attributes: self.superblock()?.operational_attributes,
         }))
     }
 

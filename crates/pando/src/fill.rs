@@ -213,7 +213,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
     let is_new = ["founding", "rules", "log", "snapshot"].iter().all(|name| !dir.join(name).exists());
     into_data(args, doing, job, (&config, &data, schema)).map_err(|mut end| {
         // The next attempt may choose otherwise what is chosen once.
-        let left = if is_new { data.unfound().err() } else { None };
+        let left = if is_new { data.roll_back_init().err() } else { None };
         end.faults.extend(left.map(|error| format!("the incomplete directory cannot be removed: {error}")));
         end
     })

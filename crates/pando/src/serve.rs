@@ -184,7 +184,7 @@ fn serve(config: &Config) -> Result<(), End> {
     if let Some(dir) = &config.data {
         return serve_data::serve(config, dir, schema, bound, &clock);
     }
-    let dsa = directory::create(config, schema, &clock, &directory::founding(config, &mut SystemEntropy));
+    let dsa = directory::create(config, schema, &clock, &directory::superblock(config, &mut SystemEntropy));
     let dsa = dsa.map_err(|error| End::failed("the directory cannot be made", error))?;
     load(config, &dsa, &clock)?;
     let ready = print_ready;

@@ -94,10 +94,10 @@ pub(crate) fn recover(
     schema: Schema,
     clock: &SystemClock,
 ) -> Result<Recovered, End> {
-    let founding = data.found(&directory::founding(config, &mut SystemEntropy)).map_err(refused)?;
+    let superblock = data.initialise(&directory::superblock(config, &mut SystemEntropy)).map_err(refused)?;
     let mut recorded = record.values.clone();
     recorded.retain(|name, _| dsa::settings::find(name).is_some());
-    let agent = directory::agent(config, &recorded, clock, &founding);
+    let agent = directory::agent(config, &recorded, clock, &superblock);
     let mut agent = agent.map_err(|error| End::failed("the directory cannot be made", error))?;
     let indexes = data.indexes().map_err(refused)?;
     for index in indexes.add_to(&mut agent.store.indexes, &schema) {

@@ -6,7 +6,7 @@ use dsa::config::{ClientLimits, SearchLimits};
 use dsa::settings::{Start, Texts};
 use env::clock::Clock;
 use env::entropy::Entropy;
-use node::data::Founding;
+use node::data::Superblock;
 use schema::{BUILTIN_NAMES, Builder, Schema};
 use std::io;
 use std::sync::Arc;
@@ -91,9 +91,9 @@ pub fn create(
     config: &Config,
     schema: Schema,
     clock: &impl Clock,
-    founding: &Founding,
+    superblock: &Superblock,
 ) -> io::Result<Arc<Dsa>> {
-    Dsa::new(agent(config, &Texts::new(), clock, founding)?, Arc::new(schema))
+    Dsa::new(agent(config, &Texts::new(), clock, superblock)?, Arc::new(schema))
 }
 
 /// What the agent and its store are made with; `recorded` are settings that change while it is served, and override what is
@@ -105,10 +105,10 @@ pub fn agent(
     config: &Config,
     recorded: &Texts,
     clock: &impl Clock,
-    founding: &Founding,
+    superblock: &Superblock,
 ) -> io::Result<dsa::Config> {
     Ok(dsa::Config {
-        store: settings(config, founding),
+        store: settings(config, superblock),
         root_dn: config.root_dn.clone(),
         root_password: config.root_password()?.or_else(|| config.root_password_hash.clone()),
         proxies: config.proxies.clone(),
@@ -136,8 +136,8 @@ pub fn agent(
 }
 
 /// What a new directory is made with.
-pub fn founding(config: &Config, entropy: &mut impl Entropy) -> Founding {
-    Founding {
+pub fn superblock(config: &Config, entropy: &mut impl Entropy) -> Superblock {
+    Superblock {
         key: std::array::from_fn(|_| entropy.next_u64()),
         site: 0,
         operational_attributes: config.operational_attributes,
@@ -145,17 +145,17 @@ pub fn founding(config: &Config, entropy: &mut impl Entropy) -> Founding {
     }
 }
 
-fn settings(config: &Config, founding: &Founding) -> Settings {
+fn settings(config: &Config, superblock: &Superblock) -> Settings {
     Settings {
         suffixes: config.suffixes.clone(),
         indexes: config.indexes.clone(),
         memory_bytes_max: config.memory_bytes_max(),
         removals_max: store::REMOVALS_MAX,
-        operational_attributes: founding.operational_attributes,
+        operational_attributes: superblock.operational_attributes,
         schema_check: config.schema_check,
-        founder: founding.founder.clone(),
-        key: founding.key,
-        site: founding.site,
+        founder: superblock.founder.clone(),
+        key: superblock.key,
+        site: superblock.site,
     }
 }
 

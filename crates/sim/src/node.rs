@@ -13,7 +13,7 @@ use env::entropy::SeededEntropy;
 use model::Scope;
 use node::commit::{Begun, Committer, Failed, Limits};
 use node::data::snapshot::Writing;
-use node::data::{Data, DataError, Founding, IndexFile, Recovered, Wanted};
+use node::data::{Data, DataError, IndexFile, Recovered, Superblock, Wanted};
 use proto::message::{Frame, frame};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -34,12 +34,12 @@ pub fn schema() -> Arc<schema::Schema> {
 }
 
 /// What they are made with.
-pub fn founding() -> Founding {
-    Founding { key: [5, 6, 7, 8], site: 3, operational_attributes: true, founder: ROOT.to_owned() }
+pub fn superblock() -> Superblock {
+    Superblock { key: [5, 6, 7, 8], site: 3, operational_attributes: true, founder: ROOT.to_owned() }
 }
 
-/// What a directory is served with that was made with `founding`.
-pub fn config(founding: Founding) -> dsa::Config {
+/// What a directory is served with that was made with `superblock`.
+pub fn config(superblock: Superblock) -> dsa::Config {
     let index = |attribute: &str| IndexSettings {
         attribute: attribute.to_owned(),
         equality: true,
@@ -52,11 +52,11 @@ pub fn config(founding: Founding) -> dsa::Config {
             indexes: vec![index("uid"), index("description")],
             memory_bytes_max: MEMORY_BYTES_MAX,
             removals_max: 4,
-            operational_attributes: founding.operational_attributes,
+            operational_attributes: superblock.operational_attributes,
             schema_check: true,
-            founder: founding.founder,
-            key: founding.key,
-            site: founding.site,
+            founder: superblock.founder,
+            key: superblock.key,
+            site: superblock.site,
         },
         root_dn: Some(ROOT.to_owned()),
         root_password: Some(crate::requests::PASSWORD.as_bytes().to_vec()),
@@ -128,7 +128,7 @@ pub fn recover_with(
     asked: Asked,
 ) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
-    let mut config = config(data.found(&founding())?);
+    let mut config = config(data.initialise(&superblock())?);
     config.store.schema_check = !asked.has_no_schema_check;
     let schema = asked.schema.unwrap_or_else(schema);
     data.indexes()?.add_to(&mut config.store.indexes, &schema);

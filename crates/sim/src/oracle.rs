@@ -1,7 +1,7 @@
 //! The model: what the commands of the log make of an empty directory that knows no disk.
 
 use crate::late::Group;
-use crate::node::{config, digest, founding, schema};
+use crate::node::{config, digest, schema, superblock};
 use dsa::journal::Command;
 use dsa::parcel::{Body, Head, Parcel};
 use dsa::{Applier, Dsa};
@@ -43,7 +43,7 @@ pub struct Held {
 
 impl Default for Oracle {
     fn default() -> Oracle {
-        let dsa = Dsa::new(config(founding()), schema()).expect("memory is plenty");
+        let dsa = Dsa::new(config(superblock()), schema()).expect("memory is plenty");
         let applier = Applier::new(&dsa).expect("there are few readers");
         let (seen, sent) = (BTreeMap::new(), BTreeSet::new());
         let (commands, imports) = (Vec::new(), BTreeMap::new());
@@ -155,7 +155,7 @@ impl Oracle {
 
     /// What comes is decided by these rules, which come with a parcel that has begun.
     fn change_rules(&mut self, text: &str) {
-        let mut config = config(founding());
+        let mut config = config(superblock());
         config.store.schema_check = !text.contains("schema-check = false");
         self.has_no_schema_check = !config.store.schema_check;
         let held = snapshot::Held::of(self.dsa.shard().checkpoint().expect("there are few readers"));

@@ -151,7 +151,7 @@ impl<'a> Pending<'a> {
         self.outline.as_ref().is_some_and(|outline| outline.op_tag == tag::ADD)
     }
 
-    /// Figures are brought up to date before a read point is taken, so that the one who asks sees them.
+    /// Metrics are updated before a read point is taken, so that the search sees them.
     #[inline]
     pub(super) fn asks_for_monitor(&self) -> bool {
         let Some(Outline { op_tag: tag::SEARCH, dn, .. }) = self.outline else { return false };

@@ -59,7 +59,7 @@ impl Data {
     /// # Errors
     /// See [`DataError`]; among them that there is none.
     pub fn existing(disk: Arc<dyn Disk>, dir: &Path) -> Result<Data, DataError> {
-        if !disk.list(dir)?.iter().any(|name| name == super::founding::NAME) {
+        if !disk.list(dir)?.iter().any(|name| name == super::superblock::NAME) {
             return Err(DataError::Facts(dir.to_owned(), "this is not a data directory of Pando".to_owned()));
         }
         Data::open(disk, dir)
@@ -197,18 +197,18 @@ impl Data {
         memory_bytes_max: u64,
         indexes: &[IndexSettings],
     ) -> Result<dsa::Config, DataError> {
-        let founding = self.founding()?;
+        let superblock = self.superblock()?;
         Ok(dsa::Config {
             store: store::Settings {
                 suffixes: rules.suffixes().to_vec(),
                 indexes: indexes.to_vec(),
                 memory_bytes_max,
                 removals_max: store::REMOVALS_MAX,
-                operational_attributes: founding.operational_attributes,
+                operational_attributes: superblock.operational_attributes,
                 schema_check: rules.schema_check(),
-                founder: founding.founder,
-                key: founding.key,
-                site: founding.site,
+                founder: superblock.founder,
+                key: superblock.key,
+                site: superblock.site,
             },
             root_dn: None,
             root_password: None,

@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// How the queue is kept filled
     #[arg(long, value_enum, default_value_t = WindowName::Burst)]
     window: WindowName,
-    /// Tell the server how many that are (queue length control, docs/queue-length.md), so that it sends all their answers
+    /// Send that number with the queue length control (docs/queue-length.md), so that the server sends all their answers
     /// together. Other servers ignore it
     #[arg(long)]
     queue_length_control: bool,

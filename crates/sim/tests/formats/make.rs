@@ -6,7 +6,7 @@ use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
 use node::commit::Limits;
 use node::data::backup::take;
-use node::data::{Data, DataError, Founding, Wanted};
+use node::data::{Data, DataError, Superblock, Wanted};
 use node::keep::keep;
 use proto::op::ModifyKind;
 use schema::{Builder, Schema};
@@ -46,8 +46,8 @@ pub(crate) struct Place {
     changes: u64,
 }
 
-fn founding(operational_attributes: bool) -> Founding {
-    Founding { operational_attributes, ..sim::node::founding() }
+fn superblock(operational_attributes: bool) -> Superblock {
+    Superblock { operational_attributes, ..sim::node::superblock() }
 }
 
 /// Small files, so that a fixture has several.
@@ -77,7 +77,7 @@ impl Place {
     ) -> Result<Place, DataError> {
         let clock = SimClock::default();
         let data = Data::open(disk, dir)?;
-        let mut config = config(data.found(&founding(operational_attributes))?);
+        let mut config = config(data.initialise(&superblock(operational_attributes))?);
         config.store.indexes.truncate(0);
         config.store.indexes.push(IndexSettings {
             attribute: "cn".to_owned(),

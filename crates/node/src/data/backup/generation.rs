@@ -3,8 +3,8 @@
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
 use crate::data::checksummed::{verified, with_checksum};
 use crate::data::{
-    DataError, Founding, Rules, founding, indexes, missing, read_text, rules, schema_time, settings, unread,
-    write_text,
+    DataError, Rules, Superblock, indexes, missing, read_text, rules, schema_time, settings, superblock,
+    unread, write_text,
 };
 use env::disk::{Disk, Lock};
 use model::timestamp;
@@ -112,7 +112,7 @@ impl Backups {
         }
         self.disk.create_dir(&self.dir)?;
         let refused = |text: &str| Err(BackupError::Folder(self.dir.clone(), text.to_owned()));
-        match self.disk.list(&self.dir)?.iter().any(|name| name == founding::NAME || name == MARKER) {
+        match self.disk.list(&self.dir)?.iter().any(|name| name == superblock::NAME || name == MARKER) {
             true => refused("this is a data directory; backups go into a folder of their own"),
             false => match self.disk.lock_dir(&self.dir) {
                 Ok(lock) => Ok(lock),
@@ -202,11 +202,11 @@ pub(super) fn facts(disk: &dyn Disk, dir: &Path) -> Result<Vec<(&'static str, St
         let found = read_text(disk, dir, name)?;
         Ok((name, found.ok_or_else(|| DataError::Facts(dir.to_owned(), text.to_owned()))?))
     };
-    let founding = read(founding::NAME, "this is not a data directory of Pando")?;
-    Founding::parse(&founding.1).map_err(|what| unread(dir.join(founding.0), what))?;
+    let superblock = read(superblock::NAME, "this is not a data directory of Pando")?;
+    Superblock::parse(&superblock.1).map_err(|what| unread(dir.join(superblock.0), what))?;
     let rules = read(rules::NAME, "the first start of this data directory did not complete")?;
     Rules::parse(&rules.1).map_err(|what| unread(dir.join(rules.0), what))?;
-    let mut facts = vec![founding, rules];
+    let mut facts = vec![superblock, rules];
     if let Some(text) = read_text(disk, dir, indexes::NAME)? {
         indexes::parse(&text).map_err(|what| unread(dir.join(indexes::NAME), what))?;
         facts.push((indexes::NAME, text));

@@ -1,4 +1,4 @@
-//! What a directory is made with and keeps for ever.
+//! The superblock of a data directory, in the file `founding`: settings that cannot change after the directory was made.
 
 use super::checksummed::{Unread, table, with_checksum};
 use super::{Data, DataError, missing, unknown};
@@ -6,26 +6,26 @@ use super::{Data, DataError, missing, unknown};
 pub(super) const NAME: &str = "founding";
 const FORMAT: i64 = 1;
 
-/// What a directory is made with and keeps for ever.
+/// Settings that cannot change after the directory was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Founding {
+pub struct Superblock {
     /// Keys of hashes and entryUUIDs.
     pub key: [u64; 4],
     /// Site number in CSNs.
     pub site: u8,
-    /// Are entryUUID, times and names kept?
+    /// Whether entries have entryUUID, entryCSN, times and names.
     pub operational_attributes: bool,
-    /// Who stands as the creator of entries that nobody else is known to have made.
+    /// Initial owner: the creator's name of entries without another known creator.
     pub founder: String,
 }
 
 impl Data {
-    /// What the directory is made with: as it was written down, or, in a new one, as `wanted`, which is written down.
+    /// The superblock of the directory. In a new directory it is written from `wanted`.
     ///
     /// # Errors
     /// See [`DataError`].
-    pub fn found(&self, wanted: &Founding) -> Result<Founding, DataError> {
-        let Some(made) = self.facts(NAME, Founding::parse)? else {
+    pub fn initialise(&self, wanted: &Superblock) -> Result<Superblock, DataError> {
+        let Some(made) = self.facts(NAME, Superblock::parse)? else {
             self.write_facts(NAME, &wanted.text())?;
             return Ok(wanted.clone());
         };
@@ -41,14 +41,14 @@ impl Data {
         Ok(made)
     }
 
-    /// What the directory is made with.
-    pub(super) fn founding(&self) -> Result<Founding, DataError> {
+    /// The superblock of the directory.
+    pub(super) fn superblock(&self) -> Result<Superblock, DataError> {
         let nothing = || DataError::Facts(self.dir().join(NAME), "it is not there".to_owned());
-        self.facts(NAME, Founding::parse)?.ok_or_else(nothing)
+        self.facts(NAME, Superblock::parse)?.ok_or_else(nothing)
     }
 }
 
-impl Founding {
+impl Superblock {
     fn text(&self) -> String {
         let key: Vec<String> = self.key.iter().map(|k| format!("\"{k:016x}\"")).collect();
         with_checksum(format!(
@@ -61,7 +61,7 @@ impl Founding {
         ))
     }
 
-    pub(super) fn parse(text: &str) -> Result<Founding, Unread> {
+    pub(super) fn parse(text: &str) -> Result<Superblock, Unread> {
         let table = table(text)?;
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(FORMAT) => {}
@@ -78,7 +78,7 @@ impl Founding {
         if table.len() > 5 {
             return Err(unknown().into());
         }
-        Ok(Founding {
+        Ok(Superblock {
             key: keys.try_into().map_err(|_| missing("key"))?,
             site: site.and_then(|site| u8::try_from(site).ok()).ok_or_else(|| missing("site"))?,
             operational_attributes: operational.ok_or_else(|| missing("operational-attributes"))?,
@@ -95,17 +95,18 @@ mod tests {
     #[test]
     fn what_a_directory_is_made_with_comes_back() {
         let founder = "cn=\"a\\, b\",dc=x".to_owned();
-        let founding = Founding { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, founder };
-        assert_eq!(Founding::parse(&founding.text()), Ok(founding.clone()));
-        let later = with_checksum(verified(&founding.text()).unwrap().replace("format = 1", "format = 2"));
-        assert!(Founding::parse(&later).unwrap_err().to_string().contains("another version"));
-        let text = founding.text();
+        let superblock =
+            Superblock { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, founder };
+        assert_eq!(Superblock::parse(&superblock.text()), Ok(superblock.clone()));
+        let later = with_checksum(verified(&superblock.text()).unwrap().replace("format = 1", "format = 2"));
+        assert!(Superblock::parse(&later).unwrap_err().to_string().contains("another version"));
+        let text = superblock.text();
         let text = verified(&text).unwrap();
-        assert_eq!(Founding::parse(text), Ok(founding), "as earlier versions wrote it");
-        assert!(Founding::parse(&format!("{text}bhecksum = \"00000000\"\n")).is_err());
+        assert_eq!(Superblock::parse(text), Ok(superblock), "as earlier versions wrote it");
+        assert!(Superblock::parse(&format!("{text}bhecksum = \"00000000\"\n")).is_err());
         for line in text.lines().skip(1) {
             let without: String = text.lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
-            assert!(Founding::parse(&without).is_err(), "without {line}");
+            assert!(Superblock::parse(&without).is_err(), "without {line}");
         }
     }
 }
