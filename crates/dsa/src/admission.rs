@@ -1,7 +1,7 @@
 //! What is refused of an update before it is logged, though the store would carry it out: what an earlier version let
 //! through. A command of its log comes out at a replay as it was answered.
 
-use crate::control::{self, Requested};
+use crate::control::Requested;
 use crate::outcome;
 use model::{Filter, ResultCode, dn};
 use proto::message::{Message, Request};
@@ -12,20 +12,12 @@ use schema::{DescriptionError, Schema};
 /// Code and text of a refusal.
 pub(crate) type Refusal = (ResultCode, String);
 
-/// Why an update is not admitted. `None` if it is, or cannot be decoded.
-pub(crate) fn refusal_of(schema: &Schema, outline: &Outline<'_>, frame: &[u8]) -> Option<Refusal> {
-    // What most updates are is told without decoding them.
-    let has_options = || memchr::memchr(b';', outline.rest).is_some();
-    let is_plain = outline.after.is_empty() && !schema.has_all_option_sets();
-    match outline.op_tag {
-        tag::MODIFY if is_plain && !has_options() => return None,
-        tag::ADD if is_plain && !has_options() => return unfit_name(schema, outline.dn),
-        tag::DELETE if is_plain => return None,
-        _ => {}
-    }
-    let message = Message::decode(frame).ok()?;
-    let requested = control::requested(&message.request, message.controls).ok()?;
-    refusal(schema, &message, &requested)
+/// Can an update without controls be admitted by what its outline tells?
+pub(crate) fn is_plain(schema: &Schema, outline: &Outline<'_>) -> bool {
+    outline.after.is_empty()
+        && !schema.has_all_option_sets()
+        && memchr::memchr(b';', outline.rest).is_none()
+        && (outline.op_tag != tag::ADD || unfit_name(schema, outline.dn).is_none())
 }
 
 /// Can nothing of this module concern a modify that changes one attribute only, and has no controls?
@@ -34,7 +26,7 @@ pub(crate) fn is_admitted(schema: &Schema, description: &[u8]) -> bool {
     !schema.has_all_option_sets() && description.iter().all(|byte| *byte != b';')
 }
 
-/// As [`refusal_of`], of a message that is decoded.
+/// Why an update is not admitted. `None` if it is.
 pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Requested<'_>) -> Option<Refusal> {
     let named = match &message.request {
         Request::Add(add) => unfit_name(schema, add.dn).or_else(|| {

@@ -2,25 +2,21 @@
 //! they will look at are asked for ahead. Requests run in order; neighbouring updates share one batch of the writer, or
 //! go to the journal together.
 
-mod acting;
-mod controlled;
 mod group;
 mod inside;
-mod last_of;
 mod mixed;
-mod own_password;
-mod permission;
 pub(crate) mod transaction;
 mod update;
 
 pub(crate) use self::group::Pending;
 use self::group::{Group, Hint};
 pub(crate) use self::mixed::{Mixed, go_on};
-pub(crate) use self::update::Drafts;
 use crate::access::{Effective, Rights};
 use crate::control::{self, Rare, Requested, proxied_authorization};
 use crate::dispatch::Reading;
+use crate::drafts::Drafts;
 use crate::engine::Dsa;
+use crate::fast;
 use crate::identity::Identity;
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::marks::Marks;
@@ -125,10 +121,12 @@ pub(crate) fn apply(
             return;
         }
         match &mut drafts {
-            Some(drafts) => update::apply_drafted(effective, &mut parts, &mut group, drafts, done, out),
+            Some(drafts) => {
+                update::apply::apply_drafted(effective, &mut parts, &mut group, drafts, done, out)
+            }
             None => {
                 parts.look_ahead(Rights::Public, &mut group);
-                update::apply(effective, &mut parts, &group, out);
+                update::apply::apply(effective, &mut parts, &group, out);
             }
         }
         done += group.len();
@@ -164,12 +162,12 @@ fn run_groups(
         let has_enough =
             session.waits || session.updates.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
-            update::hand_over(session, parts.dsa);
+            update::submit::hand_over(session, parts.dsa);
             end_turn(session);
             return (consumed, input.len() - consumed);
         }
     }
-    update::hand_over(session, parts.dsa);
+    update::submit::hand_over(session, parts.dsa);
     end_turn(session);
     if needed > parts.dsa.config.clients.unbound_message_bytes_max {
         refuse_long(session, out);
@@ -212,7 +210,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             continue;
         }
         if is_logged && !session.updates.is_empty() && !is_new {
-            update::hand_over(session, parts.dsa);
+            update::submit::hand_over(session, parts.dsa);
             return next;
         }
         // Else they wait with the updates before them.
@@ -228,7 +226,8 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             }
             false => scratch.evaluator.cache.refresh(read_point),
         }
-        let hints_hold = hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
+        let hints_hold =
+            fast::IS_ON && hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
         let mut looking = Looking {

@@ -1,7 +1,8 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
-use crate::bundle::{Drafts, Mixed};
+use crate::bundle::Mixed;
+use crate::drafts::Drafts;
 use crate::marks::Marks;
 use crate::throttle::{Permit, Throttle};
 use crate::wakes::{Wakes, Waking};

@@ -1,6 +1,7 @@
 //! One client's session: its identity, what it has under way, and the bytes between. Sans-IO.
 
-use crate::bundle::{self, Drafts, Mixed};
+use crate::bundle::{self, Mixed};
+use crate::drafts::Drafts;
 use crate::identity::Identity;
 use crate::journal::Reply;
 use crate::monitor::count;

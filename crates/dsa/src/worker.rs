@@ -1,6 +1,6 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
-use crate::bundle::Drafts;
+use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
 use crate::held::MemoryNotice;

@@ -8,7 +8,6 @@ use crate::recent::{Again, Asserted, Recent};
 use crate::worker::Scratch;
 use model::EntryId;
 use model::short::Word;
-use proto::control::{Controls, proxied_authorization};
 use proto::ext::{end_transaction, password_modify, start_transaction};
 use proto::message::{Frame, Message, frame};
 use proto::op::Extended;
@@ -126,13 +125,6 @@ impl<'a> Pending<'a> {
     fn extension(&self) -> Option<&'a [u8]> {
         let outline = self.outline.as_ref().filter(|outline| outline.op_tag == tag::EXTENDED)?;
         Extended::oid_of(outline.rest)
-    }
-
-    /// Is it to be carried out as somebody else, or an update of another shape than others?
-    #[inline]
-    pub(super) fn is_special(&self) -> bool {
-        self.has_controls() && Controls::of(self.frame()).find(proxied_authorization::OID).is_some()
-            || self.is_password()
     }
 
     /// What follows its operation: controls.

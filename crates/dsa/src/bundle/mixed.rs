@@ -5,6 +5,7 @@
 use super::group::{self, Group, Pending};
 use super::{Looking, Parts, look_ahead};
 use crate::engine::Dsa;
+use crate::fast;
 use crate::faults;
 use crate::journal::SESSION_BYTES_KEPT;
 use crate::marks::{Marks, Sight, Slot};
@@ -240,7 +241,7 @@ fn run_group(
                 sequence
             }
         };
-        let hints_hold = read_point.names_hold_since(hinted_at);
+        let hints_hold = fast::IS_ON && read_point.names_hold_since(hinted_at);
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
         let system_look = system_pin.look();

@@ -25,7 +25,7 @@ use proto::control::{Controls, non_transaction, transaction_specification};
 use proto::ext::aborted_transaction;
 use proto::message::{Message, Request};
 use proto::tag;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// Bytes of memory that an update may take beyond its own and those of the entries that it is about.
@@ -47,8 +47,14 @@ enum Membership<'a> {
 /// Does an update belong to a transaction, or is it a begin or an end?
 #[inline]
 pub(super) fn concerns(session: &Session, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
-    let implies = session.transactions.implies() && parts.dsa.transactions.implicit_membership();
+    let implies = implies(session, parts.dsa);
     (implies || update.has_controls() || update.is_extension()) && concerns_closely(implies, parts, update)
+}
+
+/// Do updates that name no transaction belong to one?
+#[inline]
+pub(super) fn implies(session: &Session, dsa: &Dsa) -> bool {
+    session.transactions.implies() && dsa.transactions.implicit_membership()
 }
 
 fn concerns_closely(implies: bool, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
@@ -210,29 +216,37 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
     }
 }
 
-/// How many of these updates, which belong to no transaction, may be carried out at once: up to the first that is about an
-/// entry that a transaction of one who goes before is about. Transactions of those who go after are given up.
-#[cold]
-pub(super) fn clear_way(dsa: &Dsa, identity: &Identity, updates: &[Pending<'_>]) -> usize {
-    let precedence = dsa.transactions.precedence(dsa.shard.schema(), &identity.dn);
-    let stops = |update: &Pending<'_>| !names(update).iter().all(|dn| is_clear(dsa, precedence, dn));
-    updates.iter().position(stops).unwrap_or(updates.len())
-}
-
-/// As [`clear_way`], for an update of this entry.
+/// Preempts the open transactions of lower precedence that hold an entry which an update is about, if it belongs to none.
 ///
 /// # Errors
-/// Code and text of the refusal if there is no way now.
-pub(super) fn clear_way_to(
+/// Code and text of the refusal if one of higher precedence holds such an entry.
+pub(super) fn preempt_holders(
+    dsa: &Dsa,
+    identity: &Identity,
+    request: &Request<'_>,
+) -> Result<(), (ResultCode, &'static str)> {
+    match nothing_is_held(dsa) {
+        true => Ok(()),
+        false => names(request).iter().try_for_each(|dn| preempt_holders_of(dsa, identity, dn)),
+    }
+}
+
+/// As [`preempt_holders`], of those that hold this entry.
+///
+/// # Errors
+/// See [`preempt_holders`].
+pub(super) fn preempt_holders_of(
     dsa: &Dsa,
     identity: &Identity,
     dn: &[u8],
 ) -> Result<(), (ResultCode, &'static str)> {
-    if nothing_is_held(dsa) {
+    let schema = dsa.shard.schema();
+    let mut name = Vec::new();
+    if nothing_is_held(dsa) || schema.normalise_dn(dn, &mut name).is_err() {
         return Ok(());
     }
-    let precedence = dsa.transactions.precedence(dsa.shard.schema(), &identity.dn);
-    if is_clear(dsa, precedence, dn) { Ok(()) } else { Err((ResultCode::Busy, IN_THE_WAY)) }
+    let precedence = dsa.transactions.precedence(schema, &identity.dn);
+    dsa.intents.clear(&name, precedence).map_err(|_| (ResultCode::Busy, IN_THE_WAY))
 }
 
 /// Holds no open transaction any entry, or nobody goes before another?
@@ -241,39 +255,20 @@ pub(super) fn nothing_is_held(dsa: &Dsa) -> bool {
     dsa.intents.is_empty() || !dsa.transactions.ranks()
 }
 
-fn is_clear(dsa: &Dsa, precedence: u8, dn: &[u8]) -> bool {
-    let mut name = Vec::new();
-    let normalised = dsa.shard.schema().normalise_dn(dn, &mut name);
-    normalised.is_err() || dsa.intents.clear(&name, precedence).is_ok()
-}
-
-/// Names of the entries that an update is about; of none that changes a password, which says so in its own way.
-fn names(update: &Pending<'_>) -> SmallVec<[Vec<u8>; 2]> {
-    let mut names = SmallVec::new();
-    if let Some(outline) = update.outline.as_ref().filter(|_| !update.is_extension()) {
-        names.push(outline.dn.to_vec());
-        if outline.op_tag == tag::MODIFY_DN
-            && let Ok(Message { request: Request::ModifyDn(modify_dn), .. }) = update.decode()
-        {
-            names.push(new_dn(&modify_dn));
-        }
+/// Names of the entries that an update is about. A change of a password says it in its own way.
+fn names(request: &Request<'_>) -> SmallVec<[Vec<u8>; 2]> {
+    match request {
+        Request::Modify(modify) => smallvec![modify.dn.to_vec()],
+        Request::Add(add) => smallvec![add.dn.to_vec()],
+        Request::Delete(dn) => smallvec![dn.to_vec()],
+        Request::ModifyDn(modify_dn) => smallvec![modify_dn.dn.to_vec(), new_dn(modify_dn)],
+        _ => SmallVec::new(),
     }
-    names
-}
-
-/// Answers an update for which there is no way now.
-pub(super) fn refuse_for_now(
-    session: &mut Session,
-    parts: &Parts<'_>,
-    update: &Pending<'_>,
-    out: &mut Vec<u8>,
-) {
-    refuse(session, parts, update, (ResultCode::Busy, IN_THE_WAY), out);
 }
 
 /// Answers an update that is not looked at.
 #[cold]
-pub(super) fn refuse(
+fn refuse(
     session: &mut Session,
     parts: &Parts<'_>,
     update: &Pending<'_>,
@@ -307,7 +302,7 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'
     if request.oid == proto::ext::start_transaction::OID {
         let identity = match requested.proxied() {
             None => Some(session.identity.clone()),
-            Some(authorization_id) => super::acting::authorize(session, parts, authorization_id),
+            Some(authorization_id) => update::authorize_proxied(session, parts, authorization_id).ok(),
         };
         return start_transaction::run(session, parts.dsa, parts.now, &message, request, identity, out);
     }
@@ -354,7 +349,7 @@ fn settle(
         Some(journal) => {
             let reply = Arc::clone(session.reply.get_or_insert_default());
             let updates = Updates::of_transaction(messages, adds, drafts, identity.dn, reply, message.id);
-            update::submit(session, parts.dsa, &**journal, updates, 0);
+            update::submit::submit(session, parts.dsa, &**journal, updates, 0);
         }
     }
 }

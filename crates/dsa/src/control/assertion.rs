@@ -61,11 +61,14 @@ pub(crate) fn is_true_for_condition(
     evaluator.evaluate(&compiled, entry, read_point) == Truth::True
 }
 
+/// How an operation is refused whose assertion is not true.
+pub(crate) const REFUSAL: (ResultCode, &str) =
+    (ResultCode::AssertionFailed, "the assertion is false for the entry");
+
 /// Answers that it is not.
 #[cold]
 pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
-    let text = "the assertion is false for the entry";
-    outcome::say(out, id, response_tag, ResultCode::AssertionFailed, text);
+    outcome::say(out, id, response_tag, REFUSAL.0, REFUSAL.1);
 }
 
 /// Answers that it is too dear to know.

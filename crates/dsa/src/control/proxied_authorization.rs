@@ -63,9 +63,12 @@ fn identity_of(dsa: &Dsa, read_point: ReadPoint<'_>, id: EntryId, cache: &mut Dn
     Some(dsa.identity_of(read_point, &read_point.entry(id)?, cache))
 }
 
-/// Answers that a client may not act as who it names.
+/// How a request is refused whose client may not act as the identity that it names.
+pub(crate) const REFUSAL: (ResultCode, &str) =
+    (ResultCode::AuthorizationDenied, "this client may not act as this identity, or there is none");
+
+/// Answers that a client may not act as the identity that it names.
 #[cold]
 pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
-    let text = "this client may not act as this identity, or there is none";
-    outcome::say(out, id, response_tag, ResultCode::AuthorizationDenied, text);
+    outcome::say(out, id, response_tag, REFUSAL.0, REFUSAL.1);
 }

@@ -2,8 +2,8 @@
 
 use super::{GoesBefore, Holding};
 use crate::access::Rights;
-use crate::bundle::Drafts;
 use crate::client_memory::{ClientMemory, Kept};
+use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use model::limits::TRANSACTIONS_MEMORY_MAX;

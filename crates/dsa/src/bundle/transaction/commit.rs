@@ -5,13 +5,14 @@
 //! in an overlay first, and carried out for good if every one of them goes well there.
 
 use super::super::group::{self, Group, Hint};
-use super::super::permission;
-use super::super::update::Drafts;
+use super::super::update::authorize;
 use super::super::{Parts, answer_malformed};
 use crate::access::{Effective, Rights};
 use crate::control;
 use crate::dispatch::{self, Writing};
+use crate::drafts::Drafts;
 use crate::engine::Dsa;
+use crate::fast;
 use crate::faults;
 use crate::journal;
 use crate::op::end_transaction;
@@ -140,7 +141,7 @@ fn draft_some(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts
 /// that cannot be.
 fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) -> bool {
     let shard = &parts.dsa.shard;
-    if shard.has_referrals() || drafts.ready().iter().any(Option::is_none) {
+    if !fast::IS_ON || shard.has_referrals() || drafts.ready().iter().any(Option::is_none) {
         return false;
     }
     drafts.ready().iter().flatten().for_each(|ready| shard.prefetch_ready(ready));
@@ -243,7 +244,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
         return Err(out_of_memory(parts, together.messages));
     }
     let Some(actor) = writer.name(together.effective.dn()) else {
-        return Err(doom(together.messages, permission::NO_NAME.1));
+        return Err(doom(together.messages, authorize::NO_NAME.1));
     };
     for frame in journal::messages(together.messages) {
         let message = Message::decode(frame).expect("it was judged");

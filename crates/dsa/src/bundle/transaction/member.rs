@@ -1,18 +1,20 @@
 //! An update of a transaction as it comes in.
 
 use super::super::group::{self, Hint, Pending};
-use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed, update};
-use super::super::{controlled, permission};
+use super::super::update::authorize::of_name;
+use super::super::update::{self, Kind, Refused, classify};
+use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
 use super::password;
 use crate::access::{Effective, Rights};
 use crate::admission;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
+use crate::fast;
 use crate::faults;
+use crate::identity::Identity;
 use crate::journal;
 use crate::monitor::count;
 use crate::op::modify::Replacing;
-use crate::op::own_password;
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::{Evaluation, Transaction};
@@ -53,11 +55,11 @@ fn draft_some(
     out: &mut Vec<u8>,
 ) -> usize {
     let Parts { dsa, reader, scratch, counters, hinted_at: Some(sequence), .. } = parts else { return 0 };
-    if !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
+    if !fast::IS_ON || !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
         return 0;
     }
     let is_plain = transaction.identity.rights == Rights::Root || !dsa.root_binds_by_entry();
-    if !is_plain || permission::of_name(dsa, &transaction.identity).is_err() {
+    if !is_plain || of_name(dsa, &transaction.identity).is_err() {
         return 0;
     }
     let Scratch { evaluator, keys, .. } = &mut **scratch;
@@ -159,8 +161,8 @@ fn judge(
     out: &mut Vec<u8>,
 ) {
     let begin = out.len();
-    let message = match update.decode() {
-        Ok(message) => message,
+    let request = match classify(parts.dsa, update) {
+        Ok(request) => request,
         Err(error) => {
             let culprit = update.outline.as_ref().map_or(0, |outline| outline.id);
             match answer_malformed(&error, out) {
@@ -170,110 +172,86 @@ fn judge(
             return;
         }
     };
-    count_operation(parts.counters, &message.request);
-    if !is_accepted(transaction, parts, &message, update, out) {
-        transaction.doom(message.id, &out[begin..]);
+    count_operation(parts.counters, &request.message.request);
+    let identity = transaction.identity.clone();
+    let is_accepted = match authorize(transaction, parts, &identity, &request) {
+        Err(refused) => {
+            refused.answer(&request, out);
+            false
+        }
+        Ok(Authorized::Password(value)) => password::change(transaction, parts, &request.message, value, out),
+        Ok(Authorized::Entry(effective, requested)) => {
+            let update = (&request.message, request.frame, requested);
+            evaluate(transaction, effective, parts, update, out)
+        }
+    };
+    if !is_accepted {
+        transaction.doom(request.message.id, &out[begin..]);
     }
 }
 
-/// Judges an update and answers it.
-fn is_accepted(
+/// An update that its transaction takes, if it succeeds in the overlay.
+enum Authorized<'r, 'a> {
+    /// A password modify, with its value.
+    Password(Option<&'a [u8]>),
+    /// Any other, with its controls.
+    Entry(Effective<'r>, &'r Requested<'a>),
+}
+
+/// Takes an update of a transaction through the stages before the overlay.
+fn authorize<'r, 'a>(
     transaction: &mut Transaction,
-    parts: &mut Parts<'_>,
-    message: &Message<'_>,
-    update: &Pending<'_>,
-    out: &mut Vec<u8>,
-) -> bool {
-    let requested = match control::requested(&message.request, message.controls) {
-        // RFC 5805 section 2.2: who acts is said at the begin.
-        Ok(requested) if requested.proxied().is_some() => {
-            Err(ControlError::NotHere(proxied_authorization::OID))
-        }
-        requested => requested,
-    };
-    let requested = match requested {
-        Ok(requested) => requested,
-        Err(error) => {
-            control::refuse(message, error, out);
-            return false;
-        }
-    };
-    let asks_for_hidden = controlled::asks_for_hidden(parts.dsa, transaction.identity.rights, &requested);
-    let refusal = match asks_for_hidden {
-        true => Some(controlled::HIDDEN),
-        false => refusal(transaction, parts, update)
-            .or_else(|| permission::of_name(parts.dsa, &transaction.identity).err())
-            .or_else(|| refusal_of_own_password(transaction, parts, message))
-            .or_else(|| permission::refusal(parts.dsa, &transaction.identity, update)),
-    };
-    if let Some((code, text)) = refusal {
-        outcome::say(out, message.id, response_tag(message), code, text);
-        return false;
-    }
-    if let Some((code, text)) = admission::refusal(parts.dsa.shard.schema(), message, &requested) {
-        outcome::say(out, message.id, response_tag(message), code, &text);
-        return false;
-    }
-    match &message.request {
-        Request::Extended(request) => password::change(transaction, parts, message, request.value, out),
-        _ => {
-            let identity = transaction.identity.clone();
-            match Effective::to_write(&parts.dsa.rules, &identity) {
-                Ok(effective) => {
-                    let update = (message, update.frame(), &requested);
-                    evaluate(transaction, effective, parts, update, out)
-                }
-                Err((code, text)) => {
-                    outcome::say(out, message.id, response_tag(message), code, text);
-                    false
-                }
-            }
-        }
-    }
-}
-
-/// A user changes its own password by a modify only by itself.
-fn refusal_of_own_password(
-    transaction: &Transaction,
     parts: &Parts<'_>,
-    message: &Message<'_>,
-) -> Option<(ResultCode, &'static str)> {
+    identity: &'r Identity,
+    request: &'r update::Request<'a>,
+) -> Result<Authorized<'r, 'a>, Refused<'a>> {
     let dsa = parts.dsa;
-    if dsa.rules.may_write(transaction.identity.rights) || transaction.identity.entry.is_none() {
-        return None;
+    let requested = request.requested()?;
+    if requested.proxied().is_some() {
+        // RFC 5805 section 2.2: who acts is said at the begin.
+        return Err(Refused::Control(ControlError::NotHere(proxied_authorization::OID)));
     }
-    let text = "in a transaction a user changes its own password by the password modify operation";
-    own_password::asked(dsa.shard.schema(), message).map(|_| (ResultCode::InsufficientAccessRights, text))
+    refuse_beyond_limits(transaction, dsa, request.frame.len())?;
+    match request.kind {
+        Kind::Config => {
+            let text = "entries below cn=config cannot be changed in a transaction";
+            return Err((ResultCode::UnwillingToPerform, text).into());
+        }
+        Kind::Password(value) => {
+            of_name(dsa, identity)?;
+            return Ok(Authorized::Password(value));
+        }
+        Kind::OwnPassword if identity.entry.is_some() && !dsa.rules.may_write(identity.rights) => {
+            let text = "in a transaction a user changes its own password by the password modify operation";
+            return Err((ResultCode::InsufficientAccessRights, text).into());
+        }
+        Kind::OwnPassword | Kind::Entry => {}
+    }
+    let effective = update::authorize::authorize(dsa, identity, request, requested)?;
+    if let Some((code, text)) = admission::refusal(dsa.shard.schema(), &request.message, requested) {
+        return Err(Refused::Refusal((code, text.into())));
+    }
+    let holds = |dn: &Vec<u8>| transaction.hold(dsa, dn).is_ok();
+    match super::names(&request.message.request).iter().all(holds) {
+        true => Ok(Authorized::Entry(effective, requested)),
+        false => Err((ResultCode::Busy, super::IN_THE_WAY).into()),
+    }
 }
 
-/// Why an update cannot be one of this transaction, whatever it does.
-fn refusal(
-    transaction: &mut Transaction,
-    parts: &Parts<'_>,
-    update: &Pending<'_>,
-) -> Option<(ResultCode, &'static str)> {
-    let settings = &parts.dsa.transactions;
-    let bytes = (transaction.messages.len() + update.frame().len()) as u64;
+/// May the transaction have one more update of so many bytes?
+fn refuse_beyond_limits(
+    transaction: &Transaction,
+    dsa: &Dsa,
+    frame_bytes: usize,
+) -> Result<(), (ResultCode, &'static str)> {
+    let settings = &dsa.transactions;
     if transaction.updates >= settings.updates_max() {
-        return Some((ResultCode::AdminLimitExceeded, "the transaction has reached txn-updates-max"));
+        return Err((ResultCode::AdminLimitExceeded, "the transaction has reached txn-updates-max"));
     }
-    if bytes > settings.bytes_max() {
-        return Some((ResultCode::AdminLimitExceeded, "the transaction has reached txn-bytes-max"));
+    if (transaction.messages.len() + frame_bytes) as u64 > settings.bytes_max() {
+        return Err((ResultCode::AdminLimitExceeded, "the transaction has reached txn-bytes-max"));
     }
-    if update.is_about_config() && update::is_config(parts.dsa, update) {
-        return Some((
-            ResultCode::UnwillingToPerform,
-            "entries below cn=config cannot be changed in a transaction",
-        ));
-    }
-    // Who may change nothing takes nothing from anybody: what it asks for is refused below.
-    if parts.dsa.transactions.ranks()
-        && parts.dsa.rules.may_write(transaction.identity.rights)
-        && super::names(update).iter().any(|dn| transaction.hold(parts.dsa, dn).is_err())
-    {
-        return Some((ResultCode::Busy, super::IN_THE_WAY));
-    }
-    None
+    Ok(())
 }
 
 /// Applies an update in the transaction's overlay and accepts it if it succeeds there.

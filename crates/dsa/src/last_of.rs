@@ -8,7 +8,7 @@ const LARGER_MAX: usize = 32;
 /// A table by id of an entry: open addressing with linear probing, at most half full. It is asked once for each update of a
 /// transaction, nearly always for an entry that it does not have, and emptied at the end.
 #[derive(Debug, Default)]
-pub(super) struct LastOf {
+pub(crate) struct LastOf {
     /// A power of two of them, or none: position of the update plus one in the lower half, id in the upper; 0 is free.
     slots: Vec<u64>,
     used: usize,
@@ -16,12 +16,12 @@ pub(super) struct LastOf {
 
 /// A slot of the table, to be used before anything else is found or cleared.
 #[derive(Debug)]
-pub(super) struct Place(usize);
+pub(crate) struct Place(usize);
 
 impl LastOf {
     /// The place of an entry, and the position of the last update about it.
     #[inline]
-    pub(super) fn find(&mut self, id: u32) -> (Place, Option<usize>) {
+    pub(crate) fn find(&mut self, id: u32) -> (Place, Option<usize>) {
         if self.used * 2 >= self.slots.len() {
             self.grow();
         }
@@ -38,7 +38,7 @@ impl LastOf {
 
     /// The last update about an entry, whose place that is, is at `position`.
     #[inline]
-    pub(super) fn set(&mut self, place: Place, id: u32, position: usize) {
+    pub(crate) fn set(&mut self, place: Place, id: u32, position: usize) {
         debug_assert!(position < u32::MAX as usize, "a transaction has a limit");
         let slot = &mut self.slots[place.0];
         self.used += usize::from(*slot == 0);
@@ -47,7 +47,7 @@ impl LastOf {
 
     /// Forgets all. A table that was much too large for it is not kept: to empty it would cost each small transaction more
     /// than its own updates.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         match self.used {
             0 => return,
             used if self.slots.len() > SLOTS_MIN.max(used * LARGER_MAX) => self.slots = Vec::new(),
@@ -57,7 +57,7 @@ impl LastOf {
     }
 
     /// Bytes of memory that it keeps.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.slots.capacity() * size_of::<u64>()
     }
 

@@ -1,0 +1,177 @@
+//! Fifth stage: updates are applied in the writer's role, in their order, and become visible together. What was prepared is installed if
+//! it still holds; every other update is decoded and applied to the directory as it is then.
+
+use super::super::group::{Group, Hint, Pending};
+use super::super::{MODIFIES, Parts, answer_malformed, count_operation};
+use super::authorize;
+use super::prepare::prepare;
+use crate::access::{Effective, Rights};
+use crate::control;
+use crate::dispatch::{self, Writing};
+use crate::drafts::Drafts;
+use crate::monitor::{Counters, count};
+use crate::outcome;
+use crate::referral::refer_update;
+use proto::message::Message;
+use proto::tag;
+use std::ops::Range;
+use store::{Known, Ready, Stamp};
+
+/// Applies updates of one identity that follow each other, as one batch.
+pub(in crate::bundle) fn apply(
+    effective: Effective<'_>,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) {
+    let mut drafts = std::mem::take(&mut parts.scratch.drafts);
+    drafts.clear();
+    prepare(parts, updates, &mut drafts);
+    apply_prepared(effective, parts, updates, &mut drafts, 0, out);
+    parts.scratch.drafts = drafts;
+}
+
+/// As [`apply`], of updates that were drafted when they came in; theirs are the drafts from position `first` on.
+pub(in crate::bundle) fn apply_drafted(
+    effective: Effective<'_>,
+    parts: &mut Parts<'_>,
+    updates: &mut Group<'_>,
+    drafts: &mut Drafts,
+    first: usize,
+    out: &mut Vec<u8>,
+) {
+    let ready = &drafts.ready()[first..first + updates.len()];
+    ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_ready(ready));
+    parts.hinted_at = None;
+    if ready.iter().any(Option::is_none) {
+        parts.look_ahead(Rights::Public, updates);
+    }
+    apply_prepared(effective, parts, updates, drafts, first, out);
+}
+
+/// Takes the writer's role, runs the updates in order, publishes. Their drafts are those from position `first` on.
+fn apply_prepared(
+    effective: Effective<'_>,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    drafts: &mut Drafts,
+    first: usize,
+    out: &mut Vec<u8>,
+) {
+    let Parts { dsa, scratch, counters, now, hinted_at, marks, .. } = parts;
+    let keys = std::mem::take(&mut scratch.keys);
+    let mut writer = dsa.shard.writer();
+    let Some(actor) = writer.name(effective.dn()) else {
+        scratch.keys = keys;
+        return refuse_unnamed(counters, updates, out);
+    };
+    // Without room for all of them each is looked at alone.
+    let (ready, bytes) = drafts.parts();
+    let ready = &ready[first..first + updates.len()];
+    let mut drafted = ready.iter().flatten().map(Ready::range);
+    let range =
+        drafted.next().map(|first| first.start..drafted.next_back().map_or(first.end, |last| last.end));
+    let length = |update: &Pending<'_>| update.frame().len();
+    let is_tight = writer.is_tight(updates.len(), updates.iter().map(length).sum());
+    if is_tight {
+        writer.make_way(range.as_ref().map_or(0, Range::len));
+    }
+    let has_room = range.is_some_and(|range| writer.reserve(range.len()).is_ok());
+    let ready = if has_room { ready } else { &[] };
+    let (mut done, mut answered) = (0, 0);
+    let mut due = marks.as_ref().map_or(usize::MAX, |marks| marks.due());
+    while done < updates.len() {
+        if first + done == due
+            && let Some(marks) = marks
+        {
+            // Reads stand here, which see what is before them.
+            succeed(counters, &updates[answered..done], out);
+            answered = done;
+            marks.publish(&mut writer, out.len());
+            due = marks.due();
+        }
+        if is_tight {
+            writer.make_way(length(&updates[done]));
+        }
+        // There may be referral objects since the drafts were made: what is below them is not what it was.
+        let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());
+        let mut spare = None;
+        let is_installed = ready.is_some_and(|ready| {
+            let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
+            spare = Some(stamp);
+            writer.install(ready, bytes, stamp)
+        });
+        if !is_installed {
+            succeed(counters, &updates[answered..done], out);
+            answered = done + 1;
+            let known = known(&updates[done], &keys, *hinted_at);
+            let mut writing =
+                Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
+            match updates[done].decode() {
+                Ok(message) => {
+                    count_operation(counters, &message.request);
+                    run_update(&mut writing, &message, updates[done].frame().len(), out);
+                }
+                // It has an outline, so it can be answered.
+                Err(error) => _ = answer_malformed(&error, out),
+            }
+        }
+        done += 1;
+    }
+    let sequence = writer.view().sequence();
+    writer.publish();
+    scratch.keys = keys;
+    succeed(counters, &updates[answered..done], out);
+    if first + done == due
+        && let Some(marks) = marks
+    {
+        marks.note(sequence, out.len());
+    }
+}
+
+/// Refuses updates of one who cannot be recorded as their author. It takes more new names at the same time than are spared
+/// for them to come here; a replay does, too.
+#[cold]
+fn refuse_unnamed(counters: &Counters, updates: &[Pending<'_>], out: &mut Vec<u8>) {
+    for update in updates {
+        match update.decode() {
+            Ok(message) => {
+                count_operation(counters, &message.request);
+                if let Some(response) = tag::response_to(message.request.tag()) {
+                    let (code, text) = authorize::NO_NAME;
+                    outcome::say(out, message.id, response, code, text);
+                }
+            }
+            Err(error) => _ = answer_malformed(&error, out),
+        }
+    }
+}
+
+fn known<'k>(update: &Pending<'_>, keys: &'k [u8], hinted_at: Option<u64>) -> Option<Known<'k>> {
+    match (&update.hint, hinted_at) {
+        (Hint::Target(target), Some(sequence)) => Some(Known { target: *target, keys, sequence }),
+        _ => None,
+    }
+}
+
+/// Answers modifies that were installed. Nothing is sent before this bundle, and so this batch, is done with.
+fn succeed(counters: &Counters, installed: &[Pending<'_>], out: &mut Vec<u8>) {
+    for outline in installed.iter().filter_map(|update| update.outline.as_ref()) {
+        outcome::succeed(out, outline.id, tag::MODIFY_RESPONSE);
+    }
+    count(&counters.operations[MODIFIES], installed.len() as u64);
+}
+
+fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, message_len: usize, out: &mut Vec<u8>) {
+    let requested = match control::requested(&message.request, message.controls) {
+        Ok(requested) => requested,
+        Err(error) => return control::refuse(message, error, out),
+    };
+    if refer_update(writing, message, &requested, out) {
+        return;
+    }
+    match &requested.rare {
+        None => _ = dispatch::update(writing, message, None, out),
+        Some(rare) => _ = control::update::run(writing, message, message_len, rare, out),
+    }
+}

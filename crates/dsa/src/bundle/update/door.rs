@@ -1,0 +1,89 @@
+//! The way past the first stages for updates that need no closer look, which are most: it looks at their outlines only. It may only
+//! say yes; whatever it does not admit is decoded, and refused or admitted by the stages themselves.
+
+use super::super::group::Pending;
+use super::super::transaction;
+use super::authorize::of_name;
+use crate::access::Rights;
+use crate::admission;
+use crate::engine::Dsa;
+use crate::fast;
+use crate::op::own_password::may_be_asked;
+use crate::session::Session;
+use model::short;
+use proto::Outline;
+use proto::op::modify::{Replacements, only_replacement};
+use proto::tag;
+
+/// What is the same for the updates of a session that follow each other.
+pub(super) struct Door<'d, 'a> {
+    dsa: &'d Dsa,
+    /// May any update be admitted?
+    is_open: bool,
+    is_root: bool,
+    /// Must the name of the root DN be guarded against this identity?
+    guards_root: bool,
+    /// May a modify be a change of the identity's own password, which is stored in another form than it is sent?
+    has_entry: bool,
+    /// The attribute admitted last: in a bundle they are often the same.
+    admitted: &'a [u8],
+}
+
+impl<'d, 'a> Door<'d, 'a> {
+    /// For updates that a session makes as who it bound.
+    #[inline]
+    pub(super) fn of(session: &Session, dsa: &'d Dsa) -> Door<'d, 'a> {
+        let identity = &session.identity;
+        let is_root = identity.rights == Rights::Root;
+        let is_open = fast::IS_ON
+            && session.acting.is_none()
+            && dsa.rules.may_write(identity.rights)
+            && of_name(dsa, identity).is_ok()
+            && transaction::nothing_is_held(dsa)
+            && !transaction::implies(session, dsa);
+        let guards_root = !is_root && dsa.root_binds_by_entry();
+        Door { dsa, is_open, is_root, guards_root, has_entry: identity.entry.is_some(), admitted: &[] }
+    }
+
+    /// Needs an update no closer look?
+    #[inline]
+    pub(super) fn admits(&mut self, update: &Pending<'a>) -> bool {
+        let Some(outline) = update.outline.as_ref().filter(|_| self.is_open) else { return false };
+        if !outline.after.is_empty() || update.is_about_config() {
+            return false;
+        }
+        match outline.op_tag {
+            tag::MODIFY => self.admits_modify(outline),
+            tag::ADD | tag::DELETE => self.admits_other(outline),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn admits_modify(&mut self, outline: &Outline<'a>) -> bool {
+        let schema = self.dsa.shard.schema();
+        if !self.is_root && self.has_entry && may_be_asked(schema, outline.rest) {
+            return false;
+        }
+        if self.guards_root && self.dsa.names_root(outline.dn) {
+            return false;
+        }
+        match only_replacement(outline.rest) {
+            Some(only) if short::equal(only.description, self.admitted) => true,
+            Some(only) if admission::is_admitted(schema, only.description) => {
+                self.admitted = only.description;
+                true
+            }
+            _ => (self.is_root || replaces_only(outline)) && admission::is_plain(schema, outline),
+        }
+    }
+
+    fn admits_other(&self, outline: &Outline<'_>) -> bool {
+        (self.is_root || !self.dsa.names_root(outline.dn))
+            && admission::is_plain(self.dsa.shard.schema(), outline)
+    }
+}
+
+fn replaces_only(outline: &Outline<'_>) -> bool {
+    Replacements::of(outline.rest).is_some_and(|mut changes| changes.all(|change| change.is_some()))
+}

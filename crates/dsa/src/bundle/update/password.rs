@@ -1,0 +1,94 @@
+//! Changes of passwords: a password modify, and a modify by which a user changes its own. Each goes to the log by itself, as the modify
+//! that it comes to.
+
+use super::super::Parts;
+use super::super::group::{Group, gather};
+use super::classify::Request;
+use super::{Refused, apply, authorize, refuse_critical, submit as submitting};
+use crate::bundle::{count_operation, transaction};
+use crate::control::Requested;
+use crate::dispatch::Reading;
+use crate::identity::Identity;
+use crate::op::own_password::asked;
+use crate::op::password_modify::{self, Change};
+use crate::session::{Acting, Session};
+
+/// What a password modify of this value comes to.
+///
+/// # Errors
+/// The refusal.
+pub(super) fn of_extended(
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    id: i32,
+    value: Option<&[u8]>,
+) -> Result<Change, Refused<'static>> {
+    let request = password_modify::decode(identity, value)?;
+    let change = reading(parts, |reading| password_modify::prepare(reading, identity, id, &request))?;
+    admit(parts, identity, change)
+}
+
+/// What a modify comes to that changes passwords. `None` if it is about another entry than the client's own: then it is a modify as
+/// any other.
+///
+/// # Errors
+/// The refusal.
+pub(super) fn of_modify<'a>(
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    request: &Request<'_>,
+    requested: &Requested<'a>,
+) -> Result<Option<Change>, Refused<'a>> {
+    let Some((modify, steps)) = asked(parts.dsa.shard.schema(), &request.message) else { return Ok(None) };
+    let id = request.message.id;
+    let prepared =
+        reading(parts, |reading| password_modify::prepare_own(reading, identity, id, modify.dn, &steps));
+    if let Ok(None) = prepared {
+        return Ok(None);
+    }
+    refuse_critical(requested)?;
+    prepared?.map(|change| admit(parts, identity, change)).transpose()
+}
+
+/// Works something out at the read point of now.
+fn reading<T>(parts: &mut Parts<'_>, work: impl FnOnce(&mut Reading<'_>) -> T) -> T {
+    let pin = parts.reader.pin();
+    let read_point = pin.read_point();
+    parts.scratch.evaluator.cache.refresh(read_point);
+    work(&mut Reading { dsa: parts.dsa, read_point, scratch: parts.scratch, now: parts.now })
+}
+
+fn admit(parts: &Parts<'_>, identity: &Identity, change: Change) -> Result<Change, Refused<'static>> {
+    authorize::of_name(parts.dsa, identity)?;
+    transaction::preempt_holders_of(parts.dsa, identity, change.dn())?;
+    Ok(change)
+}
+
+/// Applies a change, or submits it to the log.
+pub(super) fn submit(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    request: &Request<'_>,
+    mut change: Change,
+    out: &mut Vec<u8>,
+) {
+    count_operation(parts.counters, &request.message.request);
+    let message = std::mem::take(&mut change.message);
+    let mut group = Group::new();
+    gather(&message, 0, &mut group);
+    match parts.dsa.journal.get() {
+        None => {
+            session.acting = None;
+            let mut modified = Vec::new();
+            apply::apply(change.effective(), parts, &group, &mut modified);
+            change.answer(&modified, out);
+        }
+        Some(_) => {
+            let identity = change.identity().clone();
+            submitting::collect(session, parts, &group);
+            let authorization_id = Vec::new();
+            session.acting = Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));
+            submitting::hand_over(session, parts.dsa);
+        }
+    }
+}

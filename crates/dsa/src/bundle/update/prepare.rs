@@ -1,0 +1,84 @@
+//! Third stage: what an update needs of the directory as it is now. Nothing of it is final: the entry may be another one when the update
+//! has its turn, and then it is prepared anew by whoever applies it.
+
+use super::super::group::{self, Hint, Pending};
+use super::super::{Parts, transaction};
+use super::Refused;
+use super::classify::Request;
+use crate::admission;
+use crate::control::{Requested, assertion, update};
+use crate::drafts::Drafts;
+use crate::fast;
+use crate::identity::Identity;
+use crate::op;
+use crate::worker::Scratch;
+use store::Known;
+
+/// Can an update be applied as far as is known before its turn?
+///
+/// # Errors
+/// The refusal: the schema does not take it, an open transaction holds its entry, or what it asserts is false.
+pub(super) fn check(
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    request: &Request<'_>,
+    requested: &Requested<'_>,
+) -> Result<(), Refused<'static>> {
+    let schema = parts.dsa.shard.schema();
+    if let Some((code, text)) = admission::refusal(schema, &request.message, requested) {
+        return Err(Refused::Refusal((code, text.into())));
+    }
+    transaction::preempt_holders(parts.dsa, identity, &request.message.request)?;
+    // Without a log the update is applied at once, and tells as much.
+    match parts.dsa.journal.get().is_some() && fails_now(parts, identity, request, requested) {
+        true => Err(assertion::REFUSAL.into()),
+        false => Ok(()),
+    }
+}
+
+/// Is there an assertion that is not true of the update's entry now? Such an update need not be logged, if nothing is on
+/// its way to the log before it. One whose assertion is true is asked again when it is applied.
+fn fails_now(
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    request: &Request<'_>,
+    requested: &Requested<'_>,
+) -> bool {
+    let Some((filter, _)) = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref()) else {
+        return false;
+    };
+    let Some(dn) = update::target(&request.message.request) else { return false };
+    let pin = parts.reader.pin();
+    let read_point = pin.read_point();
+    if read_point.shard().has_referrals() && !requested.manage_dsa_it {
+        return false;
+    }
+    let evaluator = &mut parts.scratch.evaluator;
+    evaluator.cache.refresh(read_point);
+    let found = read_point.resolve(dn, &mut evaluator.cache).ok().and_then(|id| read_point.entry(id));
+    let rules = (&parts.dsa.rules, identity.rights);
+    let is_true = |entry| assertion::is_true_soon(filter, &entry, read_point, rules, evaluator);
+    found.and_then(is_true) == Some(false)
+}
+
+/// Makes prepared writes of updates at a read point, as far as they can be made; appends to `drafts`.
+pub(in crate::bundle) fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) {
+    let Parts { reader, scratch, hinted_at, .. } = parts;
+    let pin = reader.pin();
+    let read_point = pin.read_point();
+    // Whether an update is to be referred is looked at by the writer.
+    let sequence = hinted_at.filter(|_| fast::IS_ON && !read_point.shard().has_referrals());
+    let Some(sequence) = sequence else { return drafts.push_nones(updates.len()) };
+    let Scratch { evaluator, keys, .. } = &mut **scratch;
+    evaluator.cache.refresh(read_point);
+    let mut replacing = op::modify::Replacing::new(read_point.shard().schema());
+    drafts.push_each(updates.len(), |at, bytes| {
+        group::bring_near(read_point, updates, at);
+        let (Hint::Target(target), Some(outline)) = (&updates[at].hint, &updates[at].outline) else {
+            return None;
+        };
+        let replacements = replacing.of(outline)?;
+        let known = Known { target: *target, keys, sequence };
+        read_point.ready(&known, replacements, &mut evaluator.cache, bytes)
+    });
+}

@@ -1,0 +1,99 @@
+//! Fourth stage: updates that were admitted go to the log, those of a bundle together; without a log they are applied at once.
+
+use super::super::Parts;
+use super::super::group::Pending;
+use super::{apply, prepare::prepare};
+use crate::access::Effective;
+use crate::engine::Dsa;
+use crate::journal::{Journal, UPDATES_BYTES_SOFT_MAX, Updates};
+use crate::session::Session;
+use model::limits::READ_ENTRIES_MAX;
+use std::sync::Arc;
+
+/// Submits updates of one identity that follow each other and were admitted. Returns how many: all, unless the session has collected
+/// enough.
+pub(super) fn together(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    out: &mut Vec<u8>,
+) -> usize {
+    if updates.is_empty() {
+        return 0;
+    }
+    if parts.dsa.journal.get().is_none() {
+        let identity = session.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
+        let effective = Effective::to_write(&parts.dsa.rules, identity);
+        apply::apply(effective.expect("they were authorized"), parts, updates, out);
+        return updates.len();
+    }
+    let (mut count, mut bytes) = (0, session.updates.len());
+    while count < updates.len() && bytes < UPDATES_BYTES_SOFT_MAX {
+        bytes += updates[count].frame().len();
+        count += 1;
+    }
+    collect(session, parts, &updates[..count]);
+    count
+}
+
+/// Do the entries that one more update brings back fit with those of the updates collected before? The first always does.
+pub(super) fn has_room_for_reads(session: &mut Session, reads: usize, is_first: bool) -> bool {
+    let all = if is_first { reads } else { session.reads + reads };
+    let has_room = is_first || all <= READ_ENTRIES_MAX;
+    if has_room {
+        session.reads = all;
+    }
+    has_room
+}
+
+/// Puts updates with those that will be logged together.
+pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
+    if session.updates.is_empty() {
+        (session.updates, session.drafts) = parts.scratch.buffers.take();
+    }
+    session.updates.extend_from_slice(Pending::frames(updates));
+    session.adds += updates.iter().filter(|update| update.is_add()).count();
+    prepare(parts, updates, &mut session.drafts);
+}
+
+/// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
+#[inline]
+pub(in crate::bundle) fn hand_over(session: &mut Session, dsa: &Dsa) {
+    if !session.updates.is_empty() {
+        hand_over_all(session, dsa);
+    }
+}
+
+#[inline(never)]
+fn hand_over_all(session: &mut Session, dsa: &Dsa) {
+    let Some(journal) = dsa.journal.get() else { return };
+    let reply = Arc::clone(session.reply.get_or_insert_default());
+    let (messages, drafts) = (std::mem::take(&mut session.updates), std::mem::take(&mut session.drafts));
+    let adds = std::mem::take(&mut session.adds);
+    let actor = match session.acting.take() {
+        None => session.identity.dn.clone(),
+        Some(acting) => {
+            session.password = acting.password;
+            acting.identity.dn
+        }
+    };
+    let waiting = session.mixed.bytes();
+    let marks = session.mixed.hand_over();
+    let updates = Updates::new(messages, adds, drafts, actor, reply).marked(marks);
+    submit(session, dsa, &**journal, updates, waiting);
+}
+
+/// Hands updates to the journal, counted among those that are on their way, with the bytes of reads that wait for them.
+pub(in crate::bundle) fn submit(
+    session: &mut Session,
+    dsa: &Dsa,
+    journal: &dyn Journal,
+    mut updates: Updates,
+    waiting: usize,
+) {
+    updates.admit(&dsa.throttle, waiting);
+    // Only now: the turn kept room for them.
+    session.ticket = None;
+    session.waits = true;
+    journal.submit(updates);
+}

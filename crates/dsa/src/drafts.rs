@@ -1,0 +1,113 @@
+//! Updates that are ready to be installed (prepared writes), in the order of their messages.
+
+use crate::last_of::LastOf;
+use store::{DnCache, Known, ReadPoint, Ready, Replacement};
+
+/// Updates that are ready to be installed, with what they are made of.
+#[derive(Debug, Default)]
+pub(crate) struct Drafts {
+    /// One for each update; `None` for one that the writer must look at.
+    ready: Vec<Option<Ready>>,
+    bytes: Vec<u8>,
+    /// Which update of a transaction drafted an entry last.
+    last_of: LastOf,
+    /// Bytes of the entries that a transaction's updates looked at and made, as an overlay counts them: an entry that is looked
+    /// at is about as long as its next version.
+    entry_bytes: u64,
+}
+
+impl Drafts {
+    pub(crate) fn clear(&mut self) {
+        self.ready.clear();
+        self.bytes.clear();
+        self.entry_bytes = 0;
+        self.forget();
+    }
+
+    /// Bytes of entries that the updates of a transaction looked at and made.
+    pub(crate) fn entry_bytes(&self) -> u64 {
+        self.entry_bytes
+    }
+
+    /// Bytes of the drafts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Updates that there is a draft of, or that have none.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(crate) fn ready(&self) -> &[Option<Ready>] {
+        &self.ready
+    }
+
+    /// The updates, and the bytes that theirs are made of.
+    pub(crate) fn parts(&mut self) -> (&[Option<Ready>], &mut [u8]) {
+        (&self.ready, &mut self.bytes)
+    }
+
+    /// Drafts a modify of a transaction, which is its update number `at`: on top of the draft of an earlier one if there is one of
+    /// the same entry. `None`, and nothing done, if it cannot be drafted.
+    #[inline]
+    pub(crate) fn draft_member(
+        &mut self,
+        read_point: ReadPoint<'_>,
+        known: &Known<'_>,
+        replacements: &[Replacement<'_>],
+        cache: &mut DnCache,
+        at: usize,
+    ) -> Option<()> {
+        let mut ready = read_point
+            .ready(known, replacements, cache, &mut self.bytes)
+            .or_else(|| read_point.ready_as_seen(known, replacements, cache, &mut self.bytes))?;
+        let id = ready.id().0;
+        let (place, last) = self.last_of.find(id);
+        if let Some(last) = last {
+            self.bytes.truncate(ready.range().start);
+            ready = read_point.ready_after(self.ready[last].as_mut()?, replacements, &mut self.bytes)?;
+        }
+        self.entry_bytes += ready.range().len() as u64 * if last.is_none() { 2 } else { 1 };
+        self.last_of.set(place, id, at);
+        match self.ready.get_mut(at) {
+            None => self.ready.push(Some(ready)),
+            Some(former) => *former = Some(ready),
+        }
+        Some(())
+    }
+
+    /// Forgets which entries were drafted: what is drafted next is made of what is in the directory.
+    pub(crate) fn forget(&mut self) {
+        self.last_of.clear();
+    }
+
+    /// Adds the prepared writes of the next `count` updates: what `prepare` makes of each, appending to the bytes.
+    #[inline]
+    pub(crate) fn push_each(
+        &mut self,
+        count: usize,
+        mut prepare: impl FnMut(usize, &mut Vec<u8>) -> Option<Ready>,
+    ) {
+        let Drafts { ready, bytes, .. } = self;
+        ready.extend((0..count).map(|at| prepare(at, bytes)));
+    }
+
+    /// Says that the next `count` updates have no prepared write.
+    pub(crate) fn push_nones(&mut self, count: usize) {
+        self.ready.resize(self.ready.len() + count, None);
+    }
+
+    /// Says that the next update has no draft.
+    #[inline]
+    pub(crate) fn push_none(&mut self) {
+        self.ready.push(None);
+    }
+
+    /// Bytes of memory that it keeps.
+    pub(crate) fn capacity(&self) -> usize {
+        let ready = self.ready.capacity() * size_of::<Option<Ready>>();
+        self.bytes.capacity() + ready + self.last_of.capacity()
+    }
+}
