@@ -24,7 +24,7 @@ use crate::monitor::{Counters, count};
 use crate::op;
 use crate::op::search::{Around, LEAST_WORK, SLICE_WORK, again};
 use crate::queue;
-use crate::session::{OUT_BYTES_SOFT_MAX, Session};
+use crate::session::{OUT_BYTES_SOFT_MAX, Phase, Session};
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
 use model::ResultCode;
@@ -42,7 +42,7 @@ pub(crate) fn run(
     input: &[u8],
     out: &mut Vec<u8>,
 ) -> (usize, usize) {
-    if session.is_in_message() || session.waits || session.mixed.is_due() {
+    if session.is_in_message() || session.waits() || session.mixed.is_due() {
         return (0, input.len());
     }
     let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
@@ -144,7 +144,7 @@ fn run_groups(
     session.pauses = false;
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
-    while !session.closing {
+    while !session.is_closing() {
         let begin = consumed;
         group.clear();
         (consumed, needed) = group::gather(input, consumed, &mut group);
@@ -160,27 +160,19 @@ fn run_groups(
             consumed = done.checked_sub(1).map_or(begin, |last| group[last].end);
         }
         let has_enough =
-            session.waits || session.updates.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
+            session.waits() || session.batch.messages.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::submit::hand_over(session, parts.dsa);
-            end_turn(session);
+            session.end_turn();
             return (consumed, input.len() - consumed);
         }
     }
     update::submit::hand_over(session, parts.dsa);
-    end_turn(session);
+    session.end_turn();
     if needed > parts.dsa.config.clients.unbound_message_bytes_max {
         refuse_long(session, out);
     }
     (consumed, needed)
-}
-
-/// A session that had its turn to hand updates over, and had none, gives its turn up.
-#[inline]
-fn end_turn(session: &mut Session) {
-    if session.ticket.is_some() && !session.waits {
-        session.ticket = None;
-    }
 }
 
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer or the session
@@ -191,17 +183,17 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     }
     let is_logged = parts.dsa.journal.get().is_some();
     let (mut is_new, mut next, mut near) = (true, 0, 0);
-    while next < group.len() && !session.closing {
+    while next < group.len() && !session.is_closing() {
         let is_update = group[next].is_update();
-        if is_update && is_logged && session.updates.is_empty() && !session.is_admitted(&parts.dsa.throttle) {
+        if is_update && is_logged && session.batch.is_empty() && !session.is_admitted(&parts.dsa.throttle) {
             return next;
         }
         if is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]) {
             let are_all_done = run_updates(session, parts, group, &mut next, &mut near, out);
-            if session.waits || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+            if session.waits() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
-            if are_all_done || session.closing {
+            if are_all_done || session.is_closing() {
                 continue;
             }
         }
@@ -209,12 +201,12 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             next += 1;
             continue;
         }
-        if is_logged && !session.updates.is_empty() && !is_new {
+        if is_logged && !session.batch.is_empty() && !is_new {
             update::submit::hand_over(session, parts.dsa);
             return next;
         }
         // Else they wait with the updates before them.
-        let may_look = session.updates.is_empty();
+        let may_look = session.batch.is_empty();
         let Parts { dsa, reader, system_reader, scratch, counters, now, hinted_at, .. } = parts;
         let pin = reader.pin();
         let read_point = pin.read_point();
@@ -240,7 +232,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             hints_hold,
             repeats: hints_hold && again::is_possible(read_point),
         };
-        while may_look && next < group.len() && !session.closing && !group[next].is_update() {
+        while may_look && next < group.len() && !session.is_closing() && !group[next].is_update() {
             group::bring_near(read_point, group, next);
             looking.run(session, &group[next], out);
             next += 1;
@@ -477,18 +469,18 @@ fn refuse_malformed(session: &mut Session, error: &DecodeError, out: &mut Vec<u8
         return op::unbind::run(session);
     }
     notice_of_disconnection::encode(out, ResultCode::ProtocolError, error.reason);
-    session.closing = true;
+    session.phase = Phase::Closing;
 }
 
 /// Ends the session of a client that has not bound and begins a message that only others may send.
 #[cold]
 fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
-    if session.is_bound() || session.closing || session.is_in_message() {
+    if session.is_bound() || session.is_closing() || session.is_in_message() {
         return;
     }
     let text = "the message is longer than limits.message-anonymous allows before a bind";
     notice_of_disconnection::encode(out, ResultCode::ProtocolError, text);
-    session.closing = true;
+    session.phase = Phase::Closing;
 }
 
 /// Answers a message that could not be decoded, if an answer is due and its beginning told to what.

@@ -62,6 +62,45 @@ pub(crate) struct Acting {
     pub(crate) password: Option<Change>,
 }
 
+/// Updates that a session has collected, to be logged together.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Whole messages.
+    pub(crate) messages: Vec<u8>,
+    /// How many of them are adds.
+    pub(crate) adds: usize,
+    /// Entries that the answers to them bring.
+    pub(crate) reads: usize,
+    /// One for each of them.
+    pub(crate) drafts: Drafts,
+    /// Means something only with them.
+    pub(crate) acting: Option<Box<Acting>>,
+}
+
+impl Batch {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+}
+
+/// What a session does. Searches that outlived their bundle go on in every phase but the last.
+#[derive(Debug, Default)]
+pub(crate) enum Phase {
+    /// It takes requests.
+    #[default]
+    Open,
+    /// It waits for its turn to submit updates: too much is on its way.
+    Queued(Arc<Ticket>),
+    /// It takes requests and may submit updates, for its turn has come.
+    #[expect(dead_code, reason = "the ticket keeps room for the updates until it is dropped")]
+    Admitted(Arc<Ticket>),
+    /// Its updates are on their way through the log. If they are the change of a password, that makes the answer.
+    Submitted(Option<Box<Change>>),
+    /// Its connection is to be closed.
+    Closing,
+}
+
 /// A client's session.
 pub struct Session {
     pub(crate) identity: Identity,
@@ -71,24 +110,10 @@ pub struct Session {
     pub(crate) underway: VecDeque<Underway>,
     /// Of them, those that the thread's counters know of.
     underway_counted: usize,
-    pub(crate) closing: bool,
-    /// Updates that will be logged together, and how many of them are adds.
-    pub(crate) updates: Vec<u8>,
-    pub(crate) adds: usize,
-    /// Entries that the answers to them bring.
-    pub(crate) reads: usize,
-    /// Means something only with them.
-    pub(crate) acting: Option<Box<Acting>>,
-    /// The change of a password that it waits for.
-    pub(crate) password: Option<Change>,
-    /// One for each of them.
-    pub(crate) drafts: Drafts,
+    pub(crate) phase: Phase,
+    pub(crate) batch: Batch,
     /// Reads that stand between its updates, and wait with them.
     pub(crate) mixed: Mixed,
-    /// Its updates are on their way through the log, or it waits until it may hand some over.
-    pub(crate) waits: bool,
-    /// Its place among the sessions that wait until they may hand updates over, or its turn to do so.
-    pub(crate) ticket: Option<Arc<Ticket>>,
     /// Where their answers come, once there were any.
     pub(crate) reply: Option<Arc<Reply>>,
     pub(crate) transactions: Transactions,
@@ -113,16 +138,9 @@ impl Session {
             peer,
             underway: VecDeque::new(),
             underway_counted: 0,
-            closing: false,
-            updates: Vec::new(),
-            adds: 0,
-            reads: 0,
-            acting: None,
-            password: None,
-            drafts: Drafts::default(),
+            phase: Phase::Open,
+            batch: Batch::default(),
             mixed: Mixed::default(),
-            waits: false,
-            ticket: None,
             reply: None,
             transactions: Transactions::default(),
             queue: None,
@@ -133,17 +151,46 @@ impl Session {
     /// Whether its next updates may go to the log. If not, it waits for its turn from now on.
     #[inline]
     pub(crate) fn is_admitted(&mut self, throttle: &Throttle) -> bool {
-        if throttle.is_closed() && self.ticket.is_none() {
-            self.ticket = throttle.wait();
-            self.waits = self.ticket.is_some();
+        if throttle.is_closed()
+            && matches!(self.phase, Phase::Open)
+            && let Some(ticket) = throttle.wait()
+        {
+            self.phase = Phase::Queued(ticket);
         }
-        !self.waits
+        !self.waits()
+    }
+
+    /// Does it wait for the log, or for its turn to submit updates to it?
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.phase, Phase::Queued(_) | Phase::Submitted(_))
+    }
+
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Closing)
+    }
+
+    /// Its updates are on their way. A session that is closing has nobody to be answered.
+    pub(crate) fn submitted(&mut self, change: Option<Box<Change>>) {
+        if !self.is_closing() {
+            self.phase = Phase::Submitted(change);
+        }
+    }
+
+    /// A session that had its turn to submit updates, and had none, gives its turn up.
+    #[inline]
+    pub(crate) fn end_turn(&mut self) {
+        if matches!(self.phase, Phase::Admitted(_)) {
+            self.phase = Phase::Open;
+        }
     }
 
     /// Bytes of input that it should be offered at a time: few while it would have to wait with updates among them.
     #[inline]
     pub fn read_bytes_max(&self, worker: &Worker) -> usize {
-        let is_throttled = worker.dsa.throttle.is_closed() && self.ticket.is_none();
+        let has_ticket = matches!(self.phase, Phase::Queued(_) | Phase::Admitted(_));
+        let is_throttled = worker.dsa.throttle.is_closed() && !has_ticket;
         match is_throttled || worker.dsa.client_memory.is_used_up(self.is_bound()) {
             true => CROWDED_READ_BYTES,
             false => usize::MAX,
@@ -180,7 +227,7 @@ impl Session {
                 crate::op::search::Progress::Done => worker.scratch.evaluator.forget_long(),
                 crate::op::search::Progress::Broken => {
                     // A message that is half written has no end that a client could read.
-                    self.closing = true;
+                    self.phase = Phase::Closing;
                     self.underway.clear();
                 }
                 // An answer that is half written must be finished before anything else is said.
@@ -210,7 +257,7 @@ impl Session {
     /// To be called while it waits for the log and nothing more can be sent to its client: of updates with reads between them it
     /// takes the answers when they are there, and what the reads look at may be revoked from then on.
     pub fn poll_behind_backlog(&mut self, worker: &mut Worker, cx: &mut Context<'_>) -> Poll<State> {
-        if !self.waits || self.ticket.is_some() || self.mixed.bytes() == 0 {
+        if !matches!(self.phase, Phase::Submitted(_)) || self.mixed.bytes() == 0 {
             return Poll::Pending;
         }
         let mut out = Vec::new();
@@ -228,19 +275,23 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Poll<State> {
         let before = out.len();
-        if let Some(ticket) = self.ticket.as_ref().filter(|_| self.waits) {
-            ready!(ticket.poll(cx));
-            self.waits = false;
-        }
-        if let Some(reply) = self.reply.as_ref().filter(|_| self.waits) {
-            let kept = (&mut self.mixed, &mut worker.scratch.buffers);
-            ready!(reply.poll(cx, &worker.wakes, kept, out));
-            self.waits = false;
-            if let Some(change) = self.password.take() {
-                let modified = out.split_off(before);
-                change.answer(&modified, out);
+        match &mut self.phase {
+            Phase::Queued(ticket) => {
+                ready!(ticket.poll(cx));
+                self.phase = Phase::Admitted(Arc::clone(ticket));
             }
-            self.written(worker, &out[before..]);
+            Phase::Submitted(change) => {
+                let reply = self.reply.as_ref().expect("updates were submitted with it");
+                let kept = (&mut self.mixed, &mut worker.scratch.buffers);
+                ready!(reply.poll(cx, &worker.wakes, kept, out));
+                if let Some(change) = change.take() {
+                    let modified = out.split_off(before);
+                    change.answer(&modified, out);
+                }
+                self.phase = Phase::Open;
+                self.written(worker, &out[before..]);
+            }
+            Phase::Open | Phase::Admitted(_) | Phase::Closing => {}
         }
         Poll::Ready(self.state())
     }
@@ -253,7 +304,7 @@ impl Session {
     /// Appends notices of transactions that the server gives up; to be called of an idle session with a transaction, when
     /// the waker is woken and every second or so.
     pub fn poll_notices(&mut self, worker: &Worker, cx: &mut Context<'_>, out: &mut Vec<u8>) {
-        if self.waits || self.is_in_message() {
+        if self.waits() || self.is_in_message() {
             return;
         }
         let before = out.len();
@@ -265,10 +316,10 @@ impl Session {
 
     /// Appends a Notice of Disconnection: the server ends the session on its own account.
     pub fn shutdown(&mut self, out: &mut Vec<u8>) {
-        if !self.closing && !self.is_in_message() {
+        if !self.is_closing() && !self.is_in_message() {
             notice_of_disconnection::encode(out, ResultCode::Unavailable, "the server is shutting down");
         }
-        self.closing = true;
+        self.phase = Phase::Closing;
         self.underway.clear();
         self.mixed = Mixed::default();
     }
@@ -285,8 +336,9 @@ impl Session {
     #[inline]
     fn written(&mut self, worker: &Worker, written: &[u8]) {
         count(&worker.counters.bytes_out, written.len() as u64);
+        let waits = self.waits() || self.mixed.is_due();
         if let Some(queue) = &mut self.queue {
-            queue.count(written, self.waits || self.mixed.is_due());
+            queue.count(written, waits);
         }
     }
 
@@ -294,7 +346,7 @@ impl Session {
     /// waits for updates or input is at hand: then [`Self::end_run`] is to be called, and what was kept sent.
     #[inline]
     pub fn holds(&self) -> bool {
-        self.queue.as_ref().is_some_and(|queue| queue.holds() && !self.closing && self.is_at_rest())
+        self.queue.as_ref().is_some_and(|queue| queue.holds() && !self.is_closing() && self.is_at_rest())
     }
 
     /// What was kept back is sent, for nothing came any more.
@@ -330,11 +382,11 @@ impl Session {
     }
 
     fn state(&self) -> State {
-        match (self.closing, self.is_at_rest()) {
-            (true, _) => State::Close,
-            _ if self.waits => State::Waiting,
-            (false, true) => State::Idle,
-            (false, false) => State::Busy,
+        match &self.phase {
+            Phase::Closing => State::Close,
+            Phase::Queued(_) | Phase::Submitted(_) => State::Waiting,
+            Phase::Open | Phase::Admitted(_) if self.is_at_rest() => State::Idle,
+            Phase::Open | Phase::Admitted(_) => State::Busy,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! In steady state base searches, equality searches and modifies in memory take nothing from the heap. A counting allocator
 //! proves it; the same is counted and printed for other operations: `cargo test -p pando-dsa --test no_allocation -- --nocapture`.
 
+#![cfg(not(pando_main_road))]
+
 mod common;
 
 use common::*;

@@ -11,7 +11,7 @@ use crate::journal::SESSION_BYTES_KEPT;
 use crate::marks::{Marks, Sight, Slot};
 use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, again, limit_text};
 use crate::outcome;
-use crate::session::{OUT_BYTES_SOFT_MAX, Session};
+use crate::session::{Batch, OUT_BYTES_SOFT_MAX, Session};
 use crate::worker::Worker;
 use env::planted;
 use model::ResultCode;
@@ -107,7 +107,7 @@ impl Mixed {
 /// The first of some requests from which on reads will wait for updates, if they may.
 #[inline]
 pub(super) fn kept_from(session: &Session, group: &[Pending<'_>]) -> usize {
-    match session.updates.is_empty() {
+    match session.batch.is_empty() {
         true => group.iter().position(Pending::is_update).unwrap_or(usize::MAX),
         false => 0,
     }
@@ -117,10 +117,10 @@ pub(super) fn kept_from(session: &Session, group: &[Pending<'_>]) -> usize {
 /// those that may wait with them.
 #[inline]
 pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
-    if session.updates.is_empty() || !may_wait(session, read) {
+    if session.batch.is_empty() || !may_wait(session, read) {
         return false;
     }
-    let Session { mixed, drafts, .. } = session;
+    let Session { mixed, batch: Batch { drafts, .. }, .. } = session;
     mixed.reads.extend_from_slice(read.frame());
     mixed.marks.put(drafts.len(), mixed.reads.len());
     true
@@ -132,7 +132,7 @@ fn may_wait(session: &Session, read: &Pending<'_>) -> bool {
     matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
         && !read.is_about_server()
         && read.frame().len() <= READ_BYTES_MAX
-        && session.acting.is_none()
+        && session.batch.acting.is_none()
         && session.transactions.is_empty()
         && (!read.has_controls()
             || Controls::of(read.frame()).iter().all(|control| !OIDS.contains(&control.oid)))
@@ -253,7 +253,7 @@ fn run_group(
             looking.run(session, &group[next], out);
             mixed.read = group[next].end;
             next += 1;
-            if session.has_had_turn() || session.closing || out.len() >= OUT_BYTES_SOFT_MAX {
+            if session.has_had_turn() || session.is_closing() || out.len() >= OUT_BYTES_SOFT_MAX {
                 return false;
             }
         }

@@ -89,7 +89,7 @@ pub(super) fn run(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
-    if !session.updates.is_empty() {
+    if !session.batch.is_empty() {
         return 0;
     }
     abort_some(session, parts.dsa, parts.now.monotonic_ns, out);
@@ -349,7 +349,7 @@ fn settle(
         Some(journal) => {
             let reply = Arc::clone(session.reply.get_or_insert_default());
             let updates = Updates::of_transaction(messages, adds, drafts, identity.dn, reply, message.id);
-            update::submit::submit(session, parts.dsa, &**journal, updates, 0);
+            update::submit::submit(session, parts.dsa, &**journal, updates, 0, None);
         }
     }
 }

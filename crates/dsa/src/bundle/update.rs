@@ -55,16 +55,16 @@ pub(super) fn run(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
-    if session.updates.is_empty() {
+    if session.batch.is_empty() {
         // They mean something only with what is collected.
-        (session.acting, session.reads) = (None, 0);
+        (session.batch.acting, session.batch.reads) = (None, 0);
     }
     let mut door = Door::of(session, parts.dsa);
     let mut count = 0;
     while count < updates.len() {
         let update = &updates[count];
         if !door.admits(update) {
-            let is_first = count == 0 && session.updates.is_empty();
+            let is_first = count == 0 && session.batch.is_empty();
             if transaction::concerns(session, parts, update) {
                 return match (count, is_first) {
                     (0, true) => transaction::run(session, parts, updates, out),
@@ -149,7 +149,7 @@ fn pass<'a>(
     let requested = request.requested()?;
     let authorization_id = requested.proxied();
     if is_first {
-        session.acting = match authorization_id {
+        session.batch.acting = match authorization_id {
             None => None,
             Some(authorization_id) => {
                 let identity = authorize_proxied(session, parts, authorization_id)?;
@@ -157,11 +157,11 @@ fn pass<'a>(
                 Some(Box::new(Acting { identity, authorization_id, password: None }))
             }
         };
-    } else if session.acting.as_ref().map(|acting| &acting.authorization_id[..]) != authorization_id {
+    } else if session.batch.acting.as_ref().map(|acting| &acting.authorization_id[..]) != authorization_id {
         // Those that are collected are another identity's.
         return Ok(Admission::Barrier);
     }
-    let identity = session.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
+    let identity = session.batch.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
     let identity = identity.clone();
     let may_be_own = || identity.rights != Rights::Root && identity.entry.is_some();
     match &request.kind {

@@ -38,7 +38,7 @@ pub(super) fn run(
     out: &mut Vec<u8>,
 ) {
     let mut done = 0;
-    while done < updates.len() && !session.closing {
+    while done < updates.len() && !session.is_closing() {
         done += draft_some(transaction, parts, &updates[done..], out);
         if let Some(update) = updates.get(done) {
             judge(session, transaction, parts, update, out);

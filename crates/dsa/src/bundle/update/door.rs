@@ -36,7 +36,7 @@ impl<'d, 'a> Door<'d, 'a> {
         let identity = &session.identity;
         let is_root = identity.rights == Rights::Root;
         let is_open = fast::IS_ON
-            && session.acting.is_none()
+            && session.batch.acting.is_none()
             && dsa.rules.may_write(identity.rights)
             && of_name(dsa, identity).is_ok()
             && transaction::nothing_is_held(dsa)

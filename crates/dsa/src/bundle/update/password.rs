@@ -78,7 +78,7 @@ pub(super) fn submit(
     gather(&message, 0, &mut group);
     match parts.dsa.journal.get() {
         None => {
-            session.acting = None;
+            session.batch.acting = None;
             let mut modified = Vec::new();
             apply::apply(change.effective(), parts, &group, &mut modified);
             change.answer(&modified, out);
@@ -87,7 +87,8 @@ pub(super) fn submit(
             let identity = change.identity().clone();
             submitting::collect(session, parts, &group);
             let authorization_id = Vec::new();
-            session.acting = Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));
+            session.batch.acting =
+                Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));
             submitting::hand_over(session, parts.dsa);
         }
     }

@@ -6,7 +6,8 @@ use super::{apply, prepare::prepare};
 use crate::access::Effective;
 use crate::engine::Dsa;
 use crate::journal::{Journal, UPDATES_BYTES_SOFT_MAX, Updates};
-use crate::session::Session;
+use crate::op::password_modify::Change;
+use crate::session::{Batch, Session};
 use model::limits::READ_ENTRIES_MAX;
 use std::sync::Arc;
 
@@ -22,12 +23,12 @@ pub(super) fn together(
         return 0;
     }
     if parts.dsa.journal.get().is_none() {
-        let identity = session.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
+        let identity = session.batch.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
         let effective = Effective::to_write(&parts.dsa.rules, identity);
         apply::apply(effective.expect("they were authorized"), parts, updates, out);
         return updates.len();
     }
-    let (mut count, mut bytes) = (0, session.updates.len());
+    let (mut count, mut bytes) = (0, session.batch.messages.len());
     while count < updates.len() && bytes < UPDATES_BYTES_SOFT_MAX {
         bytes += updates[count].frame().len();
         count += 1;
@@ -38,28 +39,28 @@ pub(super) fn together(
 
 /// Do the entries that one more update brings back fit with those of the updates collected before? The first always does.
 pub(super) fn has_room_for_reads(session: &mut Session, reads: usize, is_first: bool) -> bool {
-    let all = if is_first { reads } else { session.reads + reads };
+    let all = if is_first { reads } else { session.batch.reads + reads };
     let has_room = is_first || all <= READ_ENTRIES_MAX;
     if has_room {
-        session.reads = all;
+        session.batch.reads = all;
     }
     has_room
 }
 
 /// Puts updates with those that will be logged together.
 pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
-    if session.updates.is_empty() {
-        (session.updates, session.drafts) = parts.scratch.buffers.take();
+    if session.batch.is_empty() {
+        (session.batch.messages, session.batch.drafts) = parts.scratch.buffers.take();
     }
-    session.updates.extend_from_slice(Pending::frames(updates));
-    session.adds += updates.iter().filter(|update| update.is_add()).count();
-    prepare(parts, updates, &mut session.drafts);
+    session.batch.messages.extend_from_slice(Pending::frames(updates));
+    session.batch.adds += updates.iter().filter(|update| update.is_add()).count();
+    prepare(parts, updates, &mut session.batch.drafts);
 }
 
 /// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
 #[inline]
 pub(in crate::bundle) fn hand_over(session: &mut Session, dsa: &Dsa) {
-    if !session.updates.is_empty() {
+    if !session.batch.is_empty() {
         hand_over_all(session, dsa);
     }
 }
@@ -68,19 +69,15 @@ pub(in crate::bundle) fn hand_over(session: &mut Session, dsa: &Dsa) {
 fn hand_over_all(session: &mut Session, dsa: &Dsa) {
     let Some(journal) = dsa.journal.get() else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
-    let (messages, drafts) = (std::mem::take(&mut session.updates), std::mem::take(&mut session.drafts));
-    let adds = std::mem::take(&mut session.adds);
-    let actor = match session.acting.take() {
-        None => session.identity.dn.clone(),
-        Some(acting) => {
-            session.password = acting.password;
-            acting.identity.dn
-        }
+    let Batch { messages, adds, drafts, acting, .. } = std::mem::take(&mut session.batch);
+    let (actor, change) = match acting {
+        None => (session.identity.dn.clone(), None),
+        Some(acting) => (acting.identity.dn, acting.password),
     };
     let waiting = session.mixed.bytes();
     let marks = session.mixed.hand_over();
     let updates = Updates::new(messages, adds, drafts, actor, reply).marked(marks);
-    submit(session, dsa, &**journal, updates, waiting);
+    submit(session, dsa, &**journal, updates, waiting, change);
 }
 
 /// Hands updates to the journal, counted among those that are on their way, with the bytes of reads that wait for them.
@@ -90,10 +87,10 @@ pub(in crate::bundle) fn submit(
     journal: &dyn Journal,
     mut updates: Updates,
     waiting: usize,
+    change: Option<Change>,
 ) {
     updates.admit(&dsa.throttle, waiting);
-    // Only now: the turn kept room for them.
-    session.ticket = None;
-    session.waits = true;
+    // Only now, for it ends the turn, which kept room for them.
+    session.submitted(change.map(Box::new));
     journal.submit(updates);
 }
