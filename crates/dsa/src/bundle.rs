@@ -11,6 +11,7 @@ mod update;
 pub(crate) use self::group::Pending;
 use self::group::{Group, Hint};
 pub(crate) use self::mixed::{Mixed, go_on};
+pub(crate) use self::update::Suspended;
 use crate::access::{Effective, Rights};
 use crate::control::{self, Rare, Requested, proxied_authorization};
 use crate::dispatch::Reading;
@@ -144,6 +145,12 @@ fn run_groups(
     session.pauses = false;
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
+    if session.suspended.is_some() {
+        update::resume(session, parts, out);
+        if session.waits() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+            return (0, input.len());
+        }
+    }
     while !session.is_closing() {
         let begin = consumed;
         group.clear();
@@ -189,11 +196,11 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             return next;
         }
         if is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]) {
-            let are_all_done = run_updates(session, parts, group, &mut next, &mut near, out);
+            let must_submit = run_updates(session, parts, group, &mut next, &mut near, out);
             if session.waits() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
-            if are_all_done || session.is_closing() {
+            if !must_submit {
                 continue;
             }
         }
@@ -244,8 +251,8 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     group.len()
 }
 
-/// Runs the updates of a group that follow each other from `next` on; records are near up to `near`. `false` if some of them are not
-/// done.
+/// Runs updates of a group that follow each other from `next` on; records are near up to `near`. Returns whether what was collected of
+/// them must be submitted before anything else is done.
 #[inline(never)]
 fn run_updates(
     session: &mut Session,
@@ -263,9 +270,10 @@ fn run_updates(
         group::bring_all_near(pin.read_point(), group, near, *next + updates);
     }
     // A session sees its own updates: they are published when this returns, or it waits until they are.
-    let done = update::run(session, parts, &group[*next..*next + updates], out);
-    *next += done;
-    done == updates
+    let progress = update::run(session, parts, &group[*next..*next + updates], out);
+    assert!(progress.taken > 0 || progress.must_submit, "a run of updates comes further");
+    *next += progress.taken;
+    progress.must_submit
 }
 
 /// Requests that look, at one read point.

@@ -1,6 +1,7 @@
 //! One client's session: its identity, what it has under way, and the bytes between. Sans-IO.
 
-use crate::bundle::{self, Mixed};
+use crate::bundle::{self, Mixed, Suspended};
+use crate::client_memory::Kept;
 use crate::drafts::Drafts;
 use crate::identity::Identity;
 use crate::journal::Reply;
@@ -77,7 +78,23 @@ pub(crate) struct Batch {
     pub(crate) acting: Option<Box<Acting>>,
 }
 
+/// An update that the session has taken from its input, decoded, and that waits until the updates before it are applied.
+#[derive(Debug)]
+pub(crate) struct SuspendedUpdate {
+    pub(crate) update: Suspended,
+    /// Its bytes are the client's.
+    pub(crate) _kept: Kept,
+}
+
 impl Batch {
+    /// Before its first update it is nobody's but the session's.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        if self.is_empty() {
+            (self.acting, self.reads) = (None, 0);
+        }
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.is_empty()
@@ -112,6 +129,8 @@ pub struct Session {
     underway_counted: usize,
     pub(crate) phase: Phase,
     pub(crate) batch: Batch,
+    /// The update that comes after them and must not go with them.
+    pub(crate) suspended: Option<Box<SuspendedUpdate>>,
     /// Reads that stand between its updates, and wait with them.
     pub(crate) mixed: Mixed,
     /// Where their answers come, once there were any.
@@ -140,6 +159,7 @@ impl Session {
             underway_counted: 0,
             phase: Phase::Open,
             batch: Batch::default(),
+            suspended: None,
             mixed: Mixed::default(),
             reply: None,
             transactions: Transactions::default(),
@@ -220,6 +240,13 @@ impl Session {
         while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
             if self.mixed.is_due() && !self.is_in_message() {
                 bundle::go_on(self, worker, out);
+                continue;
+            }
+            if self.suspended.is_some() && !self.is_in_message() {
+                bundle::run(self, worker, &[], out);
+                if self.waits() || self.is_closing() {
+                    break;
+                }
                 continue;
             }
             let Some(mut search) = self.underway.pop_front() else { break };
@@ -321,6 +348,7 @@ impl Session {
         }
         self.phase = Phase::Closing;
         self.underway.clear();
+        self.suspended = None;
         self.mixed = Mixed::default();
     }
 
@@ -336,10 +364,9 @@ impl Session {
     #[inline]
     fn written(&mut self, worker: &Worker, written: &[u8]) {
         count(&worker.counters.bytes_out, written.len() as u64);
-        let waits = self.waits() || self.mixed.is_due();
-        if let Some(queue) = &mut self.queue {
-            queue.count(written, waits);
-        }
+        let Some(mut queue) = self.queue.take() else { return };
+        queue.count(written, self.waits() || self.mixed.is_due() || self.suspended.is_some());
+        self.queue = Some(queue);
     }
 
     /// May what it wrote be kept back, because its client waits for more answers than there are yet? No longer than it
@@ -378,7 +405,7 @@ impl Session {
     /// Has it nothing to go on with?
     #[inline]
     fn is_at_rest(&self) -> bool {
-        self.underway.is_empty() && !self.mixed.is_due()
+        self.underway.is_empty() && !self.mixed.is_due() && self.suspended.is_none()
     }
 
     fn state(&self) -> State {

@@ -42,6 +42,21 @@ pub(crate) struct Pending<'a> {
     pub(super) end: usize,
 }
 
+/// Decodes a whole message.
+///
+/// # Errors
+/// If it is malformed.
+pub(super) fn decode(message: &[u8]) -> Result<Message<'_>, DecodeError> {
+    frame(message)?;
+    Message::decode(message)
+}
+
+/// Is this name written like one of the server's configuration?
+#[inline]
+pub(super) fn may_be_config(dn: &[u8]) -> bool {
+    ends_in(dn, config_entry::DN.as_bytes())
+}
+
 /// Does a DN end in this RDN?
 #[inline]
 fn ends_in(dn: &[u8], rdn: &[u8]) -> bool {
@@ -83,9 +98,11 @@ impl<'a> Pending<'a> {
     }
 
     /// Decodes it.
+    ///
+    /// # Errors
+    /// If it is malformed.
     pub(super) fn decode(&self) -> Result<Message<'a>, DecodeError> {
-        frame(self.frame())?;
-        Message::decode(self.frame())
+        decode(self.frame())
     }
 
     /// Tag of its operation, if it is a regular message.
@@ -113,11 +130,6 @@ impl<'a> Pending<'a> {
     pub(super) fn is_extension(&self) -> bool {
         const OIDS: [&[u8]; 3] = [password_modify::OID, start_transaction::OID, end_transaction::OID];
         self.extension().is_some_and(|oid| OIDS.contains(&oid))
-    }
-
-    /// Does it change a password?
-    pub(super) fn is_password(&self) -> bool {
-        self.extension() == Some(password_modify::OID)
     }
 
     /// Which extended operation it is, if it is one.
@@ -153,7 +165,7 @@ impl<'a> Pending<'a> {
     /// Is this about the server's configuration, not the directory? It must be written without detours.
     #[inline]
     pub(super) fn is_about_config(&self) -> bool {
-        self.outline.as_ref().is_some_and(|outline| ends_in(outline.dn, config_entry::DN.as_bytes()))
+        self.outline.as_ref().is_some_and(|outline| may_be_config(outline.dn))
     }
 
     /// Is this about the server's own figures or its configuration?

@@ -8,11 +8,12 @@ mod password;
 pub(crate) use self::commit::{Ending, Together, apply};
 
 use super::group::Pending;
-use super::update;
+use super::update::{self, Classified, Kind, Refused, Request};
 use super::{Parts, count_operation, refuse_malformed};
 use crate::access::Effective;
-use crate::control::{self, ControlError};
+use crate::control::{self, ControlError, Rare, Requested};
 use crate::engine::Dsa;
+use crate::fast;
 use crate::identity::Identity;
 use crate::journal::Updates;
 use crate::op::modify_dn::new_dn;
@@ -22,9 +23,10 @@ use crate::session::Session;
 use crate::transaction::Transaction;
 use model::ResultCode;
 use proto::control::{Controls, non_transaction, transaction_specification};
-use proto::ext::aborted_transaction;
-use proto::message::{Message, Request};
-use proto::tag;
+use proto::ext::{aborted_transaction, password_modify};
+use proto::message::{self, Message};
+use proto::op::Extended;
+use proto::{Outline, tag};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -44,95 +46,161 @@ enum Membership<'a> {
     None,
 }
 
-/// Does an update belong to a transaction, or is it a begin or an end?
-#[inline]
-pub(super) fn concerns(session: &Session, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
-    let implies = implies(session, parts.dsa);
-    (implies || update.has_controls() || update.is_extension()) && concerns_closely(implies, parts, update)
-}
-
 /// Do updates that name no transaction belong to one?
 #[inline]
 pub(super) fn implies(session: &Session, dsa: &Dsa) -> bool {
     session.transactions.implies() && dsa.transactions.implicit_membership()
 }
 
-fn concerns_closely(implies: bool, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
-    match membership(update, implies) {
+/// Does an update belong to a transaction, or is it a begin or an end?
+pub(super) fn concerns(session: &Session, dsa: &Dsa, classified: &Classified<'_>) -> bool {
+    match membership(session, dsa, classified) {
         Membership::Named(_) | Membership::Implied => true,
         // Where nothing is implied there is no such control.
-        Membership::Outside => !parts.dsa.transactions.implicit_membership(),
-        Membership::None => update.is_extension() && !update.is_password(),
+        Membership::Outside => !dsa.transactions.implicit_membership(),
+        Membership::None => classified.request.as_ref().is_ok_and(|request| request.kind == Kind::BeginOrEnd),
     }
 }
 
-fn membership<'a>(update: &Pending<'a>, implies: bool) -> Membership<'a> {
-    if update.is_extension() && !update.is_password() {
-        return Membership::None;
+fn membership<'a>(session: &Session, dsa: &Dsa, classified: &Classified<'a>) -> Membership<'a> {
+    let named = match &classified.request {
+        Ok(request) if request.kind == Kind::BeginOrEnd => return Membership::None,
+        Ok(request) => match request.requested() {
+            Ok(requested) => of_controls(requested),
+            Err(_) => of_frame(classified.frame),
+        },
+        Err(_) if is_begin_or_end(classified.frame) => return Membership::None,
+        Err(_) => of_frame(classified.frame),
+    };
+    match named {
+        Membership::None if implies(session, dsa) => Membership::Implied,
+        named => named,
     }
-    for control in Controls::of_some(update.frame(), update.has_controls()).iter() {
+}
+
+fn of_controls<'a>(requested: &Requested<'a>) -> Membership<'a> {
+    match requested.rare.as_deref() {
+        Some(Rare { transaction: Some(identifier), .. }) => Membership::Named(identifier),
+        Some(Rare { non_transaction: true, .. }) => Membership::Outside,
+        _ => Membership::None,
+    }
+}
+
+/// What an update says that cannot be honoured: it is refused, but its transaction must know of it.
+#[cold]
+fn of_frame(frame: &[u8]) -> Membership<'_> {
+    for control in Controls::of(frame).iter() {
         match control.oid {
             transaction_specification::OID => return Membership::Named(control.value.unwrap_or_default()),
             non_transaction::OID => return Membership::Outside,
             _ => {}
         }
     }
-    if implies { Membership::Implied } else { Membership::None }
+    Membership::None
 }
 
-/// Runs the first of these updates, and those after it that belong to the same transaction. Returns how many: none if what the
-/// session has collected must be carried out before.
 #[cold]
-pub(super) fn run(
+fn is_begin_or_end(frame: &[u8]) -> bool {
+    let extended = Outline::of(frame).filter(|outline| outline.op_tag == tag::EXTENDED);
+    extended.is_some_and(|outline| Extended::oid_of(outline.rest) != Some(password_modify::OID))
+}
+
+/// The identifier of the open transaction that a modify belongs to, if its outline tells that. It may only say yes.
+fn plain_membership<'a>(session: &'a Session, dsa: &Dsa, update: &Pending<'a>) -> Option<&'a [u8]> {
+    if !fast::IS_ON || session.transactions.is_empty() || update.op_tag() != Some(tag::MODIFY) {
+        return None;
+    }
+    match update.has_controls() {
+        true => member::only_named(update),
+        false if implies(session, dsa) => session.transactions.implied(),
+        false => None,
+    }
+}
+
+/// Is an update one of a transaction that may need no decoding?
+#[inline]
+pub(super) fn is_prepared(session: &Session, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
+    !session.transactions.is_empty() && plain_membership(session, parts.dsa, update).is_some()
+}
+
+/// Accepts the first of these updates, and those after it that belong to the same transaction, as long as each can be prepared. Returns
+/// how many.
+#[cold]
+pub(super) fn take_prepared(
     session: &mut Session,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
-    if !session.batch.is_empty() {
-        return 0;
-    }
     abort_some(session, parts.dsa, parts.now.monotonic_ns, out);
-    let update = &updates[0];
-    if update.is_extension() && !update.is_password() {
-        begin_or_end(session, parts, update, out);
-        return 1;
-    }
-    let implies = parts.dsa.transactions.implicit_membership();
-    let of = membership(update, implies);
-    if of == Membership::Outside {
-        refuse_outside(session, parts, update, out);
-        return 1;
-    }
-    let alike = |other: &&Pending<'_>| {
-        let is_member = other.is_update() && (!other.is_extension() || other.is_password());
+    let Some(identifier) = plain_membership(session, parts.dsa, &updates[0]).map(<[u8]>::to_vec) else {
+        return 0;
+    };
+    let is_member = |update: &&Pending<'_>| {
         // Mostly their controls are the same to the byte.
-        is_member && (other.after() == update.after() || membership(other, implies) == of)
+        update.op_tag() == Some(tag::MODIFY)
+            && (update.after() == updates[0].after()
+                || plain_membership(session, parts.dsa, update) == Some(&identifier))
     };
-    let count = updates.iter().take_while(alike).count().max(1);
-    let found = match of {
-        Membership::Named(identifier) => find_or_begin(session, parts, update, identifier, out),
-        _ => implied_or_refuse(session, parts, update, out),
+    let count = updates.iter().take_while(is_member).count();
+    let accept = |transaction: &mut Transaction, parts: &mut Parts<'_>, out: &mut Vec<u8>| {
+        member::draft_some(transaction, parts, &updates[..count], out)
     };
-    match found {
-        None => 1,
-        Some(identifier) => {
-            let mut lent = session.transactions.lend(&identifier).expect("it was just found");
-            if lent.1.updates == 0 {
-                (lent.1.messages, lent.1.drafts) = parts.scratch.buffers.take();
-            }
-            member::run(session, &mut lent.1, parts, &updates[..count], out);
-            let is_affordable = lent.1.is_affordable();
-            session.transactions.take_back(lent);
-            if !is_affordable {
-                for identifier in session.transactions.abort_those(|other| other.identifier == identifier) {
-                    let text = "the memory limit of open transactions is reached";
-                    aborted_transaction::encode(out, &identifier, ResultCode::Busy, text);
-                }
-            }
-            count
+    lend(session, parts, &identifier, out, |_, transaction, parts, out| accept(transaction, parts, out))
+        .unwrap_or(0)
+}
+
+/// Runs a begin, an end or an update of a transaction.
+#[cold]
+pub(super) fn run(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    classified: &Classified<'_>,
+    out: &mut Vec<u8>,
+) {
+    abort_some(session, parts.dsa, parts.now.monotonic_ns, out);
+    let found = match membership(session, parts.dsa, classified) {
+        Membership::None => {
+            let request = classified.request.as_ref().expect("a malformed update is no begin and no end");
+            return begin_or_end(session, parts, request, out);
+        }
+        Membership::Outside => {
+            let refused = Refused::Control(ControlError::UnavailableCritical(non_transaction::OID));
+            return refuse(session, parts, classified, &refused, out);
+        }
+        Membership::Named(identifier) => find_or_begin(session, parts, classified, identifier, out),
+        Membership::Implied => implied_or_refuse(session, parts, classified, out),
+    };
+    if let Some(identifier) = found {
+        lend(session, parts, &identifier, out, |session, transaction, parts, out| {
+            member::judge(session, transaction, parts, classified, out);
+        });
+    }
+}
+
+/// Does something with an open transaction, which is aborted if it takes more memory afterwards than there is. `None` if no such
+/// transaction is open.
+fn lend<T>(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    identifier: &[u8],
+    out: &mut Vec<u8>,
+    work: impl FnOnce(&mut Session, &mut Transaction, &mut Parts<'_>, &mut Vec<u8>) -> T,
+) -> Option<T> {
+    let mut lent = session.transactions.lend(identifier)?;
+    if lent.1.updates == 0 {
+        (lent.1.messages, lent.1.drafts) = parts.scratch.buffers.take();
+    }
+    let done = work(session, &mut lent.1, parts, out);
+    let is_affordable = lent.1.is_affordable();
+    session.transactions.take_back(lent);
+    if !is_affordable {
+        for identifier in session.transactions.abort_those(|other| other.identifier == identifier) {
+            let text = "the memory limit of open transactions is reached";
+            aborted_transaction::encode(out, &identifier, ResultCode::Busy, text);
         }
     }
+    Some(done)
 }
 
 /// The identifier of the transaction that an update belongs to which names none. If that was aborted, the update, which may have been
@@ -140,59 +208,43 @@ pub(super) fn run(
 fn implied_or_refuse(
     session: &mut Session,
     parts: &Parts<'_>,
-    update: &Pending<'_>,
+    classified: &Classified<'_>,
     out: &mut Vec<u8>,
 ) -> Option<Vec<u8>> {
-    let implied = session.transactions.implied();
+    let implied = session.transactions.implied().map(<[u8]>::to_vec);
     if implied.is_none() {
         let text = "the transaction of this update was aborted by the server; end it or start another";
-        refuse(session, parts, update, (ResultCode::Canceled, text), out);
+        refuse(session, parts, classified, &(ResultCode::Canceled, text).into(), out);
     }
     implied
-}
-
-fn refuse_outside(session: &mut Session, parts: &Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) {
-    match update.decode() {
-        Ok(message) => {
-            count_operation(parts.counters, &message.request);
-            control::refuse(&message, ControlError::UnavailableCritical(non_transaction::OID), out);
-        }
-        Err(error) => refuse_malformed(session, &error, out),
-    }
 }
 
 /// The identifier of the transaction that an update names, if it is open or can be begun. Else the update is refused.
 fn find_or_begin(
     session: &mut Session,
     parts: &mut Parts<'_>,
-    update: &Pending<'_>,
+    classified: &Classified<'_>,
     identifier: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<Vec<u8>> {
     if session.transactions.find(identifier).is_some() {
         return Some(identifier.to_vec());
     }
-    let message = match update.decode() {
-        Ok(message) => message,
-        Err(error) => {
-            refuse_malformed(session, &error, out);
-            return None;
+    let may_begin = parts.dsa.transactions.implicit_begin() && !session.transactions.was_aborted(identifier);
+    let controls = classified.request.as_ref().map(Request::requested);
+    let begun = match controls {
+        Ok(Err(refused)) => Err(refused),
+        // It is malformed, which is what it is refused for.
+        Err(_) => Err(end_transaction::unknown(session, identifier).into()),
+        Ok(Ok(_)) if may_begin => {
+            start_transaction::begin_named(session, parts.dsa, parts.now, identifier).map_err(Refused::from)
         }
-    };
-    if let Err(error) = control::requested(&message.request, message.controls) {
-        count_operation(parts.counters, &message.request);
-        control::refuse(&message, error, out);
-        return None;
-    }
-    let begun = match parts.dsa.transactions.implicit_begin() && !session.transactions.was_aborted(identifier)
-    {
-        true => start_transaction::begin_named(session, parts.dsa, parts.now, identifier),
-        false => Err(end_transaction::unknown(session, identifier)),
+        Ok(Ok(_)) => Err(end_transaction::unknown(session, identifier).into()),
     };
     match begun {
         Ok(()) => Some(identifier.to_vec()),
-        Err(refusal) => {
-            refuse(session, parts, update, refusal, out);
+        Err(refused) => {
+            refuse(session, parts, classified, &refused, out);
             None
         }
     }
@@ -223,7 +275,7 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
 pub(super) fn preempt_holders(
     dsa: &Dsa,
     identity: &Identity,
-    request: &Request<'_>,
+    request: &message::Request<'_>,
 ) -> Result<(), (ResultCode, &'static str)> {
     match nothing_is_held(dsa) {
         true => Ok(()),
@@ -256,69 +308,65 @@ pub(super) fn nothing_is_held(dsa: &Dsa) -> bool {
 }
 
 /// Names of the entries that an update is about. A change of a password says it in its own way.
-fn names(request: &Request<'_>) -> SmallVec<[Vec<u8>; 2]> {
+fn names(request: &message::Request<'_>) -> SmallVec<[Vec<u8>; 2]> {
     match request {
-        Request::Modify(modify) => smallvec![modify.dn.to_vec()],
-        Request::Add(add) => smallvec![add.dn.to_vec()],
-        Request::Delete(dn) => smallvec![dn.to_vec()],
-        Request::ModifyDn(modify_dn) => smallvec![modify_dn.dn.to_vec(), new_dn(modify_dn)],
+        message::Request::Modify(modify) => smallvec![modify.dn.to_vec()],
+        message::Request::Add(add) => smallvec![add.dn.to_vec()],
+        message::Request::Delete(dn) => smallvec![dn.to_vec()],
+        message::Request::ModifyDn(modify_dn) => smallvec![modify_dn.dn.to_vec(), new_dn(modify_dn)],
         _ => SmallVec::new(),
     }
 }
 
-/// Answers an update that is not looked at.
+/// Answers an update that goes no further.
 #[cold]
 fn refuse(
     session: &mut Session,
     parts: &Parts<'_>,
-    update: &Pending<'_>,
-    (code, text): (ResultCode, &str),
+    classified: &Classified<'_>,
+    refused: &Refused<'_>,
     out: &mut Vec<u8>,
 ) {
-    match update.decode() {
-        Ok(message) => {
-            count_operation(parts.counters, &message.request);
-            let response = tag::response_to(message.request.tag()).expect("updates have answers");
-            outcome::say(out, message.id, response, code, text);
+    match &classified.request {
+        Ok(request) => {
+            count_operation(parts.counters, &request.message.request);
+            refused.answer(request, out);
         }
-        Err(error) => refuse_malformed(session, &error, out),
+        Err(error) => refuse_malformed(session, error, out),
     }
 }
 
 const IN_THE_WAY: &str = "the entry is held by a transaction with higher precedence; try again";
 
 /// Runs a request that begins or ends a transaction.
-fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Pending<'_>, out: &mut Vec<u8>) {
-    let message = match update.decode() {
-        Ok(message) => message,
-        Err(error) => return refuse_malformed(session, &error, out),
-    };
+fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'_>, out: &mut Vec<u8>) {
+    let message = &update.message;
     count_operation(parts.counters, &message.request);
-    let Request::Extended(request) = &message.request else { unreachable!("the caller looked") };
-    let requested = match control::requested(&message.request, message.controls) {
+    let message::Request::Extended(request) = &message.request else { unreachable!("its kind says so") };
+    let requested = match update.requested() {
         Ok(requested) => requested,
-        Err(error) => return control::refuse(&message, error, out),
+        Err(refused) => return refused.answer(update, out),
     };
     if request.oid == proto::ext::start_transaction::OID {
         let identity = match requested.proxied() {
             None => Some(session.identity.clone()),
             Some(authorization_id) => update::authorize_proxied(session, parts, authorization_id).ok(),
         };
-        return start_transaction::run(session, parts.dsa, parts.now, &message, request, identity, out);
+        return start_transaction::run(session, parts.dsa, parts.now, message, request, identity, out);
     }
     if requested.proxied().is_some() {
         // RFC 5805 section 2.3: whoever began it ends it.
         return control::refuse(
-            &message,
+            message,
             ControlError::NotHere(proto::control::proxied_authorization::OID),
             out,
         );
     }
-    let Some(transaction) = end_transaction::run(session, &message, request, &mut parts.scratch.buffers, out)
+    let Some(transaction) = end_transaction::run(session, message, request, &mut parts.scratch.buffers, out)
     else {
         return;
     };
-    settle(session, parts, &message, transaction, out);
+    settle(session, parts, message, transaction, out);
 }
 
 /// Commits a transaction: now, or when it is in the log.

@@ -7,6 +7,10 @@
 //! submit      to the log with its neighbours, or straight to the next stage without a log
 //! apply       in the writer's role: installed, or decoded and applied
 //! ```
+//! An update that must not go with those before it (another identity's, a change of a password or of the configuration, one that is
+//! refused) waits until these are applied. The session keeps it decoded ([`Suspended`]) and goes on with it, at the second stage, before
+//! it takes more input.
+//!
 //! Most updates need no decoding to pass the first two: [`Door`] tells which, and may only say yes. What can be done before the
 //! writer's role is taken is done before, for other threads wait for it.
 
@@ -19,15 +23,18 @@ pub(super) mod prepare;
 pub(super) mod submit;
 
 pub(super) use self::authorize::authorize_proxied;
-pub(super) use self::classify::{Kind, Request, classify};
+pub(crate) use self::classify::Suspended;
+pub(super) use self::classify::{Classified, Kind, Request, classify};
 use self::door::Door;
-use super::group::Pending;
+use super::group::{Group, Pending, gather};
 use super::{Parts, count_operation, refuse_malformed, transaction};
 use crate::access::Rights;
+use crate::client_memory::Kept;
 use crate::control::{self, ControlError, Requested};
+use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::op;
 use crate::outcome;
-use crate::session::{Acting, Session};
+use crate::session::{Acting, Session, SuspendedUpdate};
 use model::ResultCode;
 use proto::tag;
 use std::borrow::Cow;
@@ -47,68 +54,162 @@ enum Admission {
     Barrier,
 }
 
-/// Runs updates that follow each other, as one batch, or collects them for the log. Returns how many were answered or
-/// collected: none if what the session has collected must be applied before the next one.
+/// How far a run of updates came.
+pub(super) struct Progress {
+    /// How many are answered, collected or kept by the session.
+    pub(super) taken: usize,
+    /// What the session has collected must be submitted before the next request is looked at.
+    pub(super) must_submit: bool,
+}
+
+impl Progress {
+    fn of(taken: usize) -> Progress {
+        Progress { taken, must_submit: false }
+    }
+
+    fn submit(taken: usize) -> Progress {
+        Progress { taken, must_submit: true }
+    }
+}
+
+/// Runs updates that follow each other, as one batch, or collects them for the log.
 pub(super) fn run(
     session: &mut Session,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
-) -> usize {
-    if session.batch.is_empty() {
-        // They mean something only with what is collected.
-        (session.batch.acting, session.batch.reads) = (None, 0);
-    }
+) -> Progress {
+    let is_logged = parts.dsa.journal.get().is_some();
+    let bytes_max = if is_logged { UPDATES_BYTES_SOFT_MAX } else { usize::MAX };
+    session.batch.begin();
+    let mut bytes = session.batch.messages.len();
     let mut door = Door::of(session, parts.dsa);
     let mut count = 0;
     while count < updates.len() {
+        if bytes >= bytes_max {
+            submit::together(session, parts, &updates[..count], out);
+            return Progress::submit(count);
+        }
         let update = &updates[count];
         if !door.admits(update) {
-            let is_first = count == 0 && session.batch.is_empty();
-            if transaction::concerns(session, parts, update) {
-                return match (count, is_first) {
-                    (0, true) => transaction::run(session, parts, updates, out),
-                    _ => submit::together(session, parts, &updates[..count], out),
-                };
+            if transaction::is_prepared(session, parts, update) {
+                if count > 0 || !session.batch.is_empty() {
+                    submit::together(session, parts, &updates[..count], out);
+                    return Progress { taken: count, must_submit: is_logged };
+                }
+                let taken = transaction::take_prepared(session, parts, updates, out);
+                if taken > 0 {
+                    return Progress::of(taken);
+                }
             }
-            match admit(session, parts, update, is_first, out) {
+            match look(session, parts, &updates[..count], update, out) {
                 Admission::Joins => door = Door::of(session, parts.dsa),
                 Admission::JoinsLast => {
-                    return submit::together(session, parts, &updates[..=count], out);
+                    submit::together(session, parts, &updates[..=count], out);
+                    return Progress::of(count + 1);
                 }
-                Admission::Done => return 1,
-                Admission::Barrier => break,
+                Admission::Done => return Progress::of(count + 1),
+                Admission::Barrier => return Progress::submit(count + 1),
             }
         }
+        bytes += update.frame().len();
         count += 1;
     }
-    submit::together(session, parts, &updates[..count], out)
+    submit::together(session, parts, updates, out);
+    Progress::of(count)
 }
 
-/// Takes an update through the stages before the log. `is_first`: nothing is collected that comes before it.
+/// Takes an update through the stages before the log. `before`: those that were admitted and are not yet collected or applied; they are
+/// unless this one joins them. If it must wait for what is collected the session keeps it, decoded.
 #[cold]
+fn look(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    before: &[Pending<'_>],
+    update: &Pending<'_>,
+    out: &mut Vec<u8>,
+) -> Admission {
+    let is_first = before.is_empty() && session.batch.is_empty();
+    if is_first || parts.dsa.journal.get().is_none() {
+        let classified = classify(parts.dsa, update.frame());
+        let admission = admit(session, parts, &classified, is_first, out);
+        if !matches!(admission, Admission::Barrier) {
+            return admission;
+        }
+        // Without a log nothing is to be waited for.
+        submit::together(session, parts, before, out);
+        session.batch.begin();
+        return match admit(session, parts, &classified, true, out) {
+            Admission::Joins | Admission::JoinsLast => {
+                submit::together(session, parts, std::slice::from_ref(update), out);
+                Admission::Done
+            }
+            admission => admission,
+        };
+    }
+    let suspended = Suspended::classify(parts.dsa, update.frame());
+    let admission = admit(session, parts, suspended.borrow_dependent(), is_first, out);
+    if matches!(admission, Admission::Barrier) {
+        submit::together(session, parts, before, out);
+        let mut kept = Kept::new(&parts.dsa.client_memory);
+        kept.set(update.frame().len(), session.is_bound());
+        session.suspended = Some(Box::new(SuspendedUpdate { update: suspended, _kept: kept }));
+    }
+    admission
+}
+
+/// Goes on with an update that waited until what was collected before it was applied.
+#[cold]
+pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
+    assert!(session.batch.is_empty(), "a suspended update is the first of its batch");
+    if !session.is_admitted(&parts.dsa.throttle) {
+        return;
+    }
+    let Some(suspended) = session.suspended.take() else { return };
+    session.batch.begin();
+    match admit(session, parts, suspended.update.borrow_dependent(), true, out) {
+        Admission::Joins | Admission::JoinsLast => {
+            let mut group = Group::new();
+            gather(suspended.update.borrow_owner(), 0, &mut group);
+            submit::together(session, parts, &group, out);
+        }
+        Admission::Done => {}
+        Admission::Barrier => unreachable!("nothing is collected before it"),
+    }
+}
+
+/// Takes a decoded update through the stages before the log. `is_first`: nothing is collected that comes before it.
 fn admit(
     session: &mut Session,
     parts: &mut Parts<'_>,
-    update: &Pending<'_>,
+    classified: &Classified<'_>,
     is_first: bool,
     out: &mut Vec<u8>,
 ) -> Admission {
-    let request = match classify(parts.dsa, update) {
+    if transaction::concerns(session, parts.dsa, classified) {
+        return match is_first {
+            true => {
+                transaction::run(session, parts, classified, out);
+                Admission::Done
+            }
+            false => Admission::Barrier,
+        };
+    }
+    let request = match &classified.request {
         // What is answered at once comes after the answers to what was collected before.
         Err(_) if !is_first => return Admission::Barrier,
         Err(error) => {
-            refuse_malformed(session, &error, out);
+            refuse_malformed(session, error, out);
             return Admission::Done;
         }
         Ok(request) => request,
     };
-    match pass(session, parts, &request, is_first, out) {
+    match pass(session, parts, request, is_first, out) {
         Ok(admission) => admission,
         Err(_) if !is_first => Admission::Barrier,
         Err(refused) => {
             count_operation(parts.counters, &request.message.request);
-            refused.answer(&request, out);
+            refused.answer(request, out);
             Admission::Done
         }
     }
@@ -165,6 +266,7 @@ fn pass<'a>(
     let identity = identity.clone();
     let may_be_own = || identity.rights != Rights::Root && identity.entry.is_some();
     match &request.kind {
+        Kind::BeginOrEnd => unreachable!("it concerns transactions"),
         Kind::Password(_) | Kind::Config if !is_first => return Ok(Admission::Barrier),
         Kind::OwnPassword if may_be_own() && !is_first => return Ok(Admission::Barrier),
         Kind::Password(value) => {

@@ -259,9 +259,9 @@ impl Transactions {
     }
 
     /// Identifier of the one that updates belong to that name none: the last that began. `None` if that one was aborted.
-    pub(crate) fn implied(&self) -> Option<Vec<u8>> {
+    pub(crate) fn implied(&self) -> Option<&[u8]> {
         let last = self.open.last().filter(|_| self.implied_aborted.is_none());
-        last.map(|transaction| transaction.identifier.clone())
+        last.map(|transaction| &transaction.identifier[..])
     }
 
     /// One more is open.
@@ -306,7 +306,7 @@ impl Transactions {
 
     /// Gives up those for which `is_over` holds. Returns their identifiers.
     pub(crate) fn abort_those(&mut self, mut is_over: impl FnMut(&Transaction) -> bool) -> Vec<Vec<u8>> {
-        let (mut gone, implied) = (Vec::new(), self.implied());
+        let (mut gone, implied) = (Vec::new(), self.implied().map(<[u8]>::to_vec));
         self.open.retain(|transaction| {
             let is_over = is_over(transaction);
             if is_over {

@@ -2,14 +2,13 @@
 
 use super::super::group::{self, Hint, Pending};
 use super::super::update::authorize::of_name;
-use super::super::update::{self, Kind, Refused, classify};
+use super::super::update::{self, Classified, Kind, Refused};
 use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
 use super::password;
 use crate::access::{Effective, Rights};
 use crate::admission;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
-use crate::fast;
 use crate::faults;
 use crate::identity::Identity;
 use crate::journal;
@@ -29,33 +28,15 @@ use proto::tag;
 use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 use store::{DnCache, Known, ReadPoint};
 
-/// Judges updates of one transaction and answers them.
-pub(super) fn run(
-    session: &mut Session,
-    transaction: &mut Transaction,
-    parts: &mut Parts<'_>,
-    updates: &[Pending<'_>],
-    out: &mut Vec<u8>,
-) {
-    let mut done = 0;
-    while done < updates.len() && !session.is_closing() {
-        done += draft_some(transaction, parts, &updates[done..], out);
-        if let Some(update) = updates.get(done) {
-            judge(session, transaction, parts, update, out);
-            done += 1;
-        }
-    }
-}
-
 /// Accepts updates as long as each can be drafted. Returns how many.
-fn draft_some(
+pub(super) fn draft_some(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
     let Parts { dsa, reader, scratch, counters, hinted_at: Some(sequence), .. } = parts else { return 0 };
-    if !fast::IS_ON || !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
+    if !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
         return 0;
     }
     let is_plain = transaction.identity.rights == Rights::Root || !dsa.root_binds_by_entry();
@@ -113,9 +94,7 @@ impl<'u> Drafting<'_, 'u> {
     fn accept(&mut self, update: &'u Pending<'u>) -> Option<i32> {
         let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
         if !outline.after.is_empty() && outline.after != self.naming {
-            if !names_only(update) {
-                return None;
-            }
+            only_named(update)?;
             self.naming = outline.after;
         }
         let (updates_max, bytes_max) = self.limits;
@@ -140,43 +119,39 @@ impl<'u> Drafting<'_, 'u> {
     }
 }
 
-/// Has an update one control, a regular one that says which transaction it belongs to?
+/// The transaction that an update belongs to, if its one control is a regular one that says so.
 #[inline]
-fn names_only(update: &Pending<'_>) -> bool {
+pub(super) fn only_named<'a>(update: &Pending<'a>) -> Option<&'a [u8]> {
     let mut controls = Controls::of(update.frame()).iter();
-    let first = controls.next();
-    controls.next().is_none()
-        && first.is_some_and(|control| {
-            control.oid == transaction_specification::OID && control.critical && control.value.is_some()
-        })
+    let first = controls.next().filter(|control| control.oid == transaction_specification::OID)?;
+    first.value.filter(|_| first.critical && controls.next().is_none())
 }
 
 /// Judges one update, whatever it is.
 #[cold]
-fn judge(
+pub(super) fn judge(
     session: &mut Session,
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
-    update: &Pending<'_>,
+    classified: &Classified<'_>,
     out: &mut Vec<u8>,
 ) {
     let begin = out.len();
-    let request = match classify(parts.dsa, update) {
+    let request = match &classified.request {
         Ok(request) => request,
         Err(error) => {
-            let culprit = update.outline.as_ref().map_or(0, |outline| outline.id);
-            match answer_malformed(&error, out) {
-                true => transaction.doom(culprit, &out[begin..]),
-                false => refuse_malformed(session, &error, out),
+            match answer_malformed(error, out) {
+                true => transaction.doom(error.message_id.unwrap_or_default(), &out[begin..]),
+                false => refuse_malformed(session, error, out),
             }
             return;
         }
     };
     count_operation(parts.counters, &request.message.request);
     let identity = transaction.identity.clone();
-    let is_accepted = match authorize(transaction, parts, &identity, &request) {
+    let is_accepted = match authorize(transaction, parts, &identity, request) {
         Err(refused) => {
-            refused.answer(&request, out);
+            refused.answer(request, out);
             false
         }
         Ok(Authorized::Password(value)) => password::change(transaction, parts, &request.message, value, out),
@@ -213,6 +188,7 @@ fn authorize<'r, 'a>(
     }
     refuse_beyond_limits(transaction, dsa, request.frame.len())?;
     match request.kind {
+        Kind::BeginOrEnd => unreachable!("it is no member"),
         Kind::Config => {
             let text = "entries below cn=config cannot be changed in a transaction";
             return Err((ResultCode::UnwillingToPerform, text).into());

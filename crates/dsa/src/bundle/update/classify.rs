@@ -1,12 +1,14 @@
 //! First stage: what an update is. It is decoded here, with its controls, once for all stages before the log.
 
-use super::super::group::Pending;
+use super::super::group::{decode, may_be_config};
 use super::Refused;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
 use crate::op::own_password;
 use proto::DecodeError;
+use proto::ext::password_modify;
 use proto::message::{self, Message};
+use self_cell::self_cell;
 
 /// An update that was decoded.
 pub(in crate::bundle) struct Request<'a> {
@@ -31,6 +33,8 @@ impl<'a> Request<'a> {
 /// What kind of update it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bundle) enum Kind<'a> {
+    /// The begin or the end of a transaction.
+    BeginOrEnd,
     /// A password modify, with its value.
     Password(Option<&'a [u8]>),
     /// A modify that changes passwords and nothing else, and gives a new one: perhaps a user's change of its own.
@@ -41,26 +45,146 @@ pub(in crate::bundle) enum Kind<'a> {
     Entry,
 }
 
+/// An update that was looked at.
+pub(in crate::bundle) struct Classified<'a> {
+    /// The whole message.
+    pub(in crate::bundle) frame: &'a [u8],
+    /// What it asks for, or why it is malformed.
+    pub(in crate::bundle) request: Result<Request<'a>, DecodeError>,
+}
+
+self_cell! {
+    /// An update that waits for those before it, decoded, with its message.
+    pub(crate) struct Suspended {
+        owner: Vec<u8>,
+        #[covariant]
+        dependent: Classified,
+    }
+}
+
+impl std::fmt::Debug for Suspended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Suspended({} bytes)", self.borrow_owner().len())
+    }
+}
+
+impl Suspended {
+    /// Decodes an update from a copy of its message, which outlives the input.
+    pub(super) fn classify(dsa: &Dsa, frame: &[u8]) -> Suspended {
+        Suspended::new(frame.to_vec(), |frame| classify(dsa, frame))
+    }
+}
+
 /// Decodes an update.
-///
-/// # Errors
-/// If it is malformed.
-pub(in crate::bundle) fn classify<'a>(dsa: &Dsa, update: &Pending<'a>) -> Result<Request<'a>, DecodeError> {
-    let message = update.decode()?;
+pub(in crate::bundle) fn classify<'a>(dsa: &Dsa, frame: &'a [u8]) -> Classified<'a> {
+    #[cfg(test)]
+    tests::CLASSIFIED.with(|classified| classified.set(classified.get() + 1));
+    Classified { frame, request: decode(frame).map(|message| request(dsa, message, frame)) }
+}
+
+fn request<'a>(dsa: &Dsa, message: Message<'a>, frame: &'a [u8]) -> Request<'a> {
     let controls = control::requested(&message.request, message.controls);
     let kind = match &message.request {
-        message::Request::Extended(extended) => Kind::Password(extended.value),
-        _ if update.is_about_config() && is_config(dsa, update) => Kind::Config,
+        message::Request::Extended(extended) if extended.oid == password_modify::OID => {
+            Kind::Password(extended.value)
+        }
+        message::Request::Extended(_) => Kind::BeginOrEnd,
+        request if is_config(dsa, request) => Kind::Config,
         message::Request::Modify(_) if own_password::asked(dsa.shard.schema(), &message).is_some() => {
             Kind::OwnPassword
         }
         _ => Kind::Entry,
     };
-    Ok(Request { message, controls, kind, frame: update.frame() })
+    Request { message, controls, kind, frame }
 }
 
 /// Does an update change the configuration, and no entry of the directory that happens to be called so?
-fn is_config(dsa: &Dsa, update: &Pending<'_>) -> bool {
-    let dn = update.outline.as_ref().map_or(&[][..], |outline| outline.dn);
-    !dsa.shard.holds(dn) && dsa.system.is_below_config(dn)
+fn is_config(dsa: &Dsa, request: &message::Request<'_>) -> bool {
+    let dn = match request {
+        message::Request::Add(add) => add.dn,
+        request => control::update::target(request).unwrap_or_default(),
+    };
+    may_be_config(dn) && !dsa.shard.holds(dn) && dsa.system.is_below_config(dn)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::journal::{Journal, Metrics, Updates};
+    use crate::system::tests::Desk;
+    use crate::worker::Worker;
+    use crate::{Session, State};
+    use model::ResultCode;
+    use proto::control::{Control, read_entry};
+    use proto::message::Request;
+    use std::cell::Cell;
+    use std::sync::{Arc, Mutex};
+    use std::task::{Context, Poll, Waker};
+
+    thread_local! {
+        /// How many updates this thread has decoded before the log.
+        pub(super) static CLASSIFIED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A log that keeps what comes.
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<Updates>>);
+
+    impl Journal for Kept {
+        fn submit(&self, updates: Updates) {
+            self.0.lock().unwrap().push(updates);
+        }
+
+        fn metrics(&self) -> Metrics {
+            Metrics { memory_bytes_max: 1 << 20, ..Metrics::default() }
+        }
+    }
+
+    impl Kept {
+        /// Refuses what came, and says how many batches that were.
+        fn refuse(&self) -> usize {
+            let submitted = std::mem::take(&mut *self.0.lock().unwrap());
+            let count = submitted.len();
+            submitted.into_iter().for_each(|updates| updates.refuse(ResultCode::Unavailable, "not today"));
+            count
+        }
+    }
+
+    /// A delete of an entry that is not there.
+    fn delete(id: i32, controls: &[Control<'_>], bytes: &mut Vec<u8>) {
+        Request::Delete(b"cn=nobody,dc=com").encode(bytes, id, controls);
+    }
+
+    fn wait(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8>) -> State {
+        match session.poll_updates(worker, &mut Context::from_waker(Waker::noop()), out) {
+            Poll::Ready(state) => state,
+            Poll::Pending => panic!("it was answered"),
+        }
+    }
+
+    #[test]
+    fn an_update_that_waits_for_those_before_it_is_decoded_once() {
+        let mut desk = Desk::new();
+        let log = Arc::new(Kept::default());
+        desk.worker.dsa.journal_to(Arc::clone(&log) as Arc<dyn Journal>);
+        let mut session = Session::new(&mut desk.worker);
+        session.identity = desk.identity.clone();
+        // A control that is malformed is refused at once, which must not come before the answer to the first update.
+        let malformed =
+            Control { oid: read_entry::PRE_OID, critical: true, value: Some(b"no selection".as_slice()) };
+        let (mut input, mut out) = (Vec::new(), Vec::new());
+        delete(1, &[], &mut input);
+        delete(2, &[malformed], &mut input);
+        delete(3, &[], &mut input);
+        CLASSIFIED.set(0);
+        let feed = session.feed(&mut desk.worker, &input, &mut out);
+        assert_eq!((feed.state, out.len(), CLASSIFIED.get()), (State::Waiting, 0, 1));
+        assert!(session.suspended.is_some());
+        assert_eq!(log.refuse(), 1);
+        assert_eq!(wait(&mut session, &mut desk.worker, &mut out), State::Busy);
+        assert_eq!(session.step(&mut desk.worker, &mut out), State::Idle);
+        assert!(session.suspended.is_none());
+        assert_eq!(CLASSIFIED.get(), 1, "it was answered without being decoded anew");
+        let feed = session.feed(&mut desk.worker, &input[feed.consumed..], &mut out);
+        assert_eq!((feed.state, log.refuse(), CLASSIFIED.get()), (State::Waiting, 1, 1));
+    }
 }

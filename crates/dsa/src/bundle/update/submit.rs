@@ -5,36 +5,29 @@ use super::super::group::Pending;
 use super::{apply, prepare::prepare};
 use crate::access::Effective;
 use crate::engine::Dsa;
-use crate::journal::{Journal, UPDATES_BYTES_SOFT_MAX, Updates};
+use crate::journal::{Journal, Updates};
 use crate::op::password_modify::Change;
 use crate::session::{Batch, Session};
 use model::limits::READ_ENTRIES_MAX;
 use std::sync::Arc;
 
-/// Submits updates of one identity that follow each other and were admitted. Returns how many: all, unless the session has collected
-/// enough.
+/// Takes updates of one identity that follow each other and were admitted: they are collected for the log, or applied at once without
+/// one.
 pub(super) fn together(
     session: &mut Session,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
-) -> usize {
+) {
     if updates.is_empty() {
-        return 0;
+        return;
     }
     if parts.dsa.journal.get().is_none() {
         let identity = session.batch.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
         let effective = Effective::to_write(&parts.dsa.rules, identity);
-        apply::apply(effective.expect("they were authorized"), parts, updates, out);
-        return updates.len();
+        return apply::apply(effective.expect("they were authorized"), parts, updates, out);
     }
-    let (mut count, mut bytes) = (0, session.batch.messages.len());
-    while count < updates.len() && bytes < UPDATES_BYTES_SOFT_MAX {
-        bytes += updates[count].frame().len();
-        count += 1;
-    }
-    collect(session, parts, &updates[..count]);
-    count
+    collect(session, parts, updates);
 }
 
 /// Do the entries that one more update brings back fit with those of the updates collected before? The first always does.
