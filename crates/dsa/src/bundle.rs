@@ -10,31 +10,30 @@ mod update;
 
 pub(crate) use self::group::Pending;
 use self::group::{Group, Hint};
-pub(crate) use self::mixed::{Mixed, go_on};
+pub(crate) use self::mixed::go_on;
 pub(crate) use self::update::Suspended;
 use crate::access::{Effective, Rights};
+use crate::context::Reading;
 use crate::control::{self, Rare, Requested, proxied_authorization};
-use crate::dispatch::Reading;
 use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::fast;
 use crate::identity::Identity;
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::marks::Marks;
-use crate::monitor::{Counters, count};
+use crate::monitor::{Counters, SEARCHES, count};
 use crate::op;
 use crate::op::search::{Around, LEAST_WORK, SLICE_WORK, again};
 use crate::queue;
-use crate::session::{OUT_BYTES_SOFT_MAX, Phase, Session};
-use crate::worker::{Scratch, Worker};
+use crate::session::{Phase, Session};
+use crate::worker::{Parts, Scratch, Worker};
 use env::clock::Now;
 use model::ResultCode;
-use proto::error::{DecodeError, Kind};
+use model::limits::OUT_BYTES_SOFT_MAX;
 use proto::ext::notice_of_disconnection;
 use proto::message::{Message, Request};
-use proto::result::encode_result;
 use proto::tag;
-use store::{Look, ReadPoint, Reader};
+use store::{Look, ReadPoint};
 
 /// Runs what `input` holds. Returns the bytes done with, and the size of the message that is not complete yet.
 pub(crate) fn run(
@@ -46,24 +45,7 @@ pub(crate) fn run(
     if session.is_in_message() || session.waits() || session.mixed.is_due() {
         return (0, input.len());
     }
-    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
-    let mut parts =
-        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
-    run_groups(session, &mut parts, input, out)
-}
-
-/// A worker's parts, borrowed apart.
-struct Parts<'w> {
-    dsa: &'w Dsa,
-    reader: &'w mut Reader,
-    system_reader: &'w mut Reader,
-    scratch: &'w mut Scratch,
-    counters: &'w Counters,
-    now: Now,
-    /// Commit sequence at which the group's hints were worked out.
-    hinted_at: Option<u64>,
-    /// Where what is carried out is to be published.
-    marks: Option<&'w mut Marks>,
+    run_groups(session, &mut worker.parts(), input, out)
 }
 
 /// What comes with updates that were logged, and is no part of what the log says.
@@ -106,13 +88,11 @@ pub(crate) fn apply(
     along: Option<Along<'_>>,
     out: &mut Vec<u8>,
 ) {
-    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
     let (mut drafts, marks) = match along {
         Some(Along { drafts, marks }) => (Some(drafts), Some(marks)),
         None => (None, None),
     };
-    let mut parts =
-        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks };
+    let mut parts = Parts { marks, ..worker.parts() };
     let mut group = Group::new();
     let (mut at, mut done) = (0, 0);
     loop {
@@ -301,10 +281,10 @@ impl Looking<'_> {
             Ok(message) => message,
             Err(error) => {
                 self.forget_bind(session, error.op_tag);
-                return refuse_malformed(session, error, out);
+                return session.refuse_malformed(error, out);
             }
         };
-        count_operation(self.counters, &message.request);
+        self.counters.count_operation(&message.request);
         let settings = &self.dsa.transactions;
         let requested = match control::requested_of_looking(&message.request, message.controls, settings) {
             Ok(requested) => requested,
@@ -444,42 +424,6 @@ impl Looking<'_> {
     }
 }
 
-/// Where searches are counted.
-const SEARCHES: usize = 2;
-/// Where modifies are counted.
-const MODIFIES: usize = 4;
-
-#[inline]
-fn count_operation(counters: &Counters, request: &Request<'_>) {
-    let kind = match request {
-        Request::Bind(_) => 0,
-        Request::Unbind => 1,
-        Request::Search(_) => SEARCHES,
-        Request::Compare(_) => 3,
-        Request::Modify(_) => MODIFIES,
-        Request::ModifyDn(_) => 5,
-        Request::Add(_) => 6,
-        Request::Delete(_) => 7,
-        Request::Abandon(_) => 8,
-        Request::Extended(_) => 9,
-    };
-    count(&counters.operations[kind], 1);
-}
-
-/// Answers a message that could not be decoded, or ends the session with a Notice of Disconnection.
-#[cold]
-fn refuse_malformed(session: &mut Session, error: &DecodeError, out: &mut Vec<u8>) {
-    if answer_malformed(error, out) {
-        return;
-    }
-    // Whatever else it says, a client that unbinds leaves.
-    if error.op_tag == Some(tag::UNBIND) {
-        return op::unbind::run(session);
-    }
-    notice_of_disconnection::encode(out, ResultCode::ProtocolError, error.reason);
-    session.phase = Phase::Closing;
-}
-
 /// Ends the session of a client that has not bound and begins a message that only others may send.
 #[cold]
 fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
@@ -489,22 +433,4 @@ fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
     let text = "the message is longer than limits.message-anonymous allows before a bind";
     notice_of_disconnection::encode(out, ResultCode::ProtocolError, text);
     session.phase = Phase::Closing;
-}
-
-/// Answers a message that could not be decoded, if an answer is due and its beginning told to what.
-#[cold]
-fn answer_malformed(error: &DecodeError, out: &mut Vec<u8>) -> bool {
-    match error.answerable() {
-        Some((id, Some(response))) => {
-            let text = format!("{} (byte {} of the message)", error.reason, error.offset);
-            let code = match error.kind {
-                Kind::Limit => ResultCode::AdminLimitExceeded,
-                _ => ResultCode::ProtocolError,
-            };
-            encode_result(out, id, response, code, b"", &text, &[]);
-            true
-        }
-        Some((_, None)) => error.op_tag != Some(tag::UNBIND),
-        None => false,
-    }
 }

@@ -1,36 +1,9 @@
-//! From a decoded request to its operation, and what operations are given.
+//! From a decoded update to its operation.
 
-use crate::access::Effective;
-use crate::engine::Dsa;
+use crate::context::Writing;
 use crate::op;
-use crate::worker::Scratch;
-use env::clock::Now;
 use model::{EntryId, Filter};
 use proto::message::{Message, Request};
-use store::{Known, ReadPoint, Stamp};
-
-/// A request that looks: everything at one read point.
-pub(crate) struct Reading<'r> {
-    pub(crate) dsa: &'r Dsa,
-    pub(crate) read_point: ReadPoint<'r>,
-    pub(crate) scratch: &'r mut Scratch,
-    pub(crate) now: Now,
-}
-
-/// A request that changes: in the writer's role, several requests of a bundle in one batch.
-pub(crate) struct Writing<'w, 's> {
-    pub(crate) dsa: &'w Dsa,
-    pub(crate) writer: &'w mut store::Writer<'s>,
-    pub(crate) scratch: &'w mut Scratch,
-    pub(crate) now: Now,
-    pub(crate) effective: Effective<'w>,
-    /// Number of the name that entries record ([`store::Writer::name`]).
-    pub(crate) actor: u32,
-    /// A stamp that was made for this update and not used. An update takes one, however it comes to be carried out.
-    pub(crate) spare: Option<Stamp>,
-    /// Where the entry is, if the group's look-ahead found out.
-    pub(crate) known: Option<Known<'w>>,
-}
 
 /// Carries out an update, if `condition` is true of the entry that an add makes. Returns the entry's id if it was done.
 pub(crate) fn update(

@@ -1,9 +1,9 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
-use crate::bundle::Mixed;
 use crate::drafts::Drafts;
 use crate::marks::Marks;
+use crate::session::Mixed;
 use crate::throttle::{Permit, Throttle};
 use crate::wakes::{Wakes, Waking};
 use model::ResultCode;
@@ -19,8 +19,6 @@ pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 /// Bytes of a buffer of updates that is used again, and of one of their drafts. Longer ones are freed.
 const BUFFER_BYTES_KEPT: usize = 128 << 10;
 const DRAFTS_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
-/// Bytes of the buffers that a session keeps for reads between its updates and for their answers.
-pub(crate) const SESSION_BYTES_KEPT: usize = 16 << 10;
 /// Bytes of the buffer that a session keeps for answers.
 const ANSWERS_BYTES_KEPT: usize = 4 << 10;
 /// Pairs of buffers that a thread keeps.

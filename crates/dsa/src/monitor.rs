@@ -1,11 +1,17 @@
 //! Counters. Each thread has its own, on its own cache lines; they are summed when somebody looks.
 
+use proto::message::Request;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Kinds of operations that are counted, in the order of [`Counters::operations`].
 pub const OPERATIONS: [&str; 10] =
     ["Bind", "Unbind", "Search", "Compare", "Modify", "Modrdn", "Add", "Delete", "Abandon", "Extended"];
+
+/// Where searches are counted.
+pub(crate) const SEARCHES: usize = 2;
+/// Where modifies are counted.
+pub(crate) const MODIFIES: usize = 4;
 
 /// What one thread counts.
 #[repr(align(128))]
@@ -34,6 +40,24 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Counts a request by its kind.
+    #[inline]
+    pub(crate) fn count_operation(&self, request: &Request<'_>) {
+        let kind = match request {
+            Request::Bind(_) => 0,
+            Request::Unbind => 1,
+            Request::Search(_) => SEARCHES,
+            Request::Compare(_) => 3,
+            Request::Modify(_) => MODIFIES,
+            Request::ModifyDn(_) => 5,
+            Request::Add(_) => 6,
+            Request::Delete(_) => 7,
+            Request::Abandon(_) => 8,
+            Request::Extended(_) => 9,
+        };
+        count(&self.operations[kind], 1);
+    }
+
     /// Counts from nothing again, of what a thread does for clients. Only for the thread itself.
     pub(crate) fn forget_operations(&self) {
         self.operations.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));

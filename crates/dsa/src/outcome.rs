@@ -1,10 +1,11 @@
 //! The one place where a refusal becomes a resultCode, a matchedDN and a diagnosticMessage (RFC 4511 section 4.1.9).
 
-use crate::dispatch::Writing;
 use model::ResultCode;
+use proto::error::{DecodeError, Kind};
 use proto::result::{encode_done, encode_result};
+use proto::tag;
 use schema::{DescriptionError, Schema};
-use store::{DnCache, ReadPoint, Refused, Stamp, Unresolved};
+use store::{DnCache, ReadPoint, Refused, Unresolved};
 
 /// Naming contexts that a message lists; a server may have many.
 const CONTEXTS_SHOWN_MAX: usize = 8;
@@ -52,26 +53,6 @@ pub(crate) fn refuse(
     encode_result(out, id, response_tag, refused.result_code(), &matched_dn, &text, &[]);
 }
 
-/// Answers that the store refused to change an entry. `dn` is the name that the request gave.
-#[cold]
-pub(crate) fn refuse_write(
-    writing: &mut Writing<'_, '_>,
-    out: &mut Vec<u8>,
-    id: i32,
-    response_tag: u8,
-    dn: &[u8],
-    refused: &Refused,
-) {
-    if matches!(refused, Refused::OutsideNamingContexts) && writing.dsa.system.holds(dn) {
-        let text =
-            format!("{} is maintained by the server and cannot be changed", crate::system::described(dn));
-        return say(out, id, response_tag, ResultCode::UnwillingToPerform, &text);
-    }
-    writing.scratch.lacked_memory |= matches!(refused, Refused::MemoryLimit { .. });
-    // What a thread remembers is about what was published; this batch is not yet.
-    refuse(out, id, response_tag, refused, writing.writer.view(), &mut DnCache::default());
-}
-
 /// Answers that a DN leads to no entry.
 #[cold]
 pub(crate) fn unresolved(
@@ -89,6 +70,24 @@ pub(crate) fn unresolved(
         Unresolved::NoSuchObject(matched) => Refused::NoSuchObject { matched },
     };
     refuse(out, id, response_tag, &refused, read_point, cache);
+}
+
+/// Answers a message that could not be decoded, if an answer is due and its beginning told to what.
+#[cold]
+pub(crate) fn answer_malformed(error: &DecodeError, out: &mut Vec<u8>) -> bool {
+    match error.answerable() {
+        Some((id, Some(response))) => {
+            let text = format!("{} (byte {} of the message)", error.reason, error.offset);
+            let code = match error.kind {
+                Kind::Limit => ResultCode::AdminLimitExceeded,
+                _ => ResultCode::ProtocolError,
+            };
+            encode_result(out, id, response, code, b"", &text, &[]);
+            true
+        }
+        Some((_, None)) => error.op_tag != Some(tag::UNBIND),
+        None => false,
+    }
 }
 
 /// Code and message for an attribute description that the schema does not take.
@@ -161,16 +160,6 @@ fn outside(contexts: &[String]) -> String {
 
 fn no_root(what: &str) -> String {
     format!("{what}, and neither does the root of its naming context; add that first")
-}
-
-/// What all operations that change entries have in common.
-impl Writing<'_, '_> {
-    /// When and by whom the next command is given.
-    #[inline]
-    pub(crate) fn stamp(&mut self) -> Stamp {
-        let (writer, wall_ms, actor) = (&mut self.writer, self.now.wall_ms, self.actor);
-        self.spare.take().unwrap_or_else(|| Stamp { csn: writer.stamp(wall_ms), actor })
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Referral objects (RFC 3296): what they say to a client that did not ask to manage them.
 
+use crate::context::Writing;
 use crate::control::Requested;
-use crate::dispatch::Writing;
 use model::{EntryId, ResultCode, Scope};
 use proto::list::{Octets, octet_list};
 use proto::message::{Message, Request};

@@ -1,6 +1,10 @@
-//! One client's session: its identity, what it has under way, and the bytes between. Sans-IO.
+//! One client's session: its identity, what it has under way, and what it waits for. What it does with input is in
+//! [`crate::driver`].
 
-use crate::bundle::{self, Mixed, Suspended};
+mod reads;
+
+pub(crate) use self::reads::Mixed;
+use crate::bundle::Suspended;
 use crate::client_memory::Kept;
 use crate::drafts::Drafts;
 use crate::identity::Identity;
@@ -8,18 +12,19 @@ use crate::journal::Reply;
 use crate::monitor::count;
 use crate::op::password_modify::Change;
 use crate::op::search::Underway;
+use crate::outcome;
 use crate::peers::Peer;
 use crate::queue::Queue;
 use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
 use crate::worker::Worker;
 use model::ResultCode;
-use model::limits::SESSION_OUT_BYTES_MAX;
+use proto::error::DecodeError;
 use proto::ext::notice_of_disconnection;
+use proto::tag;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 /// What a session wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +50,6 @@ pub struct Feed {
     /// held back because too much is unanswered.
     pub needed: usize,
 }
-
-/// Bytes of answers in one go after which a session lets its connection send them.
-pub(crate) const OUT_BYTES_SOFT_MAX: usize = SESSION_OUT_BYTES_MAX / 4;
 
 /// Bytes that are read at a time of a client whose updates would have to wait, or while little more may be kept: enough for an unbind, an abandon or a few
 /// searches, and little enough to be kept for each of thousands.
@@ -223,122 +225,29 @@ impl Session {
         self.identity.is_somebody()
     }
 
-    /// Takes complete messages from `input` and appends answers to `out`.
-    pub fn feed(&mut self, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> Feed {
-        let before = out.len();
-        let (consumed, needed) = bundle::run(self, worker, input, out);
-        count(&worker.counters.bytes_in, consumed as u64);
-        self.written(worker, &out[before..]);
-        self.count_underway(worker);
-        Feed { consumed, state: self.state(), needed }
-    }
-
-    /// Goes on with what is under way; returns when `out` has enough for one write.
-    pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
-        let before = out.len();
-        self.pauses = false;
-        while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
-            if self.mixed.is_due() && !self.is_in_message() {
-                bundle::go_on(self, worker, out);
-                continue;
-            }
-            if self.suspended.is_some() && !self.is_in_message() {
-                bundle::run(self, worker, &[], out);
-                if self.waits() || self.is_closing() {
-                    break;
-                }
-                continue;
-            }
-            let Some(mut search) = self.underway.pop_front() else { break };
-            match search.go_on(worker, out) {
-                crate::op::search::Progress::Done => worker.scratch.evaluator.forget_long(),
-                crate::op::search::Progress::Broken => {
-                    // A message that is half written has no end that a client could read.
-                    self.phase = Phase::Closing;
-                    self.underway.clear();
-                }
-                // An answer that is half written must be finished before anything else is said.
-                crate::op::search::Progress::InMessage => {
-                    self.underway.push_front(search);
-                    break;
-                }
-                crate::op::search::Progress::Paused => {
-                    self.underway.push_back(search);
-                    break;
-                }
-            }
-        }
-        self.let_reads_be_revoked(worker);
-        self.written(worker, &out[before..]);
-        self.count_underway(worker);
-        self.state()
-    }
-
-    /// If reads between its updates are left, they wait until their client has taken what is before them, which may be long.
-    fn let_reads_be_revoked(&mut self, worker: &Worker) {
-        if self.mixed.is_due() {
-            self.mixed.may_be_revoked(worker.now.monotonic_ns, self.peer.client());
-        }
-    }
-
-    /// To be called while it waits for the log and nothing more can be sent to its client: of updates with reads between them it
-    /// takes the answers when they are there, and what the reads look at may be revoked from then on.
-    pub fn poll_behind_backlog(&mut self, worker: &mut Worker, cx: &mut Context<'_>) -> Poll<State> {
-        if !matches!(self.phase, Phase::Submitted(_)) || self.mixed.bytes() == 0 {
-            return Poll::Pending;
-        }
-        let mut out = Vec::new();
-        let state = ready!(self.poll_updates(worker, cx, &mut out));
-        debug_assert!(out.is_empty(), "the answers wait with the reads");
-        self.let_reads_be_revoked(worker);
-        Poll::Ready(state)
-    }
-
-    /// Appends the answers to the updates that it waits for, once they are durable and applied.
-    pub fn poll_updates(
-        &mut self,
-        worker: &mut Worker,
-        cx: &mut Context<'_>,
-        out: &mut Vec<u8>,
-    ) -> Poll<State> {
-        let before = out.len();
-        match &mut self.phase {
-            Phase::Queued(ticket) => {
-                ready!(ticket.poll(cx));
-                self.phase = Phase::Admitted(Arc::clone(ticket));
-            }
-            Phase::Submitted(change) => {
-                let reply = self.reply.as_ref().expect("updates were submitted with it");
-                let kept = (&mut self.mixed, &mut worker.scratch.buffers);
-                ready!(reply.poll(cx, &worker.wakes, kept, out));
-                if let Some(change) = change.take() {
-                    let modified = out.split_off(before);
-                    change.answer(&modified, out);
-                }
-                self.phase = Phase::Open;
-                self.written(worker, &out[before..]);
-            }
-            Phase::Open | Phase::Admitted(_) | Phase::Closing => {}
-        }
-        Poll::Ready(self.state())
-    }
-
     /// Has it a transaction open that the server may give up on its own account?
     pub fn expects_notices(&self) -> bool {
         !self.transactions.is_empty()
     }
 
-    /// Appends notices of transactions that the server gives up; to be called of an idle session with a transaction, when
-    /// the waker is woken and every second or so.
-    pub fn poll_notices(&mut self, worker: &Worker, cx: &mut Context<'_>, out: &mut Vec<u8>) {
-        if self.waits() || self.is_in_message() {
+    /// Its connection is to be closed once what was written is sent. Searches under way are given up.
+    pub(crate) fn end(&mut self) {
+        self.phase = Phase::Closing;
+        self.underway.clear();
+    }
+
+    /// Answers a message that could not be decoded, or ends the session with a Notice of Disconnection.
+    #[cold]
+    pub(crate) fn refuse_malformed(&mut self, error: &DecodeError, out: &mut Vec<u8>) {
+        if outcome::answer_malformed(error, out) {
             return;
         }
-        let before = out.len();
-        // Woken from now on, it misses nothing that happens after it has looked.
-        self.transactions.wake_with(cx.waker());
-        bundle::transaction::abort_some(self, &worker.dsa, worker.now.monotonic_ns, out);
-        self.written(worker, &out[before..]);
+        // Whatever else it says, a client that unbinds leaves.
+        if error.op_tag == Some(tag::UNBIND) {
+            return self.end();
+        }
+        notice_of_disconnection::encode(out, ResultCode::ProtocolError, error.reason);
+        self.phase = Phase::Closing;
     }
 
     /// Appends a Notice of Disconnection: the server ends the session on its own account.
@@ -346,8 +255,7 @@ impl Session {
         if !self.is_closing() && !self.is_in_message() {
             notice_of_disconnection::encode(out, ResultCode::Unavailable, "the server is shutting down");
         }
-        self.phase = Phase::Closing;
-        self.underway.clear();
+        self.end();
         self.suspended = None;
         self.mixed = Mixed::default();
     }
@@ -358,15 +266,6 @@ impl Session {
         self.mixed = Mixed::default();
         self.count_underway(worker);
         count(&worker.counters.connections_closed, 1);
-    }
-
-    /// Counts what it wrote.
-    #[inline]
-    fn written(&mut self, worker: &Worker, written: &[u8]) {
-        count(&worker.counters.bytes_out, written.len() as u64);
-        let Some(mut queue) = self.queue.take() else { return };
-        queue.count(written, self.waits() || self.mixed.is_due() || self.suspended.is_some());
-        self.queue = Some(queue);
     }
 
     /// May what it wrote be kept back, because its client waits for more answers than there are yet? No longer than it
@@ -384,7 +283,7 @@ impl Session {
     }
 
     #[inline]
-    fn count_underway(&mut self, worker: &Worker) {
+    pub(crate) fn count_underway(&mut self, worker: &Worker) {
         let (before, now) = (self.underway_counted, self.underway.len());
         if before != now {
             count(&worker.counters.searches_underway, (now as u64).wrapping_sub(before as u64));
@@ -408,7 +307,7 @@ impl Session {
         self.underway.is_empty() && !self.mixed.is_due() && self.suspended.is_none()
     }
 
-    fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         match &self.phase {
             Phase::Closing => State::Close,
             Phase::Queued(_) | Phase::Submitted(_) => State::Waiting,

@@ -5,6 +5,7 @@ use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
 use crate::held::MemoryNotice;
 use crate::journal::Buffers;
+use crate::marks::Marks;
 use crate::monitor::Counters;
 use crate::recent::Recent;
 use crate::wakes::Wakes;
@@ -31,6 +32,20 @@ pub struct Worker {
     pub(crate) wakes: Arc<Wakes>,
     /// Memory for them.
     due: Vec<Waker>,
+}
+
+/// A worker's parts, borrowed apart.
+pub(crate) struct Parts<'w> {
+    pub(crate) dsa: &'w Dsa,
+    pub(crate) reader: &'w mut Reader,
+    pub(crate) system_reader: &'w mut Reader,
+    pub(crate) scratch: &'w mut Scratch,
+    pub(crate) counters: &'w Counters,
+    pub(crate) now: Now,
+    /// Commit sequence at which the group's hints were worked out.
+    pub(crate) hinted_at: Option<u64>,
+    /// Where what is carried out is to be published.
+    pub(crate) marks: Option<&'w mut Marks>,
 }
 
 /// Memory that is used again, and what one thread remembers.
@@ -111,6 +126,12 @@ impl Worker {
             wakes: Arc::default(),
             due: Vec::new(),
         })
+    }
+
+    /// Its parts, borrowed apart.
+    pub(crate) fn parts(&mut self) -> Parts<'_> {
+        let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = self;
+        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None }
     }
 
     /// Says how many of the thread's connections wait for their client to take answers.

@@ -39,6 +39,8 @@ pub const VALUE_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
 pub const SESSION_SEARCHES_MAX: usize = 64;
 /// Bytes of answers that wait for a slow client before its requests are read no further.
 pub const SESSION_OUT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of answers in one go after which a session lets its connection send them.
+pub const OUT_BYTES_SOFT_MAX: usize = SESSION_OUT_BYTES_MAX / 4;
 /// Bytes of one line of LDIF after unfolding.
 pub const LDIF_LINE_BYTES_MAX: usize = 64 << 20;
 /// Attribute indexes of a directory: of one kind on one attribute each.

@@ -3,106 +3,26 @@
 //! reads behind a run look at what was published with it: they see the updates before them and none after them.
 
 use super::group::{self, Group, Pending};
-use super::{Looking, Parts, look_ahead};
+use super::{Looking, look_ahead};
 use crate::engine::Dsa;
 use crate::fast;
 use crate::faults;
-use crate::journal::SESSION_BYTES_KEPT;
-use crate::marks::{Marks, Sight, Slot};
+use crate::marks::{Sight, Slot};
 use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, again, limit_text};
 use crate::outcome;
-use crate::session::{Batch, OUT_BYTES_SOFT_MAX, Session};
+use crate::session::{Batch, Mixed, Session};
+use crate::worker::Parts;
 use crate::worker::Worker;
 use env::planted;
 use model::ResultCode;
+use model::limits::OUT_BYTES_SOFT_MAX;
 use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
 use proto::outline::Outline;
 use proto::tag;
 use std::borrow::Cow;
-use std::net::SocketAddr;
-use store::Holder;
 
 /// Longer reads wait for the updates before them to be answered, and are run like any other.
 const READ_BYTES_MAX: usize = 16 << 10;
-
-/// Reads that stand between the updates of a session.
-#[derive(Default)]
-pub(crate) struct Mixed {
-    /// Whole messages, in the order they came.
-    reads: Vec<u8>,
-    /// Where they stand. They are with the updates while these are on their way.
-    marks: Marks,
-    /// Answers to the updates, of which some may be sent.
-    answers: Vec<u8>,
-    /// The answers are there.
-    is_due: bool,
-    /// Bytes of reads that were run, and of answers that were sent.
-    read: usize,
-    sent: usize,
-    /// The run that is under way.
-    run: usize,
-    /// When the answers came.
-    since_ns: Option<u64>,
-    /// Bytes of reads that were looked through for counts, and whether there are any.
-    searched: usize,
-    counts: bool,
-}
-
-impl Mixed {
-    /// Are there reads that can be run now?
-    #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        self.is_due
-    }
-
-    /// Bytes of the reads.
-    #[inline]
-    pub(crate) fn bytes(&self) -> usize {
-        self.reads.len()
-    }
-
-    /// The marks, for the updates that are on their way from now on.
-    #[inline]
-    pub(crate) fn hand_over(&mut self) -> Marks {
-        std::mem::take(&mut self.marks)
-    }
-
-    /// The updates were answered. Returns the buffer of earlier answers.
-    pub(crate) fn answered(&mut self, answers: Vec<u8>, marks: Marks) -> Vec<u8> {
-        self.marks = marks;
-        self.is_due = true;
-        std::mem::replace(&mut self.answers, answers)
-    }
-
-    /// The reads that are left wait for their client: what they look at may be revoked from now on.
-    #[cold]
-    pub(crate) fn may_be_revoked(&mut self, now_ns: u64, peer: Option<SocketAddr>) {
-        self.marks.may_be_revoked(Holder { since_ns: *self.since_ns.get_or_insert(now_ns), peer });
-    }
-
-    /// Do the reads ask how many subordinates an entry has? That is told as of now, not as of a point in the past.
-    #[cold]
-    fn asks_for_counts(&mut self) -> bool {
-        // hasSubordinates, numSubordinates, and all operational attributes.
-        const NAMES: [&[u8]; 4] = [b"ubordinates", b"2.5.18.9", b"1.3.6.1.4.1.453.16.2.103", b"+"];
-        let new = &self.reads[self.searched..];
-        let has = |name: &&[u8]| new.windows(name.len()).any(|bytes| bytes.eq_ignore_ascii_case(name));
-        self.counts |= NAMES.iter().any(has);
-        self.searched = self.reads.len();
-        self.counts
-    }
-
-    /// All is done: what is kept is memory.
-    fn rest(&mut self) {
-        let Mixed { mut reads, mut marks, mut answers, .. } = std::mem::take(self);
-        marks.clear();
-        for buffer in [&mut reads, &mut answers] {
-            buffer.clear();
-            buffer.shrink_to(SESSION_BYTES_KEPT);
-        }
-        *self = Mixed { reads, marks, answers, ..Mixed::default() };
-    }
-}
 
 /// The first of some requests from which on reads will wait for updates, if they may.
 #[inline]
@@ -163,10 +83,8 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let mut mixed = std::mem::take(&mut session.mixed);
     let now_ns = worker.now.monotonic_ns;
     let since_ns = *mixed.since_ns.get_or_insert(now_ns);
-    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
-    scratch.work = SLICE_WORK;
-    let mut parts =
-        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
+    let mut parts = worker.parts();
+    parts.scratch.work = SLICE_WORK;
     let reads = std::mem::take(&mut mixed.reads);
     let mut slot = mixed.marks.take_slot();
     let age_ns = now_ns.saturating_sub(since_ns);
@@ -259,21 +177,6 @@ fn run_group(
         }
     }
     true
-}
-
-impl Mixed {
-    /// Begins the run of the next read, if it is another one: the answers to the updates before it come first. Returns where
-    /// the run ends among the reads.
-    fn begin_run(&mut self, out: &mut Vec<u8>) -> usize {
-        let (mut end, mut answers_end) = self.marks.ends(self.run);
-        while end <= self.read {
-            self.run += 1;
-            (end, answers_end) = self.marks.ends(self.run);
-        }
-        out.extend_from_slice(&self.answers[self.sent..answers_end]);
-        self.sent = answers_end;
-        end
-    }
 }
 
 /// Why reads are not run any more: what they look at was revoked, or is too old.

@@ -9,7 +9,6 @@ pub(crate) use self::commit::{Ending, Together, apply};
 
 use super::group::Pending;
 use super::update::{self, Classified, Kind, Refused, Request};
-use super::{Parts, count_operation, refuse_malformed};
 use crate::access::Effective;
 use crate::control::{self, ControlError, Rare, Requested};
 use crate::engine::Dsa;
@@ -21,6 +20,7 @@ use crate::op::{end_transaction, start_transaction};
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::Transaction;
+use crate::worker::Parts;
 use model::ResultCode;
 use proto::control::{Controls, non_transaction, transaction_specification};
 use proto::ext::{aborted_transaction, password_modify};
@@ -329,10 +329,10 @@ fn refuse(
 ) {
     match &classified.request {
         Ok(request) => {
-            count_operation(parts.counters, &request.message.request);
+            parts.counters.count_operation(&request.message.request);
             refused.answer(request, out);
         }
-        Err(error) => refuse_malformed(session, error, out),
+        Err(error) => session.refuse_malformed(error, out),
     }
 }
 
@@ -341,7 +341,7 @@ const IN_THE_WAY: &str = "the entry is held by a transaction with higher precede
 /// Runs a request that begins or ends a transaction.
 fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'_>, out: &mut Vec<u8>) {
     let message = &update.message;
-    count_operation(parts.counters, &message.request);
+    parts.counters.count_operation(&message.request);
     let message::Request::Extended(request) = &message.request else { unreachable!("its kind says so") };
     let requested = match update.requested() {
         Ok(requested) => requested,

@@ -27,7 +27,7 @@ pub(crate) use self::classify::Suspended;
 pub(super) use self::classify::{Classified, Kind, Request, classify};
 use self::door::Door;
 use super::group::{Group, Pending, gather};
-use super::{Parts, count_operation, refuse_malformed, transaction};
+use super::transaction;
 use crate::access::Rights;
 use crate::client_memory::Kept;
 use crate::control::{self, ControlError, Requested};
@@ -35,6 +35,7 @@ use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::op;
 use crate::outcome;
 use crate::session::{Acting, Session, SuspendedUpdate};
+use crate::worker::Parts;
 use model::ResultCode;
 use proto::tag;
 use std::borrow::Cow;
@@ -199,7 +200,7 @@ fn admit(
         // What is answered at once comes after the answers to what was collected before.
         Err(_) if !is_first => return Admission::Barrier,
         Err(error) => {
-            refuse_malformed(session, error, out);
+            session.refuse_malformed(error, out);
             return Admission::Done;
         }
         Ok(request) => request,
@@ -208,7 +209,7 @@ fn admit(
         Ok(admission) => admission,
         Err(_) if !is_first => Admission::Barrier,
         Err(refused) => {
-            count_operation(parts.counters, &request.message.request);
+            parts.counters.count_operation(&request.message.request);
             refused.answer(request, out);
             Admission::Done
         }
@@ -285,7 +286,7 @@ fn pass<'a>(
     authorize::authorize(parts.dsa, &identity, request, requested)?;
     if matches!(request.kind, Kind::Config) {
         refuse_critical(requested)?;
-        count_operation(parts.counters, &request.message.request);
+        parts.counters.count_operation(&request.message.request);
         op::configure::run(parts.dsa, identity.rights, &request.message, parts.now, out);
         return Ok(Admission::Done);
     }

@@ -3,7 +3,8 @@
 
 use super::read_entry::{ReadEntry, read};
 use super::{ControlError, Rare, assertion};
-use crate::dispatch::{self, Writing};
+use crate::context::Writing;
+use crate::dispatch;
 use model::limits::READ_ENTRY_BYTES_MAX;
 use model::{EntryId, ResultCode};
 use proto::control::{Control, read_entry};

@@ -1,7 +1,7 @@
 //! Add (RFC 4511 section 4.7): a new entry.
 
+use crate::context::Writing;
 use crate::control::assertion;
-use crate::dispatch::Writing;
 use crate::outcome;
 use model::{Entry, EntryId, Filter, ResultCode};
 use proto::Attributes;
@@ -37,7 +37,7 @@ pub(crate) fn run(
                 Some(added)
             }
             Err(refused) => {
-                outcome::refuse_write(writing, out, id, ADD_RESPONSE, request.dn, &refused);
+                writing.refuse(out, id, ADD_RESPONSE, request.dn, &refused);
                 None
             }
         },

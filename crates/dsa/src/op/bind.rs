@@ -1,6 +1,6 @@
 //! Bind (RFC 4511 section 4.2, RFC 4513 section 5.1): who the client is. Simple authentication only.
 
-use crate::dispatch::Reading;
+use crate::context::Reading;
 use crate::identity::Identity;
 use crate::outcome;
 use crate::password;

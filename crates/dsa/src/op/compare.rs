@@ -1,8 +1,8 @@
 //! Compare (RFC 4511 section 4.10): does an entry have this value?
 
 use crate::access::Rights;
+use crate::context::Reading;
 use crate::control::{Requested, assertion};
-use crate::dispatch::Reading;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::outcome;

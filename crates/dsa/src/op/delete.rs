@@ -1,6 +1,6 @@
 //! Delete (RFC 4511 section 4.8): an entry without subordinates goes.
 
-use crate::dispatch::Writing;
+use crate::context::Writing;
 use crate::outcome;
 use model::EntryId;
 use proto::tag::DELETE_RESPONSE;
@@ -18,7 +18,7 @@ pub(crate) fn run(
             Some(entry)
         }
         Err(refused) => {
-            outcome::refuse_write(writing, out, id, DELETE_RESPONSE, request, &refused);
+            writing.refuse(out, id, DELETE_RESPONSE, request, &refused);
             None
         }
     }

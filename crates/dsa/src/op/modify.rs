@@ -2,7 +2,7 @@
 
 mod superclass;
 
-use crate::dispatch::Writing;
+use crate::context::Writing;
 use crate::outcome;
 use model::{Description, EntryId, ResultCode, TypeId, short};
 use proto::Outline;
@@ -45,7 +45,7 @@ pub(crate) fn run(
             Some(entry)
         }
         Err(refused) => {
-            outcome::refuse_write(writing, out, id, MODIFY_RESPONSE, request.dn, &refused);
+            writing.refuse(out, id, MODIFY_RESPONSE, request.dn, &refused);
             None
         }
     }

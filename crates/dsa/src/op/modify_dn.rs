@@ -1,6 +1,6 @@
 //! Modify DN (RFC 4511 section 4.9): an entry, and with it what is below it, gets another name or place.
 
-use crate::dispatch::Writing;
+use crate::context::Writing;
 use crate::outcome;
 use model::{EntryId, dn};
 use proto::op::modify_dn::ModifyDn;
@@ -27,8 +27,7 @@ pub(crate) fn run(
             Some(entry)
         }
         Err(refused) => {
-            outcome::refuse_write(
-                writing,
+            writing.refuse(
                 out,
                 id,
                 MODIFY_DN_RESPONSE,

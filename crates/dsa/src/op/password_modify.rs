@@ -6,8 +6,8 @@
 //! named it by its DN: an assertion tells it from another one that may have got its name by then.
 
 use crate::access::{Effective, Rights};
+use crate::context::Reading;
 use crate::control::proxied_authorization::find_user;
-use crate::dispatch::Reading;
 use crate::identity::Identity;
 use crate::op::own_password;
 use crate::outcome;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::access::{Anonymous, Effective};
 use crate::config::SearchLimits;
+use crate::context::{Reading, Writing};
 use crate::control::Requested;
-use crate::dispatch::{Reading, Writing};
 use crate::identity::Identity;
 use crate::op;
 use crate::outcome;

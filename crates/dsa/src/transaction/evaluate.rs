@@ -2,8 +2,9 @@
 //! entries that it is about.
 
 use crate::access::Effective;
+use crate::context::Writing;
 use crate::control::{Requested, update};
-use crate::dispatch::{self, Writing};
+use crate::dispatch;
 use crate::engine::Dsa;
 use crate::op::modify_dn;
 use crate::outcome;

@@ -6,10 +6,10 @@
 
 use super::super::group::{self, Group, Hint};
 use super::super::update::authorize;
-use super::super::{Parts, answer_malformed};
 use crate::access::{Effective, Rights};
+use crate::context::Writing;
 use crate::control;
-use crate::dispatch::{self, Writing};
+use crate::dispatch;
 use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::fast;
@@ -19,6 +19,7 @@ use crate::op::end_transaction;
 use crate::op::modify::Replacing;
 use crate::outcome;
 use crate::transaction::{Doom, Evaluation};
+use crate::worker::Parts;
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
 use env::planted;
@@ -64,10 +65,7 @@ pub(crate) fn apply(
         let first = journal::messages(together.messages).take(half).map(<[u8]>::len).sum();
         together.messages = &together.messages[..first];
     }
-    let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = worker;
-    let mut parts =
-        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None };
-    run(&mut parts, together, drafts, ending)
+    run(&mut worker.parts(), together, drafts, ending)
 }
 
 /// Commits updates. Without drafts they are made. Returns the result code that it came to: of a failure that of the update
@@ -312,7 +310,7 @@ fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>)
         let message = match Message::decode(frame) {
             Ok(message) => message,
             Err(error) => {
-                answer_malformed(&error, &mut answers);
+                outcome::answer_malformed(&error, &mut answers);
                 return Err(Doom { culprit: 0, answer: answers });
             }
         };

@@ -3,7 +3,6 @@
 use super::super::group::{self, Hint, Pending};
 use super::super::update::authorize::of_name;
 use super::super::update::{self, Classified, Kind, Refused};
-use super::super::{MODIFIES, Parts, answer_malformed, count_operation, refuse_malformed};
 use super::password;
 use crate::access::{Effective, Rights};
 use crate::admission;
@@ -12,11 +11,12 @@ use crate::engine::Dsa;
 use crate::faults;
 use crate::identity::Identity;
 use crate::journal;
-use crate::monitor::count;
+use crate::monitor::{MODIFIES, count};
 use crate::op::modify::Replacing;
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::{Evaluation, Transaction};
+use crate::worker::Parts;
 use crate::worker::Scratch;
 use env::clock::Now;
 use env::planted;
@@ -140,14 +140,14 @@ pub(super) fn judge(
     let request = match &classified.request {
         Ok(request) => request,
         Err(error) => {
-            match answer_malformed(error, out) {
+            match outcome::answer_malformed(error, out) {
                 true => transaction.doom(error.message_id.unwrap_or_default(), &out[begin..]),
-                false => refuse_malformed(session, error, out),
+                false => session.refuse_malformed(error, out),
             }
             return;
         }
     };
-    count_operation(parts.counters, &request.message.request);
+    parts.counters.count_operation(&request.message.request);
     let identity = transaction.identity.clone();
     let is_accepted = match authorize(transaction, parts, &identity, request) {
         Err(refused) => {

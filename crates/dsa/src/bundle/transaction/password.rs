@@ -1,14 +1,14 @@
 //! Password modify in a transaction: it sees what the transaction has made of the user, and is kept as the modify that it
 //! comes to.
 
-use super::super::Parts;
 use super::{IN_THE_WAY, member};
+use crate::context::Reading;
 use crate::control;
 use crate::control::proxied_authorization::find_user;
-use crate::dispatch::Reading;
 use crate::op::password_modify::{self, Change};
 use crate::outcome;
 use crate::transaction::Transaction;
+use crate::worker::Parts;
 use crate::worker::Scratch;
 use model::ResultCode;
 use proto::control::proxied_authorization::AuthzId;

@@ -2,16 +2,17 @@
 //! it still holds; every other update is decoded and applied to the directory as it is then.
 
 use super::super::group::{Group, Hint, Pending};
-use super::super::{MODIFIES, Parts, answer_malformed, count_operation};
 use super::authorize;
 use super::prepare::prepare;
 use crate::access::{Effective, Rights};
+use crate::context::Writing;
 use crate::control;
-use crate::dispatch::{self, Writing};
+use crate::dispatch;
 use crate::drafts::Drafts;
-use crate::monitor::{Counters, count};
+use crate::monitor::{Counters, MODIFIES, count};
 use crate::outcome;
 use crate::referral::refer_update;
+use crate::worker::Parts;
 use proto::message::Message;
 use proto::tag;
 use std::ops::Range;
@@ -109,11 +110,11 @@ fn apply_prepared(
                 Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
             match updates[done].decode() {
                 Ok(message) => {
-                    count_operation(counters, &message.request);
+                    counters.count_operation(&message.request);
                     run_update(&mut writing, &message, updates[done].frame().len(), out);
                 }
                 // It has an outline, so it can be answered.
-                Err(error) => _ = answer_malformed(&error, out),
+                Err(error) => _ = outcome::answer_malformed(&error, out),
             }
         }
         done += 1;
@@ -136,13 +137,13 @@ fn refuse_unnamed(counters: &Counters, updates: &[Pending<'_>], out: &mut Vec<u8
     for update in updates {
         match update.decode() {
             Ok(message) => {
-                count_operation(counters, &message.request);
+                counters.count_operation(&message.request);
                 if let Some(response) = tag::response_to(message.request.tag()) {
                     let (code, text) = authorize::NO_NAME;
                     outcome::say(out, message.id, response, code, text);
                 }
             }
-            Err(error) => _ = answer_malformed(&error, out),
+            Err(error) => _ = outcome::answer_malformed(&error, out),
         }
     }
 }

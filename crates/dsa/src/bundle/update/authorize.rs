@@ -4,12 +4,12 @@
 
 use super::classify::Request;
 use crate::access::{Effective, Rights};
-use crate::bundle::Parts;
 use crate::control::{Requested, proxied_authorization};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::op::modify_dn::new_dn;
 use crate::session::Session;
+use crate::worker::Parts;
 use model::ResultCode;
 use proto::message;
 use proto::op::Modify;

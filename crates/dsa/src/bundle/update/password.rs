@@ -1,17 +1,17 @@
 //! Changes of passwords: a password modify, and a modify by which a user changes its own. Each goes to the log by itself, as the modify
 //! that it comes to.
 
-use super::super::Parts;
 use super::super::group::{Group, gather};
 use super::classify::Request;
 use super::{Refused, apply, authorize, refuse_critical, submit as submitting};
-use crate::bundle::{count_operation, transaction};
+use crate::bundle::transaction;
+use crate::context::Reading;
 use crate::control::Requested;
-use crate::dispatch::Reading;
 use crate::identity::Identity;
 use crate::op::own_password::asked;
 use crate::op::password_modify::{self, Change};
 use crate::session::{Acting, Session};
+use crate::worker::Parts;
 
 /// What a password modify of this value comes to.
 ///
@@ -72,7 +72,7 @@ pub(super) fn submit(
     mut change: Change,
     out: &mut Vec<u8>,
 ) {
-    count_operation(parts.counters, &request.message.request);
+    parts.counters.count_operation(&request.message.request);
     let message = std::mem::take(&mut change.message);
     let mut group = Group::new();
     gather(&message, 0, &mut group);

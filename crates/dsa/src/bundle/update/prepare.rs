@@ -2,7 +2,7 @@
 //! has its turn, and then it is prepared anew by whoever applies it.
 
 use super::super::group::{self, Hint, Pending};
-use super::super::{Parts, transaction};
+use super::super::transaction;
 use super::Refused;
 use super::classify::Request;
 use crate::admission;
@@ -11,6 +11,7 @@ use crate::drafts::Drafts;
 use crate::fast;
 use crate::identity::Identity;
 use crate::op;
+use crate::worker::Parts;
 use crate::worker::Scratch;
 use store::Known;
 

@@ -1,6 +1,5 @@
 //! Fourth stage: updates that were admitted go to the log, those of a bundle together; without a log they are applied at once.
 
-use super::super::Parts;
 use super::super::group::Pending;
 use super::{apply, prepare::prepare};
 use crate::access::Effective;
@@ -8,6 +7,7 @@ use crate::engine::Dsa;
 use crate::journal::{Journal, Updates};
 use crate::op::password_modify::Change;
 use crate::session::{Batch, Session};
+use crate::worker::Parts;
 use model::limits::READ_ENTRIES_MAX;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! "Servers SHALL restrict modifications of this attribute to prevent superclasses of remaining 'objectClass' values from being
 //! deleted" (RFC 4512 section 3.3). The store puts such a class back, as it does where it was not named.
 
-use crate::dispatch::Writing;
+use crate::context::Writing;
 use model::{ClassId, Description, ResultCode};
 use smallvec::SmallVec;
 use store::{Change, ChangeKind, EntryRef, ReadPoint};

@@ -3,8 +3,8 @@
 use super::base::Base;
 use super::{Around, allows, glue};
 use crate::access::{Rights, Rules};
+use crate::context::Reading;
 use crate::control::Requested;
-use crate::dispatch::Reading;
 use crate::entry_writer::{Answer, Asked, Chosen, Templates};
 use crate::monitor::{Counters, count};
 use crate::recent::{Again, Asserted};

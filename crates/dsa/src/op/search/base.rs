@@ -2,8 +2,8 @@
 
 use super::Around;
 use super::glue::settle_base;
+use crate::context::Reading;
 use crate::control::Requested;
-use crate::dispatch::Reading;
 use crate::outcome;
 use crate::referral::Referral;
 use crate::worker::Scratch;

@@ -1,12 +1,12 @@
 //! Aliases and referral objects in a search (RFC 4511 sections 4.5.1.3 and 4.5.3, RFC 3296 section 5.5).
 
 use super::base::{Base, Refusal};
+use crate::context::Reading;
 use crate::control::Requested;
-use crate::dispatch::Reading;
 use crate::monitor::{Counters, count};
 use crate::referral::{self, Referral};
-use crate::session::OUT_BYTES_SOFT_MAX;
 use crate::worker::Scratch;
+use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{DerefAliases, EntryId, ResultCode, Scope};
 use proto::op::Search;
 use proto::op::search::encode_reference;

@@ -1,0 +1,60 @@
+//! What operations are given: what a request that looks sees, and what a request that changes works on.
+
+use crate::access::Effective;
+use crate::engine::Dsa;
+use crate::worker::Scratch;
+use crate::{outcome, system};
+use env::clock::Now;
+use model::ResultCode;
+use store::{DnCache, Known, ReadPoint, Refused, Stamp};
+
+/// A request that looks: everything at one read point.
+pub(crate) struct Reading<'r> {
+    pub(crate) dsa: &'r Dsa,
+    pub(crate) read_point: ReadPoint<'r>,
+    pub(crate) scratch: &'r mut Scratch,
+    pub(crate) now: Now,
+}
+
+/// A request that changes: in the writer's role, several requests of a bundle in one batch.
+pub(crate) struct Writing<'w, 's> {
+    pub(crate) dsa: &'w Dsa,
+    pub(crate) writer: &'w mut store::Writer<'s>,
+    pub(crate) scratch: &'w mut Scratch,
+    pub(crate) now: Now,
+    pub(crate) effective: Effective<'w>,
+    /// Number of the name that entries record ([`store::Writer::name`]).
+    pub(crate) actor: u32,
+    /// A stamp that was made for this update and not used. An update takes one, however it comes to be carried out.
+    pub(crate) spare: Option<Stamp>,
+    /// Where the entry is, if the group's look-ahead found out.
+    pub(crate) known: Option<Known<'w>>,
+}
+
+impl Writing<'_, '_> {
+    /// When and by whom the next command is given.
+    #[inline]
+    pub(crate) fn stamp(&mut self) -> Stamp {
+        let (writer, wall_ms, actor) = (&mut self.writer, self.now.wall_ms, self.actor);
+        self.spare.take().unwrap_or_else(|| Stamp { csn: writer.stamp(wall_ms), actor })
+    }
+
+    /// Answers that the store refused to change an entry. `dn` is the name that the request gave.
+    #[cold]
+    pub(crate) fn refuse(
+        &mut self,
+        out: &mut Vec<u8>,
+        id: i32,
+        response_tag: u8,
+        dn: &[u8],
+        refused: &Refused,
+    ) {
+        if matches!(refused, Refused::OutsideNamingContexts) && self.dsa.system.holds(dn) {
+            let text = format!("{} is maintained by the server and cannot be changed", system::described(dn));
+            return outcome::say(out, id, response_tag, ResultCode::UnwillingToPerform, &text);
+        }
+        self.scratch.lacked_memory |= matches!(refused, Refused::MemoryLimit { .. });
+        // What a thread remembers is about what was published; this batch is not yet.
+        outcome::refuse(out, id, response_tag, refused, self.writer.view(), &mut DnCache::default());
+    }
+}

@@ -1,0 +1,133 @@
+//! What a connection does with its session: input goes in, answers come out, and what is under way goes on. Sans-IO.
+
+use crate::bundle;
+use crate::monitor::count;
+use crate::op::search::Progress;
+use crate::session::{Feed, Phase, Session, State};
+use crate::worker::Worker;
+use model::limits::OUT_BYTES_SOFT_MAX;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+impl Session {
+    /// Takes complete messages from `input` and appends answers to `out`.
+    pub fn feed(&mut self, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> Feed {
+        let before = out.len();
+        let (consumed, needed) = bundle::run(self, worker, input, out);
+        count(&worker.counters.bytes_in, consumed as u64);
+        self.written(worker, &out[before..]);
+        self.count_underway(worker);
+        Feed { consumed, state: self.state(), needed }
+    }
+
+    /// Goes on with what is under way; returns when `out` has enough for one write.
+    pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
+        let before = out.len();
+        self.pauses = false;
+        while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
+            if self.mixed.is_due() && !self.is_in_message() {
+                bundle::go_on(self, worker, out);
+                continue;
+            }
+            if self.suspended.is_some() && !self.is_in_message() {
+                bundle::run(self, worker, &[], out);
+                if self.waits() || self.is_closing() {
+                    break;
+                }
+                continue;
+            }
+            let Some(mut search) = self.underway.pop_front() else { break };
+            match search.go_on(worker, out) {
+                Progress::Done => worker.scratch.evaluator.forget_long(),
+                Progress::Broken => {
+                    // A message that is half written has no end that a client could read.
+                    self.end();
+                }
+                // An answer that is half written must be finished before anything else is said.
+                Progress::InMessage => {
+                    self.underway.push_front(search);
+                    break;
+                }
+                Progress::Paused => {
+                    self.underway.push_back(search);
+                    break;
+                }
+            }
+        }
+        self.let_reads_be_revoked(worker);
+        self.written(worker, &out[before..]);
+        self.count_underway(worker);
+        self.state()
+    }
+
+    /// If reads between its updates are left, they wait until their client has taken what is before them, which may be long.
+    fn let_reads_be_revoked(&mut self, worker: &Worker) {
+        if self.mixed.is_due() {
+            self.mixed.may_be_revoked(worker.now.monotonic_ns, self.peer.client());
+        }
+    }
+
+    /// To be called while it waits for the log and nothing more can be sent to its client: of updates with reads between them it
+    /// takes the answers when they are there, and what the reads look at may be revoked from then on.
+    pub fn poll_behind_backlog(&mut self, worker: &mut Worker, cx: &mut Context<'_>) -> Poll<State> {
+        if !matches!(self.phase, Phase::Submitted(_)) || self.mixed.bytes() == 0 {
+            return Poll::Pending;
+        }
+        let mut out = Vec::new();
+        let state = ready!(self.poll_updates(worker, cx, &mut out));
+        debug_assert!(out.is_empty(), "the answers wait with the reads");
+        self.let_reads_be_revoked(worker);
+        Poll::Ready(state)
+    }
+
+    /// Appends the answers to the updates that it waits for, once they are durable and applied.
+    pub fn poll_updates(
+        &mut self,
+        worker: &mut Worker,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<State> {
+        let before = out.len();
+        match &mut self.phase {
+            Phase::Queued(ticket) => {
+                ready!(ticket.poll(cx));
+                self.phase = Phase::Admitted(Arc::clone(ticket));
+            }
+            Phase::Submitted(change) => {
+                let reply = self.reply.as_ref().expect("updates were submitted with it");
+                let kept = (&mut self.mixed, &mut worker.scratch.buffers);
+                ready!(reply.poll(cx, &worker.wakes, kept, out));
+                if let Some(change) = change.take() {
+                    let modified = out.split_off(before);
+                    change.answer(&modified, out);
+                }
+                self.phase = Phase::Open;
+                self.written(worker, &out[before..]);
+            }
+            Phase::Open | Phase::Admitted(_) | Phase::Closing => {}
+        }
+        Poll::Ready(self.state())
+    }
+
+    /// Appends notices of transactions that the server gives up; to be called of an idle session with a transaction, when
+    /// the waker is woken and every second or so.
+    pub fn poll_notices(&mut self, worker: &Worker, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        if self.waits() || self.is_in_message() {
+            return;
+        }
+        let before = out.len();
+        // Woken from now on, it misses nothing that happens after it has looked.
+        self.transactions.wake_with(cx.waker());
+        bundle::transaction::abort_some(self, &worker.dsa, worker.now.monotonic_ns, out);
+        self.written(worker, &out[before..]);
+    }
+
+    /// Counts what it wrote.
+    #[inline]
+    fn written(&mut self, worker: &Worker, written: &[u8]) {
+        count(&worker.counters.bytes_out, written.len() as u64);
+        let Some(mut queue) = self.queue.take() else { return };
+        queue.count(written, self.waits() || self.mixed.is_due() || self.suspended.is_some());
+        self.queue = Some(queue);
+    }
+}
