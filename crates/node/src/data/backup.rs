@@ -18,7 +18,7 @@ pub use generation::{Backups, Generation};
 pub use restore::{Restored, Until, restore};
 pub use take::{TakenBackup, take};
 
-use super::DataError;
+use super::error::DataError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,13 @@
 //! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
 //! that the directory they make must hold to. Changes nothing.
 
+use super::Rules;
+use super::dir::Data;
+use super::error::DataError;
 use super::pass::Maker;
 use super::recover::Stage;
 use super::rules_epochs::Decided;
 use super::snapshot::SnapshotStore;
-use super::{Data, DataError, Rules};
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Dsa};
 use env::disk::Disk;

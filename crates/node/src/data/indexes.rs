@@ -2,9 +2,13 @@
 //! configured ones.
 
 use super::checksummed::{table, with_checksum};
-use super::{Data, DataError, missing, unknown, write_text};
+use super::dir::Data;
+use super::error::DataError;
+use super::facts::{missing, replace_text, unknown};
+use crate::faults;
 use dsa::indexing::IndexKeeper;
 use env::disk::Disk;
+use env::planted;
 use model::limits::INDEXES_MAX;
 use schema::Schema;
 use std::collections::BTreeSet;
@@ -97,7 +101,10 @@ impl IndexFile {
             "# Indexes that were made while the directory was served, or by `pando index`, beyond those configured.\n\
              index = {list}\n"
         ));
-        write_text(&*self.disk, &self.dir, NAME, &text)?;
+        replace_text(&*self.disk, &self.dir, NAME, &text)?;
+        if !planted::is(faults::INDEX_NOT_KEPT) {
+            self.disk.sync_dir(&self.dir)?;
+        }
         self.made = made;
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! A pass over snapshot and log with a directory that is made by one set of rules. Where others are in force it ends, and the next
 //! begins with what it came to: a replay takes as many passes as there are rules by which commands were decided.
 
+use super::Rules;
+use super::dir::Data;
+use super::error::DataError;
 use super::recover::Stage;
 use super::replay::Replay;
 use super::rules_epochs::{Decided, RulesEpochs};
 use super::snapshot::{self, Held, LogState, Point, SnapshotStore};
-use super::{Data, DataError, Rules};
 use dsa::{Applier, Dsa};
 use schema::Schema;
 use std::io;

@@ -1,10 +1,12 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
+use super::dir::Data;
+use super::error::DataError;
 use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
 use super::rules_epochs::Decided;
 use super::snapshot::{self, SnapshotStore};
-use super::{Data, DataError, Rules, backup};
+use super::{Rules, backup};
 use crate::commit::{Committer, Limits, LogEnd, Queue};
 use dsa::Dsa;
 use dsa::chain::Differs;

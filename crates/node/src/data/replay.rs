@@ -1,9 +1,10 @@
 //! Applies the records of a log again, and compares what they come to with what was answered.
 
+use super::Rules;
+use super::error::DataError;
 use super::recover::Stage;
 use super::rules_epochs::{Decided, RulesEpochs};
 use super::snapshot::LogState;
-use super::{DataError, Rules};
 use crate::faults;
 use crate::parcels;
 use dsa::chain::Differs;

@@ -6,7 +6,9 @@
 //! The server's own attributes, of monitor and settings, are no part of them: a later version may have more.
 
 use super::checksummed::{table, verified, with_checksum};
-use super::{Data, DataError, FACTS_BYTES_MAX, missing, unknown};
+use super::dir::Data;
+use super::error::DataError;
+use super::facts::{FACTS_BYTES_MAX, missing, unknown};
 use schema::{Builder, DefinitionKind, Schema};
 use std::io;
 use std::sync::Arc;

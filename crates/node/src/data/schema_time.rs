@@ -2,7 +2,10 @@
 //! still holds.
 
 use super::checksummed::{table, with_checksum};
-use super::{Data, DataError, missing, read_text, rules, unknown};
+use super::dir::Data;
+use super::error::DataError;
+use super::facts::{missing, read_text, unknown};
+use super::rules;
 use env::disk::Disk;
 use schema::Schema;
 use std::io;

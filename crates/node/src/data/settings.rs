@@ -2,7 +2,9 @@
 //! served. A start that does not name one goes by it.
 
 use super::checksummed::{table, with_checksum};
-use super::{Data, DataError, write_text};
+use super::dir::Data;
+use super::error::DataError;
+use super::facts::write_text;
 use dsa::settings::{Keeper, ONLINE, Record, Texts};
 use env::disk::Disk;
 use std::collections::BTreeSet;

@@ -9,7 +9,7 @@ pub(super) use state::Parts;
 pub use state::{LogState, Point};
 pub use writing::{Progress, Step, Way, Writing, Written};
 
-use super::DataError;
+use super::error::DataError;
 use crate::faults;
 use env::disk::Disk;
 use env::planted;

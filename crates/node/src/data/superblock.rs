@@ -1,7 +1,9 @@
 //! The superblock of a data directory, in the file `founding`: settings that cannot change after the directory was made.
 
 use super::checksummed::{Unread, table, with_checksum};
-use super::{Data, DataError, missing, unknown};
+use super::dir::Data;
+use super::error::DataError;
+use super::facts::{missing, unknown};
 
 pub(super) const NAME: &str = "founding";
 const FORMAT: i64 = 1;

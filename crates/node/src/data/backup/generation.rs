@@ -2,10 +2,9 @@
 
 use super::{BackupError, MARKER, log_dir, snapshot_dir};
 use crate::data::checksummed::{verified, with_checksum};
-use crate::data::{
-    DataError, Rules, Superblock, indexes, missing, read_text, rules, schema_time, settings, superblock,
-    unread, write_text,
-};
+use crate::data::error::DataError;
+use crate::data::facts::{missing, read_text, unread, write_text};
+use crate::data::{Rules, Superblock, indexes, rules, schema_time, settings, superblock};
 use env::disk::{Disk, Lock};
 use model::timestamp;
 use std::io;

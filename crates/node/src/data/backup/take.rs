@@ -4,7 +4,8 @@
 
 use super::generation::{Backups, Generation, facts, remove_tree};
 use super::{BackupError, log_dir, snapshot_dir};
-use crate::data::{DataError, write_text};
+use crate::data::error::DataError;
+use crate::data::facts::write_text;
 use env::disk::Disk;
 use std::collections::BTreeMap;
 use std::io;
