@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::engine::Dsa;
 use crate::monitor_entries::{Gauge, Measure};
-use crate::settings::ONLINE;
+use crate::settings::{INDEX, ONLINE};
 use crate::system::put_all;
 use model::{Description, Entry};
 use schema::Schema;
@@ -11,8 +11,6 @@ use store::{ReadPoint, Reader};
 
 /// DN of the configuration.
 pub(crate) const DN: &str = "cn=config";
-/// The indexes of the directory, a value for each: OpenLDAP's name for it.
-pub(crate) const INDEX: &str = "olcDbIndex";
 /// The indexes that are compared with the entries, or wait for it.
 pub(crate) const VERIFY: &str = "pandoIndexVerify";
 

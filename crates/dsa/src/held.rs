@@ -1,9 +1,10 @@
 //! Old versions that searches under way hold. Memory that is changed while a search looks at it is not free before the search
 //! has ended; so the oldest search is ended when it holds too much, or for too long.
 
-use crate::engine::Dsa;
+use crate::config::SearchLimits;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use store::Shard;
 
 /// Seconds after which a search that holds old versions is ended, if nothing else is configured.
 pub const SECONDS_MAX: u32 = 60;
@@ -72,45 +73,50 @@ impl Shortage {
     }
 }
 
-impl Dsa {
-    /// What is to be told of memory at its limit: at most once a minute, and when it is over.
-    pub(crate) fn memory_notice(&self, now_ns: u64) -> Option<MemoryNotice> {
-        let refused = self.shard.refused_for_memory();
-        let mut shortage = self.held.shortage.lock().unwrap_or_else(PoisonError::into_inner);
+impl Held {
+    /// What is to be told of memory at its limit, which is `limit` bytes: at most once a minute, and when it is over.
+    pub(crate) fn memory_notice(&self, shard: &Shard, limit: u64, now_ns: u64) -> Option<MemoryNotice> {
+        let refused = shard.refused_for_memory();
+        let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = shortage.look(refused, now_ns)?;
-        let (memory, held) = (self.shard.memory(), self.shard.bytes_held());
-        let (used, live, limit) = (memory.total(), memory.live, self.memory_bytes_max());
+        let (memory, held) = (shard.memory(), shard.bytes_held());
+        let (used, live) = (memory.total(), memory.live);
         Some(MemoryNotice { is_over, refused, used, live, held, limit })
     }
 
-    /// Gives free memory back to the kernel, and ends searches that hold too much, or for too long. All threads may call it as often
-    /// as they like: it is done twice a second at most.
-    pub(crate) fn look_after_memory(&self, now_ns: u64) {
-        let before = self.held.looked_ns.load(Ordering::Relaxed);
+    /// Gives free memory back to the kernel, and ends searches that hold too much, or for too long, in a directory that may have
+    /// `memory_bytes_max`. All threads may call it as often as they like: it is done twice a second at most.
+    pub(crate) fn look_after_memory(
+        &self,
+        shard: &Shard,
+        limits: &SearchLimits,
+        memory_bytes_max: impl FnOnce() -> u64,
+        now_ns: u64,
+    ) {
+        let before = self.looked_ns.load(Ordering::Relaxed);
         if now_ns.saturating_sub(before) < INTERVAL_NS {
             return;
         }
-        let looks =
-            self.held.looked_ns.compare_exchange(before, now_ns, Ordering::Relaxed, Ordering::Relaxed);
+        let looks = self.looked_ns.compare_exchange(before, now_ns, Ordering::Relaxed, Ordering::Relaxed);
         if looks.is_ok() {
-            self.shard.release_free();
-            self.end_old_searches(now_ns);
+            shard.release_free();
+            let bytes_max = limits.held_bytes_max.unwrap_or_else(|| memory_bytes_max() / SHARE);
+            let seconds_max = limits.held_seconds_max.unwrap_or(SECONDS_MAX);
+            end_old_searches(shard, bytes_max, seconds_max, now_ns);
         }
     }
+}
 
-    fn end_old_searches(&self, now_ns: u64) {
-        let limits = &self.config.limits;
-        let bytes_max = limits.held_bytes_max.unwrap_or(self.memory_bytes_max() / SHARE);
-        let age_max_ns = match limits.held_seconds_max.unwrap_or(SECONDS_MAX) {
-            0 => u64::MAX,
-            seconds => u64::from(seconds) * 1_000_000_000,
-        };
-        while let Some(oldest) = self.shard.oldest_revocable() {
-            let age_ns = now_ns.saturating_sub(oldest.holder.since_ns);
-            let is_old = age_ns > age_max_ns && oldest.bytes > FREE_BYTES;
-            if !(oldest.bytes > bytes_max || is_old) || self.shard.revoke_oldest().is_none() {
-                return;
-            }
+fn end_old_searches(shard: &Shard, bytes_max: u64, seconds_max: u32, now_ns: u64) {
+    let age_max_ns = match seconds_max {
+        0 => u64::MAX,
+        seconds => u64::from(seconds) * 1_000_000_000,
+    };
+    while let Some(oldest) = shard.oldest_revocable() {
+        let age_ns = now_ns.saturating_sub(oldest.holder.since_ns);
+        let is_old = age_ns > age_max_ns && oldest.bytes > FREE_BYTES;
+        if !(oldest.bytes > bytes_max || is_old) || shard.revoke_oldest().is_none() {
+            return;
         }
     }
 }

@@ -7,6 +7,7 @@ mod row;
 pub mod value;
 
 pub use keys::{ONLINE, find};
+pub(crate) use row::INDEX;
 pub use row::{About, Bad, Row, Scope, Values};
 
 use crate::transaction;

@@ -154,13 +154,16 @@ impl Worker {
     /// ([`crate::config::SearchLimits`]), and returns those that were ended since the last call, for want of memory too. To be
     /// called about once a second by any thread.
     pub fn look_after_memory(&self, now: Now) -> Vec<Revoked> {
-        self.dsa.look_after_memory(now.monotonic_ns);
-        self.dsa.shard.take_revoked()
+        let dsa = &self.dsa;
+        let memory_max = || dsa.memory_bytes_max();
+        dsa.held.look_after_memory(&dsa.shard, &dsa.config.limits, memory_max, now.monotonic_ns);
+        dsa.shard.take_revoked()
     }
 
     /// What is to be told of memory at its limit. To be called about once a second by any thread.
     pub fn memory_notice(&self, now: Now) -> Option<MemoryNotice> {
-        self.dsa.memory_notice(now.monotonic_ns)
+        let dsa = &self.dsa;
+        dsa.held.memory_notice(&dsa.shard, dsa.memory_bytes_max(), now.monotonic_ns)
     }
 
     /// Takes the time; to be called before each bundle.

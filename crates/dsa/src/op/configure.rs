@@ -8,6 +8,7 @@ use crate::config_entry;
 use crate::engine::Dsa;
 use crate::indexing::{Asked, NotTaken, parse};
 use crate::outcome;
+use crate::settings;
 use env::clock::Now;
 use model::ResultCode;
 use proto::message::{Message, Request};
@@ -86,7 +87,7 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
             known.is_some() && schema.find_type(description) == known
         };
         let is_verify = is(config_entry::VERIFY);
-        if !is_verify && !is(config_entry::INDEX) {
+        if !is_verify && !is(settings::INDEX) {
             let text = format!("{} is not a setting", outcome::quoted(description));
             return Err((ResultCode::UnwillingToPerform, text));
         }

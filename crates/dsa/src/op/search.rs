@@ -341,7 +341,8 @@ fn put_under_way(
     let bytes = running.cursor.heap_bytes() + selectors.raw().len();
     let room = around.underway.len() < SESSION_SEARCHES_MAX || large.is_some();
     let holder = Holder { since_ns: running.began_ns, peer: around.peer.client() };
-    let share = if room { Share::take(reading.dsa, around, bytes) } else { Err(TOO_MANY) };
+    let share =
+        if room { Share::take(reading.dsa, around.identity, around.peer, bytes) } else { Err(TOO_MANY) };
     match share.and_then(|share| Ok((share, look.extend_revocable(holder).ok_or(TOO_MANY)?))) {
         Ok((share, read_point)) => {
             let selectors = selectors.raw().to_vec();

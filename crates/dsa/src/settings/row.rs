@@ -3,6 +3,9 @@
 
 use std::ops::Deref;
 
+/// The attribute of `cn=config` that shows the indexes, a value for each: OpenLDAP's name for it.
+pub(crate) const INDEX: &str = "olcDbIndex";
+
 /// Values that are bad, by their place, and why.
 pub type Bad = Vec<(usize, String)>;
 
@@ -58,7 +61,7 @@ impl About {
     /// The attribute of `cn=config` that shows it.
     pub fn attribute(&self) -> String {
         if self.name == "index" {
-            return crate::config_entry::INDEX.to_owned();
+            return INDEX.to_owned();
         }
         let word = |word: &str| word[..1].to_uppercase() + &word[1..];
         "pando".to_owned() + &self.name.split(['-', '.']).map(word).collect::<String>()

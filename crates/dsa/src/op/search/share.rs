@@ -1,10 +1,10 @@
 //! What a search under way takes of what clients may have: one of the searches of its peer, and memory for its filter.
 
-use super::Around;
 use crate::access::Rights;
 use crate::client_memory::{Kept, UNCOUNTED_BYTES};
 use crate::engine::Dsa;
-use crate::peers::{Asker, SearchPermit};
+use crate::identity::Identity;
+use crate::peers::{Asker, Peer, SearchPermit};
 
 /// Said of a search that cannot be put under way.
 pub(super) const TOO_MANY: &str = "the limit of active searches is reached";
@@ -22,13 +22,18 @@ impl Share {
     ///
     /// # Errors
     /// A text for the client if there is no room.
-    pub(super) fn take(dsa: &Dsa, around: &Around<'_>, bytes: usize) -> Result<Share, &'static str> {
-        let asker = match around.identity.rights {
+    pub(super) fn take(
+        dsa: &Dsa,
+        identity: &Identity,
+        peer: &Peer,
+        bytes: usize,
+    ) -> Result<Share, &'static str> {
+        let asker = match identity.rights {
             Rights::Root => Asker::Root,
-            _ if around.identity.is_somebody() => Asker::User,
+            _ if identity.is_somebody() => Asker::User,
             _ => Asker::Unbound,
         };
-        let permit = around.peer.search(asker).ok_or(TOO_MANY)?;
+        let permit = peer.search(asker).ok_or(TOO_MANY)?;
         let mut kept = None;
         if bytes >= UNCOUNTED_BYTES {
             let kept = kept.insert(Kept::new(&dsa.client_memory));
