@@ -7,7 +7,7 @@ use proto::list::{Octets, octet_list};
 use proto::message::{Message, Request};
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
-use store::glue::first_rdns;
+use store::aliases::first_rdns;
 use store::shape::Kind;
 use store::{DnCache, EntryRef, ReadPoint};
 

@@ -4,7 +4,8 @@
 //! Heap, slots and tables fill their regions from the front. Each is kept ahead by as much as it has, up to a bound.
 
 use crate::shard::Writer;
-use env::memory::{HUGE_PAGE, Pages, Region};
+use crate::sync::Prefault;
+use env::memory::{HUGE_PAGE, Pages};
 
 /// A region is named ahead by so many bytes at most.
 const AHEAD_BYTES: usize = 8 << 20;
@@ -39,10 +40,7 @@ impl Writer<'_> {
     }
 }
 
-/// A region and how many of its bytes are in use; `None` where memory is not reserved.
-pub(crate) type Growing<'r> = Option<(&'r Region, usize)>;
-
-fn name(growing: Growing<'_>, named: &mut usize, due: &mut Vec<Pages>) {
+fn name(growing: Prefault<'_>, named: &mut usize, due: &mut Vec<Pages>) {
     let Some((region, used)) = growing.filter(|(_, used)| *used > BYTES_MIN) else { return };
     let end = (used + used.min(AHEAD_BYTES)).next_multiple_of(HUGE_PAGE).min(region.len());
     let begin = used.next_multiple_of(HUGE_PAGE).max(*named);
@@ -53,6 +51,7 @@ fn name(growing: Growing<'_>, named: &mut usize, due: &mut Vec<Pages>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use env::memory::Region;
 
     #[test]
     fn a_region_is_kept_ahead_and_named_once() {

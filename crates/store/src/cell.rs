@@ -1,7 +1,6 @@
 //! A pointer that one writer swaps while many readers follow it.
 
 use crate::readers::Readers;
-use crate::shard::ReadPoint;
 use crate::sync::{AtomicPtr, Ordering};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -11,16 +10,9 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub(crate) struct Held<'a>(PhantomData<&'a ()>);
 
-impl<'a> From<ReadPoint<'a>> for Held<'a> {
-    #[inline]
-    fn from(_: ReadPoint<'a>) -> Held<'a> {
-        Held(PhantomData)
-    }
-}
-
-#[cfg(pando_loom)]
 impl<'a> Held<'a> {
-    /// A model has readers but no shard; it must pin a slot, or be the writer.
+    /// For one who has pinned a slot of these readers for as long as `'a`, or is their one writer.
+    #[inline]
     pub(crate) fn by(_: &'a Readers) -> Held<'a> {
         Held(PhantomData)
     }

@@ -1,7 +1,9 @@
 //! Does everything in the shard hang together? For operators who want to know, and for tests.
 
 use crate::dn_cache::DnCache;
-use crate::index::{AttributeIndex, Content, Key, KeyScratch};
+use crate::index::keys::Key;
+use crate::index::rebuild::KeyScratch;
+use crate::index::{AttributeIndex, Content};
 use crate::postings::Found;
 use crate::record::{EntryRef, ValueSet, Values, ber_octets};
 use crate::resolve::push_rdn;
@@ -232,7 +234,7 @@ impl<'w> Check<'w> {
         if !is_in(view, &view.child_candidates(parent), entry.id.0) {
             self.find(Some(entry), Wrong::NotAmongChildren(parent));
         }
-        if shard.glue.of(entry.shape.kind).is_some_and(|set| !set.contains(entry.id.0, view)) {
+        if shard.kinds.of(entry.shape.kind).is_some_and(|set| !set.contains(entry.id.0, view)) {
             self.find(Some(entry), Wrong::NotAmongItsKind);
         }
         self.keys(entry);

@@ -11,7 +11,8 @@ pub use meta::Meta;
 
 use crate::given::DeadIds;
 use crate::segment::{Part, Sealed};
-use crate::shard::{LongReadPoint, ReadPoint, Reader, Shard, Writer};
+use crate::shard::reader::{LongReadPoint, Reader};
+use crate::shard::{ReadPoint, Shard, Writer};
 use model::Csn;
 use std::sync::Arc;
 

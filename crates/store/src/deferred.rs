@@ -1,6 +1,6 @@
 //! What must wait until no reader can need it: removals from indexes, and ids.
 
-use crate::index::Key;
+use crate::index::keys::Key;
 use crate::record::EntryRef;
 use crate::shard::{ReadPoint, Writer};
 use std::collections::VecDeque;

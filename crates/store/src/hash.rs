@@ -15,9 +15,8 @@
 //! segments are about equally full; the step in between keeps them at 57 % at least, where splitting alone falls to
 //! 42 %. Units are all alike, so what one segment leaves fits any other.
 
-use crate::ahead::Growing;
 use crate::readers::Readers;
-use crate::sync::{AtomicU64, Ordering, Words, prefetch};
+use crate::sync::{AtomicU64, Ordering, Prefault, Words, prefetch};
 use model::short::{Word, word};
 use std::collections::VecDeque;
 use std::io;
@@ -346,7 +345,7 @@ impl Table {
     }
 
     /// Where it grows, and how far it has.
-    pub(crate) fn growing(&self, writer: &TableWriter) -> Growing<'_> {
+    pub(crate) fn growing(&self, writer: &TableWriter) -> Prefault<'_> {
         self.words.growing(writer.accounts.len() * UNIT_WORDS)
     }
 

@@ -7,22 +7,18 @@
 //! An index is of one kind on one attribute. Which there are is in the [`Lookup`], which is replaced as a whole
 //! when one comes or goes while others read ([`build`]).
 
-mod build;
+pub(crate) mod build;
 mod change;
 mod held;
-mod keys;
-mod lookup;
-mod rebuild;
-mod settings;
-mod verify;
+pub(crate) mod keys;
+pub(crate) mod lookup;
+pub(crate) mod rebuild;
+pub(crate) mod settings;
+pub(crate) mod verify;
 mod walk;
 
-pub use build::{IndexBuild, IndexDrop, IndexRefused, IndexReport};
-pub(crate) use keys::{Keeps, Key, part_trigrams, prefix};
-pub(crate) use lookup::{Indexes, Lookup};
-pub(crate) use rebuild::{KeyScratch, gather};
-pub use settings::{IndexKind, IndexName, IndexSettings};
-pub use verify::{IndexVerify, Settled, Verified};
+use self::lookup::Lookup;
+use self::settings::{IndexKind, IndexName};
 
 use crate::hash::tag;
 use crate::idset::IdSet;

@@ -5,7 +5,8 @@
 //! Equality keys need no walk: a set is ordered by their hashes.
 
 use crate::deferred::Later;
-use crate::index::{IndexKind, Key};
+use crate::index::keys::Key;
+use crate::index::settings::IndexKind;
 use crate::record::Values;
 use crate::shard::Writer;
 use model::EntryId;

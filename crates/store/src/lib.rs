@@ -2,6 +2,7 @@
 //! the one [`Writer`], read points come out; nothing here knows a clock, a file or a socket.
 
 mod ahead;
+pub mod aliases;
 mod append;
 mod apply;
 mod cell;
@@ -14,10 +15,10 @@ mod digest;
 mod dn_cache;
 pub mod faults;
 mod given;
-pub mod glue;
 mod hash;
 mod idset;
 mod index;
+mod kinds;
 mod left_behind;
 #[cfg(all(test, pando_loom))]
 mod loom_tests;
@@ -47,13 +48,17 @@ pub use apply::{
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use deferred::REMOVALS_MAX;
 pub use dn_cache::DnCache;
-pub use index::{IndexBuild, IndexDrop, IndexKind, IndexName, IndexRefused, IndexReport, IndexSettings};
-pub use index::{IndexVerify, Settled, Verified};
+pub use index::build::{IndexBuild, IndexDrop, IndexRefused, IndexReport};
+pub use index::settings::{IndexKind, IndexName, IndexSettings};
+pub use index::verify::{IndexVerify, Settled, Verified};
 pub use memory_use::MemoryUse;
 pub use readers::READERS_MAX;
 pub use record::{EntryRef, Values};
 pub use refused::Refused;
 pub use resolve::{DnParts, Known, Target, Unresolved};
 pub use restore::{Restore, RestoreError, Run, SegmentMut};
-pub use shard::{Entered, Holder, RevocableReadPoint, Revoked};
-pub use shard::{LongReadPoint, Look, Pin, ReadPoint, Reader, Settings, Shard, Writer, memory_bytes_end};
+pub use shard::look::Look;
+pub use shard::reader::{LongReadPoint, Pin, Reader};
+pub use shard::revocable::{Entered, Holder, RevocableReadPoint, Revoked};
+pub use shard::room::memory_bytes_end;
+pub use shard::{ReadPoint, Settings, Shard, Writer};

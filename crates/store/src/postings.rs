@@ -1,15 +1,13 @@
 //! From a key's hash to the ids of the entries that have it: equality and substring indexes, children.
 //! Up to [`INLINE_MAX`] ids of one key lie in the hash table itself; more of them become an [`IdSet`].
 
-use crate::ahead::Growing;
 use crate::append::Append;
 use crate::cell::{Garbage, Held};
 use crate::hash::{Full, Table, TableWriter};
 use crate::idset::IdSet;
 use crate::readers::Readers;
-use crate::shard::ReadPoint;
 use crate::sync::Ordering::{self, Acquire, Release};
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, Prefault};
 use smallvec::SmallVec;
 
 const INLINE_MAX: usize = if cfg!(pando_loom) { 2 } else { 4 };
@@ -144,15 +142,15 @@ impl Postings {
 
     /// Adds an id. It may be there already, since removals come late. `lives` tells of an id in the table whether it
     /// still belongs.
-    pub(crate) fn insert<'c>(
+    pub(crate) fn insert(
         &self,
         writer: &mut PostingsWriter,
-        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        context: &mut Context<'_>,
         tag: u32,
         id: u32,
         lives: impl Fn(u32) -> bool,
     ) -> Result<(), Full> {
-        let view = context.view.into();
+        let view = context.view;
         match self.find(tag) {
             Found::Few(few) if few.contains(&id) => Ok(()),
             Found::Few(few) if few.len() < INLINE_MAX => {
@@ -171,10 +169,10 @@ impl Postings {
     }
 
     /// Moves the few ids of a key from the table to a set, together with another.
-    fn make_set<'c>(
+    fn make_set(
         &self,
         writer: &mut PostingsWriter,
-        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        context: &mut Context<'_>,
         tag: u32,
         few: &[u32],
         another: Option<u32>,
@@ -183,7 +181,7 @@ impl Postings {
         let set = LiveSet { ids: IdSet::new(), live: AtomicU32::new(live) };
         let mut members = 0;
         for &member in few.iter().chain(&another) {
-            set.ids.insert(member, context.view.into(), context.garbage);
+            set.ids.insert(member, context.view, context.garbage);
             members += 1;
         }
         let number = writer.sets;
@@ -198,10 +196,10 @@ impl Postings {
     }
 
     /// From now on a key counts so many ids, of which not all are here.
-    pub(crate) fn tell_live<'c>(
+    pub(crate) fn tell_live(
         &self,
         writer: &mut PostingsWriter,
-        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        context: &mut Context<'_>,
         tag: u32,
         live: u32,
     ) -> Result<(), Full> {
@@ -216,10 +214,10 @@ impl Postings {
 
     /// Adds an id that cannot be there.
     #[inline]
-    pub(crate) fn insert_new<'c>(
+    pub(crate) fn insert_new(
         &self,
         writer: &mut PostingsWriter,
-        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        context: &mut Context<'_>,
         tag: u32,
         id: u32,
     ) -> Result<(), Full> {
@@ -230,15 +228,15 @@ impl Postings {
     }
 
     /// Adds ids that cannot be there to a key that has a set; says whether it has.
-    pub(crate) fn insert_all_new<'c>(
+    pub(crate) fn insert_all_new(
         &self,
         writer: &mut PostingsWriter,
-        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
+        context: &mut Context<'_>,
         tag: u32,
         ids: &[u32],
     ) -> bool {
         let Found::Many(set) = self.find(tag) else { return false };
-        writer.members += set.ids.insert_all(ids, context.view.into(), context.garbage) as usize;
+        writer.members += set.ids.insert_all(ids, context.view, context.garbage) as usize;
         set.live.fetch_add(ids.len() as u32, Ordering::Relaxed);
         true
     }
@@ -251,14 +249,8 @@ impl Postings {
     }
 
     /// Takes an id away for good. A set stays a set when it shrinks: its key will likely be popular again.
-    pub(crate) fn remove<'c>(
-        &self,
-        writer: &mut PostingsWriter,
-        context: &mut Context<'c, impl Into<Held<'c>> + Copy>,
-        tag: u32,
-        id: u32,
-    ) {
-        let view = context.view.into();
+    pub(crate) fn remove(&self, writer: &mut PostingsWriter, context: &mut Context<'_>, tag: u32, id: u32) {
+        let view = context.view;
         match self.find(tag) {
             Found::Few(_) => self.table.remove(tag, id),
             Found::Many(set) => {
@@ -290,7 +282,7 @@ impl Postings {
     }
 
     /// Where it grows, and how far it has.
-    pub(crate) fn growing(&self, writer: &PostingsWriter) -> Growing<'_> {
+    pub(crate) fn growing(&self, writer: &PostingsWriter) -> Prefault<'_> {
         self.table.growing(&writer.table)
     }
 
@@ -301,8 +293,8 @@ impl Postings {
 }
 
 /// What a change of an index needs besides the index.
-pub(crate) struct Context<'c, V = ReadPoint<'c>> {
+pub(crate) struct Context<'c> {
     pub(crate) readers: &'c Readers,
-    pub(crate) view: V,
+    pub(crate) view: Held<'c>,
     pub(crate) garbage: &'c mut Garbage,
 }

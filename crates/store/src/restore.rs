@@ -6,6 +6,7 @@
 
 mod derive;
 mod fill;
+pub(crate) mod sink;
 
 use crate::checkpoint::{Meta, SLOT_BYTES, Segment, segment};
 use crate::resolve::dn_key;
@@ -13,7 +14,6 @@ use crate::segment::{Bounds, Part};
 use crate::shard::{Settings, Shard};
 use crate::sync::{Mutex, lock};
 use derive::{Derive, Derived, Marks};
-pub(crate) use fill::Sink;
 use fill::{Sinks, fill};
 use schema::Schema;
 use std::collections::BTreeMap;
@@ -290,7 +290,7 @@ impl Restore {
             done += jobs;
         }
         drop(sinks);
-        crate::index::gather(&mut state.indexes, ordering);
+        crate::index::rebuild::gather(&mut state.indexes, ordering);
         if roots != self.roots.len() {
             let is_missing = |id: &u32| shard.heap.place_of(false, *id).is_none();
             let lost = meta.suffixes.iter().find(|(_, root)| root.0 != 0 && is_missing(&root.0));

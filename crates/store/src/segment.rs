@@ -11,9 +11,8 @@
 //! Numbers are little-endian, nothing is aligned. The first 64 bytes of a segment are its header, which makes what
 //! was written to it so far a file as it stands: docs/formats/segment.md.
 
-use crate::ahead::Growing;
 use crate::readers::Readers;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Words, prefetch};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Prefault, Words, prefetch};
 use env::memory::Region;
 use std::collections::VecDeque;
 use std::io;
@@ -478,7 +477,7 @@ impl Heap {
     }
 
     /// Where objects and the slots of entries grow, and how far they have.
-    pub(crate) fn growing(&self, writer: &HeapWriter) -> [Growing<'_>; 2] {
+    pub(crate) fn growing(&self, writer: &HeapWriter) -> [Prefault<'_>; 2] {
         let ids = self.ids_end(writer) as usize;
         [Some((&self.region, writer.accounts.len() * SEGMENT)), self.slots.growing(ids)]
     }

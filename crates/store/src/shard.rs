@@ -1,25 +1,23 @@
 //! The shard: what readers share, and the writer's exclusive part.
 
 mod hashes;
-mod look;
-mod reader;
-mod revocable;
-mod room;
+pub(crate) mod look;
+pub(crate) mod reader;
+pub(crate) mod revocable;
+pub(crate) mod room;
 
-pub use self::look::Look;
-pub use self::reader::{LongReadPoint, Pin, Reader};
-pub use self::revocable::{Entered, Holder, RevocableReadPoint, Revoked};
-pub use self::room::memory_bytes_end;
 use crate::ahead::Ahead;
 use crate::append::Append;
-use crate::cell::Garbage;
+use crate::cell::{Garbage, Held};
 use crate::deferred::Deferred;
 use crate::dn_cache::DnCache;
 use crate::faults;
 use crate::given::DeadIds;
-use crate::glue::Glue;
 use crate::hash::{Table, TableWriter};
-use crate::index::{IndexSettings, Indexes, IndexesWriter};
+use crate::index::IndexesWriter;
+use crate::index::lookup::Indexes;
+use crate::index::settings::IndexSettings;
+use crate::kinds::KindSets;
 use crate::left_behind::LeftBehind;
 use crate::memory_use::MemoryGauges;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
@@ -103,7 +101,7 @@ pub struct Shard {
     pub(crate) children: Postings,
     pub(crate) indexes: Indexes,
     pub(crate) suffixes: Suffixes,
-    pub(crate) glue: Glue,
+    pub(crate) kinds: KindSets,
     pub(crate) uuids: Uuids,
     /// Was an entry ever stored with an entryUUID of its own?
     foreign_uuids: AtomicBool,
@@ -159,6 +157,13 @@ pub(crate) struct Scratch {
 pub struct ReadPoint<'a> {
     pub(crate) shard: &'a Shard,
     pub(crate) sequence: u64,
+}
+
+impl<'a> From<ReadPoint<'a>> for Held<'a> {
+    #[inline]
+    fn from(read_point: ReadPoint<'a>) -> Held<'a> {
+        Held::by(&read_point.shard.readers)
+    }
 }
 
 impl<'a> ReadPoint<'a> {
@@ -273,7 +278,7 @@ impl Shard {
             children,
             indexes,
             suffixes,
-            glue: Glue::new(),
+            kinds: KindSets::new(),
             uuids: Uuids::new(settings.key[3]),
             foreign_uuids: AtomicBool::new(false),
             names_changed: AtomicU64::new(0),
@@ -442,7 +447,8 @@ impl<'s> Writer<'s> {
         state: &'c mut WriterState,
         view: ReadPoint<'c>,
     ) -> (&'c mut PostingsWriter, Context<'c>) {
-        let context = Context { readers: &view.shard.readers, view, garbage: &mut state.garbage };
+        let context =
+            Context { readers: &view.shard.readers, view: view.into(), garbage: &mut state.garbage };
         (&mut state.children, context)
     }
 

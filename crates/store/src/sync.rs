@@ -33,15 +33,18 @@ impl Words {
     }
 }
 
+/// A region and how many of its bytes are in use; `None` where memory is not reserved.
+pub(crate) type Prefault<'r> = Option<(&'r env::memory::Region, usize)>;
+
 impl Words {
     /// The region and how many of its bytes the first `len` words take.
     #[cfg(not(pando_loom))]
-    pub(crate) fn growing(&self, len: usize) -> crate::ahead::Growing<'_> {
+    pub(crate) fn growing(&self, len: usize) -> Prefault<'_> {
         Some((&self.region, len * 8))
     }
 
     #[cfg(pando_loom)]
-    pub(crate) fn growing(&self, _len: usize) -> crate::ahead::Growing<'_> {
+    pub(crate) fn growing(&self, _len: usize) -> Prefault<'_> {
         None
     }
 }

@@ -3,15 +3,15 @@
 
 pub(crate) mod again;
 mod base;
-mod glue;
 pub(crate) mod inside;
 mod page;
 mod share;
+mod special;
 
 use self::base::{Base, Refusal, find_base, refuse};
-use self::glue::{Glue, References};
 use self::page::{Page, SearchKey, put_page_end};
 use self::share::{Share, TOO_MANY};
+use self::special::{References, SpecialEntries};
 use crate::access::Rights;
 use crate::config::SearchLimits;
 use crate::context::Reading;
@@ -74,10 +74,10 @@ struct Running {
     message_id: i32,
     base: EntryId,
     cursor: Cursor,
-    glue: Glue,
+    special: SpecialEntries,
     /// References come first.
     references: Option<References>,
-    /// Ids, ascending, of entries that are not to be returned, if `glue` says that there are any.
+    /// Ids, ascending, of entries that are not to be returned, if `special` says that there are any.
     hidden: Vec<u32>,
     /// It ends with this as soon as what is half written is out.
     over: Option<ResultCode>,
@@ -149,7 +149,7 @@ pub(crate) fn run(
     }
     reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
     let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
-    let glue = Glue::new(reading, request, requested);
+    let special = SpecialEntries::new(reading, request, requested);
     let asked = Asked { selectors: request.selection, types_only: request.types_only, rights: reads };
     again::remember(reading, around, request, requested, &base, &filter, asked);
     if request.scope == Scope::Base && requested.paged.is_none() {
@@ -159,7 +159,7 @@ pub(crate) fn run(
         }
     }
     if requested.paged.is_none()
-        && glue.is_none()
+        && special.is_none()
         && request.size_limit == 0
         && request.scope != Scope::Base
         && let Some(candidates) = read_point.few_candidates(&filter)
@@ -167,14 +167,14 @@ pub(crate) fn run(
     {
         return run_few(reading, around, id, request, read_point, candidates, &filter, asked, &base, out);
     }
-    let scopes = match glue.scopes(reading, &base, request.scope) {
+    let scopes = match special.scopes(reading, &base, request.scope) {
         Ok(scopes) => scopes,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
-    let references = glue.references(&base, &scopes, request.scope);
+    let references = special.references(&base, &scopes, request.scope);
     let begun = begin(reading, id, request, requested, read_point, &base, scopes, filter, reads, out);
     let Some(mut running) = begun else { return };
-    running.glue = glue;
+    running.special = special;
     // Those that follow are of the first page.
     running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
     run_cursor(reading, around, read_point, running, asked, out);
@@ -436,7 +436,7 @@ impl Running {
             message_id,
             base: base.id,
             cursor,
-            glue: Glue::default(),
+            special: SpecialEntries::default(),
             references: None,
             hidden: Vec::new(),
             over: None,
@@ -506,7 +506,7 @@ impl Running {
                 Step::Pause => return Rest::Pause,
                 Step::End => return Rest::End(ResultCode::Success),
             };
-            if self.glue.skips(read_point, self.base, &entry, &self.hidden) {
+            if self.special.skips(read_point, self.base, &entry, &self.hidden) {
                 match *work {
                     0 => return Rest::Pause,
                     _ => continue,

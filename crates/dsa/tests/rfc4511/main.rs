@@ -74,8 +74,8 @@ mod s4_2_bind;
 mod s4_3_unbind;
 mod s4_4_unsolicited;
 mod s4_5_filter;
-mod s4_5_glue;
 mod s4_5_search;
+mod s4_5_special_entries;
 mod s4_6_modify;
 mod s4_7_add;
 mod s4_8_delete;
@@ -96,7 +96,7 @@ fn the_table_is_complete() {
         include_str!("s4_4_unsolicited.rs"),
         include_str!("s4_5_search.rs"),
         include_str!("s4_5_filter.rs"),
-        include_str!("s4_5_glue.rs"),
+        include_str!("s4_5_special_entries.rs"),
         include_str!("s4_6_modify.rs"),
         include_str!("s4_7_add.rs"),
         include_str!("s4_8_delete.rs"),

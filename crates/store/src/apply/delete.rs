@@ -1,7 +1,7 @@
 //! Delete: an entry without subordinates goes.
 
 use crate::deferred::Later;
-use crate::index::Key;
+use crate::index::keys::Key;
 use crate::record::Values;
 use crate::refused::Refused;
 use crate::shard::Writer;

@@ -3,7 +3,7 @@
 use super::alike::{Pattern, Rows};
 use super::write::Write;
 use crate::deferred::Later;
-use crate::index::IndexKind;
+use crate::index::settings::IndexKind;
 use crate::record::{self, FIXED, Stamps};
 use crate::refused::Refused;
 use crate::segment::SHORT_HEADER;

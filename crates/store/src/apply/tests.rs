@@ -1,10 +1,11 @@
 use super::*;
 use crate::dn_cache::DnCache;
-use crate::index::IndexSettings;
+use crate::index::settings::IndexSettings;
 use crate::search::evaluate::Evaluator;
 use crate::search::{Compiled, Cursor, Scopes, Step};
+use crate::shard::Shard;
+use crate::shard::reader::Reader;
 use crate::shard::tests::shard_with;
-use crate::shard::{Reader, Shard};
 use model::filter::{Assertion, Filter};
 use model::{Entry, ResultCode, Scope};
 use std::sync::Arc;

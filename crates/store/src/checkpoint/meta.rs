@@ -3,7 +3,7 @@
 
 use super::{Checkpoint, SLOT_BYTES, Segment, segment};
 use crate::given::DeadIds;
-use crate::index::IndexSettings;
+use crate::index::settings::IndexSettings;
 use crate::restore::RestoreError;
 use crate::segment::{Heap, Part};
 use crate::shape::{Draft, Form, SHAPES_MAX, Shape, Shapes, ShapesWriter, Slot};

@@ -11,8 +11,9 @@
 //! older than that.
 
 use super::lookup::put;
+use super::settings::{IndexKind, IndexName};
 use super::walk::{KeyWalk, Taken};
-use super::{AttributeIndex, AttributeIndexWriter, IndexKind, IndexName};
+use super::{AttributeIndex, AttributeIndexWriter};
 use crate::deferred::Later;
 use crate::refused::Refused;
 use crate::shard::{ReadPoint, Writer};

@@ -1,6 +1,8 @@
 //! Changes of indexes: what follows from a change of an entry.
 
-use super::{AttributeIndex, Content, IndexKind, Keeps, Key};
+use super::keys::{Keeps, Key};
+use super::settings::IndexKind;
+use super::{AttributeIndex, Content};
 use crate::deferred::Later;
 use crate::faults;
 use crate::hash::{Full, tag};
@@ -59,7 +61,7 @@ impl<'s> Writer<'s> {
         let index = view.indexes().at(number);
         let state = &mut *self.state;
         let side = state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
-        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
         let full = |Full| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         match (key, &index.content) {
             (Key::Equality(tag), Content::Equality(postings))
@@ -102,7 +104,7 @@ impl<'s> Writer<'s> {
         let state = &mut *self.state;
         let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
         let writer = side.expect("postings have their writer's side");
-        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
         let full = |_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         postings.insert_new(writer, &mut context, tag, id).map_err(full)
     }
@@ -176,7 +178,7 @@ impl<'s> Writer<'s> {
         let index = view.indexes().at(number);
         let state = &mut *self.state;
         let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
-        let mut context = Context { readers: &shard.readers, view, garbage: &mut state.garbage };
+        let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
         match (key, &index.content) {
             (Key::Equality(tag), Content::Equality(postings))
             | (Key::Substring(tag), Content::Substring(postings)) => {

@@ -1,6 +1,7 @@
 //! A walk over the keys that an index has, some at a time, while it changes. What was in it all the time is met.
 
-use super::{AttributeIndex, Content, Key};
+use super::keys::Key;
+use super::{AttributeIndex, Content};
 use crate::postings::Postings;
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};

@@ -1,7 +1,8 @@
 //! Which indexes there are. Readers find the lookup through one pointer, and what is in it never changes: when an index
 //! comes or goes the writer publishes another one, and the old one lives on until nobody can be looking at it.
 
-use super::{AttributeIndex, AttributeIndexWriter, IndexKind, IndexName, IndexSettings, IndexesWriter};
+use super::settings::{IndexKind, IndexName, IndexSettings};
+use super::{AttributeIndex, AttributeIndexWriter, IndexesWriter};
 use crate::cell::{Garbage, Held, Published};
 use crate::shard::ReadPoint;
 use model::TypeId;

@@ -1,7 +1,9 @@
 //! All keys of an entry at once, and where they go when an index is made from entries that are there.
 
-use super::{Content, IndexesWriter, Key, Lookup};
-use crate::restore::Sink;
+use super::keys::Key;
+use super::lookup::Lookup;
+use super::{Content, IndexesWriter};
+use crate::restore::sink::Sink;
 use crate::shard::ReadPoint;
 use model::TypeId;
 

@@ -11,9 +11,11 @@
 //!
 //! What is lacking is looked at again in the same way. So what is told was so at a moment when nobody wrote.
 
+use super::AttributeIndex;
 use super::held::HeldWalk;
+use super::keys::{Keeps, Key};
+use super::settings::IndexName;
 use super::walk::{KeyWalk, Taken};
-use super::{AttributeIndex, IndexName, Keeps, Key};
 use crate::check::{self, Finding, Wrong};
 use crate::shard::{ReadPoint, Writer};
 use model::EntryId;

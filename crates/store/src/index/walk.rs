@@ -1,6 +1,8 @@
 //! A walk over the keys that entries have in an index, in the order of ids, a piece at a time.
 
-use super::{AttributeIndex, IndexKind, Key};
+use super::AttributeIndex;
+use super::keys::Key;
+use super::settings::IndexKind;
 use crate::record::{EntryRef, ValueSet, Values};
 use crate::shard::ReadPoint;
 use crate::values::SetPosition;

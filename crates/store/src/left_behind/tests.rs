@@ -1,7 +1,8 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete};
 use crate::hash::tag;
-use crate::index::{IndexKind, IndexSettings, part_trigrams};
+use crate::index::keys::part_trigrams;
+use crate::index::settings::{IndexKind, IndexSettings};
 use crate::shard::Shard;
 use crate::shard::tests::{shard_of, standard_with};
 use crate::tree::{self, From};

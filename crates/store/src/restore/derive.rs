@@ -1,7 +1,8 @@
 //! What follows from each entry: its places in the DN hash, among the children of its superior, in the indexes.
 
 use crate::checkpoint::Meta;
-use crate::index::{Key, KeyScratch};
+use crate::index::keys::Key;
+use crate::index::rebuild::KeyScratch;
 use crate::record::{EntryRef, Values, ber_octets};
 use crate::resolve::push_rdn;
 use crate::segment::Object;

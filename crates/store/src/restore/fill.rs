@@ -1,27 +1,12 @@
 //! Tags and ids into the tables: each table is filled by one job, so as many threads as there are tables work.
 
 use super::derive::{CHILDREN, DN, Derived, INDEXES};
+use super::sink::Sink;
 use super::{Errors, RestoreError, Run};
 use crate::cell::Garbage;
-use crate::hash::{Full, Table, TableWriter};
-use crate::idset::IdSet;
-use crate::postings::{Context, Postings, PostingsWriter};
 use crate::shard::{ReadPoint, Shard, WriterState};
 use crate::sync::{Mutex, lock};
 use std::io;
-
-/// Pairs whose places in a table are asked for ahead.
-const AHEAD: usize = 16;
-/// Pairs after which what a table has outgrown is given back to it: growing would else take three times its memory.
-const REUSE_PAIRS: usize = 1024;
-
-/// What pairs go into.
-pub(crate) enum Sink<'s> {
-    Table(&'s Table, &'s mut TableWriter),
-    Postings(&'s Postings, &'s mut PostingsWriter),
-    Ids(&'s IdSet),
-    Nothing,
-}
 
 /// Every table of a shard, by where its pairs are.
 pub(super) struct Sinks<'s> {
@@ -54,7 +39,7 @@ pub(super) fn fill(
     run(all.len(), &|job| {
         let (sink, garbage) = &mut *lock(&all[job]);
         for made in &pairs {
-            if sink.fill(shard, &made[job], garbage).is_err() {
+            if sink.fill(&shard.readers, &made[job], garbage).is_err() {
                 let text = "the memory limit is less than the indexes need";
                 let error = io::Error::new(io::ErrorKind::OutOfMemory, text);
                 errors.note(job, RestoreError::Memory(error));
@@ -64,41 +49,4 @@ pub(super) fn fill(
         sink.nobody_reads();
     });
     errors.none()
-}
-
-impl Sink<'_> {
-    fn fill(&mut self, shard: &Shard, pairs: &[(u32, u32)], garbage: &mut Garbage) -> Result<(), Full> {
-        let view = ReadPoint { shard, sequence: shard.readers.published() };
-        for (at, &(tag, id)) in pairs.iter().enumerate() {
-            if at % REUSE_PAIRS == 0 {
-                self.nobody_reads();
-            }
-            let ahead = pairs.get(at + AHEAD).map_or(tag, |(tag, _)| *tag);
-            match self {
-                Sink::Table(table, writer) => {
-                    table.prefetch(ahead);
-                    table.put(writer, &shard.readers, tag, None, id)?;
-                }
-                Sink::Postings(postings, writer) => {
-                    postings.prefetch(ahead);
-                    let mut context = Context { readers: &shard.readers, view, garbage };
-                    postings.insert(writer, &mut context, tag, id, |_| true)?;
-                }
-                Sink::Ids(set) => {
-                    set.insert(id, view, garbage);
-                }
-                Sink::Nothing => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Nobody looks at what was replaced: it is room again.
-    fn nobody_reads(&mut self) {
-        match self {
-            Sink::Table(_, writer) => writer.nobody_reads(),
-            Sink::Postings(_, writer) => writer.nobody_reads(),
-            Sink::Ids(_) | Sink::Nothing => {}
-        }
-    }
 }

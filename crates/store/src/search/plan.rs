@@ -3,7 +3,9 @@
 use super::filter::{Compiled, Item, Node, Test};
 use super::scopes::Scopes;
 use crate::hash::tag;
-use crate::index::{AttributeIndex, IndexKind, part_trigrams, prefix};
+use crate::index::AttributeIndex;
+use crate::index::keys::{part_trigrams, prefix};
+use crate::index::settings::IndexKind;
 use crate::postings::{Found, LiveSet};
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
@@ -285,7 +287,7 @@ impl<'a> ReadPoint<'a> {
                 None => return,
             },
             LiveKey::Kind(kind) => {
-                if let Some(set) = self.shard.glue.of(*kind) {
+                if let Some(set) = self.shard.kinds.of(*kind) {
                     set.push_from(from, max, self, out);
                 }
                 return;

@@ -62,7 +62,7 @@ impl Scopes {
     /// When there are too many of them.
     pub fn follow(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Result<(), TooManyAliases> {
         let mut waiting = Vec::new();
-        if let Some(set) = read_point.shard.glue.of(Kind::Alias) {
+        if let Some(set) = read_point.shard.kinds.of(Kind::Alias) {
             set.push_from(0, LOOKS_MAX + 1, read_point, &mut waiting);
         }
         let mut looks = 0;

@@ -1,6 +1,7 @@
 //! A look at the shard at a sequence that a slot protects: at the one it was pinned at, or at a later one.
 
-use super::{LongReadPoint, Pin, ReadPoint, Reader, Shard};
+use super::reader::{LongReadPoint, Pin, Reader};
+use super::{ReadPoint, Shard};
 use std::sync::Arc;
 
 /// A look at the shard at one commit sequence. Somebody's slot is active meanwhile, so nothing that can be seen is freed.

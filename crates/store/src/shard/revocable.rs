@@ -1,7 +1,9 @@
 //! Readers that may be revoked: searches that go on from slice to slice, and reads between updates that wait for their client, hold back
 //! the cleaner, and when memory is short the oldest of them is ended. Whoever pins for a moment, or must come to its end (checkpoints, builds, exports), cannot be.
 
-use super::{LongReadPoint, Look, Pin, ReadPoint, Reader, Shard};
+use super::look::Look;
+use super::reader::{LongReadPoint, Pin, Reader};
+use super::{ReadPoint, Shard};
 use crate::faults;
 use crate::readers::Revoke;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};

@@ -1,7 +1,7 @@
 //! Searches of a form that was met before, which need not be decoded: see [`crate::recent`].
 
 use super::base::Base;
-use super::{Around, allows, glue};
+use super::{Around, allows, special};
 use crate::access::{Rights, Rules};
 use crate::context::Reading;
 use crate::control::Requested;
@@ -49,7 +49,7 @@ pub(super) fn remember(
 /// May searches at a read point be run as those that were met before? Not where an entry may stand for others.
 #[inline]
 pub(crate) fn is_possible(read_point: ReadPoint<'_>) -> bool {
-    glue::is_plain(read_point.shard())
+    special::is_plain(read_point.shard())
 }
 
 /// Runs a search for one entry, of a form that was met before, where that [`is_possible`]. `false` if it is not as simple as

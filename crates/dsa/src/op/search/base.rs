@@ -1,7 +1,7 @@
 //! Where a search begins: in the directory, or among the server's own entries.
 
 use super::Around;
-use super::glue::settle_base;
+use super::special::settle_base;
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::outcome;
@@ -28,7 +28,7 @@ pub(super) enum Refusal {
     /// The base, or an entry above it, is held by another server.
     Referral(Referral),
     /// This alias leads nowhere.
-    Misled(ResultCode, EntryId),
+    Alias(ResultCode, EntryId),
 }
 
 /// Finds the base: in the directory, else among the server's own entries.
@@ -86,7 +86,7 @@ pub(super) fn refuse(
 ) {
     match refusal {
         Refusal::Referral(referral) => referral.answer(out, id, tag::SEARCH_DONE),
-        Refusal::Misled(code, alias) => {
+        Refusal::Alias(code, alias) => {
             let mut dn = Vec::new();
             if let Some(entry) = reading.read_point.entry(alias) {
                 reading.read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);

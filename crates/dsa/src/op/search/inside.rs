@@ -2,7 +2,7 @@
 //! others from the directory.
 
 use super::base::Base;
-use super::glue::{Glue, is_omitted};
+use super::special::{SpecialEntries, is_omitted};
 use super::{Around, Running, put_under_way, run_base, run_cursor};
 use crate::access::Rights;
 use crate::context::Reading;
@@ -130,7 +130,7 @@ impl Inside<'_> {
         };
         let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
         running.limit(&reading.dsa.config.limits, request);
-        running.glue = Glue::hiding();
+        running.special = SpecialEntries::hiding();
         running.hidden = self.view.different().to_vec();
         let mut found = Vec::new();
         match self.put_different(reading.dsa, &mut running, request, asked, around.counters, &mut found) {

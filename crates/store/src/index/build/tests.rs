@@ -1,11 +1,13 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete, equality, find};
-use crate::index::{IndexBuild, IndexDrop, IndexKind, IndexName, IndexRefused, IndexSettings};
+use crate::index::build::{IndexBuild, IndexDrop, IndexRefused};
+use crate::index::settings::{IndexKind, IndexName, IndexSettings};
 use crate::refused::Refused;
 use crate::search::evaluate::Evaluator;
 use crate::search::{Compiled, Cursor, Scopes, Step};
+use crate::shard::Shard;
+use crate::shard::reader::Reader;
 use crate::shard::tests::{shard_of, shard_with, standard_with};
-use crate::shard::{Reader, Shard};
 use model::Scope;
 use std::sync::Arc;
 

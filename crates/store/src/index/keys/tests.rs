@@ -1,7 +1,7 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, equality, find};
 use crate::hash::tag;
-use crate::index::IndexSettings;
+use crate::index::settings::IndexSettings;
 use crate::shard::tests::shard_with;
 use model::Scope;
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 use super::*;
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete};
-use crate::index::{IndexKind, IndexSettings};
+use crate::index::settings::{IndexKind, IndexSettings};
+use crate::shard::Shard;
+use crate::shard::reader::Reader;
 use crate::shard::tests::{shard_of, standard_with};
-use crate::shard::{Reader, Shard};
 
 const TYPES: &str = "
 attributetype ( 1.3.6.1.4.1.99999.1 NAME 'xText' EQUALITY caseIgnoreMatch ORDERING caseIgnoreOrderingMatch

@@ -10,14 +10,14 @@ use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{DerefAliases, EntryId, ResultCode, Scope};
 use proto::op::Search;
 use proto::op::search::encode_reference;
-use store::glue::Misled;
+use store::aliases::AliasError;
 use store::search::{Cursor, Scopes, Step};
 use store::shape::Kind;
 use store::{EntryRef, ReadPoint, Shard, Unresolved};
 
 /// What a search does with entries that stand for others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Glue {
+pub(super) struct SpecialEntries {
     /// Are aliases below the base followed?
     follows: bool,
     /// Are referral objects followed by the client?
@@ -28,13 +28,17 @@ pub(super) struct Glue {
     omits: bool,
 }
 
-impl Glue {
+impl SpecialEntries {
     /// What it is to do at this read point: nothing if there is no such entry.
     #[inline]
-    pub(super) fn new(reading: &Reading<'_>, request: &Search<'_>, requested: &Requested<'_>) -> Glue {
+    pub(super) fn new(
+        reading: &Reading<'_>,
+        request: &Search<'_>,
+        requested: &Requested<'_>,
+    ) -> SpecialEntries {
         let shard = &reading.dsa.shard;
         let asks = matches!(request.deref_aliases, DerefAliases::InSearching | DerefAliases::Always);
-        Glue {
+        SpecialEntries {
             follows: asks && shard.has_aliases(),
             refers: !requested.manage_dsa_it && shard.has_referrals(),
             hides: false,
@@ -43,14 +47,14 @@ impl Glue {
     }
 
     /// Of a search inside a transaction: nobody is referred anywhere.
-    pub(super) fn hiding() -> Glue {
-        Glue { hides: true, omits: true, ..Glue::default() }
+    pub(super) fn hiding() -> SpecialEntries {
+        SpecialEntries { hides: true, omits: true, ..SpecialEntries::default() }
     }
 
     /// Is there nothing to be done?
     #[inline]
     pub(super) fn is_none(self) -> bool {
-        self == Glue::default()
+        self == SpecialEntries::default()
     }
 
     /// Where a search looks.
@@ -148,9 +152,9 @@ fn settle(
                 found = Ok(id);
                 dn = Some(text);
             }
-            Err(Misled::Unresolved(unresolved)) => found = Err(unresolved),
-            Err(Misled::Dangling(alias)) => return Err(Refusal::Misled(ResultCode::AliasProblem, alias)),
-            Err(Misled::Loop(alias)) => return Err(Refusal::Misled(ResultCode::LoopDetect, alias)),
+            Err(AliasError::Unresolved(unresolved)) => found = Err(unresolved),
+            Err(AliasError::Dangling(alias)) => return Err(Refusal::Alias(ResultCode::AliasProblem, alias)),
+            Err(AliasError::Loop(alias)) => return Err(Refusal::Alias(ResultCode::LoopDetect, alias)),
         }
     }
     let met = nearest(&found).filter(|_| !requested.manage_dsa_it).and_then(|id| {

@@ -1,10 +1,8 @@
-//! Entries that searches treat as no others: aliases (RFC 4512 section 2.6), referral objects (RFC 3296) and subentries
-//! (RFC 3672). There are few, and a search must know all of those in its scope, whatever its filter asks for, or that there
-//! are none: their ids are kept in sets.
+//! Names that lead through aliases (RFC 4512 section 2.6) and below referral objects (RFC 3296), and how the writer keeps the sets of
+//! such entries ([`crate::kinds`]).
 
 use crate::deferred::Later;
 use crate::dn_cache::DnCache;
-use crate::idset::IdSet;
 use crate::record::{EntryRef, Values};
 use crate::resolve::Unresolved;
 use crate::shape::Kind;
@@ -15,32 +13,9 @@ use model::{Description, EntryId, TypeId, dn};
 /// Aliases that one name may lead through.
 const STEPS_MAX: usize = 32;
 
-/// Supersets of the entries of each kind, like every index: an entry comes before it is visible and goes when no reader
-/// can see it any more.
-pub(crate) struct Glue {
-    aliases: IdSet,
-    referrals: IdSet,
-    subentries: IdSet,
-}
-
-impl Glue {
-    pub(crate) fn new() -> Glue {
-        Glue { aliases: IdSet::new(), referrals: IdSet::new(), subentries: IdSet::new() }
-    }
-
-    pub(crate) fn of(&self, kind: Kind) -> Option<&IdSet> {
-        match kind {
-            Kind::Plain => None,
-            Kind::Alias => Some(&self.aliases),
-            Kind::Referral => Some(&self.referrals),
-            Kind::Subentry => Some(&self.subentries),
-        }
-    }
-}
-
 /// Why an alias leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misled {
+pub enum AliasError {
     /// It names no entry of this server; the alias that does.
     Dangling(EntryId),
     /// Aliases lead round in a circle, or through too many others.
@@ -53,19 +28,19 @@ impl Shard {
     /// Are there aliases, or were there lately?
     #[inline]
     pub fn has_aliases(&self) -> bool {
-        self.glue.aliases.len() > 0
+        self.kinds.aliases.len() > 0
     }
 
     /// Are there referral objects, or were there lately?
     #[inline]
     pub fn has_referrals(&self) -> bool {
-        self.glue.referrals.len() > 0
+        self.kinds.referrals.len() > 0
     }
 
     /// Are there subentries, or were there lately?
     #[inline]
     pub fn has_subentries(&self) -> bool {
-        self.glue.subentries.len() > 0
+        self.kinds.subentries.len() > 0
     }
 }
 
@@ -103,7 +78,7 @@ impl<'a> ReadPoint<'a> {
     ///
     /// # Errors
     /// When the DN leads nowhere, by itself or by an alias.
-    pub fn resolve_through(self, dn: &[u8], cache: &mut DnCache) -> Result<(EntryId, Vec<u8>), Misled> {
+    pub fn resolve_through(self, dn: &[u8], cache: &mut DnCache) -> Result<(EntryId, Vec<u8>), AliasError> {
         let (mut text, mut last) = (dn.to_vec(), None);
         for _ in 0..=STEPS_MAX {
             let (alias, below) = match self.resolve(&text, cache) {
@@ -113,16 +88,16 @@ impl<'a> ReadPoint<'a> {
                     (id, self.rdns_below(&text, id))
                 }
                 Err(unresolved) => {
-                    return Err(last.map_or(Misled::Unresolved(unresolved), Misled::Dangling));
+                    return Err(last.map_or(AliasError::Unresolved(unresolved), AliasError::Dangling));
                 }
             };
-            text = self.replace_superior(&text, below, alias).ok_or(Misled::Dangling(alias))?;
+            text = self.replace_superior(&text, below, alias).ok_or(AliasError::Dangling(alias))?;
             if text.len() > DN_BYTES_MAX {
-                return Err(Misled::Loop(alias));
+                return Err(AliasError::Loop(alias));
             }
             last = Some(alias);
         }
-        Err(last.map_or(Misled::Unresolved(Unresolved::NoSuchObject(None)), Misled::Loop))
+        Err(last.map_or(AliasError::Unresolved(Unresolved::NoSuchObject(None)), AliasError::Loop))
     }
 
     /// How many RDNs of a DN are below one of its superiors.
@@ -174,7 +149,7 @@ impl Writer<'_> {
     /// An entry of this kind is about to be seen.
     pub(crate) fn note_kind(&mut self, id: u32, kind: Kind) {
         let (shard, view) = (self.shard, self.view());
-        if let Some(set) = shard.glue.of(kind) {
+        if let Some(set) = shard.kinds.of(kind) {
             set.insert(id, view, &mut self.state.garbage);
         }
     }
@@ -203,7 +178,7 @@ impl Writer<'_> {
     /// Forgets that an entry was of a kind, unless a version that a reader may see is.
     pub(crate) fn forget_kind(&mut self, id: u32, kind: Kind, oldest: u64) {
         let (shard, view) = (self.shard, self.view());
-        if let Some(set) = shard.glue.of(kind)
+        if let Some(set) = shard.kinds.of(kind)
             && !self.any_version(id, oldest, |_, entry| entry.shape.kind == kind)
         {
             set.remove(id, view, &mut self.state.garbage);
@@ -216,7 +191,7 @@ mod tests {
     use super::*;
     use crate::apply::ChangeKind;
     use crate::apply::tests::{add, change, delete};
-    use crate::shard::Reader;
+    use crate::shard::reader::Reader;
     use crate::shard::tests::small_shard;
 
     #[test]
@@ -267,9 +242,12 @@ mod tests {
         assert_eq!(lead("ou=a,dc=com"), Ok(unit));
         assert_eq!(lead("ou=c,dc=com"), Ok(unit));
         assert_eq!(lead("ou=x,ou=c,dc=com"), Ok(below));
-        assert_eq!(lead("ou=y,ou=a,dc=com"), Err(Misled::Unresolved(Unresolved::NoSuchObject(Some(unit)))));
-        assert_eq!(lead("ou=d,dc=com"), Err(Misled::Dangling(nowhere)));
-        assert!(matches!(lead("ou=e,dc=com"), Err(Misled::Loop(id)) if id == one || id != nowhere));
-        assert!(matches!(lead("ou=g,dc=com"), Err(Misled::Loop(id)) if id == grows));
+        assert_eq!(
+            lead("ou=y,ou=a,dc=com"),
+            Err(AliasError::Unresolved(Unresolved::NoSuchObject(Some(unit))))
+        );
+        assert_eq!(lead("ou=d,dc=com"), Err(AliasError::Dangling(nowhere)));
+        assert!(matches!(lead("ou=e,dc=com"), Err(AliasError::Loop(id)) if id == one || id != nowhere));
+        assert!(matches!(lead("ou=g,dc=com"), Err(AliasError::Loop(id)) if id == grows));
     }
 }

@@ -1,0 +1,29 @@
+//! Ids of the entries that searches treat as no others: aliases (RFC 4512 section 2.6), referral objects (RFC 3296) and
+//! subentries (RFC 3672). There are few, and a search must know all of those in its scope, whatever its filter asks for, or that
+//! there are none.
+
+use crate::idset::IdSet;
+use crate::shape::Kind;
+
+/// Supersets of the entries of each kind, like every index: an entry comes before it is visible and goes when no reader
+/// can see it any more.
+pub(crate) struct KindSets {
+    pub(crate) aliases: IdSet,
+    pub(crate) referrals: IdSet,
+    pub(crate) subentries: IdSet,
+}
+
+impl KindSets {
+    pub(crate) fn new() -> KindSets {
+        KindSets { aliases: IdSet::new(), referrals: IdSet::new(), subentries: IdSet::new() }
+    }
+
+    pub(crate) fn of(&self, kind: Kind) -> Option<&IdSet> {
+        match kind {
+            Kind::Plain => None,
+            Kind::Alias => Some(&self.aliases),
+            Kind::Referral => Some(&self.referrals),
+            Kind::Subentry => Some(&self.subentries),
+        }
+    }
+}
