@@ -1,8 +1,10 @@
-//! Project tasks. `cargo xtask tidy` checks what the compiler does not: layers, forbidden calls, unsafe, sizes,
+//! Project tasks. `cargo xtask tidy` checks what the compiler does not: layers, import circles, forbidden calls, unsafe, sizes,
 //! documentation, registrations, words.
 
 mod calls;
+mod circles;
 mod docs;
+mod imports;
 mod layers;
 mod ratchet;
 mod registered;
@@ -31,9 +33,9 @@ impl Fault {
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
 
-tidy   check layers, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file,
+tidy   check layers, import circles, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file,
        retired words
-       --fix  lower the entries of xtask/ratchet.toml and xtask/words.toml to what the files are now";
+       --fix  lower the entries of xtask/circles.toml, xtask/ratchet.toml and xtask/words.toml to what the files are now";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -72,6 +74,7 @@ fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {
     let files = source::collect(root)?;
     let mut faults = layers::check(&layers::metadata(root)?);
     faults.extend(calls::check(&files));
+    faults.extend(circles::check(root, &files, fix)?);
     faults.extend(ratchet::check(root, &files, fix)?);
     faults.extend(docs::check(root, &files));
     faults.extend(registered::check(root, &files));
