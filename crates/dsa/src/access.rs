@@ -59,9 +59,8 @@ impl<'a> Effective<'a> {
         }
     }
 
-    /// An identity whose change of a password [`crate::op::password_modify`] worked out, which it does only of one that may
-    /// change that password.
-    pub(crate) fn to_change_password(identity: &'a Identity) -> Effective<'a> {
+    /// An identity whose [`crate::extension::Change`] an operation worked out, which it does only of one that may make it.
+    pub(crate) fn of_change(identity: &'a Identity) -> Effective<'a> {
         Effective { dn: &identity.dn }
     }
 

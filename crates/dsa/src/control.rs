@@ -7,12 +7,12 @@ pub(crate) mod read_entry;
 pub(crate) mod update;
 
 use self::read_entry::ReadEntry;
+use crate::op::extended;
 use crate::transaction;
 use model::limits::ASSERTION_ITEMS_MAX;
 use model::{Filter, ResultCode};
 use proto::control::{self, Control, Controls, manage_dsa_it, paged_results};
 use proto::error::{Error, Kind};
-use proto::ext::password_modify;
 use proto::message::{Message, Request};
 use proto::result::encode_result;
 use proto::tag;
@@ -190,6 +190,11 @@ impl<'a> Requested<'a> {
         match request {
             _ if !control.critical => Err(ControlError::NotCritical(control.oid)),
             Request::Bind(_) | Request::Abandon(_) | Request::Unbind => Ok(false),
+            Request::Extended(extended)
+                if extended::find(extended.oid).is_some_and(|known| !known.knows(control.oid)) =>
+            {
+                Ok(false)
+            }
             _ => {
                 let value = value_of(control)?;
                 once(control.oid, self.rare.get_or_insert_default().proxied.replace(value))
@@ -212,7 +217,7 @@ impl<'a> Requested<'a> {
                 if oid == control::transaction_specification::OID
                     && transactions.is_some_and(transaction::Settings::search) => {}
             Add(_) | Delete(_) | Modify(_) | ModifyDn(_) => {}
-            Extended(extended) if extended.oid == password_modify::OID => {}
+            Extended(extended) if extended::find(extended.oid).is_some_and(|known| known.knows(oid)) => {}
             _ => return Ok(false),
         }
         if !control.critical {

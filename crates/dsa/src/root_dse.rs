@@ -2,9 +2,7 @@
 
 use crate::config::Config;
 use crate::config_entry;
-use crate::control::CONTROLS;
 use crate::monitor_entries;
-use crate::op::extended::EXTENSIONS;
 use crate::settings::Choices;
 use crate::system::{put, put_all};
 use model::Entry;
@@ -39,13 +37,25 @@ pub(crate) fn features(choices: &Choices) -> Vec<&'static str> {
     FEATURES.into_iter().chain(on).collect()
 }
 
+/// OIDs of what the operations know.
+pub(crate) struct Supported {
+    pub(crate) controls: &'static [&'static [u8]],
+    pub(crate) extensions: Vec<&'static [u8]>,
+}
+
 /// Is this the DN of the root DSE?
 pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
     dn.iter().all(|&b| b == b' ')
 }
 
 /// Puts the attributes of the root DSE into an entry.
-pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices) {
+pub(crate) fn fill(
+    entry: &mut Entry,
+    schema: &Schema,
+    config: &Config,
+    choices: &Choices,
+    supported: &Supported,
+) {
     let contexts = &config.store.suffixes;
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
@@ -56,9 +66,9 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
     put(entry, schema, "monitorContext", monitor_entries::DN);
     put(entry, schema, "configContext", config_entry::DN);
     put(entry, schema, "supportedLDAPVersion", "3");
-    let controls = CONTROLS.into_iter().chain(config.queue_length_oid.as_deref());
+    let controls = supported.controls.iter().copied().chain(config.queue_length_oid.as_deref());
     put_all(entry, schema, "supportedControl", controls);
-    put_all(entry, schema, "supportedExtension", EXTENSIONS);
+    put_all(entry, schema, "supportedExtension", &supported.extensions);
     put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");
     put(entry, schema, "vendorVersion", &config.version);

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::config_entry;
 use crate::engine::Dsa;
 use crate::monitor_entries::{self, Gauge};
-use crate::root_dse::{self, is_root_dse};
+use crate::root_dse::{self, Supported, is_root_dse};
 use crate::settings::Choices;
 use crate::{outcome, subschema};
 use env::clock::Now;
@@ -39,7 +39,12 @@ impl System {
     ///
     /// # Errors
     /// When memory cannot be reserved or the schema does not fit into the shard.
-    pub(crate) fn create(config: &Config, choices: &Choices, schema: &Arc<Schema>) -> io::Result<System> {
+    pub(crate) fn create(
+        config: &Config,
+        choices: &Choices,
+        schema: &Arc<Schema>,
+        supported: &Supported,
+    ) -> io::Result<System> {
         let settings = Settings {
             suffixes: [root_dse::INTERNAL_DN, SUBSCHEMA_DN, monitor_entries::DN, config_entry::DN]
                 .map(str::to_owned)
@@ -56,7 +61,7 @@ impl System {
         // Strict readers want definitions of the subschema behind those they are derived from.
         writer.keep_order();
         let mut entry = Entry::new();
-        root_dse::fill(&mut entry, schema, config, choices);
+        root_dse::fill(&mut entry, schema, config, choices, supported);
         add(&mut writer, config, root_dse::INTERNAL_DN, &mut entry)?;
         subschema::fill(&mut entry, schema, config.schema_since_ms);
         add(&mut writer, config, SUBSCHEMA_DN, &mut entry)?;

@@ -4,11 +4,12 @@
 
 use crate::access::Rights;
 use crate::config_entry;
+use crate::extension::Extension;
+use crate::op::extended;
 use crate::recent::{Again, Asserted, Recent};
 use crate::worker::Scratch;
 use model::EntryId;
 use model::short::Word;
-use proto::ext::{end_transaction, password_modify, start_transaction};
 use proto::message::{Frame, Message, frame};
 use proto::op::Extended;
 use proto::outline::Outline;
@@ -128,8 +129,7 @@ impl<'a> Pending<'a> {
     /// Is it an extended operation that changes the directory, or has a say in what does?
     #[inline]
     pub(super) fn is_extension(&self) -> bool {
-        const OIDS: [&[u8]; 3] = [password_modify::OID, start_transaction::OID, end_transaction::OID];
-        self.extension().is_some_and(|oid| OIDS.contains(&oid))
+        self.extension().and_then(extended::find).is_some_and(Extension::is_update)
     }
 
     /// Which extended operation it is, if it is one.

@@ -3,7 +3,8 @@
 
 use super::{Around, Looking, Pending, Reading, transaction};
 use crate::control::{self, ControlError, Requested};
-use crate::op::{compare, end_transaction, search};
+use crate::op::extended::end_transaction;
+use crate::op::{compare, search};
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::View;
@@ -32,7 +33,7 @@ impl Looking<'_> {
             return control::refuse(message, ControlError::NotHere(proxied_authorization::OID), out);
         }
         let Some(named) = session.transactions.find(identifier) else {
-            let (code, text) = end_transaction::unknown(session, identifier);
+            let (code, text) = end_transaction::unknown(&session.transactions, identifier);
             return outcome::say(out, message.id, response, code, text);
         };
         let dn = match &message.request {

@@ -1,9 +1,9 @@
 //! The updates of transactions (RFC 5805), and their begins and ends. An update is answered with what became of it in the
 //! overlay of its transaction; most need none, for a draft tells as much.
 
+mod change;
 mod commit;
 mod member;
-mod password;
 
 pub(crate) use self::commit::{Ending, Together, apply};
 
@@ -12,18 +12,19 @@ use super::update::{self, Classified, Kind, Refused, Request};
 use crate::access::Effective;
 use crate::control::{self, ControlError, Rare, Requested};
 use crate::engine::Dsa;
+use crate::extension::{Bound, Role};
 use crate::fast;
 use crate::identity::Identity;
 use crate::journal::Updates;
+use crate::op::extended::{self, end_transaction, start_transaction};
 use crate::op::modify_dn::new_dn;
-use crate::op::{end_transaction, start_transaction};
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::Transaction;
 use crate::worker::Parts;
 use model::ResultCode;
 use proto::control::{Controls, non_transaction, transaction_specification};
-use proto::ext::{aborted_transaction, password_modify};
+use proto::ext::aborted_transaction;
 use proto::message::{self, Message};
 use proto::op::Extended;
 use proto::{Outline, tag};
@@ -58,13 +59,15 @@ pub(super) fn concerns(session: &Session, dsa: &Dsa, classified: &Classified<'_>
         Membership::Named(_) | Membership::Implied => true,
         // Where nothing is implied there is no such control.
         Membership::Outside => !dsa.transactions.implicit_membership(),
-        Membership::None => classified.request.as_ref().is_ok_and(|request| request.kind == Kind::BeginOrEnd),
+        Membership::None => {
+            classified.request.as_ref().is_ok_and(|request| matches!(request.kind, Kind::Bound(_)))
+        }
     }
 }
 
 fn membership<'a>(session: &Session, dsa: &Dsa, classified: &Classified<'a>) -> Membership<'a> {
     let named = match &classified.request {
-        Ok(request) if request.kind == Kind::BeginOrEnd => return Membership::None,
+        Ok(request) if matches!(request.kind, Kind::Bound(_)) => return Membership::None,
         Ok(request) => match request.requested() {
             Ok(requested) => of_controls(requested),
             Err(_) => of_frame(classified.frame),
@@ -102,7 +105,8 @@ fn of_frame(frame: &[u8]) -> Membership<'_> {
 #[cold]
 fn is_begin_or_end(frame: &[u8]) -> bool {
     let extended = Outline::of(frame).filter(|outline| outline.op_tag == tag::EXTENDED);
-    extended.is_some_and(|outline| Extended::oid_of(outline.rest) != Some(password_modify::OID))
+    let oid = extended.and_then(|outline| Extended::oid_of(outline.rest));
+    oid.and_then(extended::find).is_some_and(|known| matches!(known.role, Role::Bounds(_)))
 }
 
 /// The identifier of the open transaction that a modify belongs to, if its outline tells that. It may only say yes.
@@ -235,11 +239,16 @@ fn find_or_begin(
     let begun = match controls {
         Ok(Err(refused)) => Err(refused),
         // It is malformed, which is what it is refused for.
-        Err(_) => Err(end_transaction::unknown(session, identifier).into()),
-        Ok(Ok(_)) if may_begin => {
-            start_transaction::begin_named(session, parts.dsa, parts.now, identifier).map_err(Refused::from)
-        }
-        Ok(Ok(_)) => Err(end_transaction::unknown(session, identifier).into()),
+        Err(_) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
+        Ok(Ok(_)) if may_begin => start_transaction::begin_named(
+            &mut session.transactions,
+            &session.identity,
+            parts.dsa,
+            parts.now,
+            identifier,
+        )
+        .map_err(Refused::from),
+        Ok(Ok(_)) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
     };
     match begun {
         Ok(()) => Some(identifier.to_vec()),
@@ -347,12 +356,13 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
         Ok(requested) => requested,
         Err(refused) => return refused.answer(update, out),
     };
-    if request.oid == proto::ext::start_transaction::OID {
+    if matches!(update.kind, Kind::Bound(Bound::Start)) {
         let identity = match requested.proxied() {
             None => Some(session.identity.clone()),
             Some(authorization_id) => update::authorize_proxied(session, parts, authorization_id).ok(),
         };
-        return start_transaction::run(session, parts.dsa, parts.now, message, request, identity, out);
+        let Session { transactions, identity: client, .. } = session;
+        return start_transaction::run(transactions, client, parts.dsa, parts.now, message, identity, out);
     }
     if requested.proxied().is_some() {
         // RFC 5805 section 2.3: whoever began it ends it.
@@ -362,7 +372,8 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
             out,
         );
     }
-    let Some(transaction) = end_transaction::run(session, message, request, &mut parts.scratch.buffers, out)
+    let Some(transaction) =
+        end_transaction::run(&mut session.transactions, message, request, &mut parts.scratch.buffers, out)
     else {
         return;
     };

@@ -16,9 +16,9 @@
 
 pub(super) mod apply;
 pub(super) mod authorize;
+mod change;
 mod classify;
 mod door;
-mod password;
 pub(super) mod prepare;
 pub(super) mod submit;
 
@@ -267,17 +267,17 @@ fn pass<'a>(
     let identity = identity.clone();
     let may_be_own = || identity.rights != Rights::Root && identity.entry.is_some();
     match &request.kind {
-        Kind::BeginOrEnd => unreachable!("it concerns transactions"),
-        Kind::Password(_) | Kind::Config if !is_first => return Ok(Admission::Barrier),
+        Kind::Bound(_) => unreachable!("it concerns transactions"),
+        Kind::Extended(..) | Kind::Config if !is_first => return Ok(Admission::Barrier),
         Kind::OwnPassword if may_be_own() && !is_first => return Ok(Admission::Barrier),
-        Kind::Password(value) => {
-            let change = password::of_extended(parts, &identity, request.message.id, *value)?;
-            password::submit(session, parts, request, change, out);
+        Kind::Extended(writes, value) => {
+            let change = change::of_extended(parts, &identity, request.message.id, (writes, *value))?;
+            change::submit(session, parts, request, change, out);
             return Ok(Admission::Done);
         }
         Kind::OwnPassword if may_be_own() => {
-            if let Some(change) = password::of_modify(parts, &identity, request, requested)? {
-                password::submit(session, parts, request, change, out);
+            if let Some(change) = change::of_modify(parts, &identity, request, requested)? {
+                change::submit(session, parts, request, change, out);
                 return Ok(Admission::Done);
             }
         }

@@ -1,48 +1,49 @@
-//! Extended operations (RFC 4511 section 4.12).
+//! Extended operations (RFC 4511 section 4.12), a file each. An operation's file tells all there is to know of it; here they are
+//! listed and found.
 
+pub(crate) mod end_transaction;
+pub(crate) mod password_modify;
+pub(crate) mod start_transaction;
+mod who_am_i;
+
+use crate::extension::{Extension, Role};
 use crate::identity::Identity;
 use crate::outcome;
 use model::ResultCode;
-use proto::LdapResult;
-use proto::ext::{end_transaction, password_modify, start_transaction, who_am_i};
-use proto::op::extended::{Extended, ExtendedResponse};
+use proto::op::Extended;
 use proto::tag::EXTENDED_RESPONSE;
 
-/// OIDs of the extended operations that are known: what the root DSE says.
-pub(crate) const EXTENSIONS: [&[u8]; 4] =
-    [who_am_i::OID, password_modify::OID, start_transaction::OID, end_transaction::OID];
+/// The extended operations that are known.
+pub(crate) const EXTENSIONS: [&Extension; 4] = [
+    &who_am_i::EXTENSION,
+    &password_modify::EXTENSION,
+    &start_transaction::EXTENSION,
+    &end_transaction::EXTENSION,
+];
+
+/// The extended operation with an OID.
+pub(crate) fn find(oid: &[u8]) -> Option<&'static Extension> {
+    EXTENSIONS.into_iter().find(|extension| extension.oid == oid)
+}
 
 /// Answers an extended request that changes nothing.
 pub(crate) fn run(identity: &Identity, id: i32, request: &Extended<'_>, out: &mut Vec<u8>) {
-    match request.oid {
-        who_am_i::OID => who_am_i(identity, id, request.value, out),
-        oid => {
-            let text = format!("extended operation {} is not known", outcome::quoted(oid));
+    match find(request.oid).map(|extension| &extension.role) {
+        Some(Role::Reads(run)) => run(identity, id, request.value, out),
+        Some(Role::Bounds(_) | Role::Writes(_)) => unreachable!("updates go to the writer"),
+        None => {
+            let text = format!("extended operation {} is not known", outcome::quoted(request.oid));
             outcome::say(out, id, EXTENDED_RESPONSE, ResultCode::ProtocolError, &text);
         }
     }
-}
-
-/// "Who am I?" (RFC 4532 section 2).
-fn who_am_i(identity: &Identity, id: i32, value: Option<&[u8]>, out: &mut Vec<u8>) {
-    if value.is_some() {
-        return outcome::say(
-            out,
-            id,
-            EXTENDED_RESPONSE,
-            ResultCode::ProtocolError,
-            "who am I has no request value",
-        );
-    }
-    let authorization_id = identity.authorization_id();
-    let result = LdapResult::new(ResultCode::Success);
-    ExtendedResponse { result, oid: None, value: Some(&authorization_id) }.encode(out, id, &[]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::access::Rights;
+    use proto::control::{proxied_authorization, transaction_specification};
+    use proto::ext::who_am_i;
     use proto::message::{Reply, Response};
 
     fn ask(dn: &str, oid: &[u8], value: Option<&[u8]>) -> (ResultCode, String, Option<Vec<u8>>) {
@@ -68,5 +69,15 @@ mod tests {
         let (code, text, _) = ask("", b"1.2.3", None);
         assert_eq!(code, ResultCode::ProtocolError);
         assert!(text.contains("\"1.2.3\""), "{text}");
+    }
+
+    #[test]
+    fn a_member_of_a_transaction_writes() {
+        for (at, extension) in EXTENSIONS.iter().enumerate() {
+            assert!(EXTENSIONS[..at].iter().all(|other| other.oid != extension.oid), "one for each OID");
+            assert!(extension.knows(proxied_authorization::OID), "RFC 4370: any operation may");
+            let is_member = extension.knows(transaction_specification::OID);
+            assert!(!is_member || matches!(extension.role, Role::Writes(_)), "{:?}", extension.oid);
+        }
     }
 }

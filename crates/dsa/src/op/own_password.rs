@@ -1,10 +1,19 @@
 //! A modify by which a user changes its own password: `delete` of the old and `add` of the new one, the form of portals, or
 //! `replace`. It is the only modify that is allowed to those who may change nothing else, and is carried out as a password modify
-//! ([`super::password_modify`]): hashed before it goes to the log.
+//! ([`super::extended::password_modify`]): hashed before it goes to the log.
 
+use crate::context::Reading;
+use crate::extension::{Change, Refusal};
+use crate::identity::Identity;
+use crate::op::extended::password_modify::{
+    Changed, NOT_THE_SAME, USER_PASSWORD, make, result_of, sign_of, store,
+};
+use crate::{outcome, password};
+use model::ResultCode;
 use proto::Request;
 use proto::message::Message;
 use proto::op::modify::{Modify, ModifyKind};
+use proto::tag::MODIFY_RESPONSE;
 use schema::Schema;
 use smallvec::SmallVec;
 
@@ -51,6 +60,51 @@ pub(crate) fn asked<'a>(
     }
     let gives = steps.iter().any(|(kind, _)| *kind != ModifyKind::Delete);
     gives.then_some((modify, steps))
+}
+
+/// Works out what a modify comes to by which a user changes its own password and nothing else: the values that it takes away
+/// are those that the old passwords stand for, and what it gives is stored as a password modify stores it. `None` if it is
+/// about another entry.
+///
+/// # Errors
+/// Code and text if it is refused.
+pub(crate) fn prepare(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    id: i32,
+    dn: &[u8],
+    steps: &[Step<'_>],
+) -> Result<Option<Change>, Refusal> {
+    let read_point = reading.read_point;
+    let named = read_point.resolve(dn, &mut reading.scratch.evaluator.cache).ok();
+    let own = identity.own_entry(read_point).filter(|own| Some(own.id) == named);
+    let Some(entry) = own else { return Ok(None) };
+    let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
+    for (kind, password) in steps {
+        let value = match kind {
+            ModifyKind::Delete => password::find(read_point, &entry, password)
+                .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
+            _ if password::has_scheme(password) => {
+                let text = "the new password looks like a hash: send it in clear text, the server hashes it";
+                return Err((ResultCode::ConstraintViolation, text));
+            }
+            _ => store(reading, password)?,
+        };
+        changes.push((*kind, USER_PASSWORD.to_vec(), Some(value)));
+    }
+    let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
+    let sign = sign_of(reading, &entry, proves);
+    Ok(Some(make(reading, identity, id, (&entry, sign), &changes, Box::new(answer))))
+}
+
+fn answer(id: i32, modified: &[u8], out: &mut Vec<u8>) {
+    match result_of(modified).result_code() {
+        // The entry has not its sign any more.
+        Some(ResultCode::AssertionFailed) => {
+            outcome::say(out, id, MODIFY_RESPONSE, NOT_THE_SAME.0, NOT_THE_SAME.1);
+        }
+        _ => out.extend_from_slice(modified),
+    }
 }
 
 #[cfg(test)]

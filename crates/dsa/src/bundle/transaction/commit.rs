@@ -15,7 +15,7 @@ use crate::engine::Dsa;
 use crate::fast;
 use crate::faults;
 use crate::journal;
-use crate::op::end_transaction;
+use crate::op::extended::end_transaction;
 use crate::op::modify::Replacing;
 use crate::outcome;
 use crate::transaction::{Doom, Evaluation};

@@ -3,15 +3,17 @@
 use super::super::group::{self, Hint, Pending};
 use super::super::update::authorize::of_name;
 use super::super::update::{self, Classified, Kind, Refused};
-use super::password;
+use super::change;
 use crate::access::{Effective, Rights};
 use crate::admission;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
+use crate::extension::Writes;
 use crate::faults;
 use crate::identity::Identity;
 use crate::journal;
 use crate::monitor::{MODIFIES, count};
+use crate::op::extended;
 use crate::op::modify::Replacing;
 use crate::outcome;
 use crate::session::Session;
@@ -154,7 +156,9 @@ pub(super) fn judge(
             refused.answer(request, out);
             false
         }
-        Ok(Authorized::Password(value)) => password::change(transaction, parts, &request.message, value, out),
+        Ok(Authorized::Extended(writes, value)) => {
+            change::accept(transaction, parts, &request.message, (writes, value), out)
+        }
         Ok(Authorized::Entry(effective, requested)) => {
             let update = (&request.message, request.frame, requested);
             evaluate(transaction, effective, parts, update, out)
@@ -167,8 +171,8 @@ pub(super) fn judge(
 
 /// An update that its transaction takes, if it succeeds in the overlay.
 enum Authorized<'r, 'a> {
-    /// A password modify, with its value.
-    Password(Option<&'a [u8]>),
+    /// An extended operation, with its value.
+    Extended(&'static Writes, Option<&'a [u8]>),
     /// Any other, with its controls.
     Entry(Effective<'r>, &'r Requested<'a>),
 }
@@ -188,14 +192,15 @@ fn authorize<'r, 'a>(
     }
     refuse_beyond_limits(transaction, dsa, request.frame.len())?;
     match request.kind {
-        Kind::BeginOrEnd => unreachable!("it is no member"),
+        Kind::Bound(_) => unreachable!("it is no member"),
         Kind::Config => {
             let text = "entries below cn=config cannot be changed in a transaction";
             return Err((ResultCode::UnwillingToPerform, text).into());
         }
-        Kind::Password(value) => {
+        Kind::Extended(writes, value) => {
+            refuse_stranger(&request.message)?;
             of_name(dsa, identity)?;
-            return Ok(Authorized::Password(value));
+            return Ok(Authorized::Extended(writes, value));
         }
         Kind::OwnPassword if identity.entry.is_some() && !dsa.rules.may_write(identity.rights) => {
             let text = "in a transaction a user changes its own password by the password modify operation";
@@ -211,6 +216,15 @@ fn authorize<'r, 'a>(
     match super::names(&request.message.request).iter().all(holds) {
         true => Ok(Authorized::Entry(effective, requested)),
         false => Err((ResultCode::Busy, super::IN_THE_WAY).into()),
+    }
+}
+
+/// Refuses an extended operation that is no member of transactions, where it would be one without naming it.
+fn refuse_stranger(message: &Message<'_>) -> Result<(), (ResultCode, &'static str)> {
+    let Request::Extended(request) = &message.request else { return Ok(()) };
+    match extended::find(request.oid).is_some_and(|known| known.knows(transaction_specification::OID)) {
+        true => Ok(()),
+        false => Err((ResultCode::UnwillingToPerform, "this operation cannot be in a transaction")),
     }
 }
 

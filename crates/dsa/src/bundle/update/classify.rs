@@ -4,9 +4,9 @@ use super::super::group::{decode, may_be_config};
 use super::Refused;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
-use crate::op::own_password;
+use crate::extension::{Bound, Role, Writes};
+use crate::op::{extended, own_password};
 use proto::DecodeError;
-use proto::ext::password_modify;
 use proto::message::{self, Message};
 use self_cell::self_cell;
 
@@ -31,12 +31,12 @@ impl<'a> Request<'a> {
 }
 
 /// What kind of update it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(in crate::bundle) enum Kind<'a> {
     /// The begin or the end of a transaction.
-    BeginOrEnd,
-    /// A password modify, with its value.
-    Password(Option<&'a [u8]>),
+    Bound(Bound),
+    /// An extended operation that changes an entry, with its value.
+    Extended(&'static Writes, Option<&'a [u8]>),
     /// A modify that changes passwords and nothing else, and gives a new one: perhaps a user's change of its own.
     OwnPassword,
     /// Of the server's configuration.
@@ -85,10 +85,11 @@ pub(in crate::bundle) fn classify<'a>(dsa: &Dsa, frame: &'a [u8]) -> Classified<
 fn request<'a>(dsa: &Dsa, message: Message<'a>, frame: &'a [u8]) -> Request<'a> {
     let controls = control::requested(&message.request, message.controls);
     let kind = match &message.request {
-        message::Request::Extended(extended) if extended.oid == password_modify::OID => {
-            Kind::Password(extended.value)
-        }
-        message::Request::Extended(_) => Kind::BeginOrEnd,
+        message::Request::Extended(extended) => match extended::find(extended.oid).map(|known| &known.role) {
+            Some(Role::Writes(writes)) => Kind::Extended(writes, extended.value),
+            Some(Role::Bounds(bound)) => Kind::Bound(*bound),
+            Some(Role::Reads(_)) | None => unreachable!("it is no update"),
+        },
         request if is_config(dsa, request) => Kind::Config,
         message::Request::Modify(_) if own_password::asked(dsa.shard.schema(), &message).is_some() => {
             Kind::OwnPassword

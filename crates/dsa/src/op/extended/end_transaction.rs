@@ -1,20 +1,23 @@
 //! End Transaction (RFC 5805 section 2.3).
 
+use crate::extension::{Bound, Extension, Role};
 use crate::journal::Buffers;
 use crate::outcome;
-use crate::session::Session;
-use crate::transaction::{Doom, Holding, Transaction};
+use crate::transaction::{Doom, Holding, Transaction, Transactions};
 use model::ResultCode;
-use proto::control::Controls;
-use proto::ext::end_transaction::{EndTransaction, UpdatesControls, encode_culprit};
+use proto::control::{Controls, proxied_authorization};
+use proto::ext::end_transaction::{EndTransaction, OID, UpdatesControls, encode_culprit};
 use proto::message::{Message, Reply, Response};
 use proto::op::extended::{Extended, ExtendedResponse};
 use proto::tag::EXTENDED_RESPONSE;
 use proto::{LdapResult, Outline};
 
+pub(super) const EXTENSION: Extension =
+    Extension { oid: OID, controls: &[proxied_authorization::OID], role: Role::Bounds(Bound::End) };
+
 /// Takes the transaction out that is to be committed. Every other end is answered: a rollback, and what cannot be committed.
 pub(crate) fn run(
-    session: &mut Session,
+    transactions: &mut Transactions,
     message: &Message<'_>,
     request: &Extended<'_>,
     buffers: &mut Buffers,
@@ -29,9 +32,9 @@ pub(crate) fn run(
             return None;
         }
     };
-    let Some(transaction) = session.transactions.take(end.identifier) else {
-        let (code, text) = unknown(session, end.identifier);
-        session.transactions.forget_aborted(end.identifier);
+    let Some(transaction) = transactions.take(end.identifier) else {
+        let (code, text) = unknown(transactions, end.identifier);
+        transactions.forget_aborted(end.identifier);
         outcome::say(out, message.id, EXTENDED_RESPONSE, code, text);
         return None;
     };
@@ -54,8 +57,8 @@ pub(crate) fn run(
 }
 
 /// Why an identifier names no open transaction.
-pub(crate) fn unknown(session: &Session, identifier: &[u8]) -> (ResultCode, &'static str) {
-    let text = match session.transactions.was_aborted(identifier) {
+pub(crate) fn unknown(transactions: &Transactions, identifier: &[u8]) -> (ResultCode, &'static str) {
+    let text = match transactions.was_aborted(identifier) {
         true => "the server has aborted this transaction",
         false => "the session has no open transaction with this identifier",
     };

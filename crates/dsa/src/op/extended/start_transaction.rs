@@ -1,40 +1,43 @@
 //! Start Transaction (RFC 5805 section 2.1).
 
 use crate::access::Rights;
-use crate::control::proxied_authorization;
+use crate::control::proxied_authorization::refuse;
 use crate::engine::Dsa;
+use crate::extension::{Bound, Extension, Refusal, Role};
 use crate::identity::Identity;
 use crate::outcome;
-use crate::session::Session;
-use crate::transaction::{IDENTIFIER_BYTES_MAX, Open, SESSION_TRANSACTIONS_MAX, Transaction};
+use crate::transaction::{IDENTIFIER_BYTES_MAX, Open, SESSION_TRANSACTIONS_MAX, Transaction, Transactions};
 use env::clock::Now;
 use model::ResultCode;
 use proto::LdapResult;
-use proto::message::Message;
+use proto::control::proxied_authorization;
+use proto::ext::start_transaction::OID;
+use proto::message::{Message, Request};
 use proto::op::extended::{Extended, ExtendedResponse};
 use proto::tag::EXTENDED_RESPONSE;
 
-type Refusal = (ResultCode, &'static str);
+pub(super) const EXTENSION: Extension =
+    Extension { oid: OID, controls: &[proxied_authorization::OID], role: Role::Bounds(Bound::Start) };
 
-/// Answers a begin, of a transaction whose updates will be carried out as `identity`: `None` if the client may not be that.
+/// Answers a begin by a client, of a transaction whose updates will be carried out as `identity`: `None` if the client may not be that.
 pub(crate) fn run(
-    session: &mut Session,
+    transactions: &mut Transactions,
+    client: &Identity,
     dsa: &Dsa,
     now: Now,
     message: &Message<'_>,
-    request: &Extended<'_>,
     identity: Option<Identity>,
     out: &mut Vec<u8>,
 ) {
     let Some(identity) = identity else {
-        return proxied_authorization::refuse(out, message.id, EXTENDED_RESPONSE);
+        return refuse(out, message.id, EXTENDED_RESPONSE);
     };
-    if request.value.is_some() {
+    if matches!(&message.request, Request::Extended(Extended { value: Some(_), .. })) {
         let text = "the start of a transaction has no request value";
         return outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::ProtocolError, text);
     }
-    let identifier = session.transactions.new_identifier();
-    match begin(session, dsa, now, identifier.clone(), identity) {
+    let identifier = transactions.new_identifier();
+    match begin(transactions, client, dsa, now, identifier.clone(), identity) {
         Err((code, text)) => outcome::say(out, message.id, EXTENDED_RESPONSE, code, text),
         Ok(()) => {
             let result = LdapResult::new(ResultCode::Success);
@@ -48,7 +51,8 @@ pub(crate) fn run(
 /// # Errors
 /// Code and text if that cannot be.
 pub(crate) fn begin_named(
-    session: &mut Session,
+    transactions: &mut Transactions,
+    client: &Identity,
     dsa: &Dsa,
     now: Now,
     identifier: &[u8],
@@ -56,16 +60,16 @@ pub(crate) fn begin_named(
     if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
         return Err((ResultCode::ProtocolError, "a transaction identifier has 1 to 64 bytes"));
     }
-    if !session.transactions.is_empty() {
+    if !transactions.is_empty() {
         let text = "another transaction of this session is open; end it, or begin this one by a start";
         return Err((ResultCode::Busy, text));
     }
-    let identity = session.identity.clone();
-    begin(session, dsa, now, identifier.to_vec(), identity)
+    begin(transactions, client, dsa, now, identifier.to_vec(), client.clone())
 }
 
 fn begin(
-    session: &mut Session,
+    transactions: &mut Transactions,
+    client: &Identity,
     dsa: &Dsa,
     now: Now,
     identifier: Vec<u8>,
@@ -74,12 +78,12 @@ fn begin(
     if identity.dn.is_empty() && identity.rights < Rights::Root {
         return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));
     }
-    if session.transactions.len() >= SESSION_TRANSACTIONS_MAX {
+    if transactions.len() >= SESSION_TRANSACTIONS_MAX {
         return Err((ResultCode::Busy, "the limit of open transactions in a session is reached"));
     }
     // Whoever acts as others has one share all the same.
-    let open = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max(), &session.identity)
+    let open = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max(), client)
         .map_err(|text| (ResultCode::Busy, text))?;
-    session.transactions.push(Transaction::new(identifier, identity, now.monotonic_ns, open));
+    transactions.push(Transaction::new(identifier, identity, now.monotonic_ns, open));
     Ok(())
 }

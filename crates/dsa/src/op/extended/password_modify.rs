@@ -5,71 +5,46 @@
 //! stored value that it was compared with must still be there. So is that the entry is the one that was found, unless the client
 //! named it by its DN: an assertion tells it from another one that may have got its name by then.
 
-use crate::access::{Effective, Rights};
+use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::proxied_authorization::find_user;
+use crate::extension::{Answer, Change, Extension, Refusal, Role, Writes};
 use crate::identity::Identity;
-use crate::op::own_password;
-use crate::outcome;
 use crate::password;
 use model::filter::Assertion;
 use model::limits::PASSWORD_BYTES_MAX;
 use model::{Description, EntryId, Filter, ResultCode};
-use proto::Outline;
-use proto::control::assertion;
-use proto::control::proxied_authorization::AuthzId;
-use proto::ext::password_modify::{PasswordModify, encode_generated};
+use proto::control::proxied_authorization::{self, AuthzId};
+use proto::control::{assertion, non_transaction, transaction_specification};
+use proto::ext::password_modify::{OID, PasswordModify, encode_generated};
 use proto::message::{Reply, Request, Response};
 use proto::op::extended::ExtendedResponse;
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 use proto::result::LdapResult;
-use proto::tag::MODIFY_RESPONSE;
 use smallvec::SmallVec;
 use store::derived::Derived;
 use store::{EntryRef, Values};
 
-const USER_PASSWORD: &[u8] = b"userPassword";
+pub(super) const EXTENSION: Extension = Extension {
+    oid: OID,
+    controls: &[proxied_authorization::OID, transaction_specification::OID, non_transaction::OID],
+    role: Role::Writes(Writes { target, prepare }),
+};
+
+pub(crate) const USER_PASSWORD: &[u8] = b"userPassword";
 const ENTRY_UUID: &[u8] = b"entryUUID";
 
-type Refusal = (ResultCode, &'static str);
-
 const NOT_OWN: Refusal = (ResultCode::InsufficientAccessRights, "a user may change its own password only");
-const NOT_THE_SAME: Refusal = (
+pub(crate) const NOT_THE_SAME: Refusal = (
     ResultCode::Busy,
     "the entry was renamed or deleted, or its password changed, at the same time; nothing was changed; try again",
 );
-
-/// A change of a password that is to be carried out.
-pub(crate) struct Change {
-    /// Message id of the request.
-    pub(crate) id: i32,
-    /// The modify that it comes to, a whole message.
-    pub(crate) message: Vec<u8>,
-    /// Who asks. It may change this password.
-    actor: Identity,
-    answer: AnswerForm,
-}
-
-/// How a change of a password is answered.
-enum AnswerForm {
-    /// As the modify that it is.
-    Modify,
-    /// As a password modify.
-    Extended {
-        generated: Option<Vec<u8>>,
-        /// Does the modify depend on the old password?
-        proves: bool,
-    },
-}
 
 /// What a client asks for.
 ///
 /// # Errors
 /// Code and text if it is not to be understood, or if the client is nobody.
-pub(crate) fn decode<'v>(
-    identity: &Identity,
-    value: Option<&'v [u8]>,
-) -> Result<PasswordModify<'v>, Refusal> {
+fn decode<'v>(identity: &Identity, value: Option<&'v [u8]>) -> Result<PasswordModify<'v>, Refusal> {
     let request = value.map_or(Ok(PasswordModify::default()), PasswordModify::decode);
     let request = request.map_err(|error| (ResultCode::ProtocolError, error.reason))?;
     match identity.dn.is_empty() {
@@ -79,20 +54,45 @@ pub(crate) fn decode<'v>(
 }
 
 /// Who the password belongs to that a request is about, if it names anybody.
-pub(crate) fn named<'v>(request: &PasswordModify<'v>) -> Option<AuthzId<'v>> {
+fn named<'v>(request: &PasswordModify<'v>) -> Option<AuthzId<'v>> {
     request.user.map(|user| AuthzId::parse(user).unwrap_or(AuthzId::Dn(user)))
 }
 
-/// Works out what a request comes to, at a read point.
-///
-/// # Errors
-/// Code and text if it is refused.
-pub(crate) fn prepare(
+/// See [`Writes::target`].
+fn target(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    value: Option<&[u8]>,
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let request = decode(identity, value)?;
+    let (read_point, evaluator) = (reading.read_point, &mut reading.scratch.evaluator);
+    Ok(match named(&request) {
+        Some(AuthzId::User(user)) => {
+            let found = find_user(read_point, evaluator, user).and_then(|id| read_point.entry(id));
+            found.map(|entry| {
+                let mut dn = Vec::new();
+                read_point.write_dn(&entry, &mut evaluator.cache, &mut dn);
+                dn
+            })
+        }
+        Some(AuthzId::Dn(named)) => Some(named.to_vec()),
+        Some(AuthzId::Anonymous) | None => None,
+    })
+}
+
+/// See [`Writes::prepare`].
+fn prepare(
     reading: &mut Reading<'_>,
     identity: &Identity,
     id: i32,
-    request: &PasswordModify<'_>,
+    value: Option<&[u8]>,
+    target: Option<&[u8]>,
 ) -> Result<Change, Refusal> {
+    let mut request = decode(identity, value)?;
+    if target.is_some() && matches!(named(&request), Some(AuthzId::User(_))) {
+        request.user = target;
+    }
+    let request = &request;
     let entry = find(reading, identity, request)?;
     let is_found_by_user = matches!(named(request), Some(AuthzId::User(_)));
     let old = request.old.map(|old| prove(reading, &entry, old)).transpose()?;
@@ -113,46 +113,14 @@ pub(crate) fn prepare(
         true => sign_of(reading, &entry, proves),
         false => None,
     };
-    Ok(make(reading, identity, id, (&entry, sign), &changes, AnswerForm::Extended { generated, proves }))
-}
-
-/// Works out what a modify comes to by which a user changes its own password and nothing else: the values that it takes away
-/// are those that the old passwords stand for, and what it gives is stored as a password modify stores it. `None` if it is
-/// about another entry.
-///
-/// # Errors
-/// Code and text if it is refused.
-pub(crate) fn prepare_own(
-    reading: &mut Reading<'_>,
-    identity: &Identity,
-    id: i32,
-    dn: &[u8],
-    steps: &[own_password::Step<'_>],
-) -> Result<Option<Change>, Refusal> {
-    let read_point = reading.read_point;
-    let named = read_point.resolve(dn, &mut reading.scratch.evaluator.cache).ok();
-    let own = identity.own_entry(read_point).filter(|own| Some(own.id) == named);
-    let Some(entry) = own else { return Ok(None) };
-    let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
-    for (kind, password) in steps {
-        let value = match kind {
-            ModifyKind::Delete => password::find(read_point, &entry, password)
-                .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
-            _ if password::has_scheme(password) => {
-                let text = "the new password looks like a hash: send it in clear text, the server hashes it";
-                return Err((ResultCode::ConstraintViolation, text));
-            }
-            _ => store(reading, password)?,
-        };
-        changes.push((*kind, USER_PASSWORD.to_vec(), Some(value)));
-    }
-    let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
-    let sign = sign_of(reading, &entry, proves);
-    Ok(Some(make(reading, identity, id, (&entry, sign), &changes, AnswerForm::Modify)))
+    let answer = Box::new(move |id, modified: &[u8], out: &mut Vec<u8>| {
+        answer(id, modified, generated.as_deref(), proves, out);
+    });
+    Ok(make(reading, identity, id, (&entry, sign), &changes, answer))
 }
 
 /// A change of a description, with its value if it has one.
-type Changed = (ModifyKind, Vec<u8>, Option<Vec<u8>>);
+pub(crate) type Changed = (ModifyKind, Vec<u8>, Option<Vec<u8>>);
 
 /// Descriptions of the passwords that an entry has with options: they go with the others.
 fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> impl Iterator<Item = Vec<u8>> {
@@ -173,7 +141,7 @@ fn is_own(reading: &Reading<'_>, identity: &Identity, entry: &EntryRef<'_>) -> b
 
 /// What is true of an entry, and hardly of another one: its entryUUID. Where there are no operational attributes, a stored password: it
 /// has a salt, or is known to whoever has the same; none is needed if the change `proves` one. In BER.
-fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: bool) -> Option<Vec<u8>> {
+pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: bool) -> Option<Vec<u8>> {
     let read_point = reading.read_point;
     let known = read_point.shard().schema().well_known();
     let mut value = Vec::new();
@@ -202,13 +170,13 @@ fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: bool) -> Opt
 }
 
 /// A change of an entry as the modify that it comes to. With a sign it is carried out only of an entry that has it.
-fn make(
+pub(crate) fn make(
     reading: &mut Reading<'_>,
     identity: &Identity,
     id: i32,
     (entry, sign): (&EntryRef<'_>, Option<Vec<u8>>),
     changes: &[Changed],
-    answer: AnswerForm,
+    answer: Answer,
 ) -> Change {
     let mut dn = Vec::new();
     reading.read_point.write_dn(entry, &mut reading.scratch.evaluator.cache, &mut dn);
@@ -269,7 +237,7 @@ fn prove(reading: &Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<
 }
 
 /// What is stored for a new password.
-fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusal> {
     if new.is_empty() {
         return Err((ResultCode::ConstraintViolation, "the new password is empty"));
     }
@@ -282,55 +250,30 @@ fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusal> {
     stored.ok_or((ResultCode::ConstraintViolation, text))
 }
 
-/// Passwords stay out of logs.
-impl std::fmt::Debug for Change {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Change").field("id", &self.id).finish_non_exhaustive()
+/// Answers a password modify, from the answer to the modify that it came to. `proves`: does that depend on the old password?
+fn answer(id: i32, modified: &[u8], generated: Option<&[u8]>, proves: bool, out: &mut Vec<u8>) {
+    let mut result = result_of(modified);
+    let code = result.result_code();
+    // The entry has not its sign any more.
+    if code == Some(ResultCode::AssertionFailed) {
+        let (code, text) = NOT_THE_SAME;
+        result = LdapResult { diagnostic: text.as_bytes(), ..LdapResult::new(code) };
     }
+    if proves && code == Some(ResultCode::NoSuchAttribute) {
+        // Another one changed the password meanwhile.
+        let diagnostic = &b"the old password is not right"[..];
+        result = LdapResult { diagnostic, ..LdapResult::new(ResultCode::InvalidCredentials) };
+    }
+    let generated = generated.filter(|_| code == Some(ResultCode::Success));
+    let value = generated.map(encode_generated);
+    ExtendedResponse { result, oid: None, value: value.as_deref() }.encode(out, id, &[]);
 }
 
-impl Change {
-    /// Who asks.
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.actor
-    }
-
-    /// Who it is applied as.
-    pub(crate) fn effective(&self) -> Effective<'_> {
-        Effective::to_change_password(&self.actor)
-    }
-
-    /// Name of the entry that it is about.
-    pub(crate) fn dn(&self) -> &[u8] {
-        Outline::of(&self.message).expect("it was just encoded").dn
-    }
-
-    /// Appends the answer, from that of the modify.
-    pub(crate) fn answer(&self, modified: &[u8], out: &mut Vec<u8>) {
-        let reply = Reply::decode(modified).expect("the agent's own answer");
-        let Response::Done(_, mut result) = reply.response else {
-            unreachable!("a modify has a plain answer")
-        };
-        let code = result.result_code();
-        // The entry has not its sign any more.
-        let is_other = code == Some(ResultCode::AssertionFailed);
-        let AnswerForm::Extended { generated, proves } = &self.answer else {
-            return match is_other {
-                true => outcome::say(out, self.id, MODIFY_RESPONSE, NOT_THE_SAME.0, NOT_THE_SAME.1),
-                false => out.extend_from_slice(modified),
-            };
-        };
-        if is_other {
-            let (code, text) = NOT_THE_SAME;
-            result = LdapResult { diagnostic: text.as_bytes(), ..LdapResult::new(code) };
-        }
-        if *proves && code == Some(ResultCode::NoSuchAttribute) {
-            // Another one changed the password meanwhile.
-            let diagnostic = &b"the old password is not right"[..];
-            result = LdapResult { diagnostic, ..LdapResult::new(ResultCode::InvalidCredentials) };
-        }
-        let generated = generated.as_deref().filter(|_| code == Some(ResultCode::Success));
-        let value = generated.map(encode_generated);
-        ExtendedResponse { result, oid: None, value: value.as_deref() }.encode(out, self.id, &[]);
+/// The result in the answer to a modify.
+pub(crate) fn result_of(modified: &[u8]) -> LdapResult<'_> {
+    let reply = Reply::decode(modified).expect("the agent's own answer");
+    match reply.response {
+        Response::Done(_, result) => result,
+        _ => unreachable!("a modify has a plain answer"),
     }
 }

@@ -1,32 +1,30 @@
-//! Password modify in a transaction: it sees what the transaction has made of the user, and is kept as the modify that it
-//! comes to.
+//! An extended operation that writes, in a transaction: it sees what the transaction has made of its entry, and is kept as the modify
+//! that it comes to.
 
 use super::{IN_THE_WAY, member};
 use crate::context::Reading;
 use crate::control;
-use crate::control::proxied_authorization::find_user;
-use crate::op::password_modify::{self, Change};
+use crate::extension::{Change, Writes};
 use crate::outcome;
 use crate::transaction::Transaction;
 use crate::worker::Parts;
 use crate::worker::Scratch;
 use model::ResultCode;
-use proto::control::proxied_authorization::AuthzId;
 use proto::message::Message;
 use proto::tag;
 use store::Reader;
 
 type Refusal = (ResultCode, String);
 
-/// Accepts the change of a password as the modify that it comes to, and answers it.
-pub(super) fn change(
+/// Accepts an extended operation as the modify that it comes to, and answers it.
+pub(super) fn accept(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
     message: &Message<'_>,
-    value: Option<&[u8]>,
+    operation: (&Writes, Option<&[u8]>),
     out: &mut Vec<u8>,
 ) -> bool {
-    let change = match prepare(transaction, parts, message.id, value) {
+    let change = match prepare(transaction, parts, message.id, operation) {
         Ok(change) => change,
         Err((code, text)) => {
             outcome::say(out, message.id, tag::EXTENDED_RESPONSE, code, &text);
@@ -48,28 +46,16 @@ fn prepare(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
     id: i32,
-    value: Option<&[u8]>,
+    (writes, value): (&Writes, Option<&[u8]>),
 ) -> Result<Change, Refusal> {
     let own_words = |(code, text): (ResultCode, &str)| (code, text.to_owned());
     let Parts { dsa, reader, scratch, now, .. } = parts;
     let identity = transaction.identity.clone();
-    let mut request = password_modify::decode(&identity, value).map_err(own_words)?;
     let pin = reader.pin();
     let base = pin.read_point();
     scratch.evaluator.cache.refresh(base);
-    // An overlay has no index to find a user by, so it is looked for below, and by its name from there on.
-    let mut dn = Vec::new();
-    match password_modify::named(&request) {
-        Some(AuthzId::User(user)) => {
-            let found = find_user(base, &mut scratch.evaluator, user).and_then(|id| base.entry(id));
-            if let Some(entry) = found {
-                base.write_dn(&entry, &mut scratch.evaluator.cache, &mut dn);
-                request.user = Some(&dn);
-            }
-        }
-        Some(AuthzId::Dn(named)) => dn.extend_from_slice(named),
-        Some(AuthzId::Anonymous) | None => {}
-    }
+    let mut reading = Reading { dsa, read_point: base, scratch, now: *now };
+    let target = (writes.target)(&mut reading, &identity, value).map_err(own_words)?;
     member::lay_over(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
     // Who may change its own only has nothing else looked at. An entry that the transaction has added or renamed is there by now.
@@ -77,7 +63,7 @@ fn prepare(
     if let Some(entry) = identity.own_entry(base) {
         base.write_dn(&entry, &mut scratch.evaluator.cache, &mut own);
     }
-    let dn = Some(&dn).filter(|_| dsa.rules.may_write(identity.rights));
+    let dn = target.as_ref().filter(|_| dsa.rules.may_write(identity.rights));
     for dn in dn.into_iter().chain([&own]).filter(|dn| !dn.is_empty()) {
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
@@ -90,7 +76,8 @@ fn prepare(
     // Ids of names are others in the overlay.
     let mut scratch = Scratch::default();
     let mut reading = Reading { dsa, read_point: pin.read_point(), scratch: &mut scratch, now: *now };
-    let change = password_modify::prepare(&mut reading, &identity, id, &request).map_err(own_words)?;
+    let change =
+        (writes.prepare)(&mut reading, &identity, id, value, target.as_deref()).map_err(own_words)?;
     match transaction.hold(dsa, change.dn()) {
         Ok(()) => Ok(change),
         Err(_) => Err((ResultCode::Busy, IN_THE_WAY.to_owned())),

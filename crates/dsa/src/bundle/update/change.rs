@@ -1,5 +1,5 @@
-//! Changes of passwords: a password modify, and a modify by which a user changes its own. Each goes to the log by itself, as the modify
-//! that it comes to.
+//! Changes that are logged as another modify than the client sent: of an extended operation that writes, and of a user's own password.
+//! Each goes to the log by itself.
 
 use super::super::group::{Group, gather};
 use super::classify::Request;
@@ -7,13 +7,13 @@ use super::{Refused, apply, authorize, refuse_critical, submit as submitting};
 use crate::bundle::transaction;
 use crate::context::Reading;
 use crate::control::Requested;
+use crate::extension::{Change, Writes};
 use crate::identity::Identity;
-use crate::op::own_password::asked;
-use crate::op::password_modify::{self, Change};
+use crate::op::own_password;
 use crate::session::{Acting, Session};
 use crate::worker::Parts;
 
-/// What a password modify of this value comes to.
+/// What an extended operation with this value comes to.
 ///
 /// # Errors
 /// The refusal.
@@ -21,10 +21,9 @@ pub(super) fn of_extended(
     parts: &mut Parts<'_>,
     identity: &Identity,
     id: i32,
-    value: Option<&[u8]>,
+    (writes, value): (&Writes, Option<&[u8]>),
 ) -> Result<Change, Refused<'static>> {
-    let request = password_modify::decode(identity, value)?;
-    let change = reading(parts, |reading| password_modify::prepare(reading, identity, id, &request))?;
+    let change = reading(parts, |reading| (writes.prepare)(reading, identity, id, value, None))?;
     admit(parts, identity, change)
 }
 
@@ -39,10 +38,11 @@ pub(super) fn of_modify<'a>(
     request: &Request<'_>,
     requested: &Requested<'a>,
 ) -> Result<Option<Change>, Refused<'a>> {
-    let Some((modify, steps)) = asked(parts.dsa.shard.schema(), &request.message) else { return Ok(None) };
+    let Some((modify, steps)) = own_password::asked(parts.dsa.shard.schema(), &request.message) else {
+        return Ok(None);
+    };
     let id = request.message.id;
-    let prepared =
-        reading(parts, |reading| password_modify::prepare_own(reading, identity, id, modify.dn, &steps));
+    let prepared = reading(parts, |reading| own_password::prepare(reading, identity, id, modify.dn, &steps));
     if let Ok(None) = prepared {
         return Ok(None);
     }

@@ -1,0 +1,110 @@
+//! What an extended operation tells of itself, in its own file: `op/extended.rs` lists them all, and all that depends on which
+//! operation it is reads this.
+
+use crate::access::Effective;
+use crate::context::Reading;
+use crate::identity::Identity;
+use model::ResultCode;
+use proto::Outline;
+
+/// Code and text of a refusal.
+pub(crate) type Refusal = (ResultCode, &'static str);
+
+/// An extended operation.
+pub(crate) struct Extension {
+    pub(crate) oid: &'static [u8],
+    /// OIDs of the controls that it knows, besides those that mean nothing to any operation. One that knows
+    /// `transaction_specification` may belong to a transaction.
+    pub(crate) controls: &'static [&'static [u8]],
+    pub(crate) role: Role,
+}
+
+/// What an extended operation has to do with updates.
+pub(crate) enum Role {
+    /// It changes nothing, and is answered at once.
+    Reads(fn(&Identity, i32, Option<&[u8]>, &mut Vec<u8>)),
+    /// It begins or ends a transaction.
+    Bounds(Bound),
+    /// It changes an entry.
+    Writes(Writes),
+}
+
+/// The begin and the end of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Start,
+    End,
+}
+
+/// How an extended operation comes to a change of an entry.
+#[derive(Clone, Copy)]
+pub(crate) struct Writes {
+    /// Name of the entry that a request value is about, found at a read point; `None` if it is about the client's own, or nobody has
+    /// the name. In a transaction, [`Writes::prepare`] looks at the overlay, which has these two entries and no index to find another.
+    pub(crate) target: Target,
+    /// Works out what a request comes to at a read point, for an identity that may do it. Its arguments: the message id, the value, and
+    /// what [`Writes::target`] found if that was asked.
+    pub(crate) prepare: Prepare,
+}
+
+/// See [`Writes::target`].
+pub(crate) type Target = fn(&mut Reading<'_>, &Identity, Option<&[u8]>) -> Result<Option<Vec<u8>>, Refusal>;
+
+/// See [`Writes::prepare`].
+pub(crate) type Prepare =
+    fn(&mut Reading<'_>, &Identity, i32, Option<&[u8]>, Option<&[u8]>) -> Result<Change, Refusal>;
+
+impl Extension {
+    /// Does it know a control?
+    pub(crate) fn knows(&self, control: &[u8]) -> bool {
+        self.controls.contains(&control)
+    }
+
+    /// Does it change the directory, or has a say in what does?
+    pub(crate) fn is_update(&self) -> bool {
+        !matches!(self.role, Role::Reads(_))
+    }
+}
+
+/// Appends the answer to a request with this message id, from that of the modify that it came to.
+pub(crate) type Answer = Box<dyn Fn(i32, &[u8], &mut Vec<u8>) + Send + Sync>;
+
+/// A change of an entry that is logged as another modify than the client sent, if it sent one at all.
+pub(crate) struct Change {
+    /// Message id of the request.
+    pub(crate) id: i32,
+    /// The modify that it comes to, a whole message.
+    pub(crate) message: Vec<u8>,
+    /// Who asks. It may make this change.
+    pub(crate) actor: Identity,
+    pub(crate) answer: Answer,
+}
+
+/// Passwords stay out of logs.
+impl std::fmt::Debug for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Change").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Change {
+    /// Who asks.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.actor
+    }
+
+    /// Who it is applied as.
+    pub(crate) fn effective(&self) -> Effective<'_> {
+        Effective::of_change(&self.actor)
+    }
+
+    /// Name of the entry that it is about.
+    pub(crate) fn dn(&self) -> &[u8] {
+        Outline::of(&self.message).expect("it was just encoded").dn
+    }
+
+    /// Appends the answer, from that of the modify.
+    pub(crate) fn answer(&self, modified: &[u8], out: &mut Vec<u8>) {
+        (self.answer)(self.id, modified, out);
+    }
+}

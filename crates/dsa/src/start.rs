@@ -1,0 +1,87 @@
+//! An agent is made from its configuration. What it tells of itself from the beginning comes from above: from the operations.
+
+use crate::access::Rules;
+use crate::client_memory::ClientMemory;
+use crate::config::Config;
+use crate::control::CONTROLS;
+use crate::engine::Dsa;
+use crate::held::Held;
+use crate::indexing::Indexing;
+use crate::monitor::Monitor;
+use crate::op::extended::EXTENSIONS;
+use crate::peers::Peers;
+use crate::root_dse::Supported;
+use crate::settings::Chosen;
+use crate::system::System;
+use crate::throttle::Throttle;
+use crate::transaction::{self, OpenCount};
+use env::entropy::SystemEntropy;
+use model::dn::split_first;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock};
+use store::Shard;
+
+/// What the root DSE says of the operations.
+fn supported() -> Supported {
+    Supported { controls: &CONTROLS, extensions: EXTENSIONS.map(|extension| extension.oid).to_vec() }
+}
+
+impl Dsa {
+    /// An agent over an empty directory.
+    ///
+    /// # Errors
+    /// When memory cannot be reserved or the configuration does not fit the schema.
+    pub fn new(config: Config, schema: Arc<schema::Schema>) -> io::Result<Arc<Dsa>> {
+        Dsa::over(Shard::create(config.store.clone(), schema)?, config)
+    }
+
+    /// An agent over a directory that is there.
+    ///
+    /// # Errors
+    /// As [`Dsa::new`].
+    pub fn over(shard: Arc<Shard>, config: Config) -> io::Result<Arc<Dsa>> {
+        let schema = Arc::clone(shard.schema());
+        let key = |what: &str, dn: &String| {
+            let mut key = Vec::new();
+            let normalised = schema.normalise_dn(dn.as_bytes(), &mut key);
+            let invalid = |e| io::Error::new(io::ErrorKind::InvalidInput, format!("{what} \"{dn}\": {e}"));
+            normalised.map(|()| key).map_err(invalid)
+        };
+        let root_key = config.root_dn.as_ref().map(|dn| key("root DN", dn)).transpose()?;
+        let superiors =
+            std::iter::successors(config.root_dn.as_deref().map(str::as_bytes), |dn| split_first(dn).1);
+        let superiors = superiors.map(|dn| key("root DN", &String::from_utf8_lossy(dn).into_owned()));
+        let root_superiors = superiors.collect::<io::Result<_>>()?;
+        let proxy_keys = config.proxies.iter().map(|dn| key("proxy DN", dn)).collect::<io::Result<_>>()?;
+        let writer_keys = config.writers.iter().map(|dn| key("write DN", dn)).collect::<io::Result<_>>()?;
+        let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+        let chosen = Chosen::new(&config.settings).map_err(invalid)?;
+        let transactions =
+            transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
+        let system = System::create(&config, &chosen.now(), &schema, &supported())?;
+        let rules = Rules::new(&schema);
+        let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
+        Ok(Arc::new(Dsa {
+            shard,
+            rules,
+            system,
+            monitor: Monitor::default(),
+            indexing: Indexing::default(),
+            chosen,
+            transactions,
+            root_key,
+            root_superiors,
+            proxy_keys,
+            writer_keys,
+            entropy: Mutex::new(Box::new(SystemEntropy)),
+            throttle: Throttle::new(config.clients.update_bytes_max),
+            open_transactions: OpenCount::new(&client_memory),
+            client_memory,
+            peers: Peers::new(config.clients.address_connections_max),
+            config,
+            intents: Arc::default(),
+            held: Held::default(),
+            journal: OnceLock::new(),
+        }))
+    }
+}
