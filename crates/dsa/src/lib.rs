@@ -17,7 +17,6 @@ mod driver;
 mod engine;
 mod entry_writer;
 mod extension;
-mod fast;
 pub mod faults;
 pub mod held;
 mod identity;

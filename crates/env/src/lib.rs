@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod disk;
 pub mod entropy;
+pub mod fast;
 pub mod host;
 pub mod lines;
 pub mod memory;

@@ -5,7 +5,6 @@
 use super::group::{self, Group, Pending};
 use super::{Looking, look_ahead};
 use crate::engine::Dsa;
-use crate::fast;
 use crate::faults;
 use crate::marks::{Sight, Slot};
 use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, again, limit_text};
@@ -13,6 +12,7 @@ use crate::outcome;
 use crate::session::{Batch, Mixed, Session};
 use crate::worker::Parts;
 use crate::worker::Worker;
+use env::fast;
 use env::planted;
 use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;

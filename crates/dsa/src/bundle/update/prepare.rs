@@ -8,11 +8,11 @@ use super::classify::Request;
 use crate::admission;
 use crate::control::{Requested, assertion, update};
 use crate::drafts::Drafts;
-use crate::fast;
 use crate::identity::Identity;
 use crate::op;
 use crate::worker::Parts;
 use crate::worker::Scratch;
+use env::fast;
 use store::Known;
 
 /// Can an update be applied as far as is known before its turn?
