@@ -21,9 +21,9 @@ use crate::identity::Identity;
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::marks::Marks;
 use crate::monitor::{Counters, SEARCHES, count};
+use crate::monitor_entries;
 use crate::op;
 use crate::op::search::{Around, LEAST_WORK, SLICE_WORK, again};
-use crate::queue;
 use crate::session::{Phase, Session};
 use crate::worker::{Parts, Scratch, Worker};
 use env::clock::Now;
@@ -139,7 +139,7 @@ fn run_groups(
             break;
         }
         if session.queue.is_some() || group.iter().any(Pending::has_controls) {
-            queue::look(&mut session.queue, parts.dsa.config.queue_length_oid.as_deref(), &group);
+            group::look_at_queue(&mut session.queue, parts.dsa.config.queue_length_oid.as_deref(), &group);
         }
         let done = execute(session, parts, &mut group, out);
         if done < group.len() {
@@ -166,7 +166,7 @@ fn run_groups(
 /// waits for its updates.
 fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
     if group.iter().any(Pending::asks_for_monitor) {
-        parts.dsa.system.refresh_monitor(parts.dsa, parts.now);
+        monitor_entries::refresh(parts.dsa, parts.now);
     }
     let is_logged = parts.dsa.journal.get().is_some();
     let (mut is_new, mut next, mut near) = (true, 0, 0);
@@ -415,8 +415,8 @@ impl Looking<'_> {
             Request::Extended(extended) => {
                 op::extended::run(acting.unwrap_or(&session.identity), id, extended, out)
             }
-            Request::Abandon(target) => op::abandon::run(session, *target),
-            Request::Unbind => op::unbind::run(session),
+            Request::Abandon(target) => op::abandon::run(&mut session.underway, *target),
+            Request::Unbind => session.end(),
             Request::Modify(_) | Request::Add(_) | Request::Delete(_) | Request::ModifyDn(_) => {
                 unreachable!("updates go to the writer")
             }

@@ -2,15 +2,13 @@
 
 use crate::config::Config;
 use crate::engine::Dsa;
-use crate::monitor_entries::{Gauge, Measure};
+use crate::monitor_entries::Measure;
 use crate::settings::{INDEX, ONLINE};
 use crate::system::put_all;
-use model::{Description, Entry};
+use model::Entry;
 use schema::Schema;
 use store::{ReadPoint, Reader};
 
-/// DN of the configuration.
-pub(crate) const DN: &str = "cn=config";
 /// The indexes that are compared with the entries, or wait for it.
 pub(crate) const VERIFY: &str = "pandoIndexVerify";
 
@@ -24,16 +22,10 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
 }
 
 /// What does change.
-pub(crate) fn gauge(schema: &Schema) -> Option<Gauge> {
-    let description = |name: &str| schema.find_type(name.as_bytes()).map(Description::plain);
-    let mut measures = vec![
-        (description(INDEX)?, Measure::Texts(indexes)),
-        (description(VERIFY)?, Measure::Texts(compared)),
-    ];
-    for key in ONLINE {
-        measures.push((description(&key.attribute())?, Measure::Setting(key)));
-    }
-    Some(Gauge { dn: DN.to_owned(), measures })
+pub(crate) fn measures() -> impl Iterator<Item = (String, Measure)> {
+    let indexes = [(INDEX, Measure::Texts(indexes)), (VERIFY, Measure::Texts(compared))];
+    let settings = ONLINE.iter().map(|key| (key.attribute(), Measure::Setting(key)));
+    indexes.into_iter().map(|(name, measure)| (name.to_owned(), measure)).chain(settings)
 }
 
 fn compared(dsa: &Dsa) -> Vec<String> {

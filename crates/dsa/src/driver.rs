@@ -1,4 +1,4 @@
-//! What a connection does with its session: input goes in, answers come out, and what is under way goes on. Sans-IO.
+//! What a connection does with its session: input goes in, answers come out, and active searches go on. Sans-IO.
 
 use crate::bundle;
 use crate::monitor::count;

@@ -1,5 +1,21 @@
 //! The Directory System Agent: what happens between the bytes that a client sent and the bytes it is answered with.
 //! No sockets, no clock, no thread of its own: bytes and the time go in, bytes come out.
+//!
+//! # Layers
+//!
+//! From the bottom to the top. A file uses its own layer and those below: data goes down as arguments and comes back as values.
+//!
+//! ```text
+//! values       access, identity, settings, config, password, outcome, entry_writer, selection, recent, monitor, marks
+//! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, client_memory, transaction
+//! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
+//!              monitor_entries, config_entry: what the server shows of itself
+//! operations   op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
+//!              root_dse, subschema, start: an agent is made, with all that it can do
+//! a session    session: its state; queue
+//! bundles      bundle: group, reads, and the stages of updates, alone and in transactions
+//! callers      driver: what a connection calls; applier: what the log calls
+//! ```
 
 pub mod access;
 mod admission;

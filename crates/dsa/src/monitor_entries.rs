@@ -6,15 +6,12 @@ use crate::engine::Dsa;
 use crate::journal::Metrics;
 use crate::monitor::{Counters, OPERATIONS};
 use crate::settings::{Choices, Row};
-use crate::system::put;
+use crate::system::{CONFIG_DN, MONITOR_DN, put};
 use env::clock::Now;
+use model::Entry;
 use model::csn::write_generalized_time;
-use model::{Description, Entry};
 use schema::Schema;
 use std::sync::atomic::AtomicU64;
-
-/// DN of the monitor.
-pub(crate) const DN: &str = "cn=Monitor";
 
 const COUNTER: &str = "monitorCounter";
 const COUNTER_OBJECT: &str = "monitorCounterObject";
@@ -40,7 +37,7 @@ pub(crate) enum Measure {
 
 impl Measure {
     /// The values, as an attribute holds them.
-    pub(crate) fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
+    fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
         let value = match self {
             Measure::Texts(texts) => return texts(dsa),
             Measure::Setting(key) => return key.show(&dsa.chosen.now()),
@@ -58,12 +55,6 @@ impl Measure {
     }
 }
 
-/// The figures of one entry.
-pub(crate) struct Gauge {
-    pub(crate) dn: String,
-    pub(crate) measures: Vec<(Description, Measure)>,
-}
-
 /// One entry of the monitor.
 pub(crate) struct Item {
     /// Up to `cn=Monitor`, without it; empty for itself.
@@ -76,8 +67,8 @@ pub(crate) struct Item {
 impl Item {
     pub(crate) fn dn(&self) -> String {
         match &self.name[..] {
-            "" => DN.to_owned(),
-            name => format!("{name},{DN}"),
+            "" => MONITOR_DN.to_owned(),
+            name => format!("{name},{MONITOR_DN}"),
         }
     }
 
@@ -89,15 +80,22 @@ impl Item {
             put(entry, schema, "monitoredInfo", &format!("Pando {}", config.version));
         }
     }
+}
 
-    /// What does change; none if the schema does not know how to say it.
-    pub(crate) fn gauge(&self, schema: &Schema) -> Option<Gauge> {
-        let known = |(name, measure): &(&str, Measure)| {
-            Some((Description::plain(schema.find_type(name.as_bytes())?), *measure))
-        };
-        let measures: Vec<(Description, Measure)> = self.measures.iter().filter_map(known).collect();
-        (!measures.is_empty()).then(|| Gauge { dn: self.dn(), measures })
+/// Brings the monitor and the configuration up to date, if that was not done just now.
+pub(crate) fn refresh(dsa: &Dsa, now: Now) {
+    if !dsa.system.is_due(now) {
+        return;
     }
+    dsa.shard.measure();
+    dsa.system.update(now, |update| {
+        for item in all() {
+            let measures = item.measures.iter();
+            update.replace(&item.dn(), measures.map(|(name, measure)| (*name, measure.take(dsa, now))));
+        }
+        let settings = config_entry::measures();
+        update.replace(CONFIG_DN, settings.map(|(name, measure)| (name, measure.take(dsa, now))));
+    });
 }
 
 /// All entries, superiors first.

@@ -11,4 +11,3 @@ pub(crate) mod modify;
 pub(crate) mod modify_dn;
 pub(crate) mod own_password;
 pub(crate) mod search;
-pub(crate) mod unbind;

@@ -3,9 +3,6 @@
 //! The session says whether what it wrote may be kept back; who has the socket keeps it, and lets it go when nothing more
 //! comes. `docs/queue-length.md` has the rules, `docs/decisions/0026-queue-length-control.md` the reasons.
 
-use crate::bundle::Pending;
-use proto::control::{Control, Controls, queue_length};
-use proto::ext::end_transaction;
 use proto::message::{Frame, frame};
 use proto::outline::operation;
 use proto::tag;
@@ -20,44 +17,13 @@ pub(crate) struct Queue {
     /// Bytes still to come of a message of which the beginning was counted.
     rest: usize,
     /// Something in the bundle does not wait for the run's end.
-    is_urgent: bool,
+    pub(crate) is_urgent: bool,
     /// What was written may be kept back.
     holds: bool,
 }
 
-/// Looks at requests before they run: at what they say of the queue, and whether they end a run.
-#[cold]
-pub(crate) fn look(queue: &mut Option<Box<Queue>>, other_oid: Option<&[u8]>, group: &[Pending<'_>]) {
-    // Neighbours mostly have the same controls, and say the same.
-    let mut last: (&[u8], Option<u32>) = (&[], None);
-    for pending in group {
-        let op_tag = pending.op_tag();
-        if op_tag == Some(tag::BIND) {
-            // Another client, as far as anybody knows.
-            *queue = None;
-        }
-        if pending.after() != last.0 {
-            last = (pending.after(), asked(pending.frame(), other_oid));
-        }
-        if let Some(length) = last.1 {
-            set(queue, length);
-        }
-        if let Some(queue) = queue {
-            queue.is_urgent |= matches!(op_tag, None | Some(tag::ABANDON | tag::UNBIND))
-                || pending.names_extension(end_transaction::OID);
-        }
-    }
-}
-
-/// The length that a request asks for. Under the other OID nobody knows a critical control, so the request is refused for it.
-fn asked(message: &[u8], other_oid: Option<&[u8]>) -> Option<u32> {
-    let is_other = |control: &Control<'_>| Some(control.oid) == other_oid && !control.critical;
-    let is_it = |control: &Control<'_>| control.oid == queue_length::OID || is_other(control);
-    let value = Controls::of(message).iter().find(is_it)?.value?;
-    queue_length::decode(value).ok()
-}
-
-fn set(queue: &mut Option<Box<Queue>>, length: u32) {
+/// Begins, changes or ends the control of a session's queue.
+pub(crate) fn set(queue: &mut Option<Box<Queue>>, length: u32) {
     match queue {
         _ if length <= 1 => *queue = None,
         Some(queue) if queue.length == length => {}

@@ -1,17 +1,16 @@
 //! The root DSE (RFC 4512 section 5.1): what this server is and what it can do. It says nothing that is not so.
 
 use crate::config::Config;
-use crate::config_entry;
-use crate::monitor_entries;
+use crate::control::CONTROLS;
+use crate::engine::Dsa;
+use crate::op::extended::EXTENSIONS;
 use crate::settings::Choices;
-use crate::system::{put, put_all};
+use crate::system::{CONFIG_DN, MONITOR_DN, ROOT_DSE, put, put_all};
+use env::clock::Now;
 use model::Entry;
 use proto::feature;
 use schema::Schema;
 use store::derived::SUBSCHEMA_DN;
-
-/// Name under which the system shard keeps the root DSE, whose DN is empty.
-pub(crate) const INTERNAL_DN: &str = "cn=Root DSE";
 
 /// Elective features (RFC 3674) that are there.
 const FEATURES: [&str; 6] = [
@@ -24,10 +23,10 @@ const FEATURES: [&str; 6] = [
 ];
 
 /// The attribute that lists them.
-pub(crate) const SUPPORTED_FEATURES: &str = "supportedFeatures";
+const SUPPORTED_FEATURES: &str = "supportedFeatures";
 
 /// Those that are there under these settings.
-pub(crate) fn features(choices: &Choices) -> Vec<&'static str> {
+fn features(choices: &Choices) -> Vec<&'static str> {
     let transactions = &choices.transactions;
     let switched = [
         (transactions.implicit_begin, feature::IMPLICIT_BEGIN),
@@ -37,25 +36,16 @@ pub(crate) fn features(choices: &Choices) -> Vec<&'static str> {
     FEATURES.into_iter().chain(on).collect()
 }
 
-/// OIDs of what the operations know.
-pub(crate) struct Supported {
-    pub(crate) controls: &'static [&'static [u8]],
-    pub(crate) extensions: Vec<&'static [u8]>,
-}
-
-/// Is this the DN of the root DSE?
-pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
-    dn.iter().all(|&b| b == b' ')
+/// Lists the features that are there under the settings of now.
+pub(crate) fn show_features(dsa: &Dsa, now: Now) {
+    dsa.system.update(now, |update| {
+        let features = features(&dsa.chosen.now()).into_iter().map(str::to_owned).collect();
+        update.replace(ROOT_DSE, [(SUPPORTED_FEATURES, features)]);
+    });
 }
 
 /// Puts the attributes of the root DSE into an entry.
-pub(crate) fn fill(
-    entry: &mut Entry,
-    schema: &Schema,
-    config: &Config,
-    choices: &Choices,
-    supported: &Supported,
-) {
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices) {
     let contexts = &config.store.suffixes;
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
@@ -63,12 +53,12 @@ pub(crate) fn fill(
         put(entry, schema, "defaultNamingContext", only);
     }
     put(entry, schema, "subschemaSubentry", SUBSCHEMA_DN);
-    put(entry, schema, "monitorContext", monitor_entries::DN);
-    put(entry, schema, "configContext", config_entry::DN);
+    put(entry, schema, "monitorContext", MONITOR_DN);
+    put(entry, schema, "configContext", CONFIG_DN);
     put(entry, schema, "supportedLDAPVersion", "3");
-    let controls = supported.controls.iter().copied().chain(config.queue_length_oid.as_deref());
+    let controls = CONTROLS.into_iter().chain(config.queue_length_oid.as_deref());
     put_all(entry, schema, "supportedControl", controls);
-    put_all(entry, schema, "supportedExtension", &supported.extensions);
+    put_all(entry, schema, "supportedExtension", EXTENSIONS.map(|extension| extension.oid));
     put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");
     put(entry, schema, "vendorVersion", &config.version);

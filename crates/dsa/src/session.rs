@@ -230,7 +230,8 @@ impl Session {
         !self.transactions.is_empty()
     }
 
-    /// Its connection is to be closed once what was written is sent. Searches under way are given up.
+    /// Its connection is to be closed once what was written is sent: the client unbound (RFC 4511 section 4.3), or the server ends the
+    /// session. Active searches are given up.
     pub(crate) fn end(&mut self) {
         self.phase = Phase::Closing;
         self.underway.clear();

@@ -1,29 +1,42 @@
-//! An agent is made from its configuration. What it tells of itself from the beginning comes from above: from the operations.
+//! An agent is made from its configuration. Nothing below needs this: it knows all parts.
 
 use crate::access::Rules;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
-use crate::control::CONTROLS;
 use crate::engine::Dsa;
 use crate::held::Held;
 use crate::indexing::Indexing;
 use crate::monitor::Monitor;
-use crate::op::extended::EXTENSIONS;
 use crate::peers::Peers;
-use crate::root_dse::Supported;
-use crate::settings::Chosen;
-use crate::system::System;
+use crate::settings::{Choices, Chosen};
+use crate::system::{CONFIG_DN, ROOT_DSE, System};
 use crate::throttle::Throttle;
 use crate::transaction::{self, OpenCount};
+use crate::{config_entry, monitor_entries, root_dse, subschema};
 use env::entropy::SystemEntropy;
+use model::Entry;
 use model::dn::split_first;
+use schema::Schema;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 use store::Shard;
+use store::derived::SUBSCHEMA_DN;
 
-/// What the root DSE says of the operations.
-fn supported() -> Supported {
-    Supported { controls: &CONTROLS, extensions: EXTENSIONS.map(|extension| extension.oid).to_vec() }
+/// The server's own entries with what does not change, superiors first.
+fn own_entries(config: &Config, choices: &Choices, schema: &Schema) -> Vec<(String, Entry)> {
+    let mut entries = Vec::new();
+    let mut add = |dn: String, fill: &dyn Fn(&mut Entry)| {
+        let mut entry = Entry::new();
+        fill(&mut entry);
+        entries.push((dn, entry));
+    };
+    add(ROOT_DSE.to_owned(), &|entry| root_dse::fill(entry, schema, config, choices));
+    add(SUBSCHEMA_DN.to_owned(), &|entry| subschema::fill(entry, schema, config.schema_since_ms));
+    for item in monitor_entries::all() {
+        add(item.dn(), &|entry| item.fill(entry, schema, config));
+    }
+    add(CONFIG_DN.to_owned(), &|entry| config_entry::fill(entry, schema, config));
+    entries
 }
 
 impl Dsa {
@@ -31,7 +44,7 @@ impl Dsa {
     ///
     /// # Errors
     /// When memory cannot be reserved or the configuration does not fit the schema.
-    pub fn new(config: Config, schema: Arc<schema::Schema>) -> io::Result<Arc<Dsa>> {
+    pub fn new(config: Config, schema: Arc<Schema>) -> io::Result<Arc<Dsa>> {
         Dsa::over(Shard::create(config.store.clone(), schema)?, config)
     }
 
@@ -58,7 +71,7 @@ impl Dsa {
         let chosen = Chosen::new(&config.settings).map_err(invalid)?;
         let transactions =
             transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
-        let system = System::create(&config, &chosen.now(), &schema, &supported())?;
+        let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
         let rules = Rules::new(&schema);
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {

@@ -3,12 +3,7 @@
 
 use crate::access::Rights;
 use crate::config::Config;
-use crate::config_entry;
-use crate::engine::Dsa;
-use crate::monitor_entries::{self, Gauge};
-use crate::root_dse::{self, Supported, is_root_dse};
-use crate::settings::Choices;
-use crate::{outcome, subschema};
+use crate::outcome;
 use env::clock::Now;
 use model::limits::DN_RDNS_MAX;
 use model::{Description, Entry, dn};
@@ -26,29 +21,37 @@ const REFRESH_NS: u64 = 100_000_000;
 /// Number of the founder's name in a shard.
 const FOUNDER: u32 = 0;
 
+/// Name under which the shard keeps the root DSE, whose DN is empty.
+pub(crate) const ROOT_DSE: &str = "cn=Root DSE";
+/// DN of the monitor.
+pub(crate) const MONITOR_DN: &str = "cn=Monitor";
+/// DN of the configuration.
+pub(crate) const CONFIG_DN: &str = "cn=config";
+
+/// Is this the DN of the root DSE?
+pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
+    dn.iter().all(|&b| b == b' ')
+}
+
 /// The server's own entries.
 pub(crate) struct System {
     shard: Arc<Shard>,
-    gauges: Vec<Gauge>,
     /// Monotonic time, in ns, from which on the monitor is too old.
     stale_from_ns: AtomicU64,
 }
 
 impl System {
-    /// Makes the entries.
+    /// A shard with these entries, superiors first.
     ///
     /// # Errors
     /// When memory cannot be reserved or the schema does not fit into the shard.
     pub(crate) fn create(
         config: &Config,
-        choices: &Choices,
         schema: &Arc<Schema>,
-        supported: &Supported,
+        entries: impl IntoIterator<Item = (String, Entry)>,
     ) -> io::Result<System> {
         let settings = Settings {
-            suffixes: [root_dse::INTERNAL_DN, SUBSCHEMA_DN, monitor_entries::DN, config_entry::DN]
-                .map(str::to_owned)
-                .to_vec(),
+            suffixes: [ROOT_DSE, SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN].map(str::to_owned).to_vec(),
             indexes: Vec::new(),
             memory_bytes_max: MEMORY_BYTES_MAX,
             // Clients look at the subschema's modifyTimestamp, whatever the directory's entries have.
@@ -60,22 +63,11 @@ impl System {
         let mut writer = shard.writer();
         // Strict readers want definitions of the subschema behind those they are derived from.
         writer.keep_order();
-        let mut entry = Entry::new();
-        root_dse::fill(&mut entry, schema, config, choices, supported);
-        add(&mut writer, config, root_dse::INTERNAL_DN, &mut entry)?;
-        subschema::fill(&mut entry, schema, config.schema_since_ms);
-        add(&mut writer, config, SUBSCHEMA_DN, &mut entry)?;
-        let mut gauges = Vec::new();
-        for item in monitor_entries::all() {
-            item.fill(&mut entry, schema, config);
-            add(&mut writer, config, &item.dn(), &mut entry)?;
-            gauges.extend(item.gauge(schema));
+        for (dn, mut entry) in entries {
+            add(&mut writer, config, &dn, &mut entry)?;
         }
-        config_entry::fill(&mut entry, schema, config);
-        add(&mut writer, config, config_entry::DN, &mut entry)?;
-        gauges.extend(config_entry::gauge(schema));
         writer.publish();
-        Ok(System { shard, gauges, stale_from_ns: AtomicU64::new(0) })
+        Ok(System { shard, stale_from_ns: AtomicU64::new(0) })
     }
 
     /// The shard that holds them.
@@ -85,15 +77,15 @@ impl System {
 
     /// Is this the DN of an entry of the server's own, or below one? The empty DN is that of the root DSE.
     pub(crate) fn holds(&self, dn: &[u8]) -> bool {
-        is_root_dse(dn) || (self.shard.holds(dn) && !self.is_same(dn, root_dse::INTERNAL_DN))
+        is_root_dse(dn) || (self.shard.holds(dn) && !self.is_same(dn, ROOT_DSE))
     }
 
     /// The name under which the shard keeps the entry with this DN. The name that stands for the empty one is
     /// nobody's DN: it leads to the empty DN, which the shard does not have.
     pub(crate) fn kept_as<'d>(&self, dn: &'d [u8]) -> &'d [u8] {
         match is_root_dse(dn) {
-            true => root_dse::INTERNAL_DN.as_bytes(),
-            false if self.is_same(dn, root_dse::INTERNAL_DN) => b"",
+            true => ROOT_DSE.as_bytes(),
+            false if self.is_same(dn, ROOT_DSE) => b"",
             false => dn,
         }
     }
@@ -107,7 +99,7 @@ impl System {
 
     /// Is this the DN of the configuration?
     pub(crate) fn is_config(&self, dn: &[u8]) -> bool {
-        self.is_same(dn, config_entry::DN)
+        self.is_same(dn, CONFIG_DN)
     }
 
     /// Is it, or that of an entry below it?
@@ -128,56 +120,55 @@ impl System {
             && key == wanted
     }
 
-    /// Lists the features in the root DSE that are there under the settings of now.
-    pub(crate) fn show_features(&self, dsa: &Dsa, now: Now) {
-        let schema = self.shard.schema();
-        let Some(features) = schema.find_type(root_dse::SUPPORTED_FEATURES.as_bytes()) else { return };
-        // In this order, as the monitor does: who comes last shows what was chosen last.
-        let mut writer = self.shard.writer();
-        let features_on = root_dse::features(&dsa.chosen.now());
-        let values: Vec<String> = features_on.into_iter().map(str::to_owned).collect();
-        let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };
-        let changes = [replace(Description::plain(features), &values)];
-        let dn = root_dse::INTERNAL_DN.as_bytes();
-        let outcome =
-            writer.modify(Modify { dn, changes: &changes, keep_operational: true, known: None }, stamp);
-        debug_assert!(outcome.is_ok(), "the root DSE: {:?}", outcome.err());
-        writer.publish();
-    }
-
-    /// Brings the monitor up to date, if that was not done just now. While one thread does, others see what was.
-    pub(crate) fn refresh_monitor(&self, dsa: &Dsa, now: Now) {
+    /// Is it time to bring the monitor up to date? Then the caller does it: while one thread does, others see what was.
+    pub(crate) fn is_due(&self, now: Now) -> bool {
         let stale_from = self.stale_from_ns.load(Ordering::Relaxed);
         let next = now.monotonic_ns.saturating_add(REFRESH_NS);
-        let is_ours = now.monotonic_ns >= stale_from
+        now.monotonic_ns >= stale_from
             && self
                 .stale_from_ns
                 .compare_exchange(stale_from, next, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok();
-        if is_ours {
-            self.measure(dsa, now);
-        }
+                .is_ok()
     }
 
-    fn measure(&self, dsa: &Dsa, now: Now) {
-        dsa.shard.measure();
+    /// Changes entries. What they are to say is asked for once no other thread can change them: so the one that comes last says what
+    /// holds last.
+    pub(crate) fn update(&self, now: Now, change: impl FnOnce(&mut Update<'_>)) {
         let mut writer = self.shard.writer();
         let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };
-        for gauge in &self.gauges {
-            let taken: Vec<(Description, Vec<String>)> = gauge
-                .measures
-                .iter()
-                .map(|(description, measure)| (*description, measure.take(dsa, now)))
-                .collect();
-            let changes: Vec<Change<'_>> =
-                taken.iter().map(|(description, values)| replace(*description, values)).collect();
-            let modify =
-                Modify { dn: gauge.dn.as_bytes(), changes: &changes, keep_operational: true, known: None };
-            // Old figures are better than none, should there be no memory left.
-            let outcome = writer.modify(modify, stamp);
-            debug_assert!(outcome.is_ok(), "{}: {:?}", gauge.dn, outcome.err());
+        let mut update = Update { writer, stamp };
+        change(&mut update);
+        update.writer.publish();
+    }
+}
+
+/// Entries that are being changed.
+pub(crate) struct Update<'s> {
+    writer: Writer<'s>,
+    stamp: Stamp,
+}
+
+impl Update<'_> {
+    /// Gives an entry these values of attributes, as far as the schema knows them.
+    pub(crate) fn replace<N: AsRef<str>>(
+        &mut self,
+        dn: &str,
+        attributes: impl IntoIterator<Item = (N, Vec<String>)>,
+    ) {
+        let schema = self.writer.view().shard().schema();
+        let find = |(name, values): (N, Vec<String>)| {
+            Some((Description::plain(schema.find_type(name.as_ref().as_bytes())?), values))
+        };
+        let attributes: Vec<(Description, Vec<String>)> = attributes.into_iter().filter_map(find).collect();
+        let changes: Vec<Change<'_>> =
+            attributes.iter().map(|(description, values)| replace(*description, values)).collect();
+        if changes.is_empty() {
+            return;
         }
-        writer.publish();
+        let modify = Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: true, known: None };
+        // Old metrics are better than none, should there be no memory left.
+        let outcome = self.writer.modify(modify, self.stamp);
+        debug_assert!(outcome.is_ok(), "{dn}: {:?}", outcome.err());
     }
 }
 

@@ -3,13 +3,16 @@
 //! decoded when it runs, if it must be decoded at all.
 
 use crate::access::Rights;
-use crate::config_entry;
 use crate::extension::Extension;
 use crate::op::extended;
+use crate::queue::{self, Queue};
 use crate::recent::{Again, Asserted, Recent};
+use crate::system::CONFIG_DN;
 use crate::worker::Scratch;
 use model::EntryId;
 use model::short::Word;
+use proto::control::{Control, Controls, queue_length};
+use proto::ext::end_transaction;
 use proto::message::{Frame, Message, frame};
 use proto::op::Extended;
 use proto::outline::Outline;
@@ -55,7 +58,7 @@ pub(super) fn decode(message: &[u8]) -> Result<Message<'_>, DecodeError> {
 /// Is this name written like one of the server's configuration?
 #[inline]
 pub(super) fn may_be_config(dn: &[u8]) -> bool {
-    ends_in(dn, config_entry::DN.as_bytes())
+    ends_in(dn, CONFIG_DN.as_bytes())
 }
 
 /// Does a DN end in this RDN?
@@ -159,7 +162,7 @@ impl<'a> Pending<'a> {
     #[inline]
     pub(super) fn asks_for_monitor(&self) -> bool {
         let Some(Outline { op_tag: tag::SEARCH, dn, .. }) = self.outline else { return false };
-        ends_in(dn, b"cn=monitor") || ends_in(dn, config_entry::DN.as_bytes())
+        ends_in(dn, b"cn=monitor") || ends_in(dn, CONFIG_DN.as_bytes())
     }
 
     /// Is this about the server's configuration, not the directory? It must be written without detours.
@@ -170,7 +173,7 @@ impl<'a> Pending<'a> {
 
     /// Is this about the server's own figures or its configuration?
     pub(super) fn is_about_server(&self) -> bool {
-        let is_below = |dn| ends_in(dn, b"cn=monitor") || ends_in(dn, config_entry::DN.as_bytes());
+        let is_below = |dn| ends_in(dn, b"cn=monitor") || ends_in(dn, CONFIG_DN.as_bytes());
         self.outline.as_ref().is_some_and(|outline| is_below(outline.dn))
     }
 
@@ -356,4 +359,36 @@ fn hint_equality(
             Hint::Nothing
         }
     }
+}
+
+/// Looks at requests before they run: at what they say of the queue, and whether they end a run.
+#[cold]
+pub(super) fn look_at_queue(queue: &mut Option<Box<Queue>>, other_oid: Option<&[u8]>, group: &[Pending<'_>]) {
+    // Neighbours mostly have the same controls, and say the same.
+    let mut last: (&[u8], Option<u32>) = (&[], None);
+    for pending in group {
+        let op_tag = pending.op_tag();
+        if op_tag == Some(tag::BIND) {
+            // Another client, as far as anybody knows.
+            *queue = None;
+        }
+        if pending.after() != last.0 {
+            last = (pending.after(), queue_length_of(pending.frame(), other_oid));
+        }
+        if let Some(length) = last.1 {
+            queue::set(queue, length);
+        }
+        if let Some(queue) = queue {
+            queue.is_urgent |= matches!(op_tag, None | Some(tag::ABANDON | tag::UNBIND))
+                || pending.names_extension(end_transaction::OID);
+        }
+    }
+}
+
+/// The length that a request asks for. Under the other OID nobody knows a critical control, so the request is refused for it.
+fn queue_length_of(message: &[u8], other_oid: Option<&[u8]>) -> Option<u32> {
+    let is_other = |control: &Control<'_>| Some(control.oid) == other_oid && !control.critical;
+    let is_it = |control: &Control<'_>| control.oid == queue_length::OID || is_other(control);
+    let value = Controls::of(message).iter().find(is_it)?.value?;
+    queue_length::decode(value).ok()
 }

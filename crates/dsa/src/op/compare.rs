@@ -5,6 +5,7 @@ use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
 use crate::identity::Identity;
+use crate::monitor_entries;
 use crate::outcome;
 use crate::referral::Referral;
 use crate::transaction::View;
@@ -122,7 +123,7 @@ fn run_on_system(
             "the limit of concurrent readers is reached; try again",
         );
     };
-    dsa.system.refresh_monitor(dsa, reading.now);
+    monitor_entries::refresh(dsa, reading.now);
     let pin = reader.pin();
     let read_point = pin.read_point();
     let evaluator = &mut reading.scratch.system_evaluator;

@@ -3,7 +3,9 @@ use crate::access::{Anonymous, Effective};
 use crate::config::SearchLimits;
 use crate::context::{Reading, Writing};
 use crate::control::Requested;
+use crate::engine::Dsa;
 use crate::identity::Identity;
+use crate::monitor_entries;
 use crate::op;
 use crate::outcome;
 use crate::worker::Worker;
@@ -216,8 +218,7 @@ impl Desk {
 #[test]
 fn the_root_dse_says_what_is_so() {
     let mut desk = Desk::empty();
-    let mut root =
-        |attribute: &str| desk.system_values(root_dse::INTERNAL_DN, attribute).expect("there is one");
+    let mut root = |attribute: &str| desk.system_values(ROOT_DSE, attribute).expect("there is one");
     assert_eq!(root("namingContexts"), ["dc=com"]);
     assert_eq!(root("defaultNamingContext"), ["dc=com"]);
     assert_eq!(root("subschemaSubentry"), ["cn=Subschema"]);
@@ -274,7 +275,7 @@ fn a_schema_without_monitor_classes_will_do() {
     let schema = Arc::new(schema::Builder::new().build().expect("the system schema is sound"));
     let config = Config { store: Settings { suffixes: vec![], ..config().store }, root_dn: None, ..config() };
     let dsa = Dsa::new(config, schema).expect("no attribute is needed");
-    dsa.system.refresh_monitor(&dsa, NOW);
+    monitor_entries::refresh(&dsa, NOW);
 }
 
 #[test]
@@ -286,7 +287,7 @@ fn the_monitor_counts() {
     crate::monitor::count(&desk.worker.counters.connections_opened, 4);
     crate::monitor::count(&desk.worker.counters.connections_closed, 1);
     let dsa = Arc::clone(&desk.dsa);
-    dsa.system.refresh_monitor(&dsa, NOW);
+    monitor_entries::refresh(&dsa, NOW);
     assert_eq!(desk.monitored("cn=Search,cn=Operations,cn=Monitor", "monitorOpCompleted"), "3");
     assert_eq!(desk.monitored("cn=Operations,cn=Monitor", "monitorOpInitiated"), "4");
     assert_eq!(desk.monitored("cn=PDU,cn=Statistics,cn=Monitor", "monitorCounter"), "8");
@@ -294,7 +295,7 @@ fn the_monitor_counts() {
     assert_eq!(desk.monitored("cn=Current,cn=Connections,cn=Monitor", "monitorCounter"), "3");
     desk.worker.count_write_waiters(2);
     dsa.monitor.count_serving_thread();
-    dsa.system.refresh_monitor(&dsa, Now { monotonic_ns: NOW.monotonic_ns + 1_000_000_000, ..NOW });
+    monitor_entries::refresh(&dsa, Now { monotonic_ns: NOW.monotonic_ns + 1_000_000_000, ..NOW });
     assert_eq!(desk.monitored("cn=Write,cn=Waiters,cn=Monitor", "monitorCounter"), "2");
     assert_eq!(desk.monitored("cn=Read,cn=Waiters,cn=Monitor", "monitorCounter"), "3");
     assert_eq!(desk.monitored("cn=Max,cn=Threads,cn=Monitor", "monitoredInfo"), "1");
@@ -312,7 +313,7 @@ fn the_monitor_counts() {
 fn a_small_directory_is_measured_too() {
     let mut desk = Desk::new();
     let dsa = Arc::clone(&desk.dsa);
-    dsa.system.refresh_monitor(&dsa, NOW);
+    monitor_entries::refresh(&dsa, NOW);
     for part in ["Total", "Segments", "Live", "Slots", "DN", "Children", "Shapes"] {
         let bytes = desk.monitored(&format!("cn={part},cn=Memory,cn=Monitor"), "monitorCounter");
         assert!(bytes.parse::<u64>().expect("a number") > 0, "{part}");
@@ -325,11 +326,11 @@ fn the_monitor_is_measured_at_most_every_tenth_of_a_second() {
     let dsa = Arc::clone(&desk.dsa);
     let search = "cn=Search,cn=Operations,cn=Monitor";
     let later = |ms: u64| Now { monotonic_ns: NOW.monotonic_ns + ms * 1_000_000, ..NOW };
-    dsa.system.refresh_monitor(&dsa, NOW);
+    monitor_entries::refresh(&dsa, NOW);
     crate::monitor::count(&desk.worker.counters.operations[2], 1);
-    dsa.system.refresh_monitor(&dsa, later(99));
+    monitor_entries::refresh(&dsa, later(99));
     assert_eq!(desk.monitored(search, "monitorOpCompleted"), "0");
-    dsa.system.refresh_monitor(&dsa, later(100));
+    monitor_entries::refresh(&dsa, later(100));
     assert_eq!(desk.monitored(search, "monitorOpCompleted"), "1");
 }
 
@@ -351,7 +352,7 @@ fn names_of_the_servers_own_entries() {
     for dn in ["dc=com", "cn=Monitor,dc=com", "cn=other", "not a dn", "CN=root DSE"] {
         assert!(!system.holds(dn.as_bytes()), "{dn:?}");
     }
-    assert_eq!(system.kept_as(b" "), root_dse::INTERNAL_DN.as_bytes());
+    assert_eq!(system.kept_as(b" "), ROOT_DSE.as_bytes());
     assert_eq!(system.kept_as(b"cn=root dse"), b"");
     for dn in ["", "cn=SubSchema", "2.5.4.3=subschema"] {
         assert!(system.may_read(Rights::Public, dn.as_bytes()), "{dn}");

@@ -3,6 +3,7 @@
 use super::Refusal;
 use crate::engine::Dsa;
 use crate::outcome;
+use crate::root_dse;
 use crate::settings::{Choices, Fixed, NotChanged, ONLINE, Row};
 use env::clock::Now;
 use model::ResultCode;
@@ -49,7 +50,7 @@ pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Ref
         |choices| dsa.transactions.put(&choices.transactions, schema),
         schema,
     );
-    dsa.system.show_features(dsa, now);
+    root_dse::show_features(dsa, now);
     changed.map_err(|error| refused.unwrap_or_else(|| refusal(error)))
 }
 
