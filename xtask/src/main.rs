@@ -1,9 +1,10 @@
 //! Project tasks. `cargo xtask tidy` checks what the compiler does not: layers, import circles, forbidden calls, unsafe, sizes,
-//! documentation, registrations, words.
+//! assertions, comments, documentation, registrations, words.
 
 mod calls;
 mod circles;
 mod docs;
+mod floors;
 mod imports;
 mod layers;
 mod ratchet;
@@ -34,8 +35,8 @@ const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
 
 tidy   check layers, import circles, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file,
-       retired words
-       --fix  lower the entries of xtask/circles.toml, xtask/ratchet.toml and xtask/words.toml to what the files are now";
+       assertions, share of comments, retired words
+       --fix  tighten the entries of circles.toml, floors.toml, ratchet.toml and words.toml in xtask/ to what the files are now";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -76,6 +77,7 @@ fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {
     faults.extend(calls::check(&files));
     faults.extend(circles::check(root, &files, fix)?);
     faults.extend(ratchet::check(root, &files, fix)?);
+    faults.extend(floors::check(root, &files, fix)?);
     faults.extend(docs::check(root, &files));
     faults.extend(registered::check(root, &files));
     faults.extend(shown::check(root, &files));
