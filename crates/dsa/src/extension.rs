@@ -5,7 +5,8 @@ use crate::access::Effective;
 use crate::context::Reading;
 use crate::identity::Identity;
 use model::ResultCode;
-use proto::Outline;
+use proto::message::{Reply, Response};
+use proto::{LdapResult, Outline};
 
 /// Code and text of a refusal.
 pub(crate) type Refusal = (ResultCode, &'static str);
@@ -88,11 +89,6 @@ impl std::fmt::Debug for Change {
 }
 
 impl Change {
-    /// Who asks.
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.actor
-    }
-
     /// Who it is applied as.
     pub(crate) fn effective(&self) -> Effective<'_> {
         Effective::of_change(&self.actor)
@@ -106,5 +102,14 @@ impl Change {
     /// Appends the answer, from that of the modify.
     pub(crate) fn answer(&self, modified: &[u8], out: &mut Vec<u8>) {
         (self.answer)(self.id, modified, out);
+    }
+}
+
+/// The result in the answer to a modify.
+pub(crate) fn result_of(modified: &[u8]) -> LdapResult<'_> {
+    let reply = Reply::decode(modified).expect("the agent's own answer");
+    match reply.response {
+        Response::Done(_, result) => result,
+        _ => unreachable!("a modify has a plain answer"),
     }
 }

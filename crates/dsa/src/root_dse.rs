@@ -58,7 +58,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
     put(entry, schema, "supportedLDAPVersion", "3");
     let controls = CONTROLS.into_iter().chain(config.queue_length_oid.as_deref());
     put_all(entry, schema, "supportedControl", controls);
-    put_all(entry, schema, "supportedExtension", EXTENSIONS.map(|extension| extension.oid));
+    put_all(entry, schema, "supportedExtension", EXTENSIONS.iter().map(|extension| extension.oid));
     put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");
     put(entry, schema, "vendorVersion", &config.version);

@@ -4,6 +4,8 @@
 pub(crate) mod end_transaction;
 pub(crate) mod password_modify;
 pub(crate) mod start_transaction;
+#[cfg(test)]
+mod touch;
 mod who_am_i;
 
 use crate::extension::{Extension, Role};
@@ -14,16 +16,18 @@ use proto::op::Extended;
 use proto::tag::EXTENDED_RESPONSE;
 
 /// The extended operations that are known.
-pub(crate) const EXTENSIONS: [&Extension; 4] = [
+pub(crate) const EXTENSIONS: &[&Extension] = &[
     &who_am_i::EXTENSION,
     &password_modify::EXTENSION,
     &start_transaction::EXTENSION,
     &end_transaction::EXTENSION,
+    #[cfg(test)]
+    &touch::EXTENSION,
 ];
 
 /// The extended operation with an OID.
 pub(crate) fn find(oid: &[u8]) -> Option<&'static Extension> {
-    EXTENSIONS.into_iter().find(|extension| extension.oid == oid)
+    EXTENSIONS.iter().copied().find(|extension| extension.oid == oid)
 }
 
 /// Answers an extended request that changes nothing.

@@ -3,11 +3,9 @@
 //! ([`super::extended::password_modify`]): hashed before it goes to the log.
 
 use crate::context::Reading;
-use crate::extension::{Change, Refusal};
+use crate::extension::{Change, Refusal, result_of};
 use crate::identity::Identity;
-use crate::op::extended::password_modify::{
-    Changed, NOT_THE_SAME, USER_PASSWORD, make, result_of, sign_of, store,
-};
+use crate::op::extended::password_modify::{Changed, NOT_THE_SAME, USER_PASSWORD, make, sign_of, store};
 use crate::{outcome, password};
 use model::ResultCode;
 use proto::Request;

@@ -226,8 +226,13 @@ fn the_root_dse_says_what_is_so() {
     assert_eq!(root("supportedLDAPVersion"), ["3"]);
     assert_eq!(root("vendorVersion"), ["1.2.3"]);
     assert!(root("supportedControl").contains(&"1.2.840.113556.1.4.319".to_owned()));
-    let extensions =
-        ["1.3.6.1.4.1.4203.1.11.3", "1.3.6.1.4.1.4203.1.11.1", "1.3.6.1.1.21.1", "1.3.6.1.1.21.3"];
+    let extensions = [
+        "1.3.6.1.4.1.4203.1.11.3",
+        "1.3.6.1.4.1.4203.1.11.1",
+        "1.3.6.1.1.21.1",
+        "1.3.6.1.1.21.3",
+        "1.3.6.1.4.1.99999.1",
+    ];
     assert_eq!(root("supportedExtension"), extensions);
     assert!(root("supportedSASLMechanisms").is_empty());
 }

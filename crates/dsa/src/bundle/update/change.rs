@@ -84,7 +84,7 @@ pub(super) fn submit(
             change.answer(&modified, out);
         }
         Some(_) => {
-            let identity = change.identity().clone();
+            let identity = change.actor.clone();
             submitting::collect(session, parts, &group);
             let authorization_id = Vec::new();
             session.batch.acting =

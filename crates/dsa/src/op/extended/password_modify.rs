@@ -8,7 +8,7 @@
 use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::proxied_authorization::find_user;
-use crate::extension::{Answer, Change, Extension, Refusal, Role, Writes};
+use crate::extension::{Answer, Change, Extension, Refusal, Role, Writes, result_of};
 use crate::identity::Identity;
 use crate::password;
 use model::filter::Assertion;
@@ -17,7 +17,7 @@ use model::{Description, EntryId, Filter, ResultCode};
 use proto::control::proxied_authorization::{self, AuthzId};
 use proto::control::{assertion, non_transaction, transaction_specification};
 use proto::ext::password_modify::{OID, PasswordModify, encode_generated};
-use proto::message::{Reply, Request, Response};
+use proto::message::Request;
 use proto::op::extended::ExtendedResponse;
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 use proto::result::LdapResult;
@@ -267,13 +267,4 @@ fn answer(id: i32, modified: &[u8], generated: Option<&[u8]>, proves: bool, out:
     let generated = generated.filter(|_| code == Some(ResultCode::Success));
     let value = generated.map(encode_generated);
     ExtendedResponse { result, oid: None, value: value.as_deref() }.encode(out, id, &[]);
-}
-
-/// The result in the answer to a modify.
-pub(crate) fn result_of(modified: &[u8]) -> LdapResult<'_> {
-    let reply = Reply::decode(modified).expect("the agent's own answer");
-    match reply.response {
-        Response::Done(_, result) => result,
-        _ => unreachable!("a modify has a plain answer"),
-    }
 }
