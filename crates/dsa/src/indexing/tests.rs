@@ -1,6 +1,6 @@
 use super::{Indexer, NotTaken, Pace, parse};
 use crate::indexing::{Asked, IndexKeeper};
-use crate::system::tests::Desk;
+use crate::system::tests::Fixture;
 use model::limits::INDEX_TASKS_MAX;
 use std::io;
 use std::sync::Arc;
@@ -42,14 +42,14 @@ impl IndexKeeper for Kept {
 }
 
 struct Bench {
-    desk: Desk,
+    desk: Fixture,
     indexer: Indexer,
     kept: Kept,
 }
 
 impl Bench {
     fn new() -> Bench {
-        let desk = Desk::new();
+        let desk = Fixture::new();
         let indexer = Indexer::new(Arc::clone(&desk.dsa), 256);
         Bench { desk, indexer, kept: Kept::default() }
     }

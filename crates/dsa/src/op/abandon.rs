@@ -11,12 +11,12 @@ pub(crate) fn run(searches: &mut VecDeque<Underway>, target: i32) {
 
 #[cfg(test)]
 mod tests {
-    use crate::system::tests::Desk;
+    use crate::system::tests::Fixture;
     use crate::{Session, State};
     use proto::Request;
 
     /// A session with a search under way (message id 5) that has more to look at than one slice.
-    fn searching(desk: &mut Desk) -> (Session, Vec<u8>) {
+    fn searching(desk: &mut Fixture) -> (Session, Vec<u8>) {
         for number in 0..1100 {
             let person = [("objectClass", &["person"][..]), ("sn", &["x"])];
             desk.add(&format!("cn={number},dc=com"), &person);
@@ -35,7 +35,7 @@ mod tests {
         (session, out)
     }
 
-    fn send(desk: &mut Desk, session: &mut Session, request: Request<'_>) -> (State, Vec<u8>) {
+    fn send(desk: &mut Fixture, session: &mut Session, request: Request<'_>) -> (State, Vec<u8>) {
         let (mut input, mut out) = (Vec::new(), Vec::new());
         request.encode(&mut input, 6, &[]);
         (session.feed(&mut desk.worker, &input, &mut out).state, out)
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn an_abandoned_search_says_nothing_more() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let (mut session, _) = searching(&mut desk);
         assert_eq!(send(&mut desk, &mut session, Request::Abandon(4)), (State::Busy, vec![]), "of another");
         assert_eq!(send(&mut desk, &mut session, Request::Abandon(5)), (State::Idle, vec![]));
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn unbind_ends_the_session_without_a_word() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let (mut session, _) = searching(&mut desk);
         assert_eq!(send(&mut desk, &mut session, Request::Unbind), (State::Close, vec![]));
         assert!(session.underway.is_empty());

@@ -121,14 +121,14 @@ impl SentAs {
 
 #[cfg(test)]
 mod tests {
-    use crate::system::tests::{Desk, ROOT_DN};
+    use crate::system::tests::{Fixture, ROOT_DN};
     use model::ResultCode::*;
 
     const PERSON: [(&str, &[&str]); 2] = [("objectClass", &["person"]), ("sn", &["Bee"])];
 
     #[test]
     fn an_entry_is_there_and_names_itself() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         assert_eq!(desk.add("cn=Bob,dc=com", &PERSON).code, Success);
         assert_eq!(desk.compare("cn=bob,dc=com", "cn", "Bob").code, CompareTrue);
         assert_eq!(desk.compare("cn=bob,dc=com", "creatorsName", ROOT_DN).code, CompareTrue);
@@ -137,18 +137,18 @@ mod tests {
 
     #[test]
     fn the_superior_must_be_there() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let answer = desk.add("cn=x,ou=y,uid=ann,dc=com", &PERSON);
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, "uid=ann,dc=com"));
         assert_eq!(desk.add("cn=x,dc=org", &PERSON).code, NoSuchObject);
-        let answer = Desk::empty_as_root().add("cn=x,dc=com", &PERSON);
+        let answer = Fixture::empty_as_root().add("cn=x,dc=com", &PERSON);
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ""));
         assert!(answer.text.contains("root of its naming context"), "{}", answer.text);
     }
 
     #[test]
     fn descriptions_are_looked_up_and_given_once() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let with = |name, values| [PERSON[0], PERSON[1], (name, values)];
         let answer = desk.add("cn=x,dc=com", &with("nonsense", &["1"]));
         assert_eq!(answer.code, UndefinedAttributeType);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn only_the_root_dn_may() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         desk.bind("uid=ann,dc=com", "secret");
         assert_eq!(desk.add("cn=x,dc=com", &PERSON).code, InsufficientAccessRights);
         desk.bind("", "");
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_servers_own_entries_stay_as_they_are() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         for dn in ["", "cn=Subschema", "cn=x,cn=Monitor"] {
             let answer = desk.add(dn, &PERSON);
             assert_eq!(answer.code, UnwillingToPerform, "{dn}: {}", answer.text);

@@ -77,27 +77,27 @@ fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Iden
 #[cfg(test)]
 mod tests {
     use crate::access::Rights;
-    use crate::system::tests::{Desk, ROOT_DN};
+    use crate::system::tests::{Fixture, ROOT_DN};
     use model::ResultCode::*;
     use proto::op::bind::Authentication;
 
     #[test]
     fn anonymous() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         assert_eq!(desk.bind("", "").code, Success);
         assert_eq!((desk.identity.rights, desk.identity.dn.len()), (Rights::Public, 0));
     }
 
     #[test]
     fn the_root_dn_need_not_be_an_entry() {
-        let mut desk = Desk::empty();
+        let mut desk = Fixture::empty();
         assert_eq!(desk.bind("CN=Admin, DC=com", "secret").code, Success);
         assert_eq!((desk.identity.rights, &desk.identity.dn[..]), (Rights::Root, ROOT_DN.as_bytes()));
     }
 
     #[test]
     fn only_the_password_of_the_configuration_binds_as_the_root_dn() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let admin = [("objectClass", &["person"][..]), ("sn", &["Min"]), ("userPassword", &["other"])];
         assert_eq!(desk.add(ROOT_DN, &admin).code, Success);
         assert_eq!(desk.bind(ROOT_DN, "other").code, InvalidCredentials);
@@ -107,14 +107,14 @@ mod tests {
 
     #[test]
     fn users_are_known_by_their_canonical_dn() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         assert_eq!(desk.bind("UID=Ann,DC=COM", "secret").code, Success);
         assert_eq!((desk.identity.rights, &desk.identity.dn[..]), (Rights::Read, &b"uid=ann,dc=com"[..]));
     }
 
     #[test]
     fn every_failure_looks_the_same_and_leaves_nobody_bound() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let wrong = [
             (ROOT_DN, "wrong"),
             ("uid=ann,dc=com", "wrong"),
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn a_dn_without_password_is_refused() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         assert_eq!(desk.bind("uid=ann,dc=com", "").code, UnwillingToPerform);
         assert_eq!(desk.identity.rights, Rights::Public);
     }
 
     #[test]
     fn versions_and_methods() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let simple = Authentication::Simple(b"secret");
         assert_eq!(desk.authenticate(2, ROOT_DN, simple).code, ProtocolError);
         assert_eq!(desk.identity.rights, Rights::Public);

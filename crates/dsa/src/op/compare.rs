@@ -226,18 +226,18 @@ fn forbid(id: i32, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::system::tests::{Answer, Desk, ROOT_DN};
+    use crate::system::tests::{Answer, Fixture, ROOT_DN};
     use model::ResultCode::{self, *};
 
     const ANN: &str = "uid=ann,dc=com";
 
-    fn code(desk: &mut Desk, dn: &str, attribute: &str, value: &str) -> ResultCode {
+    fn code(desk: &mut Fixture, dn: &str, attribute: &str, value: &str) -> ResultCode {
         desk.compare(dn, attribute, value).code
     }
 
     #[test]
     fn true_and_false() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         for (attribute, value, expected) in [
             ("sn", "OTHER", CompareTrue),
             ("sn", "another", CompareFalse),
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         for (attribute, value, expected) in [
             ("mail", "a@b", NoSuchAttribute),
             ("sn;lang-xx", "Other", NoSuchAttribute),
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_nearest_entry_is_named() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let answer = desk.compare("cn=x,UID=ANN,dc=com", "cn", "x");
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ANN));
         let Answer { code, matched, text } = desk.compare("dc=org", "dc", "org");
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn secrets_are_for_the_root_dn() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         assert_eq!(code(&mut desk, ANN, "userPassword", "secret"), CompareTrue);
         assert_eq!(desk.bind(ANN, "secret").code, Success);
         assert_eq!(code(&mut desk, ANN, "userPassword", "secret"), InsufficientAccessRights);
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn anonymous_clients_see_root_dse_and_subschema() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         desk.bind("", "");
         assert_eq!(code(&mut desk, "", "namingContexts", "DC=com"), CompareTrue);
         assert_eq!(code(&mut desk, "cn=subschema", "attributeTypes", "2.5.4.3"), CompareTrue);

@@ -26,16 +26,16 @@ pub(crate) fn run(
 
 #[cfg(test)]
 mod tests {
-    use crate::system::tests::{Answer, Desk};
+    use crate::system::tests::{Answer, Fixture};
     use model::ResultCode::*;
 
-    fn delete(desk: &mut Desk, dn: &str) -> Answer {
+    fn delete(desk: &mut Fixture, dn: &str) -> Answer {
         desk.changing(|writing, out| _ = super::run(writing, 7, dn.as_bytes(), out))
     }
 
     #[test]
     fn leaves_only() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let answer = delete(&mut desk, "dc=com");
         assert_eq!(answer.code, NotAllowedOnNonLeaf);
         assert_eq!(answer.text, "the entry has 1 subordinate");
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_deleted() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         for (dn, code) in [
             ("nonsense", InvalidDnSyntax),
             ("dc=org", NoSuchObject),

@@ -145,13 +145,13 @@ fn wrong_count(description: &[u8], what: &str) -> (ResultCode, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::tests::{Answer, Desk};
+    use crate::system::tests::{Answer, Fixture};
     use model::ResultCode::*;
     use proto::op::modify::change_list;
 
     const ANN: &str = "uid=ann,dc=com";
 
-    fn modify(desk: &mut Desk, dn: &str, changes: &[(ModifyKind, &str, &[&str])]) -> Answer {
+    fn modify(desk: &mut Fixture, dn: &str, changes: &[(ModifyKind, &str, &[&str])]) -> Answer {
         let list = change_list(
             changes
                 .iter()
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn every_kind_of_change() {
         use ModifyKind::*;
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let changes: [(ModifyKind, &str, &[&str]); 6] = [
             (Add, "mail", &["a@b", "c@d"]),
             (Delete, "mail", &["A@B"]),
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn numbers_grow() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let account = [
             ("objectClass", &["account", "posixAccount"][..]),
             ("cn", &["x"]),
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn all_or_nothing() {
         use ModifyKind::*;
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         for (kind, attribute, values, code) in [
             (Add, "nonsense", &["x"][..], UndefinedAttributeType),
             (Add, "mail", &[], ProtocolError),
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn entries_that_cannot_be_modified() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let change: [(ModifyKind, &str, &[&str]); 1] = [(ModifyKind::Replace, "description", &["x"])];
         let answer = modify(&mut desk, "cn=x,uid=ann,dc=com", &change);
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ANN));

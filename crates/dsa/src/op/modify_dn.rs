@@ -61,11 +61,11 @@ fn at_fault<'a>(shard: &Shard, request: &ModifyDn<'a>, refused: &Refused) -> &'a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::tests::{Answer, Desk};
+    use crate::system::tests::{Answer, Fixture};
     use model::ResultCode::*;
 
     fn rename(
-        desk: &mut Desk,
+        desk: &mut Fixture,
         dn: &str,
         new_rdn: &str,
         delete_old_rdn: bool,
@@ -80,8 +80,8 @@ mod tests {
         desk.changing(|writing, out| _ = run(writing, 7, &request, out))
     }
 
-    fn with_unit() -> Desk {
-        let mut desk = Desk::new();
+    fn with_unit() -> Fixture {
+        let mut desk = Fixture::new();
         assert_eq!(desk.add("ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).code, Success);
         desk
     }

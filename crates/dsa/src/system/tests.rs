@@ -20,7 +20,7 @@ use schema::DefinitionKind;
 use store::Values;
 
 /// An agent over `dc=com`, one thread's worker, and a session that the root DN has bound.
-pub(crate) struct Desk {
+pub(crate) struct Fixture {
     pub(crate) dsa: Arc<Dsa>,
     pub(crate) worker: Worker,
     pub(crate) identity: Identity,
@@ -73,10 +73,10 @@ pub(crate) fn standard_schema() -> Arc<Schema> {
     Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"))
 }
 
-impl Desk {
+impl Fixture {
     /// With `dc=com` and below it the person `uid=ann`, whose password is `secret`.
-    pub(crate) fn new() -> Desk {
-        let mut desk = Desk::empty_as_root();
+    pub(crate) fn new() -> Fixture {
+        let mut desk = Fixture::empty_as_root();
         let top = [("objectClass", &["dcObject", "organization"][..]), ("o", &["Com"]), ("dc", &["com"])];
         assert_eq!(desk.add("dc=com", &top).code, ResultCode::Success);
         let ann = [
@@ -91,18 +91,18 @@ impl Desk {
         desk
     }
 
-    pub(crate) fn empty_as_root() -> Desk {
-        let mut desk = Desk::empty();
+    pub(crate) fn empty_as_root() -> Fixture {
+        let mut desk = Fixture::empty();
         desk.bind(ROOT_DN, "secret");
         desk
     }
 
     /// With no entries and nobody bound.
-    pub(crate) fn empty() -> Desk {
+    pub(crate) fn empty() -> Fixture {
         let dsa = Dsa::new(config(), standard_schema()).expect("memory is plenty");
         let worker = Worker::new(&dsa).expect("there are few readers");
         let identity = dsa.anonymous();
-        Desk { dsa, worker, identity, out: Vec::new() }
+        Fixture { dsa, worker, identity, out: Vec::new() }
     }
 
     pub(crate) fn answer(&mut self) -> Answer {
@@ -217,7 +217,7 @@ impl Desk {
 
 #[test]
 fn the_root_dse_says_what_is_so() {
-    let mut desk = Desk::empty();
+    let mut desk = Fixture::empty();
     let mut root = |attribute: &str| desk.system_values(ROOT_DSE, attribute).expect("there is one");
     assert_eq!(root("namingContexts"), ["dc=com"]);
     assert_eq!(root("defaultNamingContext"), ["dc=com"]);
@@ -239,7 +239,7 @@ fn the_root_dse_says_what_is_so() {
 
 #[test]
 fn the_subschema_holds_every_definition() {
-    let mut desk = Desk::empty();
+    let mut desk = Fixture::empty();
     let schema = Arc::clone(desk.dsa.shard.schema());
     let types = desk.system_values("cn=subschema", "attributeTypes").expect("there is one");
     assert_eq!(types.len(), schema.attribute_types().len());
@@ -257,7 +257,7 @@ fn the_subschema_holds_every_definition() {
 /// Strict readers ask for that, and no tree of values puts them into an order of its own.
 #[test]
 fn the_subschema_is_sent_in_its_order() {
-    let mut desk = Desk::new();
+    let mut desk = Fixture::new();
     for (attribute, kind) in
         [("attributeTypes", DefinitionKind::AttributeTypes), ("objectClasses", DefinitionKind::ObjectClasses)]
     {
@@ -269,7 +269,7 @@ fn the_subschema_is_sent_in_its_order() {
 
 #[test]
 fn the_subschema_tells_since_when_the_schema_holds() {
-    let mut desk = Desk::new();
+    let mut desk = Fixture::new();
     for attribute in ["createTimestamp", "modifyTimestamp"] {
         assert_eq!(desk.compare("cn=Subschema", attribute, "20231114221320Z").code, ResultCode::CompareTrue);
     }
@@ -285,7 +285,7 @@ fn a_schema_without_monitor_classes_will_do() {
 
 #[test]
 fn the_monitor_counts() {
-    let mut desk = Desk::empty();
+    let mut desk = Fixture::empty();
     crate::monitor::count(&desk.worker.counters.operations[2], 3);
     crate::monitor::count(&desk.worker.counters.operations[1], 1);
     crate::monitor::count(&desk.worker.counters.entries, 5);
@@ -316,7 +316,7 @@ fn the_monitor_counts() {
 
 #[test]
 fn a_small_directory_is_measured_too() {
-    let mut desk = Desk::new();
+    let mut desk = Fixture::new();
     let dsa = Arc::clone(&desk.dsa);
     monitor_entries::refresh(&dsa, NOW);
     for part in ["Total", "Segments", "Live", "Slots", "DN", "Children", "Shapes"] {
@@ -327,7 +327,7 @@ fn a_small_directory_is_measured_too() {
 
 #[test]
 fn the_monitor_is_measured_at_most_every_tenth_of_a_second() {
-    let mut desk = Desk::empty();
+    let mut desk = Fixture::empty();
     let dsa = Arc::clone(&desk.dsa);
     let search = "cn=Search,cn=Operations,cn=Monitor";
     let later = |ms: u64| Now { monotonic_ns: NOW.monotonic_ns + ms * 1_000_000, ..NOW };
@@ -341,7 +341,7 @@ fn the_monitor_is_measured_at_most_every_tenth_of_a_second() {
 
 #[test]
 fn names_of_the_servers_own_entries() {
-    let desk = Desk::empty();
+    let desk = Fixture::empty();
     let system = &desk.dsa.system;
     for dn in [
         "",
@@ -366,7 +366,7 @@ fn names_of_the_servers_own_entries() {
     assert!(system.may_read(Rights::Read, b"cn=Time,cn=Monitor"));
 }
 
-impl Desk {
+impl Fixture {
     /// Sends a base search through a session; the attributes of the entry found, each with its values.
     fn search(
         &mut self,
@@ -397,7 +397,7 @@ impl Desk {
 
 #[test]
 fn clients_find_the_servers_own_entries() {
-    let mut desk = Desk::empty();
+    let mut desk = Fixture::empty();
     let mut session = crate::Session::new(&mut desk.worker);
     for selectors in [&["*"][..], &["+"], &["namingContexts"], &["*", "+"]] {
         let found = desk.search(&mut session, "", selectors);

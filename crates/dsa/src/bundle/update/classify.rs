@@ -111,7 +111,7 @@ fn is_config(dsa: &Dsa, request: &message::Request<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::journal::{Journal, Metrics, Updates};
-    use crate::system::tests::Desk;
+    use crate::system::tests::Fixture;
     use crate::worker::Worker;
     use crate::{Session, State};
     use model::ResultCode;
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn an_update_that_waits_for_those_before_it_is_decoded_once() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let log = Arc::new(Kept::default());
         desk.worker.dsa.journal_to(Arc::clone(&log) as Arc<dyn Journal>);
         let mut session = Session::new(&mut desk.worker);

@@ -42,14 +42,14 @@ fn prepare(
 mod tests {
     use super::*;
     use crate::Session;
-    use crate::system::tests::Desk;
+    use crate::system::tests::Fixture;
     use proto::control::{Control, transaction_specification};
     use proto::ext::start_transaction;
     use proto::op::Extended;
 
     const ANN: &[u8] = b"uid=ann,dc=com";
 
-    fn ask(desk: &mut Desk, session: &mut Session, oid: &[u8], controls: &[Control<'_>]) -> ResultCode {
+    fn ask(desk: &mut Fixture, session: &mut Session, oid: &[u8], controls: &[Control<'_>]) -> ResultCode {
         let value = Some(ANN).filter(|_| oid == OID);
         let mut input = Vec::new();
         Request::Extended(Extended { oid, value }).encode(&mut input, 7, controls);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_operation_of_the_list_writes() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let mut session = Session::new(&mut desk.worker);
         assert_eq!(ask(&mut desk, &mut session, OID, &[]), ResultCode::InsufficientAccessRights);
         session.identity = desk.identity.clone();
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn one_that_knows_no_transactions_belongs_to_none() {
-        let mut desk = Desk::new();
+        let mut desk = Fixture::new();
         let choices = crate::transaction::Choices { implicit_membership: true, ..Default::default() };
         desk.dsa.transactions.put(&choices, desk.dsa.shard.schema()).expect("they fit");
         let mut session = Session::new(&mut desk.worker);
