@@ -176,7 +176,8 @@ def start(folder, *arguments, ldif=None, suffix=SUFFIX, data=None, env=None, roo
     password.write_text(SECRET + "\n")
     imports = ["--import", str(DATA / ldif)] if ldif else []
     return Server(
-        ["--suffix", suffix, "--listen", "ldap://127.0.0.1:0"]
+        (["--suffix", suffix] if suffix else [])
+        + ["--listen", "ldap://127.0.0.1:0"]
         + (["--root-dn", ADMIN, "--root-password-file", str(password)] if root else [])
         + [*imports, *map(str, arguments)],
         folder,

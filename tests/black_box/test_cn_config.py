@@ -116,11 +116,39 @@ def test_the_root_password_is_recorded_as_a_hash(keep, tmp_path):
     assert shown(here, "pandoRootDn") == [ADMIN]
 
 
-def test_a_change_of_what_a_flag_gives_is_warned_of(keep):
+def test_a_change_of_what_a_flag_gives_outlives_the_flag(keep):
     here = keep("--txn-open-max", 33)
     change(here, "pandoTxnOpenMax", 44)
-    assert shown(here, "pandoTxnOpenMax") == ["44"]
-    assert "given by a flag" in here.log
+    here.kill()
+    here = keep("--txn-open-max", 33)
+    assert shown(here, "pandoTxnOpenMax") == ["44"] and "of the directory was" not in here.log
+    here.kill()
+    here = keep("--txn-open-max", 34)
+    assert shown(here, "pandoTxnOpenMax") == ["34"]
+    assert "`txn-open-max` of the directory was 44 and is 34" in here.log
+
+
+def test_the_log_is_the_truth_and_the_file_a_copy(keep):
+    here = keep()
+    old = (keep.data / "settings").read_text()
+    change(here, "pandoTxnOpenMax", 22)
+    here.kill()
+    dumped = run(PANDO, "dump", "--data", keep.data).out
+    assert 'txn-open-max = ["22"]' in dumped and "{SSHA}" not in dumped
+    for lost in (lambda file: file.write_text(old), lambda file: file.unlink()):
+        lost(keep.data / "settings")
+        here = keep()
+        assert shown(here, "pandoTxnOpenMax") == ["22"]
+        here.kill()
+
+
+def test_a_start_that_names_no_suffix_has_that_of_the_directory(keep, tmp_path):
+    keep("--schema-check", "off").end()
+    here = keep(suffix=False)
+    assert shown(here, "pandoSuffix") == ["dc=example,dc=com"] and shown(here, "pandoSchemaCheck") == ["off"]
+    here.end()
+    none = run(PANDO, "serve", "--data", tmp_path / "new", "--listen", "ldap://127.0.0.1:0", code=2)
+    assert "no suffix is set" in none.err
 
 
 def test_a_backup_has_them_too(keep, tmp_path):

@@ -442,7 +442,7 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     assert "another process uses" in run(PANDO, "check", "--data", keep.data, code=1).err
     server.kill()
     out = run(PANDO, "check", "--data", keep.data).out
-    assert "log        whole, records 1 to 6" in out and "all as it should be" in out, out
+    assert "log        whole, records 1 to 7" in out and "all as it should be" in out, out
     out = run(PANDO, "dump", "--data", keep.data).out
     assert f'by "{ADMIN}"' in out
     # What it prints is LDIF, and does again what was done.

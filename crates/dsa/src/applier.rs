@@ -9,7 +9,9 @@ use crate::chain::Chain;
 use crate::engine::Dsa;
 use crate::faults;
 use crate::journal::{self, Command, Updates};
+use crate::op::configure;
 use crate::parcel::{Envelope, Head};
+use crate::settings::Record;
 use crate::worker::Worker;
 use env::clock::Now;
 use env::planted;
@@ -85,6 +87,28 @@ impl Applier {
         let shard = self.worker.dsa.shard();
         let last_csn = shard.writer().last_csn();
         self.chain.end(index, last_csn.0, shard.entries());
+    }
+
+    /// Puts the settings of a parcel in force, whose time is `wall_ms`. Nothing else depends on them: the outcome chain does not know
+    /// of them.
+    ///
+    /// # Errors
+    /// In words, which setting this program does not take: nothing is changed.
+    pub fn change_settings(&mut self, record: Record, wall_ms: u64) -> Result<(), String> {
+        configure::put(&self.worker.dsa, record, Now { wall_ms, monotonic_ns: 0 })
+    }
+
+    /// As [`Applier::change_settings`], of updates that are a change of settings: what they ask of indexes is asked for, too.
+    ///
+    /// # Errors
+    /// As [`Applier::change_settings`].
+    pub fn apply_settings(&mut self, updates: &Updates, wall_ms: u64) -> Result<(), String> {
+        let Some(record) = updates.settings() else { return Ok(()) };
+        self.change_settings(record.clone(), wall_ms)?;
+        let Worker { dsa, reader, .. } = &mut self.worker;
+        // Others may have asked for the same meanwhile: then it is on its way.
+        let _ = dsa.indexing.ask(updates.indexes(), reader.pin().read_point());
+        Ok(())
     }
 
     /// What was carried out so far was a recovery and does not count.

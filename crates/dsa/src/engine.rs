@@ -9,7 +9,7 @@ use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::peers::Peers;
-use crate::settings::{Chosen, Keeper};
+use crate::settings::Chosen;
 use crate::system::System;
 use crate::throttle::Throttle;
 use crate::transaction::{self, Intents, OpenCount};
@@ -82,14 +82,6 @@ impl Dsa {
     /// Counters that every thread keeps for itself.
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
-    }
-
-    /// Writes settings that are changed from now on down, so that they outlive the process.
-    ///
-    /// # Panics
-    /// If they are written down already.
-    pub fn keep_settings_with(&self, keeper: Box<dyn Keeper>) {
-        self.chosen.keep_with(keeper);
     }
 
     /// What transactions may do, as it is in force.

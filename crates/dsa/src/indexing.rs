@@ -9,7 +9,7 @@ mod wanted;
 
 pub use indexer::{IndexKeeper, Indexer, Pace};
 use verifying::{Outcome, Verifying};
-pub(crate) use wanted::{Asked, parse};
+pub(crate) use wanted::{IndexChange, parse};
 
 use model::limits::{INDEX_TASKS_MAX, INDEXES_MAX};
 use std::collections::{BTreeSet, VecDeque};
@@ -90,41 +90,25 @@ impl Indexing {
     }
 
     /// Takes all that is asked for in one request, in its order, or nothing of it.
-    pub(crate) fn ask(&self, asked: &[Asked], now: ReadPoint<'_>) -> Result<(), NotTaken> {
+    pub(crate) fn ask(&self, asked: &[IndexChange], now: ReadPoint<'_>) -> Result<(), NotTaken> {
         let mut state = self.lock();
-        let before = state.wanted(now);
-        let mut after = before.clone();
-        let compared = state.comparing();
-        let mut to_compare = compared.clone();
-        for change in asked {
-            match change {
-                Asked::Add(name) if !after.insert(*name) => return Err(NotTaken::Exists(*name)),
-                Asked::Delete(name) if !after.remove(name) => return Err(NotTaken::Missing(*name)),
-                Asked::Verify(name) if !after.contains(name) => return Err(NotTaken::Missing(*name)),
-                Asked::Verify(name) if !to_compare.insert(*name) => return Err(NotTaken::Verified(*name)),
-                Asked::Leave(name) if !to_compare.remove(name) => return Err(NotTaken::NotVerified(*name)),
-                Asked::Add(_) | Asked::Delete(_) | Asked::Verify(_) | Asked::Leave(_) => {}
-                Asked::LeaveAll => to_compare.clear(),
-                Asked::Replace(names) => after = names.clone(),
-            }
-        }
-        if after.len() > INDEXES_MAX {
-            return Err(NotTaken::TooMany);
-        }
-        to_compare.retain(|name| after.contains(name));
-        let (come, gone) = (after.difference(&before), before.difference(&after));
-        let (verify, leave) = (to_compare.difference(&compared), compared.difference(&to_compare));
-        let more = come.clone().count() + gone.clone().count() + verify.clone().count();
-        if state.tasks.len() + more > INDEX_TASKS_MAX {
-            return Err(NotTaken::Busy);
-        }
-        leave.for_each(|name| state.leave(*name));
-        gone.for_each(|name| state.drop_one(*name));
-        come.for_each(|name| state.tasks.push_back(Task::Build(*name)));
-        verify.for_each(|name| state.verify(*name));
+        let Plan { come, gone, verify, leave } = state.plan(asked, now)?;
+        leave.iter().for_each(|name| state.leave(*name));
+        gone.iter().for_each(|name| state.drop_one(*name));
+        come.iter().for_each(|name| state.tasks.push_back(Task::Build(*name)));
+        verify.iter().for_each(|name| state.verify(*name));
         drop(state);
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// The indexes that would be dropped if that was asked for.
+    pub(crate) fn dropped_by(
+        &self,
+        asked: &[IndexChange],
+        now: ReadPoint<'_>,
+    ) -> Result<BTreeSet<IndexName>, NotTaken> {
+        self.lock().plan(asked, now).map(|plan| plan.gone)
     }
 
     /// A line for each index: its name, its state, and what is to be told of that.
@@ -200,7 +184,55 @@ impl Indexing {
     }
 }
 
+/// What a request comes to.
+struct Plan {
+    come: BTreeSet<IndexName>,
+    gone: BTreeSet<IndexName>,
+    verify: BTreeSet<IndexName>,
+    leave: BTreeSet<IndexName>,
+}
+
 impl State {
+    fn plan(&self, asked: &[IndexChange], now: ReadPoint<'_>) -> Result<Plan, NotTaken> {
+        let before = self.wanted(now);
+        let mut after = before.clone();
+        let compared = self.comparing();
+        let mut to_compare = compared.clone();
+        for change in asked {
+            match change {
+                IndexChange::Add(name) if !after.insert(*name) => return Err(NotTaken::Exists(*name)),
+                IndexChange::Delete(name) if !after.remove(name) => return Err(NotTaken::Missing(*name)),
+                IndexChange::Verify(name) if !after.contains(name) => return Err(NotTaken::Missing(*name)),
+                IndexChange::Verify(name) if !to_compare.insert(*name) => {
+                    return Err(NotTaken::Verified(*name));
+                }
+                IndexChange::Leave(name) if !to_compare.remove(name) => {
+                    return Err(NotTaken::NotVerified(*name));
+                }
+                IndexChange::Add(_)
+                | IndexChange::Delete(_)
+                | IndexChange::Verify(_)
+                | IndexChange::Leave(_) => {}
+                IndexChange::LeaveAll => to_compare.clear(),
+                IndexChange::Replace(names) => after = names.clone(),
+            }
+        }
+        if after.len() > INDEXES_MAX {
+            return Err(NotTaken::TooMany);
+        }
+        to_compare.retain(|name| after.contains(name));
+        let plan = Plan {
+            come: &after - &before,
+            gone: &before - &after,
+            verify: &to_compare - &compared,
+            leave: &compared - &to_compare,
+        };
+        if self.tasks.len() + plan.come.len() + plan.gone.len() + plan.verify.len() > INDEX_TASKS_MAX {
+            return Err(NotTaken::Busy);
+        }
+        Ok(plan)
+    }
+
     fn wanted(&self, now: ReadPoint<'_>) -> BTreeSet<IndexName> {
         let ready = now.index_report().into_iter().filter(|index| index.is_ready).map(|index| index.name);
         let mut wanted: BTreeSet<IndexName> = ready.collect();

@@ -2,8 +2,11 @@
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
 use crate::drafts::Drafts;
+use crate::indexing::IndexChange;
 use crate::marks::Marks;
+use crate::outcome;
 use crate::session::Mixed;
+use crate::settings::{Record, SettingsChange};
 use crate::throttle::{Permit, Throttle};
 use crate::wakes::{Wakes, Waking};
 use model::ResultCode;
@@ -98,6 +101,8 @@ pub struct Updates {
     /// Message id of the request that ends the transaction which they are; it alone is answered.
     end: Option<i32>,
     answered: bool,
+    /// The change of settings that they are: then they are one modify of `cn=config`.
+    settings: Option<Box<SettingsChange>>,
     /// Their part of what may be on its way.
     permit: Option<Permit>,
 }
@@ -200,6 +205,7 @@ impl Updates {
             reply,
             end: None,
             answered: false,
+            settings: None,
             permit: None,
         }
     }
@@ -208,6 +214,23 @@ impl Updates {
     pub(crate) fn marked(mut self, marks: Marks) -> Updates {
         self.marks = marks;
         self
+    }
+
+    /// The same, which are a change of settings if there is one.
+    pub(crate) fn changing(mut self, settings: Option<Box<SettingsChange>>) -> Updates {
+        assert!(settings.is_none() || self.marks.due() == usize::MAX, "no reads stand between them");
+        self.settings = settings;
+        self
+    }
+
+    /// The settings that are to hold, if that is what they are about.
+    pub fn settings(&self) -> Option<&Record> {
+        self.settings.as_deref().map(SettingsChange::record)
+    }
+
+    /// What is to become of indexes when those settings hold.
+    pub(crate) fn indexes(&self) -> &[IndexChange] {
+        self.settings.as_deref().map_or(&[], SettingsChange::indexes)
     }
 
     /// The updates of a transaction, which happen all or not at all; the request with this id ends it.
@@ -298,6 +321,15 @@ impl Updates {
     pub fn answer(mut self, answers: Vec<u8>, waking: &mut Waking) {
         self.answered = true;
         self.give(answers, waking);
+    }
+
+    /// Tells the session that its change of settings holds.
+    pub fn succeed(self, waking: &mut Waking) {
+        let mut answers = self.answers_buffer();
+        for outline in messages(&self.messages).filter_map(Outline::of) {
+            outcome::succeed(&mut answers, outline.id, tag::MODIFY_RESPONSE);
+        }
+        self.answer(answers, waking);
     }
 
     fn give(&mut self, answers: Vec<u8>, waking: &mut Waking) {

@@ -33,6 +33,7 @@ mod kind {
     pub(super) const RULES: u8 = 7;
     pub(super) const NOTHING: u8 = 10;
     pub(super) const FENCE: u8 = 11;
+    pub(super) const SETTINGS: u8 = 12;
 }
 
 /// What a parcel says of itself.
@@ -121,6 +122,8 @@ pub enum Body<'a> {
     Updates(Command<'a>),
     /// What decides the outcome of the commands after it, as text.
     Rules(&'a str),
+    /// The settings of the directory from here on, as text. No outcome depends on them.
+    Settings(&'a str),
     /// Nothing: carries time and chain on.
     Nothing,
 }
@@ -182,6 +185,12 @@ pub fn command_bytes(command: &Command<'_>) -> usize {
 /// Appends the rules for what comes after.
 pub fn push_rules(text: &str, out: &mut Vec<u8>) {
     push_head(kind::RULES, &Envelope::default(), text.len(), out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends the settings that hold from here on, all of them.
+pub fn push_settings(text: &str, out: &mut Vec<u8>) {
+    push_head(kind::SETTINGS, &Envelope::default(), text.len(), out);
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -275,14 +284,27 @@ impl<'a> Parcel<'a> {
     /// # Errors
     /// A text that says what is wrong with it.
     pub fn rules(&self) -> Result<Option<&'a str>, String> {
-        // Most have none, and their commands are not read twice.
-        if self.bytes.get(self.at) != Some(&kind::RULES) {
+        self.alone(kind::RULES)
+    }
+
+    /// The text of the settings that it has: as [`Parcel::rules`].
+    ///
+    /// # Errors
+    /// As [`Parcel::rules`].
+    pub fn settings(&self) -> Result<Option<&'a str>, String> {
+        self.alone(kind::SETTINGS)
+    }
+
+    /// The text of a command of this kind, which stands in a parcel of its own.
+    fn alone(&self, kind: u8) -> Result<Option<&'a str>, String> {
+        // Most parcels have none, and their commands are not read twice.
+        if self.bytes.get(self.at) != Some(&kind) {
             return Ok(None);
         }
         let mut commands = self.clone();
         match (commands.next_command()?, commands.next_command()?) {
-            (Some(Item { body: Body::Rules(text), .. }), None) => Ok(Some(text)),
-            _ => Err("a parcel has rules and other commands".to_owned()),
+            (Some(Item { body: Body::Rules(text) | Body::Settings(text), .. }), None) => Ok(Some(text)),
+            _ => Err("a parcel has rules or settings and other commands".to_owned()),
         }
     }
 
@@ -313,6 +335,10 @@ impl<'a> Parcel<'a> {
             kind::RULES => {
                 let text = std::str::from_utf8(body);
                 Body::Rules(text.map_err(|error| format!("the text of rules is no text: {error}"))?)
+            }
+            kind::SETTINGS => {
+                let text = std::str::from_utf8(body);
+                Body::Settings(text.map_err(|error| format!("the text of settings is no text: {error}"))?)
             }
             kind::NOTHING if body.is_empty() => Body::Nothing,
             kind::FENCE => return Err("a fence, which belongs to several shards".to_owned()),

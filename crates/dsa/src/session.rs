@@ -15,6 +15,7 @@ use crate::op::search::Underway;
 use crate::outcome;
 use crate::peers::Peer;
 use crate::queue::Queue;
+use crate::settings::SettingsChange;
 use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
 use crate::worker::Worker;
@@ -76,6 +77,8 @@ pub(crate) struct Batch {
     pub(crate) reads: usize,
     /// One for each of them.
     pub(crate) drafts: Drafts,
+    /// The change of settings that they are, if they are one.
+    pub(crate) settings: Option<Box<SettingsChange>>,
     /// Means something only with them.
     pub(crate) acting: Option<Box<Acting>>,
 }

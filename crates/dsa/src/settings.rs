@@ -1,6 +1,7 @@
-//! Settings that can be changed while the server runs: which there are, what was chosen, where it is written down.
+//! Settings that can be changed while the server runs: which there are, and what was chosen. A change goes through the log, as
+//! an update does.
 //!
-//! Why it is so: `docs/decisions/0027-cn-config.md`.
+//! Why it is so: `docs/decisions/0027-cn-config.md`, `docs/decisions/0039-settings-are-commands.md`.
 
 mod keys;
 mod row;
@@ -10,11 +11,13 @@ pub use keys::{ONLINE, find};
 pub(crate) use row::INDEX;
 pub use row::{About, Bad, Row, Scope, Values};
 
+use crate::indexing::IndexChange;
 use crate::transaction;
 use schema::Schema;
-use std::collections::BTreeMap;
-use std::io;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::{IndexKind, IndexName, IndexSettings};
 
 /// All of them, as chosen. `Default` is what holds when nothing was said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,17 +26,22 @@ pub struct Choices {
     pub transactions: transaction::Choices,
 }
 
+/// The key of configured indexes.
+const INDEX_KEY: &str = "index";
+
 /// Values of keys, by the key's name, in the text of the configuration file.
 pub type Texts = BTreeMap<String, Vec<String>>;
 
-/// What is recorded of the settings of a directory, beside its log.
+/// What is recorded of the settings of a directory: the last command of settings in its log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The values that hold.
     pub values: Texts,
-    /// What the configuration file said when they were recorded. `None` before the first start that recorded anything: earlier
-    /// versions wrote down no more than what was changed while they ran.
+    /// What the configuration file said last. `None` before the first start that recorded anything: earlier versions wrote down no
+    /// more than what was changed while they ran.
     pub file: Option<Texts>,
+    /// What flags said last.
+    pub flags: Texts,
 }
 
 /// What a start has to go by.
@@ -42,7 +50,7 @@ pub struct Start {
     /// What file and flags say.
     pub configured: Choices,
     /// What is recorded; overrides what is configured.
-    pub changed: Texts,
+    pub record: Record,
     /// What holds as long as the process, to be shown.
     pub fixed: Vec<Fixed>,
 }
@@ -58,33 +66,63 @@ pub struct Fixed {
     pub values: Vec<String>,
 }
 
-/// Writes changed settings down, so that they outlive the process.
-pub trait Keeper: Send + Sync {
-    /// Records the values of settings that change while the server runs: these, and no others. Durable when it returns.
-    ///
-    /// # Errors
-    /// When it cannot be written. Then nothing is changed.
-    fn keep(&self, changed: &Texts) -> io::Result<()>;
-}
-
 /// Why a setting is not changed. Nothing is then.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotChanged {
     /// The value is not what the key takes, and why.
     Bad(String),
-    /// It cannot be written down.
-    NotKept(String),
+    /// Another change is on its way.
+    Busy,
 }
 
-/// What was chosen, and where it is written down.
+/// A change on its way. There is one at a time, for the next is made of what it comes to.
+#[derive(Debug)]
+pub(crate) struct SettingsChange {
+    record: Record,
+    /// What is to become of indexes when it holds.
+    indexes: Vec<IndexChange>,
+    _claim: Claim,
+}
+
+impl SettingsChange {
+    /// What is to hold.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// What is to become of indexes when it holds.
+    pub(crate) fn indexes(&self) -> &[IndexChange] {
+        &self.indexes
+    }
+}
+
+/// The right to change settings, until it is dropped.
+#[derive(Debug)]
+struct Claim(Arc<AtomicBool>);
+
+impl Claim {
+    fn take(taken: &Arc<AtomicBool>) -> Option<Claim> {
+        let was_free = taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        was_free.then(|| Claim(Arc::clone(taken)))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// What was chosen.
 pub(crate) struct Chosen {
     state: Mutex<State>,
-    keeper: OnceLock<Box<dyn Keeper>>,
+    /// Whether a change is on its way.
+    claimed: Arc<AtomicBool>,
 }
 
 struct State {
     configured: Choices,
-    changed: Texts,
+    record: Record,
     now: Choices,
 }
 
@@ -92,19 +130,11 @@ impl Chosen {
     /// What a start comes to.
     ///
     /// # Errors
-    /// A change that cannot be made again.
+    /// In words, what in the record no key takes.
     pub(crate) fn new(start: &Start) -> Result<Chosen, String> {
-        let Start { configured, changed, .. } = start.clone();
-        let now = applied(&configured, &changed)?;
-        Ok(Chosen { state: Mutex::new(State { configured, changed, now }), keeper: OnceLock::new() })
-    }
-
-    /// Writes what changes down from now on.
-    ///
-    /// # Panics
-    /// If it is written down already.
-    pub(crate) fn keep_with(&self, keeper: Box<dyn Keeper>) {
-        assert!(self.keeper.set(keeper).is_ok(), "changed settings are written down in one place");
+        let Start { configured, record, .. } = start.clone();
+        let now = applied(&configured, &record.values)?;
+        Ok(Chosen { state: Mutex::new(State { configured, record, now }), claimed: Arc::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -117,17 +147,17 @@ impl Chosen {
         self.lock().now.clone()
     }
 
-    /// Changes settings, all or none: `change` is given the values of a key and has new ones; none: back to what is
-    /// configured. What is then chosen is put in force by `enforce`, before others may change anything.
+    /// Works out a change of settings, of all or none: `change` is given the values of a key and has new ones; none: back to what is
+    /// configured. Nothing is in force by that. `None` if all is as it was.
     pub(crate) fn change(
         &self,
         keys: &[&'static Row<Choices>],
         mut change: impl FnMut(usize, &mut Vec<String>) -> Result<(), NotChanged>,
-        enforce: impl FnOnce(&Choices) -> Result<(), String>,
         schema: &Schema,
-    ) -> Result<(), NotChanged> {
-        let mut state = self.lock();
-        let (mut now, mut changed) = (state.now.clone(), state.changed.clone());
+    ) -> Result<Option<SettingsChange>, NotChanged> {
+        let claim = Claim::take(&self.claimed).ok_or(NotChanged::Busy)?;
+        let state = self.lock();
+        let (mut now, mut record) = (state.now.clone(), state.record.clone());
         for (at, key) in keys.iter().enumerate() {
             let mut values = key.show(&now);
             change(at, &mut values)?;
@@ -137,25 +167,67 @@ impl Chosen {
             }
             key.set(&mut now, &values).map_err(|bad| NotChanged::Bad(first(bad)))?;
             match is_changed {
-                true => _ = changed.insert(key.name.to_owned(), key.show(&now)),
-                false => _ = changed.remove(key.name),
+                true => _ = record.values.insert(key.name.to_owned(), key.show(&now)),
+                false => _ = record.values.remove(key.name),
             }
         }
         transaction::Settings::new(&now.transactions, schema).map_err(NotChanged::Bad)?;
-        if let Some(keeper) = self.keeper.get().filter(|_| changed != state.changed) {
-            keeper.keep(&changed).map_err(|error| NotChanged::NotKept(error.to_string()))?;
+        Ok((record != state.record).then_some(SettingsChange { record, indexes: Vec::new(), _claim: claim }))
+    }
+
+    /// Works out that indexes which are dropped are configured no more; `indexes` is all that was asked for with that. `None` if none of
+    /// them is configured.
+    pub(crate) fn drop_indexes(
+        &self,
+        dropped: &BTreeSet<IndexName>,
+        indexes: &[IndexChange],
+        schema: &Schema,
+    ) -> Result<Option<SettingsChange>, NotChanged> {
+        let state = self.lock();
+        let Some(configured) = state.record.values.get(INDEX_KEY) else { return Ok(None) };
+        let kept: Vec<String> = configured.iter().filter_map(|text| without(text, dropped, schema)).collect();
+        if kept == *configured {
+            return Ok(None);
         }
-        enforce(&now).map_err(NotChanged::Bad)?;
-        (state.now, state.changed) = (now, changed);
-        Ok(())
+        let claim = Claim::take(&self.claimed).ok_or(NotChanged::Busy)?;
+        let mut record = state.record.clone();
+        record.values.insert(INDEX_KEY.to_owned(), kept);
+        Ok(Some(SettingsChange { record, indexes: indexes.to_vec(), _claim: claim }))
+    }
+
+    /// Takes a record; returns what is chosen by it.
+    ///
+    /// # Errors
+    /// In words, what in it no key takes. Nothing is changed.
+    pub(crate) fn put(&self, record: Record) -> Result<Choices, String> {
+        let mut state = self.lock();
+        let now = applied(&state.configured, &record.values)?;
+        (state.now, state.record) = (now.clone(), record);
+        Ok(now)
     }
 }
 
-fn applied(configured: &Choices, changed: &Texts) -> Result<Choices, String> {
+/// A configured index without the kinds that are dropped; `None` if it has no other.
+fn without(text: &str, dropped: &BTreeSet<IndexName>, schema: &Schema) -> Option<String> {
+    let Ok(mut index) = text.parse::<IndexSettings>() else { return Some(text.to_owned()) };
+    let Ok(attribute_type) = index.attribute_type(schema) else { return Some(text.to_owned()) };
+    let IndexSettings { equality, presence, substring, ordering, .. } = &mut index;
+    for (kind, is_on) in [
+        (IndexKind::Equality, equality),
+        (IndexKind::Presence, presence),
+        (IndexKind::Substring, substring),
+        (IndexKind::Ordering, ordering),
+    ] {
+        *is_on &= !dropped.contains(&IndexName { attribute_type, kind });
+    }
+    index.kinds().next().map(|_| index.to_string())
+}
+
+/// What is chosen where a record overrides what is configured. Keys of it that hold as long as the process are not looked at.
+fn applied(configured: &Choices, values: &Texts) -> Result<Choices, String> {
     let mut choices = configured.clone();
-    for (name, values) in changed {
-        let key = find(name).ok_or_else(|| format!("`{name}` cannot be changed while the server runs"))?;
-        key.set(&mut choices, values).map_err(|bad| format!("`{name}`: {}", first(bad)))?;
+    for (key, values) in values.iter().filter_map(|(name, values)| Some((find(name)?, values))) {
+        key.set(&mut choices, values).map_err(|bad| format!("`{}`: {}", key.name, first(bad)))?;
     }
     Ok(choices)
 }

@@ -109,7 +109,7 @@ impl System {
     }
 
     /// What is shown is out of date.
-    pub(crate) fn outdate(&self) {
+    pub(crate) fn invalidate(&self) {
         self.stale_from_ns.store(0, Ordering::Relaxed);
     }
 

@@ -2,13 +2,19 @@
 
 mod common;
 
-use common::{Client, config};
-use dsa::settings::{Fixed, Keeper, ONLINE, Start, Texts};
+use common::journal::{journaled, journaled_with};
+use common::{Client, changes_of, config};
+use dsa::State;
+use dsa::settings::{Fixed, ONLINE, Start, Texts};
 use model::ResultCode;
 use proto::feature;
+use proto::message::Request;
 use proto::op::ModifyKind::{self, Add, Delete, Replace};
-use std::io;
-use std::sync::{Arc, Mutex};
+use proto::op::modify::{Changes, Modify};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
 
 const CONFIG: &str = "cn=config";
 
@@ -99,36 +105,44 @@ fn values_of_a_list_come_and_go() {
     assert_eq!((of(&client, b"cn=x,dc=b"), of(&client, b"dc=a")), (4, 0));
 }
 
-/// Remembers what it was given last, unless it is told to fail.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<(Texts, bool)>>);
-
-impl Keeper for Memory {
-    fn keep(&self, changed: &Texts) -> io::Result<()> {
-        let mut memory = self.0.lock().unwrap();
-        if memory.1 {
-            return Err(io::Error::other("the disk is full"));
-        }
-        memory.0 = changed.clone();
-        Ok(())
-    }
+#[test]
+fn a_change_is_in_force_when_the_log_has_it_and_goes_there_alone() {
+    let (mut client, log) = journaled();
+    client.plant();
+    let (before, mut second) = (log.lock().unwrap().len(), Client::of(&client.dsa));
+    second.bind_root();
+    let list = changes_of(&[(Replace, "pandoTxnOpenMax", &["5"])]);
+    let changes = Changes::parse(&list).unwrap();
+    let (id, bytes) = client.encode(&Request::Modify(Modify { dn: CONFIG.as_bytes(), changes }), &[]);
+    let mut out = Vec::new();
+    assert_eq!(client.session.feed(&mut client.worker, &bytes, &mut out).state, State::Waiting);
+    assert_eq!((out.len(), client.dsa.transactions().open_max()), (0, 1000));
+    let (code, text) = change(&mut second, Replace, "pandoTxnOpenMax", &["6"]);
+    assert_eq!(code, ResultCode::Busy, "{text}");
+    (client.commit.as_ref().unwrap().borrow_mut())();
+    let cx = &mut Context::from_waker(Waker::noop());
+    assert!(client.session.poll_updates(&mut client.worker, cx, &mut out).is_ready());
+    assert_eq!(common::answers(&out)[0].id, id);
+    assert_eq!(client.dsa.transactions().open_max(), 5);
+    let logged = log.lock().unwrap()[before..].to_vec();
+    assert_eq!(logged.len(), 1);
+    assert!(String::from_utf8_lossy(&logged[0].0).contains("txn-open-max"));
+    assert_eq!(change(&mut client, Replace, "pandoTxnOpenMax", &["5"]).0, ResultCode::Success);
+    assert_eq!(log.lock().unwrap().len(), before + 1, "nothing changes");
 }
 
 #[test]
-fn changes_are_kept_before_they_are_in_force() {
-    let (mut client, memory) = (Client::new(), Memory::default());
-    client.dsa.keep_settings_with(Box::new(memory.clone()));
-    assert_eq!(change(&mut client, Replace, "pandoTxnOpenMax", &["5"]).0, ResultCode::Success);
-    assert_eq!(memory.0.lock().unwrap().0, Texts::from([("txn-open-max".to_owned(), vec!["5".to_owned()])]));
-    memory.0.lock().unwrap().1 = true;
-    let (code, text) = change(&mut client, Replace, "pandoTxnOpenMax", &["6"]);
-    assert_eq!(code, ResultCode::Other);
-    assert!(text.contains("the disk is full"), "{text}");
-    assert_eq!(client.dsa.transactions().open_max(), 5);
-    memory.0.lock().unwrap().1 = false;
-    assert_eq!(change(&mut client, Delete, "pandoTxnOpenMax", &[]).0, ResultCode::Success);
+fn a_change_that_the_log_does_not_take_is_none_and_the_next_may_come() {
+    let (mut client, _) = journaled();
+    client.plant();
+    let (commit, desk) = (client.commit.clone(), Arc::clone(client.desk.as_ref().unwrap()));
+    client.commit = Some(Rc::new(RefCell::new(move || desk.refuse_all())));
+    let refused = change(&mut client, Replace, "pandoTxnOpenMax", &["5"]);
+    assert_eq!(refused, (ResultCode::Unavailable, "not today".to_owned()));
     assert_eq!(client.dsa.transactions().open_max(), 1000);
-    assert!(memory.0.lock().unwrap().0.is_empty());
+    client.commit = commit;
+    assert_eq!(change(&mut client, Replace, "pandoTxnOpenMax", &["6"]).0, ResultCode::Success);
+    assert_eq!(client.dsa.transactions().open_max(), 6);
 }
 
 #[test]
@@ -139,7 +153,7 @@ fn a_start_goes_by_the_record_then_by_what_is_configured() {
         let key = dsa::settings::find(name).unwrap();
         key.set(&mut start.configured, &text("11")).unwrap();
     }
-    start.changed = Texts::from([("txn-open-max".to_owned(), text("22"))]);
+    start.record.values = Texts::from([("txn-open-max".to_owned(), text("22"))]);
     let mut client = Client::with(dsa::Config { settings: start, ..config() });
     let in_force = |client: &Client| {
         let settings = client.dsa.transactions();
@@ -162,4 +176,26 @@ fn what_cannot_be_changed_is_shown_and_says_how_it_can() {
     assert_eq!(refused.code, ResultCode::UnwillingToPerform);
     assert!(refused.text.contains("`threads`") && refused.text.contains("restart"), "{}", refused.text);
     assert_eq!(client.dsa.transactions().open_max(), 1000);
+}
+
+#[test]
+fn a_configured_index_that_is_dropped_is_configured_no_more() {
+    let mut start = Start::default();
+    let listed = ["uid:eq,pres", "cn:eq"].map(str::to_owned).to_vec();
+    start.record.values = Texts::from([("index".to_owned(), listed)]);
+    let mut given = config();
+    given.store.indexes = ["uid:eq,pres", "cn:eq"].map(|text| text.parse().unwrap()).to_vec();
+    let (mut client, log) = journaled_with(dsa::Config { settings: start, ..given });
+    client.plant();
+    let before = log.lock().unwrap().len();
+    let missing = change(&mut client, Delete, "olcDbIndex", &["uid:eq", "sn:eq"]);
+    assert_eq!(missing.0, ResultCode::NoSuchAttribute, "all or nothing");
+    assert_eq!(log.lock().unwrap().len(), before);
+    assert_eq!(change(&mut client, Delete, "olcDbIndex", &["uid:eq", "cn:eq"]).0, ResultCode::Success);
+    assert_eq!(shown(&mut client, "olcDbIndex"), ["uid:pres"], "the request was carried out, too");
+    let logged = log.lock().unwrap()[before..].to_vec();
+    assert_eq!(logged.len(), 1);
+    assert!(String::from_utf8_lossy(&logged[0].0).contains("\"index\": [\"uid:pres\"]"));
+    assert_eq!(change(&mut client, Add, "olcDbIndex", &["sn:eq"]).0, ResultCode::Success);
+    assert_eq!(log.lock().unwrap().len(), before + 1, "what is built is written down by who builds it");
 }

@@ -213,7 +213,15 @@ fn directory(dir: &Path) -> (Data, Recovered) {
     let limits = Limits { memory_bytes_max: 512 << 20, snapshot_after: None, snapshot_interval_ms: None };
     let mut entropy = SeededEntropy::new(1);
     let (schema, log) = (Arc::new(schema), wal::Settings::default());
-    let wanted = Wanted { config, schema, log, limits, entropy: &mut entropy, accept_difference: false };
+    let wanted = Wanted {
+        config,
+        schema,
+        log,
+        limits,
+        entropy: &mut entropy,
+        accept_difference: false,
+        settings: None,
+    };
     let recovered = data.recover(wanted, &mut |_| ()).expect("it is new");
     (data, recovered)
 }

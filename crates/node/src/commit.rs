@@ -21,8 +21,10 @@ pub use status::Status;
 pub use thread::Thread;
 
 use crate::data::snapshot::Point;
+use crate::data::{SettingsFile, settings};
 use crate::faults;
 use dsa::parcel::{self, Head};
+use dsa::settings::Record;
 use dsa::{Applier, ApplyError, Dsa};
 use env::planted;
 use model::ResultCode;
@@ -111,6 +113,8 @@ pub struct LogEnd {
     pub time_ms: u64,
     /// What commands are decided by from there on, as text.
     pub rules: Arc<str>,
+    /// The settings that are in force there, as text, if the log has any.
+    pub settings: Option<Arc<str>>,
 }
 
 /// A checkpoint of the directory, and the last record of the log that it holds.
@@ -307,13 +311,36 @@ impl Committer {
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
     pub(crate) fn change_rules(&mut self, wall_ms: u64) -> Result<(), Failed> {
-        let time_ms = self.replica.log_state().time_ms.max(wall_ms);
-        let head = Head { time_ms, checked: Some(self.replica.chain()), ..Head::default() };
+        let head = self.head_alone(wall_ms);
         let rules = Arc::clone(self.replica.rules());
         self.write_alone(Kind::Parcel, &mut |at: Position, out| {
             head.encode(at.index.0, out);
             parcel::push_rules(&rules, out);
         })
+    }
+
+    /// Logs the settings that hold from here on. Durable and in force when it returns. Nothing else may be active.
+    ///
+    /// # Errors
+    /// See [`Failed`]; also when there is no room for it.
+    pub(crate) fn change_settings(&mut self, record: &Record, wall_ms: u64) -> Result<(), Failed> {
+        let head = self.head_alone(wall_ms);
+        let text = settings::text(record);
+        self.write_alone(Kind::Parcel, &mut |at: Position, out| {
+            head.encode(at.index.0, out);
+            parcel::push_settings(&text, out);
+        })
+    }
+
+    /// From now on settings that are changed are copied to a file.
+    pub(crate) fn copy_settings_to(&mut self, file: SettingsFile) {
+        self.replica.copy_settings_to(file);
+    }
+
+    /// The head of a parcel with one command that changes nothing in the directory.
+    fn head_alone(&self, wall_ms: u64) -> Head {
+        let time_ms = self.replica.log_state().time_ms.max(wall_ms);
+        Head { time_ms, checked: Some(self.replica.chain()), ..Head::default() }
     }
 
     /// Writes a record that changes nothing in the directory: durable when it returns. Nothing else may be under way.

@@ -4,7 +4,7 @@
 //! DIR/founding     what never changes: format, keys of the hashes and entryUUIDs, site, operational attributes
 //! DIR/rules        what decides the outcome of updates, as the last start had it: suffixes, schema
 //! DIR/indexes      indexes that were made while it was served, or by `pando index`
-//! DIR/settings     the record of the settings that are the directory's
+//! DIR/settings     a copy of the last settings of the directory in the log
 //! DIR/snapshot/    the last snapshot
 //! DIR/log/         the write-ahead log
 //! DIR/lock         held by the one process that uses the directory
@@ -26,7 +26,7 @@ mod replay;
 mod rules;
 mod rules_epochs;
 mod schema_time;
-mod settings;
+pub(crate) mod settings;
 pub mod snapshot;
 mod superblock;
 
@@ -34,7 +34,7 @@ pub use dir::{Data, open_to_others};
 pub use error::DataError;
 pub use examine::{Contents, Examined, View};
 pub use indexes::{IndexFile, Nowhere};
-pub use recover::{Recovered, Stage, Wanted};
+pub use recover::{Recovered, Settled, Stage, Wanted};
 pub use rules::Rules;
 pub use settings::SettingsFile;
 pub use superblock::Superblock;

@@ -13,7 +13,7 @@ pub(crate) fn begin(applier: &mut Applier, index: u64, free_before: Option<u64>)
 }
 
 /// Applies a parcel, which is the record `index`: `on_head` looks at its head first, `apply` applies each of its commands of
-/// updates. Rules stand in a parcel of their own ([`Parcel::rules`]), which changes nothing in the directory.
+/// updates. Rules and settings stand in parcels of their own ([`Parcel::rules`]), which change nothing in the directory.
 ///
 /// # Errors
 /// In words, why it cannot be applied, or what `on_head` says.
@@ -30,7 +30,7 @@ pub(crate) fn apply(
             Body::Updates(command) => {
                 apply(applier, &command, &item.envelope).map_err(|error| error.to_string())?;
             }
-            Body::Rules(_) | Body::Nothing => {}
+            Body::Rules(_) | Body::Settings(_) | Body::Nothing => {}
         }
     }
     applier.end_parcel(index);

@@ -4,10 +4,9 @@ use crate::output::note;
 use crate::progress::Bar;
 use crate::remote::Remote;
 use crate::serve::{End, log_to_stderr};
-use crate::serve_data::{open, recover, refused};
+use crate::serve_data::{is_made, open, recover, refused};
 use bulk::{Operational, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
-use dsa::settings::Record;
 use env::clock::{Clock, SystemClock};
 use env::disk::RealDisk;
 use node::data::{Data, DataError, Made, Recovered};
@@ -195,8 +194,8 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
     let dir = dir
         .ok_or_else(|| End::configured(["no data directory is named, neither by --data nor in the file"]))?;
     config.data = Some(dir.clone());
-    let there = dir.join("founding").exists();
-    let existing = there.then(|| Data::existing(Arc::new(RealDisk), &dir)).transpose().map_err(not_ours)?;
+    let existing =
+        is_made(&dir).then(|| Data::existing(Arc::new(RealDisk), &dir)).transpose().map_err(not_ours)?;
     let made = existing.as_ref().map_or(Ok(None), Data::made).map_err(refused)?;
     let config = args.settings(config, made).map_err(End::configured)?;
     let schema = directory::schema(&config).map_err(End::configured)?;
@@ -238,7 +237,7 @@ fn into_data(
 ) -> Result<Summary, End> {
     let clock = SystemClock::start();
     let Recovered { dsa, committer, mut snapshots, .. } =
-        recover(config, &Record::default(), data, schema, &clock)?;
+        recover(config, None, data, Arc::new(schema), &clock)?.expect("without settings none differ");
     let entries = dsa.shard().entries();
     if entries > 0 && !args.add {
         let text =

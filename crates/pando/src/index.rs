@@ -68,8 +68,8 @@ enum Action {
 
     /// Drop indexes
     ///
-    /// Active searches keep using them; then their memory is freed. An index that is configured (--index of `pando
-    /// serve`) is built again by the next start.
+    /// Active searches keep using them; then their memory is freed. One that is configured (--index of `pando
+    /// serve`) comes back when another list is configured.
     Drop {
         #[command(flatten)]
         place: Place,

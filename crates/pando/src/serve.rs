@@ -105,6 +105,9 @@ impl Args {
             if problem.missing.is_some_and(|key| bad.contains(&key) || read.is_bad(key) && !is_given(key)) {
                 continue;
             }
+            if problem.missing == Some("suffix") && serve_data::is_there(&config) {
+                continue;
+            }
             faults.push(match is_given(problem.key) {
                 true => of_flag(problem.key, &problem.message),
                 false => read.locate(&problem),

@@ -3,16 +3,15 @@
 use crate::output::print_ready;
 use crate::progress::RecoveryBar;
 use crate::serve::{End, cannot_serve, load};
-use dsa::settings::Record;
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
 use env::net::TcpBound;
 use node::commit::Limits;
-use node::data::{self, Data, DataError, Recovered, Wanted};
+use node::data::{self, Data, DataError, Recovered, Settled, Wanted};
 use node::keep::keep;
 use schema::Schema;
-use server::config::Config;
+use server::config::{Change, Config, DEFAULT_DATA};
 use server::directory;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,17 +25,14 @@ pub(crate) fn serve(
     clock: &SystemClock,
 ) -> Result<(), End> {
     let data = open(dir, refused)?;
-    let settings = data.settings().map_err(refused)?;
-    let (mut config, mut record) = (config.clone(), settings.record());
-    let changes = config.settle(&mut record, &mut SystemEntropy);
-    let changes = changes.map_err(|what| End::failed(dir.display(), what))?;
+    let schema = Arc::new(schema);
+    let (config, mut recovered, changes) = match take_up(config, &data, &schema, clock)? {
+        Some(taken) => taken,
+        // A change was logged when the process was killed, and not yet copied to the file that a start goes by.
+        None => take_up(config, &data, &schema, clock)?
+            .ok_or_else(|| End::failed(dir.display(), "the settings in the log and in the file differ"))?,
+    };
     let config = &config;
-    let unknown = directory::unknown_to_schema(config, &schema);
-    if !unknown.is_empty() {
-        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
-    }
-    let mut recovered = recover(config, &record, &data, schema, clock)?;
-    settings.write(record).map_err(|error| End::failed("the settings cannot be recorded", error))?;
     changes.iter().for_each(|change| tracing::warn!("{change}"));
     if !config.import.is_empty() {
         import(config, &mut recovered, clock)?;
@@ -50,7 +46,6 @@ pub(crate) fn serve(
     }
     let ready = print_ready;
     let indexes = data.indexes().map_err(refused)?;
-    committer.dsa().keep_settings_with(Box::new(settings.warning_of(config.flags())));
     let served = server::serve_logged(
         committer,
         snapshots,
@@ -61,6 +56,40 @@ pub(crate) fn serve(
         ready,
     );
     served.map_err(cannot_serve)
+}
+
+/// Whether what a start does not name may be known from a data directory.
+pub(crate) fn is_there(config: &Config) -> bool {
+    let dir = config.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA));
+    config.memory != Some(true) && is_made(dir)
+}
+
+/// Whether a data directory was made there.
+pub(crate) fn is_made(dir: &Path) -> bool {
+    dir.join("founding").exists()
+}
+
+/// Settles the settings of the directory and recovers it. Returns the settings that are in force, and which of them are others than
+/// before; `None` if the log has other settings than were known: they are known now.
+fn take_up(
+    config: &Config,
+    data: &Data,
+    schema: &Arc<Schema>,
+    clock: &SystemClock,
+) -> Result<Option<(Config, Recovered, Vec<Change>)>, End> {
+    let file = data.settings().map_err(refused)?;
+    let (mut config, mut record) = (config.clone(), file.record());
+    data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
+    let missing = config.problems().into_iter().find(|problem| problem.missing == Some("suffix"));
+    missing.map_or(Ok(()), |problem| Err(End::configured([problem.message])))?;
+    let changes = config.settle(&mut record, &mut SystemEntropy);
+    let changes = changes.map_err(|what| End::failed(data.dir().display(), what))?;
+    let unknown = directory::unknown_to_schema(&config, schema);
+    if !unknown.is_empty() {
+        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
+    }
+    let recovered = recover(&config, Some(Settled { file, record }), data, Arc::clone(schema), clock)?;
+    Ok(recovered.map(|recovered| (config, recovered, changes)))
 }
 
 /// What is wrong with a place for a new data directory. It is made, but not what it lies in: a name that asks for that is more
@@ -76,7 +105,7 @@ pub(crate) fn open(dir: &Path, refused: fn(DataError) -> End) -> Result<Data, En
     if let Some(text) = no_folder_above(dir) {
         return Err(End::failed("--data", text));
     }
-    let is_new = !dir.join("founding").exists();
+    let is_new = !is_made(dir);
     let data = Data::open(Arc::new(RealDisk), dir).map_err(refused)?;
     if is_new {
         tracing::info!("{}: a new data directory is made", dir.display());
@@ -86,18 +115,18 @@ pub(crate) fn open(dir: &Path, refused: fn(DataError) -> End) -> Result<Data, En
     Ok(data)
 }
 
-/// Takes up the directory in `data` as it is configured; a bar tells how far it is.
+/// Takes up the directory in `data` as it is configured; a bar tells how far it is. `None` if the log has other settings than the file
+/// where they were found.
 pub(crate) fn recover(
     config: &Config,
-    record: &Record,
+    settings: Option<Settled>,
     data: &Data,
-    schema: Schema,
+    schema: Arc<Schema>,
     clock: &SystemClock,
-) -> Result<Recovered, End> {
+) -> Result<Option<Recovered>, End> {
     let superblock = data.initialise(&directory::superblock(config, &mut SystemEntropy)).map_err(refused)?;
-    let mut recorded = record.values.clone();
-    recorded.retain(|name, _| dsa::settings::find(name).is_some());
-    let agent = directory::agent(config, &recorded, clock, &superblock);
+    let record = settings.as_ref().map(|settled| settled.record.clone()).unwrap_or_default();
+    let agent = directory::agent(config, &record, clock, &superblock);
     let mut agent = agent.map_err(|error| End::failed("the directory cannot be made", error))?;
     let indexes = data.indexes().map_err(refused)?;
     for index in indexes.add_to(&mut agent.store.indexes, &schema) {
@@ -108,23 +137,27 @@ pub(crate) fn recover(
     }
     let wanted = Wanted {
         config: agent,
-        schema: Arc::new(schema),
+        schema,
         log: wal::Settings { mode: config.sync, ..wal::Settings::default() },
         limits: limits(config),
         entropy: &mut SystemEntropy,
         accept_difference: config.accept_difference,
+        settings,
     };
     let mut bar = RecoveryBar::new();
     let recovered = data.recover(wanted, &mut |stage| bar.show(stage));
-    let recovered = recovered.map_err(|error| {
-        bar.clear();
-        refused(error)
-    })?;
+    let recovered = match recovered {
+        Ok(recovered) => recovered,
+        Err(error) => {
+            bar.clear();
+            return if matches!(error, DataError::Settings) { Ok(None) } else { Err(refused(error)) };
+        }
+    };
     bar.finish(recovered.records, recovered.dsa.shard().entries());
     for differs in &recovered.differences {
         tracing::warn!("accepted: {differs}");
     }
-    Ok(recovered)
+    Ok(Some(recovered))
 }
 
 fn limits(config: &Config) -> Limits {

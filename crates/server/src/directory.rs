@@ -3,7 +3,7 @@
 use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
 use dsa::config::{ClientLimits, SearchLimits};
-use dsa::settings::{Start, Texts};
+use dsa::settings::{Record, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
 use node::data::Superblock;
@@ -93,17 +93,17 @@ pub fn create(
     clock: &impl Clock,
     superblock: &Superblock,
 ) -> io::Result<Arc<Dsa>> {
-    Dsa::new(agent(config, &Texts::new(), clock, superblock)?, Arc::new(schema))
+    Dsa::new(agent(config, &Record::default(), clock, superblock)?, Arc::new(schema))
 }
 
-/// What the agent and its store are made with; `recorded` are settings that change while it is served, and override what is
-/// configured.
+/// What the agent and its store are made with; `record` overrides what is configured of settings that change while it
+/// is served.
 ///
 /// # Errors
 /// When the root password cannot be read.
 pub fn agent(
     config: &Config,
-    recorded: &Texts,
+    record: &Record,
     clock: &impl Clock,
     superblock: &Superblock,
 ) -> io::Result<dsa::Config> {
@@ -125,7 +125,7 @@ pub fn agent(
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
             configured: config.settings.clone(),
-            changed: recorded.clone(),
+            record: record.clone(),
             fixed: crate::config::fixed(config),
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -5,6 +5,7 @@ use crate::answers::Answer;
 use crate::random::Random;
 use crate::requests::{Bundle, ROOT, SUFFIX};
 use dsa::indexing::{Indexer, Pace};
+use dsa::settings::Texts;
 use dsa::transaction::Precedence;
 use dsa::{Anonymous, Dsa, Session, State, Worker};
 use env::clock::Clock;
@@ -13,7 +14,7 @@ use env::entropy::SeededEntropy;
 use model::Scope;
 use node::commit::{Begun, Committer, Failed, Limits};
 use node::data::snapshot::Writing;
-use node::data::{Data, DataError, IndexFile, Recovered, Superblock, Wanted};
+use node::data::{Data, DataError, IndexFile, Recovered, Settled, Superblock, Wanted};
 use proto::message::{Frame, frame};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -113,6 +114,8 @@ pub struct Asked {
     pub accepts_difference: bool,
     /// Entries are not held to the schema.
     pub has_no_schema_check: bool,
+    /// Settings that are given, where they are recorded.
+    pub settings: Option<Texts>,
     /// Another schema than [`schema`].
     pub schema: Option<Arc<schema::Schema>>,
 }
@@ -127,15 +130,39 @@ pub fn recover_with(
     log: wal::Settings,
     asked: Asked,
 ) -> Result<(Data, Recovered), DataError> {
+    match recover_once(Arc::clone(&disk), dir, log, asked.clone()) {
+        Err(DataError::Settings) => recover_once(disk, dir, log, asked),
+        recovered => recovered,
+    }
+}
+
+/// A start that goes by the settings in their file.
+fn recover_once(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    log: wal::Settings,
+    asked: Asked,
+) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
     let mut config = config(data.initialise(&superblock())?);
+    let settings = match asked.settings {
+        None => None,
+        Some(given) => {
+            let file = data.settings()?;
+            let mut record = file.record();
+            record.file.get_or_insert_default().extend(given.clone());
+            record.values.extend(given);
+            config.settings.record = record.clone();
+            Some(Settled { file, record })
+        }
+    };
     config.store.schema_check = !asked.has_no_schema_check;
     let schema = asked.schema.unwrap_or_else(schema);
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);
     let Asked { snapshot_after, accepts_difference: accept_difference, .. } = asked;
     let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
-    let wanted = Wanted { config, schema, log, limits, entropy: &mut entropy, accept_difference };
+    let wanted = Wanted { config, schema, log, limits, entropy: &mut entropy, accept_difference, settings };
     let recovered = data.recover(wanted, &mut |_| ())?;
     Ok((data, recovered))
 }

@@ -145,7 +145,7 @@ impl Oracle {
                     self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
                 }
                 Body::Rules(text) => self.change_rules(text),
-                Body::Nothing => {}
+                Body::Settings(_) | Body::Nothing => {}
             }
         }
         self.applier.end_parcel(index);

@@ -287,7 +287,10 @@ fn pass<'a>(
     if matches!(request.kind, Kind::Config) {
         refuse_critical(requested)?;
         parts.counters.count_operation(&request.message.request);
-        op::configure::run(parts.dsa, identity.rights, &request.message, parts.now, out);
+        let change = op::configure::run(parts.dsa, identity.rights, &request.message, parts.now, out);
+        if let Some(change) = change {
+            submit::settings(session, parts, request.frame, change);
+        }
         return Ok(Admission::Done);
     }
     prepare::check(parts, &identity, request, requested)?;

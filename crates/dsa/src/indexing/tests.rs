@@ -1,5 +1,5 @@
 use super::{Indexer, NotTaken, Pace, parse};
-use crate::indexing::{Asked, IndexKeeper};
+use crate::indexing::{IndexChange, IndexKeeper};
 use crate::system::tests::Fixture;
 use model::limits::INDEX_TASKS_MAX;
 use std::io;
@@ -56,11 +56,13 @@ impl Bench {
 
     fn ask(&self, asked: &[(bool, &str)]) -> Result<(), NotTaken> {
         let dsa = &self.desk.dsa;
-        let asked: Vec<Asked> = asked
+        let asked: Vec<IndexChange> = asked
             .iter()
             .flat_map(|(is_add, value)| {
                 let names = parse(dsa.shard.schema(), value.as_bytes()).expect("it can be");
-                names.into_iter().map(|name| if *is_add { Asked::Add(name) } else { Asked::Delete(name) })
+                names
+                    .into_iter()
+                    .map(|name| if *is_add { IndexChange::Add(name) } else { IndexChange::Delete(name) })
             })
             .collect();
         self.ask_all(&asked)
@@ -70,7 +72,7 @@ impl Bench {
         parse(self.desk.dsa.shard.schema(), text.as_bytes()).expect("it can be")[0]
     }
 
-    fn ask_all(&self, asked: &[Asked]) -> Result<(), NotTaken> {
+    fn ask_all(&self, asked: &[IndexChange]) -> Result<(), NotTaken> {
         let dsa = &self.desk.dsa;
         let mut reader = Reader::register(&dsa.shard).expect("there are few");
         dsa.indexing.ask(asked, reader.pin().read_point())
@@ -174,37 +176,44 @@ fn the_queue_has_an_end() {
 fn an_index_is_compared_when_that_is_asked_for() {
     let mut bench = Bench::new();
     let (cn, sn) = (bench.name("cn:eq"), bench.name("sn:eq"));
-    assert_eq!(bench.ask_all(&[Asked::Verify(cn)]), Err(NotTaken::Missing(cn)));
+    assert_eq!(bench.ask_all(&[IndexChange::Verify(cn)]), Err(NotTaken::Missing(cn)));
     // One that is to be built can be asked for.
-    bench.ask_all(&[Asked::Add(cn), Asked::Add(sn), Asked::Verify(cn), Asked::Verify(sn)]).unwrap();
-    assert_eq!(bench.ask_all(&[Asked::Verify(cn)]), Err(NotTaken::Verified(cn)));
+    bench
+        .ask_all(&[
+            IndexChange::Add(cn),
+            IndexChange::Add(sn),
+            IndexChange::Verify(cn),
+            IndexChange::Verify(sn),
+        ])
+        .unwrap();
+    assert_eq!(bench.ask_all(&[IndexChange::Verify(cn)]), Err(NotTaken::Verified(cn)));
     assert_eq!(bench.desk.dsa.indexing.comparing(), [cn, sn].into());
     bench.run();
     assert_eq!(bench.kept.told, ["made cn:eq", "made sn:eq", "verified cn:eq 0", "verified sn:eq 0"]);
     let told = bench.lines();
     assert!(told[0].contains(" verify=clean found=0 entries="), "{told:?}");
     assert!(bench.desk.dsa.indexing.comparing().is_empty());
-    assert_eq!(bench.ask_all(&[Asked::Leave(cn)]), Err(NotTaken::NotVerified(cn)));
+    assert_eq!(bench.ask_all(&[IndexChange::Leave(cn)]), Err(NotTaken::NotVerified(cn)));
 }
 
 #[test]
 fn a_comparison_ends_when_nobody_wants_it_or_the_index_goes() {
     let mut bench = Bench::new();
     let (cn, sn) = (bench.name("cn:eq"), bench.name("sn:eq"));
-    bench.ask_all(&[Asked::Add(cn), Asked::Add(sn)]).unwrap();
+    bench.ask_all(&[IndexChange::Add(cn), IndexChange::Add(sn)]).unwrap();
     bench.run();
     bench.kept.told.clear();
     // The one is under way, the other waits.
-    bench.ask_all(&[Asked::Verify(cn), Asked::Verify(sn)]).unwrap();
+    bench.ask_all(&[IndexChange::Verify(cn), IndexChange::Verify(sn)]).unwrap();
     bench.indexer.step(&mut bench.kept);
     let told = bench.lines();
     assert!(told[0].contains(" verify=running ") && told[1].ends_with(" verify=queued"), "{told:?}");
-    bench.ask_all(&[Asked::LeaveAll]).unwrap();
+    bench.ask_all(&[IndexChange::LeaveAll]).unwrap();
     bench.run();
     // One that is dropped is compared no more.
-    bench.ask_all(&[Asked::Verify(cn)]).unwrap();
+    bench.ask_all(&[IndexChange::Verify(cn)]).unwrap();
     bench.indexer.step(&mut bench.kept);
-    bench.ask_all(&[Asked::Delete(cn)]).unwrap();
+    bench.ask_all(&[IndexChange::Delete(cn)]).unwrap();
     bench.run();
     assert_eq!(bench.kept.told, ["dropped cn:eq"]);
     assert_eq!(bench.report(), ["index=sn:eq state=ready"]);

@@ -7,7 +7,7 @@ use store::{IndexKind, IndexName};
 
 /// A change that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum IndexChange {
     Add(IndexName),
     Delete(IndexName),
     /// There are to be these and no others.

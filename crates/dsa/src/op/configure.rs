@@ -1,14 +1,16 @@
-//! Modify of `cn=config`: the settings that can be changed while the server runs. They are in no log; what must outlive
-//! the process is written down by whoever carries it out.
+//! Modify of `cn=config`: the settings that can be changed while the server runs. A change of settings goes through the log,
+//! indexes are asked for and written down by whoever builds them.
 
 mod setting;
+
+pub(crate) use setting::put;
 
 use crate::access::Rights;
 use crate::config_entry;
 use crate::engine::Dsa;
-use crate::indexing::{Asked, NotTaken, parse};
+use crate::indexing::{IndexChange, NotTaken, parse};
 use crate::outcome;
-use crate::settings;
+use crate::settings::{self, SettingsChange};
 use env::clock::Now;
 use model::ResultCode;
 use proto::message::{Message, Request};
@@ -19,10 +21,17 @@ use store::{IndexName, Reader};
 
 type Refusal = (ResultCode, String);
 
-/// Answers an update of `cn=config`, of one who may change entries.
+/// Answers an update of `cn=config`, of one who may change entries; or returns the change of settings that is to go through the log and is
+/// answered when it holds.
 #[cold]
-pub(crate) fn run(dsa: &Dsa, rights: Rights, message: &Message<'_>, now: Now, out: &mut Vec<u8>) {
-    let Some(response) = tag::response_to(message.request.tag()) else { return };
+pub(crate) fn run(
+    dsa: &Dsa,
+    rights: Rights,
+    message: &Message<'_>,
+    now: Now,
+    out: &mut Vec<u8>,
+) -> Option<SettingsChange> {
+    let response = tag::response_to(message.request.tag())?;
     let done = match &message.request {
         _ if rights < Rights::Root => Err((
             ResultCode::InsufficientAccessRights,
@@ -31,18 +40,20 @@ pub(crate) fn run(dsa: &Dsa, rights: Rights, message: &Message<'_>, now: Now, ou
         Request::Modify(modify) => change(dsa, modify, now),
         _ => Err(unwilling("entries below cn=config can be modified, but not added, deleted or renamed")),
     };
-    dsa.system.outdate();
+    dsa.system.invalidate();
     match done {
-        Ok(()) => outcome::succeed(out, message.id, response),
+        Ok(Some(change)) => return Some(change),
+        Ok(None) => outcome::succeed(out, message.id, response),
         Err((code, text)) => outcome::say(out, message.id, response, code, &text),
     }
+    None
 }
 
 fn unwilling(text: &str) -> Refusal {
     (ResultCode::UnwillingToPerform, text.to_owned())
 }
 
-fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
+fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsChange>, Refusal> {
     if !dsa.system.is_config(modify.dn) {
         return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
     }
@@ -62,12 +73,13 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     }
 }
 
-fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
+/// Asks for indexes. Where one that is configured is dropped, that goes through the log first: the next start is not to build it again.
+fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChange>, Refusal> {
     let asked = asked(dsa.shard.schema(), modify)?;
     if asked.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    let brings = asked.iter().any(|asked| matches!(asked, Asked::Add(_) | Asked::Replace(_)));
+    let brings = asked.iter().any(|asked| matches!(asked, IndexChange::Add(_) | IndexChange::Replace(_)));
     if brings && dsa.shard.memory().total() > dsa.memory_bytes_max() {
         let text = "memory-max is reached: no index can be built; raise memory-max";
         return Err((ResultCode::AdminLimitExceeded, text.to_owned()));
@@ -75,10 +87,20 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
     let Some(mut reader) = Reader::register(&dsa.shard) else {
         return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
     };
-    dsa.indexing.ask(&asked, reader.pin().read_point()).map_err(|refused| refusal(dsa, &refused))
+    let pin = reader.pin();
+    if dsa.journal.get().is_some() {
+        let dropped = dsa.indexing.dropped_by(&asked, pin.read_point());
+        let dropped = dropped.map_err(|refused| refusal(dsa, &refused))?;
+        let change = dsa.chosen.drop_indexes(&dropped, &asked, dsa.shard.schema());
+        if let Some(change) = change.map_err(setting::refusal)? {
+            return Ok(Some(change));
+        }
+    }
+    let taken = dsa.indexing.ask(&asked, pin.read_point());
+    taken.map(|()| None).map_err(|refused| refusal(dsa, &refused))
 }
 
-fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
+fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<IndexChange>, Refusal> {
     let mut asked = Vec::new();
     for change in modify.changes.iter() {
         let description = change.modification.description;
@@ -94,18 +116,20 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<Asked>, Refusal> {
         let values = change.modification.values.iter().map(|value| parse(schema, value));
         let names: Vec<IndexName> = values.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         match change.kind {
-            ModifyKind::Add if is_verify => asked.extend(names.into_iter().map(Asked::Verify)),
+            ModifyKind::Add if is_verify => asked.extend(names.into_iter().map(IndexChange::Verify)),
             ModifyKind::Delete if is_verify && !names.is_empty() => {
-                asked.extend(names.into_iter().map(Asked::Leave));
+                asked.extend(names.into_iter().map(IndexChange::Leave));
             }
             ModifyKind::Delete | ModifyKind::Replace if is_verify => {
-                asked.push(Asked::LeaveAll);
-                asked.extend(names.into_iter().map(Asked::Verify));
+                asked.push(IndexChange::LeaveAll);
+                asked.extend(names.into_iter().map(IndexChange::Verify));
             }
-            ModifyKind::Add => asked.extend(names.into_iter().map(Asked::Add)),
-            ModifyKind::Delete if names.is_empty() => asked.push(Asked::Replace(names.into_iter().collect())),
-            ModifyKind::Delete => asked.extend(names.into_iter().map(Asked::Delete)),
-            ModifyKind::Replace => asked.push(Asked::Replace(names.into_iter().collect())),
+            ModifyKind::Add => asked.extend(names.into_iter().map(IndexChange::Add)),
+            ModifyKind::Delete if names.is_empty() => {
+                asked.push(IndexChange::Replace(names.into_iter().collect()))
+            }
+            ModifyKind::Delete => asked.extend(names.into_iter().map(IndexChange::Delete)),
+            ModifyKind::Replace => asked.push(IndexChange::Replace(names.into_iter().collect())),
             ModifyKind::Increment => return Err(unwilling("the values of indexes cannot be incremented")),
         }
     }

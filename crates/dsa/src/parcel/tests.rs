@@ -54,6 +54,7 @@ fn a_parcel_comes_back() {
         push_updates(&command(&one, false), &Envelope::default(), &mut out);
         push_updates(&command(&three, true), &all, &mut out);
         push_rules("what holds", &mut out);
+        push_settings("what is set", &mut out);
         push_nothing(&mut out);
         let mut parcel = Parcel::decode(100, &out).unwrap();
         assert_eq!(parcel.head, head);
@@ -64,6 +65,7 @@ fn a_parcel_comes_back() {
         let found: Result<Vec<_>, _> = Condition::all(second.envelope.conditions).collect();
         assert_eq!(found, Ok(vec![condition; 2]));
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Rules("what holds"));
+        assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Settings("what is set"));
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Nothing);
         assert_eq!(parcel.next_command(), Ok(None));
         // Cut behind a command, it is a parcel with fewer.
@@ -99,7 +101,7 @@ fn what_this_program_does_not_know_is_refused() {
     assert!(with(2, 101).contains("before the first"));
     let command =
         |kind: u8, flags: u8, zero: u8| text(&[&head[..], &[kind, flags, zero, 0, 0, 0, 0, 0]].concat());
-    for reserved in [0, 3, 4, 5, 6, 8, 9, 12] {
+    for reserved in [0, 3, 4, 5, 6, 8, 9, 13] {
         assert!(command(reserved, 0, 0).contains(&format!("kind {reserved},")));
     }
     assert!(command(11, 0, 0).contains("fence"));

@@ -27,7 +27,7 @@ pub enum Values {
 pub enum Scope {
     /// The directory's: it is recorded with the data, and a start that does not name it goes by the record.
     Directory,
-    /// The directory's, and part of the rules that a command of the log changes, or of what it is made with: each start names it.
+    /// The directory's, and part of the rules that a command of the log changes, or of what it is made with.
     Rules,
     /// The server's, a file; of what is in it the directory has a hash.
     Hash,

@@ -48,6 +48,13 @@ pub type Log = Arc<Mutex<Vec<Logged>>>;
 pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<Logged>) {
     let coming = std::mem::take(&mut *desk.0.lock().expect("nobody panicked"));
     for mut updates in coming {
+        if let Some(record) = updates.settings().cloned() {
+            let text = format!("{record:?}").into_bytes();
+            applier.apply_settings(&updates, START.wall_ms).expect("they were looked at");
+            log.push((text, Vec::new()));
+            updates.succeed(&mut Waking::default());
+            continue;
+        }
         let adds = updates.adds();
         dsa.shard().writer().reserve_ids(adds, updates.ids()).expect("there are enough");
         let (mut record, mut answers) = (Vec::new(), updates.answers_buffer());

@@ -4,6 +4,7 @@
 use super::replica::Replica;
 use super::room::Room;
 use super::{Limits, Queue};
+use crate::data::settings;
 use dsa::Dsa;
 use dsa::journal::Updates;
 use dsa::parcel::{self, Envelope, Head, PARCEL_BYTES_SOFT_MAX};
@@ -98,7 +99,8 @@ impl Proposer {
         }
     }
 
-    /// The commands of the next parcel: one at least, if not all are refused, and no more than have so many bytes together.
+    /// The commands of the next parcel: one at least, if not all are refused, and no more than have so many bytes together. Settings
+    /// stand in a parcel of their own.
     fn next_commands(
         &mut self,
         room: &mut Room<'_>,
@@ -107,6 +109,11 @@ impl Proposer {
     ) -> Vec<Updates> {
         let (mut commands, mut bytes) = (replica.spare_commands(), 0);
         while let Some(updates) = self.coming.pop_front() {
+            let is_alone = updates.settings().is_some();
+            if is_alone && !commands.is_empty() {
+                self.coming.push_front(updates);
+                break;
+            }
             let Some(updates) = self.admit(updates, room) else { continue };
             bytes += parcel::command_bytes(&updates.command(self.time_ms));
             if bytes > bytes_max && !commands.is_empty() {
@@ -115,6 +122,9 @@ impl Proposer {
             }
             room.promise(updates.bytes_needed());
             commands.push(updates);
+            if is_alone {
+                break;
+            }
         }
         commands
     }
@@ -154,6 +164,10 @@ impl Proposer {
     /// Gives updates the ids that they need, or refuses them for want of memory: before they are logged, since how much
     /// there is must not decide what becomes of them later.
     fn admit(&self, mut updates: Updates, room: &mut Room<'_>) -> Option<Updates> {
+        if updates.settings().is_some() {
+            // They take nothing of the directory's memory, and may be what gives it more.
+            return Some(updates);
+        }
         if let Err(text) = room.find(&updates) {
             self.turn_away(updates, ResultCode::AdminLimitExceeded, &text);
             return None;
@@ -199,7 +213,10 @@ fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<
     log.propose(Kind::Parcel, &mut |at, out| {
         head.encode(at.index.0, out);
         for updates in commands {
-            parcel::push_updates(&updates.command(head.time_ms), &Envelope::default(), out);
+            match updates.settings() {
+                Some(record) => parcel::push_settings(&settings::text(record), out),
+                None => parcel::push_updates(&updates.command(head.time_ms), &Envelope::default(), out),
+            }
         }
     })
 }

@@ -3,10 +3,12 @@
 
 use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
+use crate::data::{SettingsFile, settings};
 use crate::faults;
 use crate::parcels;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::parcel::{Head, Parcel};
+use dsa::settings::Record;
 use dsa::{Applier, Waking};
 use env::planted;
 use model::ResultCode;
@@ -49,6 +51,12 @@ pub(super) struct Replica {
     time_ms: u64,
     /// What commands are decided by, as text: what the directory is made with.
     rules: Arc<str>,
+    /// The settings that are in force, as text, if the log has any.
+    settings: Option<Arc<str>>,
+    /// Where they are copied to.
+    settings_file: Option<SettingsFile>,
+    /// Settings that are not copied yet.
+    uncopied: Option<Record>,
     /// Payload bytes of the records that were applied since the last checkpoint.
     pub(super) bytes_since_checkpoint: u64,
     /// When this replica was first seen to lead no more, while something that it proposed is open.
@@ -69,6 +77,9 @@ impl Replica {
             proposed: VecDeque::new(),
             time_ms: end.time_ms,
             rules: end.rules,
+            settings: end.settings,
+            settings_file: None,
+            uncopied: None,
             bytes_since_checkpoint: log_bytes,
             limbo_since_ms: None,
             answers: Vec::new(),
@@ -99,7 +110,12 @@ impl Replica {
 
     /// What a snapshot holds, of a checkpoint of what was applied so far.
     pub(super) fn point(&self, checkpoint: Checkpoint) -> Point {
-        Point { checkpoint, state: self.log_state(), rules: Arc::clone(&self.rules) }
+        Point {
+            checkpoint,
+            state: self.log_state(),
+            rules: Arc::clone(&self.rules),
+            settings: self.settings.clone(),
+        }
     }
 
     /// An empty buffer for commands.
@@ -155,6 +171,7 @@ impl Replica {
         }
         self.bytes_since_checkpoint += payload.len() as u64;
         status.on_applied(at.index);
+        self.copy_settings();
         Ok(())
     }
 
@@ -176,6 +193,13 @@ impl Replica {
         self.applier.begin_parcel(index.0, &head);
         let mut answered = 0;
         for mut updates in commands.drain(..) {
+            if let Some(record) = updates.settings().cloned() {
+                let put = self.applier.apply_settings(&updates, head.time_ms);
+                put.map_err(|reason| Failed::Record(index, reason))?;
+                self.note_settings(record);
+                updates.succeed(&mut self.waking);
+                continue;
+            }
             let mut answers = updates.answers_buffer();
             let applied = self.applier.apply_updates(&mut updates, head.time_ms, &mut answers);
             // Without an answer it is told that the outcome is unknown.
@@ -192,10 +216,9 @@ impl Replica {
     }
 
     fn apply_other(&mut self, index: Index, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
-        let Replica { applier, answers, time_ms, .. } = self;
         if kind != Kind::Parcel {
             // Imports are in the snapshot that follows them: see `Committer::note_import`.
-            applier.chain_mut().pass(index.0);
+            self.applier.chain_mut().pass(index.0);
             return Ok(());
         }
         let unread = |reason| Failed::Record(index, reason);
@@ -203,6 +226,10 @@ impl Replica {
         if parcel.rules().map_err(unread)?.is_some_and(|text| *text != *self.rules) {
             return Err(unread("it has other rules than this server was started with".to_owned()));
         }
+        if let Some(text) = parcel.settings().map_err(unread)? {
+            self.change_settings(index, settings::parse(text).map_err(unread)?, parcel.head.time_ms)?;
+        }
+        let Replica { applier, answers, time_ms, .. } = self;
         let applied = parcels::apply(
             applier,
             (index.0, parcel),
@@ -218,6 +245,33 @@ impl Replica {
             },
         );
         applied.map_err(unread)
+    }
+
+    /// Puts settings in force.
+    fn change_settings(&mut self, index: Index, record: Record, wall_ms: u64) -> Result<(), Failed> {
+        let put = self.applier.change_settings(record.clone(), wall_ms);
+        put.map_err(|reason| Failed::Record(index, reason))?;
+        self.note_settings(record);
+        Ok(())
+    }
+
+    /// These settings are in force.
+    fn note_settings(&mut self, record: Record) {
+        self.settings = Some(settings::text(&record).into());
+        self.uncopied = Some(record);
+    }
+
+    /// Copies settings that were changed, after their client was answered: they are durable already.
+    fn copy_settings(&mut self) {
+        let (Some(record), Some(file)) = (self.uncopied.take(), &self.settings_file) else { return };
+        if let Err(error) = file.write(record) {
+            tracing::warn!(%error, "the file `settings` cannot be written; the next start reads the settings from the log");
+        }
+    }
+
+    /// From now on settings that are changed are copied to a file.
+    pub(super) fn copy_settings_to(&mut self, file: SettingsFile) {
+        self.settings_file = Some(file);
     }
 
     /// A record of a later term is committed at `at`: what was proposed there or behind it in an earlier term is lost.

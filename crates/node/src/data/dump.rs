@@ -55,6 +55,15 @@ fn parcel(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
                 text.lines().skip(1).for_each(|line| _ = writeln!(out, "#   {line}"));
                 out.push(b'\n');
             }
+            Body::Settings(text) => {
+                write_generalized_time(parcel.head.time_ms, out);
+                let _ = writeln!(out, ": the settings are from here on");
+                // Without the remarks, the checksum and the hash of a password.
+                let hidden = ["#", "checksum", "root-password "];
+                let is_shown = |line: &&str| !hidden.iter().any(|begin| line.starts_with(begin));
+                text.lines().filter(is_shown).for_each(|line| _ = writeln!(out, "#   {line}"));
+                out.push(b'\n');
+            }
             Body::Nothing => {
                 write_generalized_time(parcel.head.time_ms, out);
                 out.extend_from_slice(b": nothing\n\n");

@@ -19,6 +19,8 @@ pub enum DataError {
     Restore(PathBuf, store::RestoreError),
     /// A file that says what the directory is made with is not what Pando wrote, or of a later version.
     Facts(PathBuf, String),
+    /// The log has other settings than the file `settings`, which has them now: a start that went by the file is to begin again.
+    Settings,
     /// The log comes to another outcome than was answered.
     Outcome(dsa::chain::Differs),
     /// What is configured is not what the directory is made with.
@@ -43,6 +45,7 @@ impl fmt::Display for DataError {
             DataError::Snapshot(error) => error.fmt(f),
             DataError::Restore(path, error) => write!(f, "{}: {error}", path.display()),
             DataError::Facts(path, what) => write!(f, "{}: {what}", path.display()),
+            DataError::Settings => f.write_str("the settings of the directory are other ones: start again"),
             DataError::Outcome(differs) => write!(
                 f,
                 "{differs}. This is a fault of the program or of the machine; nothing was changed. `pando dump` shows the \

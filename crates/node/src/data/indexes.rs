@@ -138,15 +138,8 @@ impl IndexKeeper for IndexFile {
     }
 
     fn dropped(&mut self, index: &str) -> io::Result<()> {
-        let was_made = self.made.contains(index);
         self.unmake(&[index.to_owned()])?;
-        match was_made {
-            true => tracing::info!(index, "an index was dropped"),
-            false => tracing::warn!(
-                index,
-                "an index was dropped that is configured: the next start builds it again"
-            ),
-        }
+        tracing::info!(index, "an index was dropped");
         Ok(())
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Base {
     state: LogState,
     /// In force there; `None` in a new directory.
     pub(super) rules: Option<Rules>,
+    /// The settings there, as text, if log or snapshot have any.
+    settings: Option<Arc<str>>,
     /// The directory, if it is not that of the snapshot.
     held: Option<Held>,
 }
@@ -57,6 +59,7 @@ impl Data {
                 from: Index(0),
                 state: LogState::default(),
                 rules: of_file.cloned(),
+                settings: None,
                 held: None,
             });
         };
@@ -64,7 +67,8 @@ impl Data {
         let unread = |what| DataError::Facts(dir.join("manifest"), what);
         let rules =
             parts.rules.map(Rules::of_sealed).transpose().map_err(unread)?.or_else(|| of_file.cloned());
-        Ok(Base { from: manifest.index, state: parts.state, rules, held: None })
+        let settings = parts.settings.map(Arc::from);
+        Ok(Base { from: manifest.index, state: parts.state, rules, settings, held: None })
     }
 
     /// Begins a pass with a directory that is made so.
@@ -89,7 +93,8 @@ impl Data {
         };
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let epochs = RulesEpochs::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
-        let replay = Replay::new(applier, (base.from, base.state), epochs, rules);
+        let settings = base.settings.clone();
+        let replay = Replay::new(applier, (base.from, base.state), epochs, rules, settings);
         Ok(Pass { dsa, replay })
     }
 
@@ -146,7 +151,8 @@ impl Pass {
         let checkpoint = shard.writer().checkpoint(reader);
         let (index, state) = self.replay.state();
         let rules = self.replay.epochs.rules().text().into();
-        Ok((Point { checkpoint, state, rules }, index))
+        let settings = self.replay.settings.clone();
+        Ok((Point { checkpoint, state, rules, settings }, index))
     }
 
     /// Makes what it came to the last snapshot, with which the next pass begins.
@@ -167,8 +173,8 @@ impl Pass {
     /// When there are too many readers.
     pub(super) fn held(&self) -> Result<Base, DataError> {
         let rules = Some(self.replay.epochs.rules().clone());
-        let (Point { checkpoint, state, .. }, from) = self.point()?;
-        Ok(Base { from, state, rules, held: Some(Held::of(checkpoint)) })
+        let (Point { checkpoint, state, settings, .. }, from) = self.point()?;
+        Ok(Base { from, state, rules, settings, held: Some(Held::of(checkpoint)) })
     }
 
     /// The rules at which it stopped, if it did.

@@ -6,10 +6,11 @@ use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
 use super::rules_epochs::Decided;
 use super::snapshot::{self, SnapshotStore};
-use super::{Rules, backup};
+use super::{Rules, SettingsFile, backup, settings};
 use crate::commit::{Committer, Limits, LogEnd, Queue};
 use dsa::Dsa;
 use dsa::chain::Differs;
+use dsa::settings::Record;
 use env::entropy::Entropy;
 use std::io;
 use std::path::PathBuf;
@@ -58,20 +59,32 @@ pub struct Wanted<'w> {
     pub entropy: &'w mut dyn Entropy,
     /// Start also where a replay comes to another outcome than was answered.
     pub accept_difference: bool,
+    /// What the start makes of the recorded settings; `None` leaves them as they are.
+    pub settings: Option<Settled>,
+}
+
+/// What a start makes of the settings of the directory.
+#[derive(Debug)]
+pub struct Settled {
+    /// Where the start found what was recorded.
+    pub file: SettingsFile,
+    /// What is recorded from now on.
+    pub record: Record,
 }
 
 impl Data {
     /// Makes the directory that snapshot and log describe. All updates of its sessions go through the log from then on.
     ///
     /// # Errors
-    /// See [`DataError`]; nothing is changed on the disk then but names of unfinished files. Where there are other rules, what was
+    /// See [`DataError`]; nothing is changed on the disk then but names of unfinished files, and the file `settings` where it is not what
+    /// the log says ([`DataError::Settings`]). Where there are other rules, what was
     /// decided by them and is as it was answered may be in a snapshot by then, and the torn tail of the log be cut.
     pub fn recover(
         &self,
         wanted: Wanted<'_>,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Recovered, DataError> {
-        let Wanted { mut config, schema, log, limits, entropy, accept_difference } = wanted;
+        let Wanted { mut config, schema, log, limits, entropy, accept_difference, settings } = wanted;
         let schema_time = self.schema_time(&schema, config.started_ms)?;
         config.schema_since_ms = schema_time.since_ms;
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
@@ -125,7 +138,14 @@ impl Data {
         };
         cut.iter().for_each(tell_cut);
         accepted.end(&mut replay);
-        let Replay { applier, epochs, time_ms, .. } = replay;
+        let Replay { applier, epochs, time_ms, settings: found, .. } = replay;
+        let found = found.as_deref().map(|text| self.settings_of(text)).transpose()?.zip(found);
+        if let (Some(settled), Some((found, _))) = (&settings, &found)
+            && settled.file.record() != *found
+        {
+            settled.file.write(found.clone())?;
+            return Err(DataError::Settings);
+        }
         applier.forget_operations();
         dsa.shard().writer().find_free_ids();
         // What a draft that was given up has left.
@@ -136,7 +156,11 @@ impl Data {
         let mut committer = Committer::new(
             Arc::clone(&dsa),
             applier,
-            LogEnd { time_ms, rules: Arc::clone(&text) },
+            LogEnd {
+                time_ms,
+                rules: Arc::clone(&text),
+                settings: found.as_ref().map(|(_, text)| Arc::clone(text)),
+            },
             Box::new(LocalLog::new(writer)),
             Arc::clone(&queue),
             limits,
@@ -150,6 +174,14 @@ impl Data {
         if !made.is_some_and(|made| made.agree(&rules) && made.are_whole()) {
             self.write_rules(&text)?;
         }
+        if let Some(Settled { file, record }) = settings {
+            if found.is_none_or(|(found, _)| found != record) {
+                let changed = committer.change_settings(&record, wall_ms);
+                changed.map_err(|failed| io::Error::other(failed.to_string()))?;
+            }
+            file.write(record)?;
+            committer.copy_settings_to(file);
+        }
         let Accepted { differences, records, .. } = accepted;
         if !differences.is_empty() {
             // The next start must not come to the difference again.
@@ -159,6 +191,10 @@ impl Data {
         }
         dsa.journal_to(queue);
         Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
+    }
+
+    fn settings_of(&self, text: &str) -> Result<Record, DataError> {
+        settings::parse(text).map_err(|what| DataError::Facts(self.dir.join("log"), what))
     }
 
     /// Makes the log after record `from` durable, before a snapshot has something of it: a process that was killed, or whose disk

@@ -4,6 +4,7 @@ use super::Rules;
 use super::error::DataError;
 use super::recover::Stage;
 use super::rules_epochs::{Decided, RulesEpochs};
+use super::settings;
 use super::snapshot::LogState;
 use crate::faults;
 use crate::parcels;
@@ -13,6 +14,7 @@ use dsa::parcel::Parcel;
 use dsa::{Applier, ApplyError};
 use env::planted;
 use std::borrow::Cow;
+use std::sync::Arc;
 use wal::{Index, Kind, Record};
 
 /// Differences that are remembered: one is a fault, many say no more.
@@ -24,6 +26,8 @@ pub(super) struct Replay {
     pub(super) epochs: RulesEpochs,
     /// What the directory is made by: only what was decided by them may be applied to it.
     made_by: Rules,
+    /// The settings that are in force, as text, if snapshot or log have any.
+    pub(super) settings: Option<Arc<str>>,
     pub(super) records: u64,
     /// Time of the last parcel.
     pub(super) time_ms: u64,
@@ -43,12 +47,14 @@ impl Replay {
         (from, state): (Index, LogState),
         epochs: RulesEpochs,
         made_by: Rules,
+        settings: Option<Arc<str>>,
     ) -> Replay {
         applier.stands_at(from.0, state.chain);
         Replay {
             applier,
             epochs,
             made_by,
+            settings,
             records: 0,
             time_ms: state.time_ms,
             differences: Vec::new(),
@@ -102,6 +108,15 @@ impl Replay {
             && let Some(text) = parcel.rules()?
         {
             self.epochs.change(text, parcel.head.time_ms, &record)?;
+            return self.apply_parcel(index, parcel.clone());
+        }
+        if let Some(parcel) = &parcel
+            && let Some(text) = parcel.settings()?
+        {
+            // Nothing is decided by them: the last ones are put in force when all is applied.
+            settings::parse(text)
+                .map_err(|what| format!("the settings from here on cannot be read: {what}"))?;
+            self.settings = Some(text.into());
             return self.apply_parcel(index, parcel.clone());
         }
         let decided = self.epochs.command();

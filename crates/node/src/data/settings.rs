@@ -1,28 +1,29 @@
 //! The record of settings: those of the directory's scope as they hold, whether they were configured or changed while it was
-//! served. A start that does not name one goes by it.
+//! served. A start that does not name one goes by it. The log and its snapshots have it; the file is a copy, so that a start has rights
+//! and limits before it reads the log.
 
 use super::checksummed::{table, with_checksum};
 use super::dir::Data;
 use super::error::DataError;
 use super::facts::write_text;
-use dsa::settings::{Keeper, ONLINE, Record, Texts};
+use dsa::settings::{Record, Texts};
 use env::disk::Disk;
-use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use toml::{Table, Value};
 
 pub(super) const NAME: &str = "settings";
-/// The key of what the configuration file said.
+/// The keys of what the configuration file and flags said last.
 const FILE: &str = "file";
+const FLAGS: &str = "flags";
 
 /// The file of the record.
+#[derive(Debug)]
 pub struct SettingsFile {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     record: Mutex<Record>,
-    flags: BTreeSet<&'static str>,
 }
 
 impl Data {
@@ -40,19 +41,20 @@ impl Data {
             disk: Arc::clone(&self.disk),
             dir: self.dir.clone(),
             record: Mutex::new(found.unwrap_or_default()),
-            flags: BTreeSet::new(),
         })
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Record, String> {
+/// Reads the text of a record, of the file or of the log.
+pub(crate) fn parse(text: &str) -> Result<Record, String> {
     let mut table = table(text)?;
-    let file = match table.remove(FILE) {
-        None => None,
-        Some(Value::Table(file)) => Some(texts(&file)?),
-        Some(_) => return Err(format!("`{FILE}` is no table")),
+    let mut given = |name: &str| match table.remove(name) {
+        None => Ok(None),
+        Some(Value::Table(given)) => texts(&given).map(Some),
+        Some(_) => Err(format!("`{name}` is no table")),
     };
-    Ok(Record { values: texts(&table)?, file })
+    let (file, flags) = (given(FILE)?, given(FLAGS)?.unwrap_or_default());
+    Ok(Record { values: texts(&table)?, file, flags })
 }
 
 fn texts(table: &Table) -> Result<Texts, String> {
@@ -65,16 +67,20 @@ fn texts(table: &Table) -> Result<Texts, String> {
     table.iter().map(of).collect()
 }
 
-fn text(record: &Record) -> String {
+/// The text of a record.
+pub(crate) fn text(record: &Record) -> String {
     let list = |values: &Vec<String>| Value::Array(values.iter().cloned().map(Value::String).collect());
     let table = |texts: &Texts| -> Table {
         texts.iter().map(|(name, values)| (name.clone(), list(values))).collect()
     };
     let mut all = table(&record.values);
     all.extend(record.file.iter().map(|file| (FILE.to_owned(), Value::Table(table(file)))));
+    if !record.flags.is_empty() {
+        all.insert(FLAGS.to_owned(), Value::Table(table(&record.flags)));
+    }
     let lines = format!(
-        "# Settings of this directory as they hold; a start that does not name one goes by this. `file` is what the\n\
-         # configuration file said when they were recorded.\n{all}"
+        "# Settings of this directory as they hold; a start that does not name one goes by this. `file` and `flags`\n\
+         # are what these said last.\n{all}"
     );
     with_checksum(lines)
 }
@@ -85,7 +91,7 @@ impl SettingsFile {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Records what a start comes to, if it is not what is recorded. Durable when it returns.
+    /// Replaces the record, if it is another. Durable when it returns.
     ///
     /// # Errors
     /// What the disk says.
@@ -94,27 +100,6 @@ impl SettingsFile {
         if record != *now {
             write_text(&*self.disk, &self.dir, NAME, &text(&record))?;
             *now = record;
-        }
-        Ok(())
-    }
-
-    /// Warns of a change of one of these, which flags give, that the next start with the flag changes it again.
-    #[must_use]
-    pub fn warning_of(mut self, flags: BTreeSet<&'static str>) -> SettingsFile {
-        self.flags = flags;
-        self
-    }
-}
-
-impl Keeper for SettingsFile {
-    fn keep(&self, changed: &Texts) -> io::Result<()> {
-        let mut record = self.record();
-        record.values.retain(|name, _| ONLINE.iter().all(|key| key.name != name));
-        record.values.extend(changed.clone());
-        self.write(record)?;
-        tracing::info!(?changed, "settings were changed");
-        for key in changed.keys().filter(|key| self.flags.contains(&***key)) {
-            tracing::warn!(key, "this setting is given by a flag, which a start goes by first");
         }
         Ok(())
     }
@@ -131,11 +116,12 @@ mod tests {
             ("txn-implicit-begin".to_owned(), vec!["on".to_owned()]),
             ("txn-precedence".to_owned(), ["1:dc=\"a\"", "2:dc={b}"].map(str::to_owned).into()),
         ]);
-        Record { file: Some(Texts::from([("write-dn".to_owned(), Vec::new())])), values }
+        let flags = Texts::from([("limits.size".to_owned(), vec!["7".to_owned()])]);
+        Record { file: Some(Texts::from([("write-dn".to_owned(), Vec::new())])), flags, values }
     }
 
     #[test]
-    fn what_was_recorded_is_there_after_a_start_and_a_change_on_line_leaves_the_rest() {
+    fn what_was_recorded_is_there_after_a_start() {
         let dir = tempfile::tempdir().unwrap();
         let data = Data::open(Arc::new(RealDisk), dir.path()).unwrap();
         let file = data.settings().unwrap();
@@ -147,10 +133,6 @@ mod tests {
             text.contains("\n\"limits.size\" = [\"7\"]\n") && text.contains("\n[file]\nwrite-dn = []\n"),
             "{text}"
         );
-        file.keep(&Texts::from([("txn-open-max".to_owned(), vec!["3".to_owned()])])).unwrap();
-        let kept = data.settings().unwrap().record();
-        assert_eq!(kept.file, record().file);
-        assert_eq!(kept.values.keys().collect::<Vec<_>>(), ["limits.size", "txn-open-max"]);
     }
 
     #[test]
@@ -158,6 +140,8 @@ mod tests {
         let read = parse("txn-open-max = [\"22\"]\n").unwrap();
         assert_eq!(read.values, Texts::from([("txn-open-max".to_owned(), vec!["22".to_owned()])]));
         assert_eq!(read.file, None);
+        let read = parse("txn-open-max = [\"22\"]\n[file]\nwrite-dn = []\n").unwrap();
+        assert_eq!(read.file, record().file);
     }
 
     #[test]

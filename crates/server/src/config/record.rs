@@ -1,12 +1,12 @@
 //! Settings of the directory's scope: what file and flags say of them is compared with what is recorded, and becomes the record.
 //!
-//! Why it is so: `docs/decisions/0038-scopes-of-settings.md`.
+//! Why it is so: `docs/decisions/0038-scopes-of-settings.md`, `docs/decisions/0039-settings-are-commands.md`.
 
 use super::{Config, Key, keys};
 use dsa::password;
 use dsa::settings::{Record, Scope};
 use env::entropy::Entropy;
-use std::collections::BTreeSet;
+use node::data::Made;
 use std::fmt;
 
 /// What the hash of the root password is recorded as.
@@ -52,8 +52,8 @@ impl fmt::Display for Change {
 }
 
 impl Config {
-    /// Settles what holds of the settings of the directory's scope, and records it: what a flag gives; what the file gives, if it
-    /// did not say the same when the record was made; else what is recorded. Settings that change while the server runs are left as
+    /// Settles what holds of the settings of the directory's scope, and records it: what a flag gives, else the file, if the
+    /// same gave something else the last time; else what is recorded. Settings that change while the server runs are left as
     /// they are configured where the record overrides them: the agent uses the record itself. Returns what is another than before.
     ///
     /// # Errors
@@ -80,17 +80,14 @@ impl Config {
     ) -> Result<Option<Change>, String> {
         let file = record.file.get_or_insert_default();
         let old = record.values.get(key.name).cloned();
-        let now = key.show(self);
-        let said_before = match self.given.get(key.name) {
-            None => {
-                file.remove(key.name);
-                return old.map_or(Ok(None), |old| self.recall(key, &old).map(|()| None));
-            }
-            Some(Given::Flag) => is_first && old.is_none(),
-            Some(Given::File) => {
-                file.insert(key.name.to_owned(), now.clone()).map_or(is_first, |said| said == now)
-            }
+        let (last, is_taken) = match self.given.get(key.name) {
+            None => return old.map_or(Ok(None), |old| self.recall(key, &old).map(|()| None)),
+            Some(Given::File) => (file, is_first),
+            // Versions without a record had written down what was changed on line, which a flag overrode.
+            Some(Given::Flag) => (&mut record.flags, is_first && old.is_none()),
         };
+        let now = key.show(self);
+        let said_before = last.insert(key.name.to_owned(), now.clone()).map_or(is_taken, |said| said == now);
         match old {
             Some(old) if said_before => self.recall(key, &old).map(|()| None),
             old => {
@@ -131,10 +128,20 @@ impl Config {
         Ok(old.map(|_| Change { key: "root-password-file", values: None }))
     }
 
-    /// The keys that flags give.
-    pub fn flags(&self) -> BTreeSet<&'static str> {
-        let flags = self.given.iter().filter(|(_, given)| **given == Given::Flag);
-        flags.map(|(key, _)| *key).collect()
+    /// Takes what the rules of the directory have where neither file nor flags say otherwise. Their changes are commands of the log by
+    /// themselves.
+    pub fn take_rules(&mut self, made: &Made) {
+        let is_open = |name: &str| !self.given.contains_key(name);
+        let (suffix, check) = (is_open("suffix"), is_open("schema-check"));
+        if is_open("operational-attributes") {
+            self.operational_attributes = made.operational_attributes;
+        }
+        if check {
+            self.schema_check = made.schema_check;
+        }
+        if suffix {
+            self.suffixes.clone_from(&made.suffixes);
+        }
     }
 }
 

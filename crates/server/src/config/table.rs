@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "DN",
             values: Values::Each,
             scope: Scope::Rules,
-            default: "none: at least one is needed",
+            default: "that of the directory; a new one needs at least one",
             text: "A naming context to hold. Its entry comes by import or add.",
         },
         set: |c, v| each(&mut c.suffixes, v, dn),

@@ -86,8 +86,15 @@ impl Place {
         });
         let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
         let mut entropy = SeededEntropy::new(7);
-        let wanted =
-            Wanted { config, schema: schema(), log, limits, entropy: &mut entropy, accept_difference: false };
+        let wanted = Wanted {
+            config,
+            schema: schema(),
+            log,
+            limits,
+            entropy: &mut entropy,
+            accept_difference: false,
+            settings: None,
+        };
         let recovered = data.recover(wanted, &mut |_| ())?;
         let node = Node::over(data, recovered, 1, &clock)?;
         Ok(Place { node, dir: dir.to_owned(), clock, changes: 0 })

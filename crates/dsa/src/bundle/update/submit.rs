@@ -1,12 +1,13 @@
 //! Fourth stage: updates that were admitted go to the log, those of a bundle together; without a log they are applied at once.
 
-use super::super::group::Pending;
+use super::super::group::{Group, Pending, gather};
 use super::{apply, prepare::prepare};
 use crate::access::Effective;
 use crate::engine::Dsa;
 use crate::extension::Change;
 use crate::journal::{Journal, Updates};
 use crate::session::{Batch, Session};
+use crate::settings::SettingsChange;
 use crate::worker::Parts;
 use model::limits::READ_ENTRIES_MAX;
 use std::sync::Arc;
@@ -50,26 +51,36 @@ pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[P
     prepare(parts, updates, &mut session.batch.drafts);
 }
 
+/// Submits a change of settings, whose message is `frame`, to the log by itself.
+pub(super) fn settings(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8], change: SettingsChange) {
+    assert!(session.batch.is_empty(), "a change of settings goes to the log by itself");
+    let mut group = Group::new();
+    gather(frame, 0, &mut group);
+    collect(session, parts, &group);
+    session.batch.settings = Some(Box::new(change));
+    hand_over(session, parts.dsa);
+}
+
 /// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
 #[inline]
 pub(in crate::bundle) fn hand_over(session: &mut Session, dsa: &Dsa) {
     if !session.batch.is_empty() {
-        hand_over_all(session, dsa);
+        submit_all(session, dsa);
     }
 }
 
 #[inline(never)]
-fn hand_over_all(session: &mut Session, dsa: &Dsa) {
+fn submit_all(session: &mut Session, dsa: &Dsa) {
     let Some(journal) = dsa.journal.get() else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
-    let Batch { messages, adds, drafts, acting, .. } = std::mem::take(&mut session.batch);
+    let Batch { messages, adds, drafts, settings, acting, .. } = std::mem::take(&mut session.batch);
     let (actor, change) = match acting {
         None => (session.identity.dn.clone(), None),
         Some(acting) => (acting.identity.dn, acting.password),
     };
     let waiting = session.mixed.bytes();
     let marks = session.mixed.hand_over();
-    let updates = Updates::new(messages, adds, drafts, actor, reply).marked(marks);
+    let updates = Updates::new(messages, adds, drafts, actor, reply).marked(marks).changing(settings);
     submit(session, dsa, &**journal, updates, waiting, change);
 }
 

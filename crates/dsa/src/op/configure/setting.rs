@@ -4,10 +4,10 @@ use super::Refusal;
 use crate::engine::Dsa;
 use crate::outcome;
 use crate::root_dse;
-use crate::settings::{Choices, Fixed, NotChanged, ONLINE, Row};
+use crate::settings::{Choices, Fixed, NotChanged, ONLINE, Record, Row, SettingsChange};
 use env::clock::Now;
 use model::ResultCode;
-use proto::op::modify::{Change, Modify, ModifyKind};
+use proto::op::modify::{self, Modify, ModifyKind};
 use schema::Schema;
 
 /// The setting that an attribute is.
@@ -24,10 +24,10 @@ pub(super) fn fixed<'d>(dsa: &'d Dsa, description: &[u8]) -> Option<&'d Fixed> {
     all.into_iter().find(|fixed| schema.find_type(fixed.attribute.as_bytes()) == Some(wanted))
 }
 
-/// Changes settings, all that a request names or none.
-pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
+/// Changes settings, all that a request names or none. Where there is a log the change is returned, and holds when it is applied.
+pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsChange>, Refusal> {
     let schema = dsa.shard.schema();
-    let of = |change: &Change<'_>| find(schema, change.modification.description);
+    let of = |change: &modify::Change<'_>| find(schema, change.modification.description);
     let mut keys: Vec<&'static Row<Choices>> = Vec::new();
     for key in modify.changes.iter().filter_map(|change| of(&change)) {
         if !keys.iter().any(|other| other.name == key.name) {
@@ -38,7 +38,8 @@ pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Ref
     let changed = dsa.chosen.change(
         &keys,
         |at, values| {
-            let of_key = |change: &Change<'_>| of(change).is_some_and(|key| key.name == keys[at].name);
+            let of_key =
+                |change: &modify::Change<'_>| of(change).is_some_and(|key| key.name == keys[at].name);
             for change in modify.changes.iter().filter(of_key) {
                 if let Err(refusal) = apply(keys[at], &change, values) {
                     refused = Some(refusal);
@@ -47,15 +48,31 @@ pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Ref
             }
             Ok(())
         },
-        |choices| dsa.transactions.put(&choices.transactions, schema),
         schema,
     );
+    match changed.map_err(|error| refused.unwrap_or_else(|| refusal(error)))? {
+        Some(change) if dsa.journal.get().is_none() => {
+            let put = put(dsa, change.record().clone(), now);
+            put.map_err(|text| (ResultCode::ConstraintViolation, text)).map(|()| None)
+        }
+        change => Ok(change),
+    }
+}
+
+/// Puts settings in force.
+///
+/// # Errors
+/// In words, which of them this program does not take: nothing is changed.
+pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
+    let choices = dsa.chosen.put(record)?;
+    dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
     root_dse::show_features(dsa, now);
-    changed.map_err(|error| refused.unwrap_or_else(|| refusal(error)))
+    dsa.system.invalidate();
+    Ok(())
 }
 
 /// Changes the values of one setting as a modify changes those of an attribute (RFC 4511 section 4.6).
-fn apply(key: &Row<Choices>, change: &Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
+fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
     let attribute = key.attribute();
     let mut given = Vec::new();
     for value in change.modification.values.iter() {
@@ -97,11 +114,11 @@ fn apply(key: &Row<Choices>, change: &Change<'_>, values: &mut Vec<String>) -> R
     }
 }
 
-fn refusal(error: NotChanged) -> Refusal {
+pub(super) fn refusal(error: NotChanged) -> Refusal {
     match error {
         NotChanged::Bad(text) => (ResultCode::ConstraintViolation, text),
-        NotChanged::NotKept(text) => {
-            (ResultCode::Other, format!("nothing was changed, because the settings cannot be saved: {text}"))
+        NotChanged::Busy => {
+            (ResultCode::Busy, "another change of the settings is being written; try again".to_owned())
         }
     }
 }

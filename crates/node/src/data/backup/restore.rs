@@ -318,12 +318,13 @@ impl Work<'_> {
             goes_on: false,
         };
         let mut take = |mut record: Record<'_>| {
-            let mut rules = None;
+            let (mut rules, mut is_settings) = (None, false);
             let ms = match record.kind {
                 Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
                 Kind::Parcel => {
                     let parcel = Parcel::decode(record.index.0, record.payload)?;
                     rules = parcel.rules()?.map(|text| (text, parcel.head.time_ms));
+                    is_settings = parcel.settings()?.is_some();
                     Some(parcel.head.time_ms)
                 }
                 Kind::Import => Some(commit::import_ms(record.payload)?),
@@ -341,7 +342,7 @@ impl Work<'_> {
                 epochs.note(&record)?;
             } else if let Some((text, ms)) = rules {
                 epochs.change(text, ms, &record)?;
-            } else {
+            } else if !is_settings {
                 match epochs.command() {
                     Decided::AsBefore => {}
                     decided => self.decided(epochs, decided)?,

@@ -1,19 +1,20 @@
-//! What a snapshot knows of the log besides the directory: how its outcome chain and its time go on, and which rules are in
-//! force.
+//! What a snapshot knows of the log besides the directory: how its outcome chain and its time go on, which rules are in force, and
+//! which settings.
 
 use std::sync::Arc;
 use store::Checkpoint;
 
 const MAGIC: [u8; 8] = *b"pandolog";
-/// 1 has no rules.
-const VERSION: u32 = 2;
-/// Bytes before the rules.
+/// 1 has no rules, 2 no settings. 2 is written where there are no settings.
+const VERSION: u32 = 3;
+/// Bytes before the rules, or before the number of bytes of the settings.
 const BYTES: usize = 32;
 
 /// What the log came to, up to a record. Metadata of earlier versions have none of it: the first bytes are the store's.
 ///
 /// ```text
-/// "pandolog" | u32 version | u32 bytes of the rules | u64 chain | u64 time | rules | metadata of the store
+/// "pandolog" | u32 version | u32 bytes of the rules | u64 chain | u64 time | u32 bytes of the settings | rules | settings
+/// | metadata of the store
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogState {
@@ -31,6 +32,8 @@ pub struct Point {
     pub state: LogState,
     /// What the command after it is decided by, as text.
     pub rules: Arc<str>,
+    /// The settings that are in force, as text, if the log has any.
+    pub settings: Option<Arc<str>>,
 }
 
 /// The parts of a snapshot's metadata.
@@ -40,20 +43,27 @@ pub(crate) struct Parts<'m> {
     pub(crate) state: LogState,
     /// The rules, as text; earlier versions had them in a file.
     pub(crate) rules: Option<&'m str>,
+    /// The settings, as text; earlier versions had them in a file.
+    pub(crate) settings: Option<&'m str>,
     /// Of the store.
     pub(crate) store: &'m [u8],
 }
 
 impl LogState {
-    /// The metadata of a snapshot with these rules and this metadata of the store.
-    pub(super) fn join(&self, rules: &str, store: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(BYTES + rules.len() + store.len());
+    /// The metadata of a snapshot with these rules and settings and this metadata of the store.
+    pub(super) fn join(&self, rules: &str, settings: Option<&str>, store: &[u8]) -> Vec<u8> {
+        let text = settings.unwrap_or_default();
+        let mut out = Vec::with_capacity(BYTES + 4 + rules.len() + text.len() + store.len());
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&settings.map_or(VERSION - 1, |_| VERSION).to_le_bytes());
         out.extend_from_slice(&(rules.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.chain.to_le_bytes());
         out.extend_from_slice(&self.time_ms.to_le_bytes());
+        if settings.is_some() {
+            out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        }
         out.extend_from_slice(rules.as_bytes());
+        out.extend_from_slice(text.as_bytes());
         out.extend_from_slice(store);
         out
     }
@@ -67,23 +77,38 @@ impl<'m> Parts<'m> {
     pub(crate) fn of(meta: &'m [u8]) -> Result<Parts<'m>, String> {
         let Some((own, rest)) = meta.split_first_chunk::<BYTES>().filter(|(own, _)| own.starts_with(&MAGIC))
         else {
-            return Ok(Parts { state: LogState::default(), rules: None, store: meta });
+            return Ok(Parts { state: LogState::default(), rules: None, settings: None, store: meta });
         };
         let number = |at: usize| u32::from_le_bytes(*own[at..].first_chunk().expect("it has its length"));
         let word = |at: usize| u64::from_le_bytes(*own[at..].first_chunk().expect("it has its length"));
         let state = LogState { chain: word(16), time_ms: word(24) };
-        match (number(8), number(12) as usize) {
-            (1, 0) => Ok(Parts { state, rules: None, store: rest }),
-            (VERSION, bytes) => {
-                let (rules, store) =
-                    rest.split_at_checked(bytes).ok_or("it ends within the rules of the log")?;
-                let rules = std::str::from_utf8(rules).map_err(|error| error.to_string())?;
-                Ok(Parts { state, rules: Some(rules), store })
+        let (mut settings, mut store) = (None, rest);
+        let rules = match (number(8), number(12) as usize) {
+            (1, 0) => None,
+            (1, _) => {
+                return Err("what it knows of the log has rules that its version does not have".to_owned());
             }
-            (1, _) => Err("what it knows of the log has rules that its version does not have".to_owned()),
-            (other, _) => Err(format!("what it knows of the log is of version {other}")),
-        }
+            (2, bytes) => Some(take_text(&mut store, bytes)?),
+            (VERSION, bytes) => {
+                let (length, texts) =
+                    rest.split_first_chunk().ok_or("it ends within what it knows of the log")?;
+                store = texts;
+                let rules = take_text(&mut store, bytes)?;
+                settings = Some(take_text(&mut store, u32::from_le_bytes(*length) as usize)?);
+                Some(rules)
+            }
+            (other, _) => return Err(format!("what it knows of the log is of version {other}")),
+        };
+        Ok(Parts { state, rules, settings, store })
     }
+}
+
+/// Takes a text from the front.
+fn take_text<'m>(bytes: &mut &'m [u8], length: usize) -> Result<&'m str, String> {
+    let (text, rest) =
+        bytes.split_at_checked(length).ok_or("it ends within the rules or the settings of the log")?;
+    *bytes = rest;
+    std::str::from_utf8(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -93,20 +118,23 @@ mod tests {
     #[test]
     fn it_comes_back_and_metadata_of_earlier_versions_have_none() {
         let state = LogState { chain: 7 << 50, time_ms: 9 };
-        let meta = state.join("of the log", b"of the store");
-        let (rules, store) = (Some("of the log"), &b"of the store"[..]);
-        assert_eq!(Parts::of(&meta), Ok(Parts { state, rules, store }));
-        for bytes in BYTES..BYTES + 10 {
-            assert!(Parts::of(&meta[..bytes]).is_err(), "{bytes} bytes");
+        for settings in [None, Some("the settings")] {
+            let meta = state.join("of the log", settings, b"of the store");
+            let (rules, store) = (Some("of the log"), &b"of the store"[..]);
+            assert_eq!(Parts::of(&meta), Ok(Parts { state, rules, settings, store }));
+            for bytes in BYTES..BYTES + 10 {
+                assert!(Parts::of(&meta[..bytes]).is_err(), "{bytes} bytes");
+            }
+            let mut later = meta;
+            later[8] = 4;
+            assert!(Parts::of(&later).unwrap_err().contains("version 4"));
         }
         let earlier = b"pandomet and so on, more than 32 bytes of it";
-        let none = Parts { state: LogState::default(), rules: None, store: &earlier[..] };
+        let none = Parts { state: LogState::default(), rules: None, settings: None, store: &earlier[..] };
         assert_eq!(Parts::of(earlier), Ok(none));
-        let mut first = state.join("", b"of the store");
+        let mut first = state.join("", None, b"of the store");
         first[8] = 1;
-        assert_eq!(Parts::of(&first), Ok(Parts { state, rules: None, store }));
-        let mut later = meta;
-        later[8] = 3;
-        assert!(Parts::of(&later).unwrap_err().contains("version 3"));
+        let store = &b"of the store"[..];
+        assert_eq!(Parts::of(&first), Ok(Parts { state, rules: None, settings: None, store }));
     }
 }

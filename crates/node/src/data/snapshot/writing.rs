@@ -70,12 +70,12 @@ impl Writing {
     pub(super) fn begin(
         mut draft: Draft,
         slots: FileId,
-        Point { checkpoint, state, rules }: Point,
+        Point { checkpoint, state, rules, settings }: Point,
         index: Index,
         way: Way,
     ) -> Result<Writing, SnapshotError> {
         let slots = write_slots(draft.create(slots)?, &checkpoint, way)?;
-        let meta = state.join(&rules, &checkpoint.meta());
+        let meta = state.join(&rules, settings.as_deref(), &checkpoint.meta());
         let mut segments = checkpoint.into_segments();
         let slots = slots.finish()?;
         let count = segments.count();

@@ -53,9 +53,38 @@ fn what_was_changed_since_overrides_a_file_that_says_what_it_said() {
 }
 
 #[test]
+fn what_was_changed_since_overrides_a_flag_that_says_what_it_said() {
+    let mut record = Record::default();
+    let (flag, other) = ([("index", &["uid:eq"][..])], [("index", &["cn:eq"][..])]);
+    start(&mut record, "", &flag);
+    record.values.insert("index".to_owned(), vec![]);
+    let (changes, config) = start(&mut record, "", &flag);
+    assert!(changes.is_empty() && config.indexes.is_empty(), "it was dropped since");
+    start(&mut record, "", &[]);
+    assert!(start(&mut record, "", &flag).1.indexes.is_empty(), "that is what was given last");
+    let (changes, config) = start(&mut record, "", &other);
+    assert_eq!(changes, ["`index` of the directory was none and is cn:eq from now on"]);
+    assert_eq!(config.indexes.len(), 1);
+}
+
+#[test]
+fn rules_that_are_not_given_are_those_of_the_directory() {
+    let made = Made { suffixes: vec!["dc=a".to_owned()], schema_check: false, operational_attributes: false };
+    let mut config = Config::default();
+    config.take_rules(&made);
+    assert_eq!(
+        (&config.suffixes, config.schema_check, config.operational_attributes),
+        (&made.suffixes, false, false)
+    );
+    let mut config = read("p.toml", "suffix = \"dc=b\"\nschema-check = true\n").config;
+    config.take_rules(&made);
+    assert_eq!((&config.suffixes[0][..], config.schema_check), ("dc=b", true));
+}
+
+#[test]
 fn a_record_of_an_earlier_version_has_what_was_changed_on_line_alone() {
     let values = [("txn-open-max".to_owned(), vec!["22".to_owned()])].into();
-    let mut record = Record { values, file: None };
+    let mut record = Record { values, ..Record::default() };
     let changes =
         start(&mut record, "txn-open-max = 11\nanonymous = \"read\"\n", &[("write-dn", &["cn=a"])]).0;
     assert_eq!(changes, [""; 0]);
@@ -121,7 +150,7 @@ fn of_the_root_password_only_a_hash_is_recorded() {
 fn what_no_key_takes_is_refused() {
     let settle = |name: &str, value: &str| {
         let values = [(name.to_owned(), vec![value.to_owned()])].into();
-        let mut record = Record { values, file: Some(Default::default()) };
+        let mut record = Record { values, file: Some(Default::default()), ..Record::default() };
         Config::default().settle(&mut record, &mut SystemEntropy).unwrap_err()
     };
     assert!(settle("colour", "red").contains("`colour`"));
