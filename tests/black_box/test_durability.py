@@ -455,7 +455,7 @@ def test_check_and_dump_look_into_a_directory(keep, tmp_path):
     assert sorted(server.search(*fields).out.split("\n\n")) == sorted(expected.split("\n\n"))
     server.end()
     out = run(PANDO, "check", "--data", keep.data).out
-    assert "snapshot   whole" in out and "up to record 6" in out, out
+    assert "snapshot   whole" in out and "up to record 7" in out, out
     assert "command 0:5." not in run(PANDO, "dump", "--data", keep.data, "--from", "6").out
     segment = next(path for path in (keep.data / "snapshot").iterdir() if path.name.startswith("01-"))
     damage(segment, 30)
