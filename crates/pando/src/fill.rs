@@ -1,5 +1,6 @@
 //! What `pando import` and `pando load` have in common: where entries go, and how.
 
+use crate::flags::{Flags, Which};
 use crate::output::note;
 use crate::progress::Bar;
 use crate::remote::Remote;
@@ -32,6 +33,15 @@ pub(crate) struct Doing {
     pub(crate) tells_streams: bool,
 }
 
+/// The settings that decide what a directory is and what it takes.
+#[derive(Clone, Debug, Default)]
+struct OfFill;
+
+impl Which for OfFill {
+    const KEYS: Option<&'static [&'static str]> =
+        Some(&["suffix", "root-dn", "schema", "schema-check", "operational-attributes", "memory-max"]);
+}
+
 /// Where to, and how.
 #[derive(ClapArgs, Default)]
 pub(crate) struct Target {
@@ -43,30 +53,8 @@ pub(crate) struct Target {
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     config: Option<PathBuf>,
 
-    /// A naming context to hold; may be repeated [default: those that the directory has]
-    #[arg(long, value_name = "DN", conflicts_with = "url")]
-    suffix: Vec<String>,
-
-    /// Schema beyond the standard one: files, or names of built-in schemas such as dvtds
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
-    schema: Vec<String>,
-
-    /// Whether entries are held to the schema [default: as the directory has it; on in a new one]
-    #[arg(long, value_name = "on|off", conflicts_with = "url")]
-    schema_check: Option<String>,
-
-    /// Whether entries of a new directory have entryUUID, entryCSN and the times and names of their making and last change
-    /// [default: on]
-    #[arg(long, value_name = "on|off", conflicts_with = "url")]
-    operational_attributes: Option<String>,
-
-    /// Creator of the entries of a new directory, where the files have none
-    #[arg(long, value_name = "DN", conflicts_with = "url")]
-    root_dn: Option<String>,
-
-    /// Memory that the directory may occupy, such as 8GiB [default: 80 % of the machine's]
-    #[arg(long, value_name = "BYTES", conflicts_with = "url")]
-    memory_max: Option<String>,
+    #[command(flatten)]
+    flags: Flags<OfFill>,
 
     /// Whether entryUUID, entryCSN, names and times in the files are kept
     #[arg(long, value_enum, default_value_t)]
@@ -114,30 +102,8 @@ impl OperationalName {
 impl Target {
     /// What the directory is to be, given what it was made with.
     fn settings(&self, mut config: Config, made: Option<Made>) -> Result<Config, Vec<String>> {
-        if let Some(made) = made {
-            if config.suffixes.is_empty() {
-                config.suffixes = made.suffixes;
-            }
-            if self.config.is_none() {
-                config.schema_check = made.schema_check;
-                config.operational_attributes = made.operational_attributes;
-            }
-        }
-        let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
-        let mut faults = Vec::new();
-        for (name, values) in [
-            ("suffix", self.suffix.clone()),
-            ("schema", self.schema.clone()),
-            ("schema-check", one(&self.schema_check)),
-            ("operational-attributes", one(&self.operational_attributes)),
-            ("root-dn", one(&self.root_dn)),
-            ("memory-max", one(&self.memory_max)),
-        ] {
-            if !values.is_empty() {
-                let bad = config.set(name, &values).err().unwrap_or_default();
-                faults.extend(bad.iter().map(|message| format!("--{name}: {message}")));
-            }
-        }
+        let mut faults = self.flags.set(&mut config).err().unwrap_or_default();
+        made.iter().for_each(|made| config.take_rules(made));
         // What only a server needs.
         (config.root_password_file, config.import, config.memory) = (None, Vec::new(), None);
         let ours = |problem: &config::Problem| ["suffix", "schema", "memory-max"].contains(&problem.key);

@@ -1,26 +1,63 @@
-//! The flags of `pando serve`: one for each key of the table that stands in no section.
+//! Flags of settings: those of `pando serve`, one for each key of the table that stands in no section, and those that other commands
+//! share with it.
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use dsa::settings::Values;
-use server::config::{Key, keys};
+use server::config::{Config, Key, keys};
+use std::marker::PhantomData;
 
 /// Where the help has the flags of transactions.
 const TRANSACTIONS: &str = "Transactions (each can be changed in cn=config while the server runs)";
 
-/// The flags that were given, by the name of their key.
+/// Which keys are flags of a command.
+pub(crate) trait Which {
+    /// Their names; `None` for all that stand in no section.
+    const KEYS: Option<&'static [&'static str]>;
+}
+
+/// Those of `pando serve`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Flags {
+pub(crate) struct All;
+
+impl Which for All {
+    const KEYS: Option<&'static [&'static str]> = None;
+}
+
+/// The flags that were given, by the name of their key. Those of other commands than `pando serve` go without `--url`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags<W> {
     pub(crate) given: Vec<(&'static str, Vec<String>)>,
+    which: PhantomData<W>,
 }
 
-fn flagged() -> impl Iterator<Item = Key> {
-    keys().filter(|key| key.section().is_empty())
+impl<W> Flags<W> {
+    /// Sets what was given.
+    ///
+    /// # Errors
+    /// What is wrong with each value that is bad, with its flag.
+    pub(crate) fn set(&self, config: &mut Config) -> Result<(), Vec<String>> {
+        let mut faults = Vec::new();
+        for (name, values) in &self.given {
+            let bad = config.set(name, values).err().unwrap_or_default();
+            faults.extend(bad.iter().map(|message| format!("--{name}: {message}")));
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
 }
 
-fn flag(key: Key) -> Arg {
+fn flagged<W: Which>() -> impl Iterator<Item = Key> {
+    let is_flag = |key: &Key| match W::KEYS {
+        None => key.section().is_empty(),
+        Some(names) => names.contains(&key.name),
+    };
+    keys().filter(is_flag)
+}
+
+fn flag<W: Which>(key: Key) -> Arg {
     let arg = Arg::new(key.name).long(key.name).value_name(key.form).help(help(&key));
     let arg = arg.help_heading(key.name.starts_with("txn-").then_some(TRANSACTIONS));
+    let arg = if W::KEYS.is_some() { arg.conflicts_with("url") } else { arg };
     match key.values {
         Values::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("on"),
         Values::One => arg,
@@ -42,27 +79,27 @@ fn help(key: &Key) -> String {
     format!("{text}{repeated} [default: {}]", key.default).replace('`', "")
 }
 
-impl Args for Flags {
+impl<W: Which> Args for Flags<W> {
     fn augment_args(command: Command) -> Command {
-        command.args(flagged().map(flag))
+        command.args(flagged::<W>().map(flag::<W>))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Flags::augment_args(command)
+        Self::augment_args(command)
     }
 }
 
-impl FromArgMatches for Flags {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Flags, Error> {
+impl<W: Which> FromArgMatches for Flags<W> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let values = |key: Key| {
             let values = matches.get_many::<String>(key.name)?;
             Some((key.name, values.cloned().collect()))
         };
-        Ok(Flags { given: flagged().filter_map(values).collect() })
+        Ok(Flags { given: flagged::<W>().filter_map(values).collect(), which: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Flags::from_arg_matches(matches)?;
+        *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
 }

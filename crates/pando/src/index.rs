@@ -4,6 +4,7 @@ mod offline;
 mod online;
 
 use crate::failed::Failed;
+use crate::flags::{Flags, Which};
 use crate::remote::Remote;
 use clap::{Args as ClapArgs, Subcommand};
 use schema::Schema;
@@ -58,9 +59,8 @@ enum Action {
         /// With --url: return when the server has accepted the request
         #[arg(long, requires = "url")]
         no_wait: bool,
-        /// Memory that the directory may occupy, such as 8GiB [default: 80 % of the machine's]
-        #[arg(long, value_name = "BYTES", conflicts_with = "url")]
-        memory_max: Option<String>,
+        #[command(flatten)]
+        memory: Flags<OfMemory>,
         /// Show no progress
         #[arg(short, long)]
         quiet: bool,
@@ -95,9 +95,8 @@ enum Action {
     Verify {
         #[command(flatten)]
         place: Place,
-        /// Memory that the directory may occupy, such as 8GiB [default: 80 % of the machine's]
-        #[arg(long, value_name = "BYTES", conflicts_with = "url")]
-        memory_max: Option<String>,
+        #[command(flatten)]
+        memory: Flags<OfMemory>,
         /// Do not show how far it is
         #[arg(short, long)]
         quiet: bool,
@@ -110,6 +109,22 @@ enum Action {
     },
 }
 
+/// The schema that a directory is served with.
+#[derive(Clone, Debug, Default)]
+struct OfSchema;
+
+impl Which for OfSchema {
+    const KEYS: Option<&'static [&'static str]> = Some(&["schema"]);
+}
+
+/// What a directory may occupy.
+#[derive(Clone, Debug, Default)]
+struct OfMemory;
+
+impl Which for OfMemory {
+    const KEYS: Option<&'static [&'static str]> = Some(&["memory-max"]);
+}
+
 /// Which directory.
 #[derive(ClapArgs)]
 struct Place {
@@ -120,10 +135,8 @@ struct Place {
     #[command(flatten)]
     remote: Remote,
 
-    /// With --data: the schema that the directory is served with, beyond the standard one: files, or names of
-    /// built-in schemas
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
-    schema: Vec<String>,
+    #[command(flatten)]
+    schema: Flags<OfSchema>,
 }
 
 const AFTER: &str = "\
@@ -159,24 +172,24 @@ fn act(action: Action) -> Result<(), Failed> {
             Some(server) => online::list(&server),
             None => offline::list(place.data()?),
         },
-        Action::Build { place, indexes, no_wait, memory_max, quiet } => {
+        Action::Build { place, indexes, no_wait, memory, quiet } => {
             match place.remote.server().map_err(Failed::usage)? {
                 Some(server) => online::build(&server, &texts(&indexes), no_wait, quiet),
                 None => {
-                    let config = config(&place.schema, memory_max)?;
+                    let config = config(&place, Some(&memory))?;
                     offline::build(place.data()?, &config, &indexes, quiet)
                 }
             }
         }
         Action::Drop { place, indexes } => match place.remote.server().map_err(Failed::usage)? {
             Some(server) => online::drop(&server, &texts(&indexes)),
-            None => offline::drop(place.data()?, &config(&place.schema, None)?, &indexes),
+            None => offline::drop(place.data()?, &config(&place, None)?, &indexes),
         },
-        Action::Verify { place, memory_max, quiet, configured, indexes } => {
+        Action::Verify { place, memory, quiet, configured, indexes } => {
             match place.remote.server().map_err(Failed::usage)? {
                 Some(server) => online::verify(&server, &known_texts(&indexes)?, quiet),
                 None => {
-                    let config = config(&place.schema, memory_max)?;
+                    let config = config(&place, Some(&memory))?;
                     offline::verify(place.data()?, &config, &configured, &indexes, quiet)
                 }
             }
@@ -190,12 +203,11 @@ impl Place {
     }
 }
 
-fn config(schema: &[String], memory_max: Option<String>) -> Result<Config, Failed> {
-    let mut config = Config { schema: schema.to_vec(), ..Config::default() };
-    if let Some(bytes) = memory_max {
-        let set = config.set("memory-max", &[bytes]);
-        set.map_err(|messages| Failed::usage(format!("--memory-max: {}", messages.join("; "))))?;
-    }
+fn config(place: &Place, memory: Option<&Flags<OfMemory>>) -> Result<Config, Failed> {
+    let mut config = Config::default();
+    let set =
+        place.schema.set(&mut config).and_then(|()| memory.map_or(Ok(()), |flags| flags.set(&mut config)));
+    set.map_err(|faults| Failed { code: 2, faults })?;
     Ok(config)
 }
 

@@ -1,6 +1,6 @@
 //! `pando serve`: the server.
 
-use crate::flags::Flags;
+use crate::flags::{All, Flags};
 use crate::output::{note, print_ready};
 use crate::progress::Bar;
 use crate::serve_data;
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     config: Option<PathBuf>,
 
     #[command(flatten)]
-    flags: Flags,
+    flags: Flags<All>,
 
     /// Start although the log comes to another outcome than clients were told; see docs/durability.md. A snapshot of what the
     /// log makes now is written first

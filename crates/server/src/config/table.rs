@@ -226,7 +226,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "on|off",
             values: Values::One,
             scope: Scope::Rules,
-            default: "on",
+            default: "as the directory has it; on in a new one",
             text: "Whether every change is checked against the schema.",
         },
         set: |c, v| put(&mut c.schema_check, one(v, switch)),
@@ -238,7 +238,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "on|off",
             values: Values::One,
             scope: Scope::Rules,
-            default: "on",
+            default: "as the directory has it; on in a new one",
             text: "Whether entries have entryUUID, entryCSN, and the names and times of creation and modification. \
                    Fixed when the directory is created. When off, structuralObjectClass, subschemaSubentry and \
                    hasSubordinates are still returned if requested by name.",
