@@ -6,7 +6,7 @@ use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
 use node::commit::Limits;
 use node::data::backup::take;
-use node::data::{Data, DataError, Superblock, Wanted};
+use node::data::{Data, DataError, Settled, Superblock, Wanted};
 use node::keep::keep;
 use proto::op::ModifyKind;
 use schema::{Builder, Schema};
@@ -75,6 +75,19 @@ impl Place {
         operational_attributes: bool,
         log: wal::Settings,
     ) -> Result<Place, DataError> {
+        match Place::start_once(Arc::clone(&disk), dir, operational_attributes, log) {
+            Err(DataError::Settings) => Place::start_once(disk, dir, operational_attributes, log),
+            place => place,
+        }
+    }
+
+    /// A start that goes by the settings in their file.
+    fn start_once(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        operational_attributes: bool,
+        log: wal::Settings,
+    ) -> Result<Place, DataError> {
         let clock = SimClock::default();
         let data = Data::open(disk, dir)?;
         let mut config = config(data.initialise(&superblock(operational_attributes))?);
@@ -84,6 +97,11 @@ impl Place {
             equality: true,
             ..IndexSettings::default()
         });
+        let file = data.settings()?;
+        let mut record = file.record();
+        record.file.get_or_insert_default();
+        record.values.insert("txn-open-max".to_owned(), vec!["7".to_owned()]);
+        config.settings.record = record.clone();
         let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
         let mut entropy = SeededEntropy::new(7);
         let wanted = Wanted {
@@ -93,7 +111,7 @@ impl Place {
             limits,
             entropy: &mut entropy,
             accept_difference: false,
-            settings: None,
+            settings: Some(Settled { file, record }),
         };
         let recovered = data.recover(wanted, &mut |_| ())?;
         let node = Node::over(data, recovered, 1, &clock)?;
