@@ -153,7 +153,7 @@ impl<'s> Maker<'s> {
         Maker { shard, fields, patterns: Vec::new(), unlike: 0 }
     }
 
-    /// Makes an entry ready that is like one met before.
+    /// Makes an entry ready that is like one seen before.
     #[inline]
     fn row(&mut self, rows: &mut Rows, record: &Record<'_>) -> Result<(), Unlike> {
         for at in 0..self.patterns.len() {

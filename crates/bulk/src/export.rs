@@ -188,7 +188,7 @@ struct Plan {
     kept: Vec<(Derived, Option<usize>, String)>,
 }
 
-/// An export under way.
+/// An export in progress.
 struct Writing<'a, 'w> {
     point: ReadPoint<'a>,
     filter: Option<Compiled>,

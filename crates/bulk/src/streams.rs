@@ -52,7 +52,7 @@ struct Shared<S> {
     lanes: Vec<Mutex<Lane<S>>>,
     /// What comes then.
     waiting: Mutex<std::vec::IntoIter<Reading<S>>>,
-    /// Whoever has an empty batch can finish a piece, so that the oldest one is always on its way.
+    /// The one that has an empty batch can finish a piece, so that the oldest one is always on its way.
     empty: Mutex<Receiver<Batch>>,
     full: Mutex<Vec<Sender<Batch>>>,
 }

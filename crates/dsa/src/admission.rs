@@ -1,4 +1,4 @@
-//! What is refused of an update before it is logged, though the store would carry it out: what an earlier version let
+//! What is refused of an update before it is logged, though the store would apply it: what an earlier version let
 //! through. A command of its log comes out at a replay as it was answered.
 
 use crate::control::Requested;

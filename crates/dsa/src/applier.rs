@@ -1,9 +1,9 @@
-//! Carries out the commands of the log, in order: the only one who changes a directory that is logged.
+//! Applies the commands of the log, in order: the only one who changes a directory that is logged.
 
 mod conditions;
 
 use crate::access::Effective;
-use crate::bundle::transaction::{self, Ending, Together};
+use crate::bundle::transaction::{self, Ending, WriteSet};
 use crate::bundle::{self, Along};
 use crate::chain::Chain;
 use crate::engine::Dsa;
@@ -18,14 +18,14 @@ use env::planted;
 use std::fmt;
 use std::sync::Arc;
 
-/// The one who carries out commands.
+/// The one who applies commands.
 pub struct Applier {
     worker: Worker,
     /// What all commands came to.
     chain: Chain,
 }
 
-/// Why a command cannot be carried out as it was, or will be, at another time: the directory must not be used on.
+/// Why a command cannot be applied as it was, or will be, at another time: the directory must not be used on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyError {
     /// It brings an id that another entry has, or that there is no room for.
@@ -48,7 +48,7 @@ impl std::error::Error for ApplyError {}
 
 impl Applier {
     /// For a directory; `None` when there are too many readers of it. From then on the memory limit is for who logs the
-    /// commands: what is logged is carried out, whatever memory that takes ([`store::Shard::waive_limit`]).
+    /// commands: what is logged is applied, whatever memory that takes ([`store::Shard::waive_limit`]).
     pub fn new(dsa: &Arc<Dsa>) -> Option<Applier> {
         dsa.shard.waive_limit();
         let worker = Worker::new(dsa)?;
@@ -71,18 +71,18 @@ impl Applier {
         &mut self.chain
     }
 
-    /// Carries out the commands of a parcel from here on, which is the record `index` and has this head.
+    /// Applies the commands of a parcel from here on, which is the record `index` and has this head.
     pub fn begin_parcel(&mut self, index: u64, head: &Head) {
         self.chain.begin(index);
         self.keep_superclasses(head.keeps_superclasses);
     }
 
-    /// Carries out commands as [`Head::keeps_superclasses`] says from here on, which those of records before there were parcels are.
+    /// Applies commands as [`Head::keeps_superclasses`] says from here on, which those of records before there were parcels are.
     pub fn keep_superclasses(&mut self, keeps: bool) {
         self.worker.scratch.keeps_superclasses = keeps;
     }
 
-    /// All commands of the parcel were carried out.
+    /// All commands of the parcel were applied.
     pub fn end_parcel(&mut self, index: u64) {
         let shard = self.worker.dsa.shard();
         let last_csn = shard.writer().last_csn();
@@ -111,12 +111,12 @@ impl Applier {
         Ok(())
     }
 
-    /// What was carried out so far was a recovery and does not count.
+    /// What was applied so far was a recovery and does not count.
     pub fn forget_operations(&self) {
         self.worker.counters.forget_operations();
     }
 
-    /// What is carried out next are the commands of the record with this index, before which the ids of entries are free that
+    /// What is applied next are the commands of the record with this index, before which the ids of entries are free that
     /// records before `free_before` deleted. Once for each record that says so, before its commands.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Applier {
         writer.free_before(free_before).map_err(ApplyError::Id)
     }
 
-    /// Carries a command out, makes it visible and appends the answers to its updates. The outcome depends on nothing but
+    /// Applies a command, makes it visible and appends the answers to its updates. The outcome depends on nothing but
     /// the directory and the command. Of a transaction nothing is appended: who ended it is not in the command.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Applier {
         self.apply_with(command, envelope, None, None, answers)
     }
 
-    /// As [`Applier::apply`], of the command that these updates are when it is given at a time: what was drafted of them
+    /// As [`Applier::apply`], of the command that these updates are when it is given at a time: what was prepared of them
     /// when they came is made use of as far as it still holds.
     ///
     /// # Errors
@@ -160,14 +160,14 @@ impl Applier {
         wall_ms: u64,
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
-        let mut drafts = std::mem::take(updates.drafts());
+        let mut prepared_writes = std::mem::take(updates.prepared_writes());
         let mut marks = std::mem::take(updates.marks());
         let end = updates.end();
         marks.begin();
-        let along = Along { drafts: &mut drafts, marks: &mut marks };
+        let along = Along { prepared_writes: &mut prepared_writes, marks: &mut marks };
         let envelope = Envelope::default();
         let applied = self.apply_with(&updates.command(wall_ms), &envelope, Some(along), end, answers);
-        *updates.drafts() = drafts;
+        *updates.prepared_writes() = prepared_writes;
         *updates.marks() = marks;
         applied
     }
@@ -194,9 +194,9 @@ impl Applier {
         } else if command.is_transaction {
             let (messages, ids) = (command.messages, &command.ids[..]);
             let ending = end.map(|id| Ending { id, out: answers });
-            let together = Together { effective, messages, ids };
-            let drafts = along.map(|along| along.drafts);
-            self.chain.update(transaction::apply(&mut self.worker, together, drafts, ending));
+            let together = WriteSet { effective, messages, ids };
+            let prepared_writes = along.map(|along| along.prepared_writes);
+            self.chain.update(transaction::apply(&mut self.worker, together, prepared_writes, ending));
         } else {
             let applied = applied_of(command.messages);
             bundle::apply(&mut self.worker, effective, applied, along, answers);
@@ -212,7 +212,7 @@ impl Applier {
     }
 }
 
-/// The messages to apply: all, but for a fault that is put in on purpose.
+/// The messages to apply: all, but for a fault that is injected.
 fn applied_of(messages: &[u8]) -> &[u8] {
     if !planted::is_at_replay(faults::OUTCOME_OTHER) {
         return messages;

@@ -1,5 +1,5 @@
 //! A bundle: all complete requests found in one read. They run in groups, so that the hash buckets, slots and records that
-//! they will look at are asked for ahead. Requests run in order; neighbouring updates share one batch of the writer, or
+//! they will look at are prefetched. Requests run in order; neighbouring updates share one batch of the writer, or
 //! go to the journal together.
 
 mod group;
@@ -15,7 +15,6 @@ pub(crate) use self::update::Suspended;
 use crate::access::{Effective, Rights};
 use crate::context::Reading;
 use crate::control::{self, Rare, Requested, proxied_authorization};
-use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
@@ -23,7 +22,8 @@ use crate::marks::Marks;
 use crate::monitor::{Counters, SEARCHES, count};
 use crate::monitor_entries;
 use crate::op;
-use crate::op::search::{Around, LEAST_WORK, SLICE_WORK, again};
+use crate::op::search::{LEAST_WORK, SLICE_WORK, SearchContext, again};
+use crate::prepared_writes::PreparedWrites;
 use crate::session::{Phase, Session};
 use crate::worker::{Parts, Scratch, Worker};
 use env::clock::Now;
@@ -51,23 +51,23 @@ pub(crate) fn run(
 /// What comes with updates that were logged, and is no part of what the log says.
 pub(crate) struct Along<'w> {
     /// One for each of them.
-    pub(crate) drafts: &'w mut Drafts,
+    pub(crate) prepared_writes: &'w mut PreparedWrites,
     pub(crate) marks: &'w mut Marks,
 }
 
 impl Parts<'_> {
-    /// Asks for the memory that a group will look at.
+    /// Prefetches the memory that a group will look at.
     #[inline(never)]
-    fn look_ahead(&mut self, rights: Rights, group: &mut Group<'_>) {
+    fn prefetch(&mut self, rights: Rights, group: &mut Group<'_>) {
         let pin = self.reader.pin();
-        self.hinted_at = Some(look_ahead(pin.read_point(), self.scratch, rights, group, usize::MAX));
+        self.hinted_at = Some(prefetch(pin.read_point(), self.scratch, rights, group, usize::MAX));
     }
 }
 
-/// Asks for the memory that a group will look at, but for reads from `kept_from` on, which wait; the sequence at which its hints
+/// Prefetches the memory that a group will look at, but for reads from `kept_from` on, which wait; the sequence at which its hints
 /// hold.
 #[inline(always)]
-fn look_ahead(
+fn prefetch(
     point: ReadPoint<'_>,
     scratch: &mut Scratch,
     rights: Rights,
@@ -80,7 +80,7 @@ fn look_ahead(
     point.sequence()
 }
 
-/// Carries out updates that were logged, all of one identity.
+/// Applies updates that were logged, all of one identity.
 pub(crate) fn apply(
     worker: &mut Worker,
     effective: Effective<'_>,
@@ -88,8 +88,8 @@ pub(crate) fn apply(
     along: Option<Along<'_>>,
     out: &mut Vec<u8>,
 ) {
-    let (mut drafts, marks) = match along {
-        Some(Along { drafts, marks }) => (Some(drafts), Some(marks)),
+    let (mut prepared_writes, marks) = match along {
+        Some(Along { prepared_writes, marks }) => (Some(prepared_writes), Some(marks)),
         None => (None, None),
     };
     let mut parts = Parts { marks, ..worker.parts() };
@@ -101,12 +101,17 @@ pub(crate) fn apply(
         if group.is_empty() {
             return;
         }
-        match &mut drafts {
-            Some(drafts) => {
-                update::apply::apply_drafted(effective, &mut parts, &mut group, drafts, done, out)
-            }
+        match &mut prepared_writes {
+            Some(prepared_writes) => update::apply::apply_prepared_before(
+                effective,
+                &mut parts,
+                &mut group,
+                prepared_writes,
+                done,
+                out,
+            ),
             None => {
-                parts.look_ahead(Rights::Public, &mut group);
+                parts.prefetch(Rights::Public, &mut group);
                 update::apply::apply(effective, &mut parts, &group, out);
             }
         }
@@ -149,12 +154,12 @@ fn run_groups(
         let has_enough =
             session.waits() || session.batch.messages.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
-            update::submit::hand_over(session, parts.dsa);
+            update::submit::submit_collected(session, parts.dsa);
             session.end_turn();
             return (consumed, input.len() - consumed);
         }
     }
-    update::submit::hand_over(session, parts.dsa);
+    update::submit::submit_collected(session, parts.dsa);
     session.end_turn();
     if needed > parts.dsa.config.clients.unbound_message_bytes_max {
         refuse_long(session, out);
@@ -189,7 +194,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             continue;
         }
         if is_logged && !session.batch.is_empty() && !is_new {
-            update::submit::hand_over(session, parts.dsa);
+            update::submit::submit_collected(session, parts.dsa);
             return next;
         }
         // Else they wait with the updates before them.
@@ -201,7 +206,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             true => {
                 let kept_from = if is_logged { mixed::kept_from(session, group) } else { usize::MAX };
                 let rights = session.identity.rights;
-                *hinted_at = Some(look_ahead(read_point, scratch, rights, group, kept_from));
+                *hinted_at = Some(prefetch(read_point, scratch, rights, group, kept_from));
             }
             false => scratch.evaluator.cache.refresh(read_point),
         }
@@ -209,7 +214,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             fast::IS_ON && hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
-        let mut looking = Looking {
+        let mut reads = ReadBatch {
             dsa,
             look: pin.look(),
             system_look: system_pin.look(),
@@ -220,8 +225,8 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             repeats: hints_hold && again::is_possible(read_point),
         };
         while may_look && next < group.len() && !session.is_closing() && !group[next].is_update() {
-            group::bring_near(read_point, group, next);
-            looking.run(session, &group[next], out);
+            group::prefetch_next(read_point, group, next);
+            reads.run(session, &group[next], out);
             next += 1;
             if session.has_had_turn() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
@@ -245,9 +250,9 @@ fn run_updates(
     let goes_along = |pending: &&Pending<'_>| mixed::is_neighbour(session, parts.dsa, pending);
     let updates = group[*next..].iter().take_while(goes_along).count();
     if updates < group.len() {
-        // Those of a whole group are brought near while they are drafted.
+        // Those of a whole group are prefetched while they are prepared.
         let pin = parts.reader.pin();
-        group::bring_all_near(pin.read_point(), group, near, *next + updates);
+        group::prefetch_all_records(pin.read_point(), group, near, *next + updates);
     }
     // A session sees its own updates: they are published when this returns, or it waits until they are.
     let progress = update::run(session, parts, &group[*next..*next + updates], out);
@@ -257,7 +262,7 @@ fn run_updates(
 }
 
 /// Requests that look, at one read point.
-struct Looking<'b> {
+struct ReadBatch<'b> {
     dsa: &'b Dsa,
     look: Look<'b>,
     system_look: Look<'b>,
@@ -266,11 +271,11 @@ struct Looking<'b> {
     now: Now,
     /// Do the group's hints hold at this read point?
     hints_hold: bool,
-    /// And may searches be run as those that were met before?
+    /// And may searches be run from cached query templates?
     repeats: bool,
 }
 
-impl Looking<'_> {
+impl ReadBatch<'_> {
     #[inline]
     fn run(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
         if self.repeats && self.run_again(session.identity.rights, pending, out) {
@@ -326,7 +331,7 @@ impl Looking<'_> {
         }
     }
 
-    /// Who a request is carried out as.
+    /// Who a request is applied as.
     #[cold]
     fn authorize(&mut self, session: &Session, authorization_id: &[u8]) -> Option<Identity> {
         let (read_point, evaluator) = (self.look.read_point(), &mut self.scratch.evaluator);
@@ -353,12 +358,12 @@ impl Looking<'_> {
         done
     }
 
-    /// A bind that fails leaves the session anonymous and nothing under way (RFC 4511 section 4.2.1), also one that
+    /// A bind that fails leaves the session anonymous and nothing in progress (RFC 4511 section 4.2.1), also one that
     /// does not come as far as its operation.
     #[cold]
     fn forget_bind(&self, session: &mut Session, op_tag: Option<u8>) {
         if op_tag == Some(tag::BIND) {
-            session.underway.clear();
+            session.searches.clear();
             session.transactions.clear();
             session.identity = self.dsa.anonymous();
         }
@@ -383,20 +388,20 @@ impl Looking<'_> {
                     Hint::Target(target) if self.hints_hold => Some(target),
                     _ => None,
                 };
-                let mut around = Around {
+                let mut context = SearchContext {
                     peer: &session.peer,
                     look: self.look,
                     system_look: self.system_look,
                     identity: acting.unwrap_or(&session.identity),
-                    underway: &mut session.underway,
+                    searches: &mut session.searches,
                     counters: self.counters,
                     hint,
                     outline: pending.outline.as_ref(),
                 };
-                op::search::run(&mut reading, &mut around, id, search, requested, out);
+                op::search::run(&mut reading, &mut context, id, search, requested, out);
                 if self.scratch.work < LEAST_WORK {
                     session.pauses = true;
-                    if session.underway.is_empty() {
+                    if session.searches.is_empty() {
                         self.scratch.evaluator.forget_long();
                     }
                 }
@@ -406,8 +411,8 @@ impl Looking<'_> {
                 op::compare::run(&mut reading, identity, id, compare, requested, out)
             }
             Request::Bind(bind) => {
-                // RFC 4511 section 4.2.1: what is under way is abandoned.
-                session.underway.clear();
+                // RFC 4511 section 4.2.1: what is in progress is abandoned.
+                session.searches.clear();
                 // RFC 5805 section 2.5: so are its transactions, silently.
                 session.transactions.clear();
                 op::bind::run(&mut reading, &mut session.identity, id, bind, out);
@@ -415,7 +420,7 @@ impl Looking<'_> {
             Request::Extended(extended) => {
                 op::extended::run(acting.unwrap_or(&session.identity), id, extended, out)
             }
-            Request::Abandon(target) => op::abandon::run(&mut session.underway, *target),
+            Request::Abandon(target) => op::abandon::run(&mut session.searches, *target),
             Request::Unbind => session.end(),
             Request::Modify(_) | Request::Add(_) | Request::Delete(_) | Request::ModifyDn(_) => {
                 unreachable!("updates go to the writer")

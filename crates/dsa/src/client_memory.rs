@@ -1,5 +1,5 @@
 //! The memory that the server keeps for its clients beyond the directory: input that is not a whole message yet or waits
-//! for its turn, answers that were not taken, filters of searches under way, open transactions. It has one bound for all
+//! for its turn, answers that were not taken, filters of suspended searches, open transactions. It has one bound for all
 //! clients, and a small share of it is for those that have not bound.
 
 use std::sync::Arc;

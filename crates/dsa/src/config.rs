@@ -12,7 +12,7 @@ pub struct SearchLimits {
     pub size_max: u32,
     /// Seconds that one search takes, 0 for no limit. The root DN is not bound by it.
     pub time_max_s: u32,
-    /// Bytes of old versions that searches under way hold, `None` for a quarter of the directory's memory: beyond it the oldest search
+    /// Bytes of old versions that suspended searches hold, `None` for a quarter of the directory's memory: beyond it the oldest search
     /// is ended.
     pub held_bytes_max: Option<u64>,
     /// Seconds that a search holds old versions, `None` for a minute, 0 for no limit.

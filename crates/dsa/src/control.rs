@@ -35,7 +35,7 @@ pub(crate) struct Rare<'a> {
     pub(crate) pre_read: Option<ReadEntry<'a>>,
     /// What is wanted of it as it is after the update.
     pub(crate) post_read: Option<ReadEntry<'a>>,
-    /// Who the request shall be carried out as (RFC 4370).
+    /// Who the request shall be applied as (RFC 4370).
     pub(crate) proxied: Option<&'a [u8]>,
     /// The transaction that the update belongs to (RFC 5805), or of which a search or compare sees the updates.
     pub(crate) transaction: Option<&'a [u8]>,
@@ -235,7 +235,7 @@ impl<'a> Requested<'a> {
         }
     }
 
-    /// Who the request shall be carried out as, if not the client.
+    /// Who the request shall be applied as, if not the client.
     #[inline]
     pub(crate) fn proxied(&self) -> Option<&'a [u8]> {
         self.rare.as_ref().and_then(|rare| rare.proxied)

@@ -5,7 +5,7 @@ use crate::op;
 use model::{EntryId, Filter};
 use proto::message::{Message, Request};
 
-/// Carries out an update, if `condition` is true of the entry that an add makes. Returns the entry's id if it was done.
+/// Applies an update, if `condition` is true of the entry that an add makes. Returns the entry's id if it was done.
 pub(crate) fn update(
     writing: &mut Writing<'_, '_>,
     message: &Message<'_>,

@@ -16,11 +16,11 @@ impl Session {
         let (consumed, needed) = bundle::run(self, worker, input, out);
         count(&worker.counters.bytes_in, consumed as u64);
         self.written(worker, &out[before..]);
-        self.count_underway(worker);
+        self.count_searches(worker);
         Feed { consumed, state: self.state(), needed }
     }
 
-    /// Goes on with what is under way; returns when `out` has enough for one write.
+    /// Goes on with what is in progress; returns when `out` has enough for one write.
     pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
         let before = out.len();
         self.pauses = false;
@@ -36,7 +36,7 @@ impl Session {
                 }
                 continue;
             }
-            let Some(mut search) = self.underway.pop_front() else { break };
+            let Some(mut search) = self.searches.pop_front() else { break };
             match search.go_on(worker, out) {
                 Progress::Done => worker.scratch.evaluator.forget_long(),
                 Progress::Broken => {
@@ -45,18 +45,18 @@ impl Session {
                 }
                 // An answer that is half written must be finished before anything else is said.
                 Progress::InMessage => {
-                    self.underway.push_front(search);
+                    self.searches.push_front(search);
                     break;
                 }
                 Progress::Paused => {
-                    self.underway.push_back(search);
+                    self.searches.push_back(search);
                     break;
                 }
             }
         }
         self.let_reads_be_revoked(worker);
         self.written(worker, &out[before..]);
-        self.count_underway(worker);
+        self.count_searches(worker);
         self.state()
     }
 

@@ -76,7 +76,7 @@ struct Made {
 
 /// What an entry is written with.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestedSelection<'a> {
     pub(crate) selectors: Octets<'a>,
     pub(crate) types_only: bool,
     pub(crate) rights: Rights,
@@ -139,7 +139,7 @@ impl Templates {
     /// Looks up what is asked for. Good for entries of the same shard until another selection is looked up; longer
     /// if [`Templates::holds`] says so.
     #[inline]
-    pub(crate) fn choose(&mut self, asked: Asked<'_>, schema: &Schema) -> Chosen {
+    pub(crate) fn choose(&mut self, asked: RequestedSelection<'_>, schema: &Schema) -> Chosen {
         self.made.selection(asked, schema)
     }
 
@@ -242,7 +242,7 @@ fn begin_large(
 
 impl Made {
     #[inline]
-    fn selection(&mut self, asked: Asked<'_>, schema: &Schema) -> Chosen {
+    fn selection(&mut self, asked: RequestedSelection<'_>, schema: &Schema) -> Chosen {
         let is_same = |kept: &Remembered| {
             kept.key[0] == asked.rights as u8
                 && kept.key[1] == asked.types_only as u8

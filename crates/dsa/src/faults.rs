@@ -10,7 +10,7 @@ env::faults! {
     OVERLAY_LEAKED = "overlay-leaked";
     /// A transaction is not judged again when it is applied: those of its updates that succeed stay.
     COMMIT_NOT_JUDGED = "commit-not-judged";
-    /// Drafts of a transaction whose entries have changed are left out at its end.
+    /// Prepared writes of a transaction whose entries have changed are left out at its end.
     STALE_DRAFTS_DROPPED = "stale-drafts-dropped";
     /// Of a transaction that is applied again only the first half is.
     HALF_REPLAYED = "half-replayed";

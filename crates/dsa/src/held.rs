@@ -1,4 +1,4 @@
-//! Old versions that searches under way hold. Memory that is changed while a search looks at it is not free before the search
+//! Old versions that suspended searches hold. Memory that is changed while a search looks at it is not free before the search
 //! has ended; so the oldest search is ended when it holds too much, or for too long.
 
 use crate::config::SearchLimits;
@@ -38,7 +38,7 @@ pub struct MemoryNotice {
     pub used: u64,
     /// Of them, newest versions.
     pub live: u64,
-    /// Of them, held by searches under way.
+    /// Of them, held by suspended searches.
     pub held: u64,
     /// Bytes that it may have.
     pub limit: u64,

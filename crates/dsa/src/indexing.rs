@@ -1,5 +1,5 @@
-//! Indexes that are built, dropped and verified while the directory is served: what was asked for, what is under way, and what
-//! became of it. Whoever asks is answered at once; an [`Indexer`] carries it out, step by step, one index after the other.
+//! Indexes that are built, dropped and verified while the directory is served: what was asked for, what is in progress, and what
+//! became of it. The one that asks is answered at once; an [`Indexer`] applies it, step by step, one index after the other.
 //!
 //! Why it is so: `docs/decisions/0020-indexes-on-line.md`.
 
@@ -28,7 +28,7 @@ enum Task {
     Verify(IndexName),
 }
 
-/// How far the index under way is.
+/// How far the index in progress is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
     name: IndexName,
@@ -177,7 +177,7 @@ impl Indexing {
         !state.ending
     }
 
-    /// Tells the indexer to end, with whatever is under way.
+    /// Tells the indexer to end, with whatever is in progress.
     pub fn end(&self) {
         self.lock().ending = true;
         self.changed.notify_all();

@@ -1,10 +1,10 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
-use crate::drafts::Drafts;
 use crate::indexing::IndexChange;
 use crate::marks::Marks;
 use crate::outcome;
+use crate::prepared_writes::PreparedWrites;
 use crate::session::Mixed;
 use crate::settings::{Record, SettingsChange};
 use crate::throttle::{Permit, Throttle};
@@ -16,10 +16,10 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Bytes of updates that one session hands over at a time.
+/// Bytes of updates that one session submits at a time.
 pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 
-/// Bytes of a buffer of updates that is used again, and of one of their drafts. Longer ones are freed.
+/// Bytes of a buffer of updates that is used again, and of one of their prepared writes. Longer ones are freed.
 const BUFFER_BYTES_KEPT: usize = 128 << 10;
 const DRAFTS_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
 /// Bytes of the buffer that a session keeps for answers.
@@ -27,23 +27,24 @@ const ANSWERS_BYTES_KEPT: usize = 4 << 10;
 /// Pairs of buffers that a thread keeps.
 const BUFFERS_KEPT: usize = 32;
 
-/// Empty buffers for updates and their drafts, of all sessions of a thread: a session that waits for nothing has none.
+/// Empty buffers for updates and their prepared writes, of all sessions of a thread: a session that waits for nothing has none.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers(Vec<(Vec<u8>, Drafts)>);
+pub(crate) struct Buffers(Vec<(Vec<u8>, PreparedWrites)>);
 
 impl Buffers {
     /// A pair of empty buffers.
-    pub(crate) fn take(&mut self) -> (Vec<u8>, Drafts) {
+    pub(crate) fn take(&mut self) -> (Vec<u8>, PreparedWrites) {
         self.0.pop().unwrap_or_default()
     }
 
     /// Takes buffers back, unless there are enough or these have grown long.
-    pub(crate) fn put(&mut self, mut messages: Vec<u8>, mut drafts: Drafts) {
-        let is_kept = messages.capacity() <= BUFFER_BYTES_KEPT && drafts.capacity() <= DRAFTS_BYTES_KEPT;
+    pub(crate) fn put(&mut self, mut messages: Vec<u8>, mut prepared_writes: PreparedWrites) {
+        let is_kept =
+            messages.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= DRAFTS_BYTES_KEPT;
         if is_kept && messages.capacity() > 0 && self.0.len() < BUFFERS_KEPT {
             messages.clear();
-            drafts.clear();
-            self.0.push((messages, drafts));
+            prepared_writes.clear();
+            self.0.push((messages, prepared_writes));
         }
     }
 }
@@ -66,7 +67,7 @@ pub struct Metrics {
     pub safe: u64,
     /// Last record that is synced to the disk.
     pub synced: u64,
-    /// Last record that was carried out.
+    /// Last record that was applied.
     pub applied: u64,
     /// Bytes that a start would have to read of it.
     pub log_bytes: u64,
@@ -90,7 +91,7 @@ pub struct Updates {
     messages: Vec<u8>,
     adds: usize,
     /// What becomes of them, as far as it could be told when they came.
-    drafts: Drafts,
+    prepared_writes: PreparedWrites,
     /// Where reads stand between them.
     marks: Marks,
     /// For the entries that they add.
@@ -116,7 +117,7 @@ struct Slot {
     answers: Option<Vec<u8>>,
     /// The buffers of the updates that were answered, until the answers are taken.
     buffer: Vec<u8>,
-    drafts: Drafts,
+    prepared_writes: PreparedWrites,
     marks: Marks,
     /// An empty buffer for the next answers.
     spare: Vec<u8>,
@@ -148,13 +149,13 @@ impl Reply {
                 if answers.capacity() <= ANSWERS_BYTES_KEPT {
                     slot.spare = answers;
                 }
-                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.drafts));
+                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.prepared_writes));
                 Poll::Ready(())
             }
             Some(answers) => {
                 let marks = std::mem::take(&mut slot.marks);
                 slot.spare = mixed.answered(answers, marks);
-                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.drafts));
+                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.prepared_writes));
                 Poll::Ready(())
             }
             None => {
@@ -168,14 +169,14 @@ impl Reply {
     fn answer(
         &self,
         answers: Vec<u8>,
-        (buffer, drafts, marks): (Vec<u8>, Drafts, Marks),
+        (buffer, prepared_writes, marks): (Vec<u8>, PreparedWrites, Marks),
         waking: &mut Waking,
     ) {
         let mut slot = self.slot();
         slot.answers = Some(answers);
         slot.marks = marks;
-        if buffer.capacity() <= BUFFER_BYTES_KEPT && drafts.capacity() <= DRAFTS_BYTES_KEPT {
-            (slot.buffer, slot.drafts) = (buffer, drafts);
+        if buffer.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= DRAFTS_BYTES_KEPT {
+            (slot.buffer, slot.prepared_writes) = (buffer, prepared_writes);
         }
         let waiting = slot.waker.take().zip(slot.wakes.clone());
         drop(slot);
@@ -190,7 +191,7 @@ impl Updates {
     pub(crate) fn new(
         messages: Vec<u8>,
         adds: usize,
-        drafts: Drafts,
+        prepared_writes: PreparedWrites,
         actor: Vec<u8>,
         reply: Arc<Reply>,
     ) -> Updates {
@@ -198,7 +199,7 @@ impl Updates {
         Updates {
             messages,
             adds,
-            drafts,
+            prepared_writes,
             marks: Marks::default(),
             ids: Vec::new(),
             actor,
@@ -237,19 +238,19 @@ impl Updates {
     pub(crate) fn of_transaction(
         messages: Vec<u8>,
         adds: usize,
-        drafts: Drafts,
+        prepared_writes: PreparedWrites,
         actor: Vec<u8>,
         reply: Arc<Reply>,
         end: i32,
     ) -> Updates {
-        let mut updates = Updates::new(messages, adds, drafts, actor, reply);
+        let mut updates = Updates::new(messages, adds, prepared_writes, actor, reply);
         updates.end = Some(end);
         updates
     }
 
-    /// Counts their bytes, those of their drafts and those of the reads that wait for them, until they are answered.
+    /// Counts their bytes, those of their prepared writes and those of the reads that wait for them, until they are answered.
     pub(crate) fn admit(&mut self, throttle: &Arc<Throttle>, waiting: usize) {
-        let bytes = self.messages.capacity() + self.drafts.capacity() + waiting;
+        let bytes = self.messages.capacity() + self.prepared_writes.capacity() + waiting;
         self.permit = Some(throttle.admit(bytes as u64));
     }
 
@@ -258,9 +259,9 @@ impl Updates {
         self.end
     }
 
-    /// The drafts, to be put back with the other buffers.
-    pub(crate) fn drafts(&mut self) -> &mut Drafts {
-        &mut self.drafts
+    /// The prepared writes, to be put back with the other buffers.
+    pub(crate) fn prepared_writes(&mut self) -> &mut PreparedWrites {
+        &mut self.prepared_writes
     }
 
     /// Where reads stand between them, to be put back too.
@@ -296,9 +297,9 @@ impl Updates {
     }
 
     /// Bytes by which they make the directory larger, at most, but for indexes by substrings. Those of a transaction are all
-    /// written before what they replace can be cleaned away, so its drafts count.
+    /// written before what they replace can be cleaned away, so its prepared writes count.
     pub fn bytes_needed(&self) -> u64 {
-        let together = if self.end.is_some() { self.drafts.bytes() } else { 0 };
+        let together = if self.end.is_some() { self.prepared_writes.bytes() } else { 0 };
         (2 * self.messages.len() + together) as u64
     }
 
@@ -312,9 +313,9 @@ impl Updates {
         messages(&self.messages).all(|message| is(message, tag::DELETE))
     }
 
-    /// May one of them make an entry with a combination of attributes that no other has? Deletes and drafts do not.
+    /// May one of them make an entry with a combination of attributes that no other has? Deletes and prepared writes do not.
     pub fn may_need_shapes(&self) -> bool {
-        self.drafts.ready().iter().flatten().count() < self.count() && !self.are_deletes()
+        self.prepared_writes.ready().iter().flatten().count() < self.count() && !self.are_deletes()
     }
 
     /// Tells the session what became of them. It is woken with others.
@@ -335,8 +336,9 @@ impl Updates {
     fn give(&mut self, answers: Vec<u8>, waking: &mut Waking) {
         // Before the session is woken, which looks whether there is room for its next updates.
         self.permit = None;
-        let (messages, drafts) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.drafts));
-        self.reply.answer(answers, (messages, drafts, std::mem::take(&mut self.marks)), waking);
+        let (messages, prepared_writes) =
+            (std::mem::take(&mut self.messages), std::mem::take(&mut self.prepared_writes));
+        self.reply.answer(answers, (messages, prepared_writes, std::mem::take(&mut self.marks)), waking);
     }
 
     /// Answers each of them with a code and a text.
@@ -380,7 +382,7 @@ impl Drop for Updates {
 /// What is said of updates that may or may not survive.
 pub const OUTCOME_UNKNOWN: &str = "the log failed while this was being written: the outcome is unknown";
 
-/// A record of the log: updates of one identity. Carried out on the same directory, it always has the same outcome: its
+/// A record of the log: updates of one identity. Applied on the same directory, it always has the same outcome: its
 /// CSNs follow from the time in it and from those before, and new entries take their ids from it.
 ///
 /// ```text
@@ -475,7 +477,7 @@ mod tests {
         for id in 1..=3 {
             Request::Delete(b"cn=a").encode(&mut messages, id, &[]);
         }
-        Updates::new(messages, 0, Drafts::default(), Vec::new(), Arc::clone(reply))
+        Updates::new(messages, 0, PreparedWrites::default(), Vec::new(), Arc::clone(reply))
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {

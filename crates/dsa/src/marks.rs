@@ -1,4 +1,4 @@
-//! Where reads stand among updates that are logged together, and what was published when those before them were carried out.
+//! Where reads stand among updates that are logged together, and what was published when those before them were applied.
 
 use std::fmt;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Sight<'_> {
     }
 }
 
-/// The marks of a bundle: they go with its updates, are filled in while these are carried out, and come back with the
+/// The marks of a bundle: they go with its updates, are filled in while these are applied, and come back with the
 /// answers. A replay has none: what becomes of updates does not depend on where they are published.
 ///
 /// Most updates have none, and are moved from hand to hand some ten times: so they are small.
@@ -83,7 +83,7 @@ pub(crate) struct Marks(Option<Box<Inner>>);
 #[derive(Default)]
 struct Inner {
     runs: Vec<Run>,
-    /// Runs whose updates were carried out.
+    /// Runs whose updates were applied.
     done: usize,
     slot: Slot,
 }
@@ -134,7 +134,7 @@ impl Marks {
         true
     }
 
-    /// The updates are about to be carried out: from now on nothing is freed that the reads need.
+    /// The updates are about to be applied: from now on nothing is freed that the reads need.
     #[inline]
     pub(crate) fn begin(&mut self) {
         let Some(inner) = &mut self.0 else { return };
@@ -144,7 +144,7 @@ impl Marks {
         };
     }
 
-    /// How many updates are to be carried out before the next publication.
+    /// How many updates are to be applied before the next publication.
     #[inline]
     pub(crate) fn due(&self) -> usize {
         let run = self.0.as_ref().and_then(|inner| inner.runs.get(inner.done));

@@ -32,7 +32,7 @@ pub struct Counters {
     /// Operations begun, by kind ([`OPERATIONS`]).
     pub operations: [AtomicU64; 10],
     /// Searches that outlived their bundle and are not done yet.
-    pub searches_underway: AtomicU64,
+    pub searches_suspended: AtomicU64,
     /// Bundles: reads of a socket that held at least one whole request.
     pub bundles: AtomicU64,
     /// Connections whose client has yet to take answers, as they were counted last.

@@ -133,7 +133,7 @@ fn connections() -> [Item; 4] {
     ]
 }
 
-/// Operations are done when their bundle is, but for searches under way.
+/// Operations are done when their bundle is, but for suspended searches.
 fn operations() -> Vec<Item> {
     let item = |name, description, initiated, completed| Item {
         name,
@@ -163,12 +163,12 @@ fn initiated(dsa: &Dsa, kind: usize) -> u64 {
 }
 
 fn completed(dsa: &Dsa, kind: usize) -> u64 {
-    let under_way = match OPERATIONS[kind] {
-        "Search" => sum(dsa, |counters| &counters.searches_underway),
+    let active = match OPERATIONS[kind] {
+        "Search" => sum(dsa, |counters| &counters.searches_suspended),
         _ => 0,
     };
     // A thread may count while another sums.
-    initiated(dsa, kind).saturating_sub(under_way)
+    initiated(dsa, kind).saturating_sub(active)
 }
 
 fn statistics() -> [Item; 6] {

@@ -12,7 +12,7 @@ const CONTEXTS_SHOWN_MAX: usize = 8;
 /// Characters of a client's text that a message repeats.
 const QUOTED_CHARS_MAX: usize = 80;
 
-/// Answers that an operation was carried out.
+/// Answers that an operation was applied.
 #[inline]
 pub(crate) fn succeed(out: &mut Vec<u8>, id: i32, response_tag: u8) {
     encode_done(out, id, response_tag, ResultCode::Success);

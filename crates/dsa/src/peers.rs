@@ -1,4 +1,4 @@
-//! The addresses that clients come from, and what the clients of each may take: connections, and searches under way, each
+//! The addresses that clients come from, and what the clients of each may take: connections, and suspended searches, each
 //! of which takes a reader's slot of the store. Clients that have not bound share a part, and some of it is kept for the
 //! root DN; the slots beyond are for threads, snapshots and index builds.
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::READERS_MAX;
 
-/// Searches under way of all clients but the root DN.
+/// Searches in progress of all clients but the root DN.
 const SEARCHES_MAX: u32 = 2048;
 /// With those of the root DN.
 const ROOT_SEARCHES_MAX: u32 = SEARCHES_MAX + 512;
@@ -29,7 +29,7 @@ const _: () = assert!(ROOT_SEARCHES_MAX + THREADS_MAX + 256 <= READERS_MAX as u3
 pub(crate) struct Peers {
     /// Connections of one address; 0: any number.
     connections_max: u32,
-    /// Searches under way.
+    /// Searches in progress.
     searches: Searches,
     addresses: Mutex<BTreeMap<IpAddr, Arc<Counts>>>,
 }
@@ -41,7 +41,7 @@ struct Counts {
     searches: Searches,
 }
 
-/// Searches under way.
+/// Searches in progress.
 #[derive(Debug, Default)]
 struct Searches {
     all: AtomicU32,
@@ -91,7 +91,7 @@ pub(crate) struct Peer {
     counts: Arc<Counts>,
 }
 
-/// A search under way. Another may take its place when this is dropped.
+/// A suspended search. Another may take its place when this is dropped.
 #[derive(Debug)]
 pub(crate) struct SearchPermit {
     peers: Arc<Peers>,
@@ -138,7 +138,7 @@ impl Peer {
         self.client
     }
 
-    /// One more search under way; `None` if there are too many.
+    /// One more suspended search; `None` if there are too many.
     pub(crate) fn search(&self, asker: Asker) -> Option<SearchPermit> {
         let is_unbound = asker == Asker::Unbound;
         let unbound = |max: u32| is_unbound.then_some(max);

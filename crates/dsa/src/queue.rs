@@ -12,7 +12,7 @@ use proto::tag;
 pub(crate) struct Queue {
     /// Answers that the client waits for: 2 or more.
     length: u32,
-    /// Those of the run that is under way.
+    /// Those of the run that is in progress.
     answered: u32,
     /// Bytes still to come of a message of which the beginning was counted.
     rest: usize,
@@ -87,7 +87,7 @@ impl Queue {
 enum Kind {
     /// More follows to the same request.
     Part,
-    /// The last to a request, which was carried out.
+    /// The last to a request, which was applied.
     Done,
     /// The last to a request, which was not.
     Failed,

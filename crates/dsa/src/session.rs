@@ -1,4 +1,4 @@
-//! One client's session: its identity, what it has under way, and what it waits for. What it does with input is in
+//! One client's session: its identity, what it has in progress, and what it waits for. What it does with input is in
 //! [`crate::driver`].
 
 mod reads;
@@ -6,14 +6,14 @@ mod reads;
 pub(crate) use self::reads::Mixed;
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
-use crate::drafts::Drafts;
 use crate::extension::Change;
 use crate::identity::Identity;
 use crate::journal::Reply;
 use crate::monitor::count;
-use crate::op::search::Underway;
+use crate::op::search::SuspendedSearch;
 use crate::outcome;
 use crate::peers::Peer;
+use crate::prepared_writes::PreparedWrites;
 use crate::queue::Queue;
 use crate::settings::SettingsChange;
 use crate::throttle::{Throttle, Ticket};
@@ -56,9 +56,9 @@ pub struct Feed {
 /// searches, and little enough to be kept for each of thousands.
 const CROWDED_READ_BYTES: usize = 4 << 10;
 
-/// Who the updates that a session collected are carried out as, if not as who it bound.
+/// Who the updates that a session collected are applied as, if not as who it bound.
 #[derive(Debug)]
-pub(crate) struct Acting {
+pub(crate) struct ActingIdentity {
     pub(crate) identity: Identity,
     /// As it was asked for.
     pub(crate) authorization_id: Vec<u8>,
@@ -76,11 +76,11 @@ pub(crate) struct Batch {
     /// Entries that the answers to them bring.
     pub(crate) reads: usize,
     /// One for each of them.
-    pub(crate) drafts: Drafts,
+    pub(crate) prepared_writes: PreparedWrites,
     /// The change of settings that they are, if they are one.
     pub(crate) settings: Option<Box<SettingsChange>>,
     /// Means something only with them.
-    pub(crate) acting: Option<Box<Acting>>,
+    pub(crate) acting: Option<Box<ActingIdentity>>,
 }
 
 /// An update that the session has taken from its input, decoded, and that waits until the updates before it are applied.
@@ -129,9 +129,9 @@ pub struct Session {
     /// The address that the client comes from, with what its clients may take.
     pub(crate) peer: Peer,
     /// Searches that outlived their bundle, in turn.
-    pub(crate) underway: VecDeque<Underway>,
+    pub(crate) searches: VecDeque<SuspendedSearch>,
     /// Of them, those that the thread's counters know of.
-    underway_counted: usize,
+    searches_counted: usize,
     pub(crate) phase: Phase,
     pub(crate) batch: Batch,
     /// The update that comes after them and must not go with them.
@@ -160,8 +160,8 @@ impl Session {
         Some(Session {
             identity: worker.dsa.anonymous(),
             peer,
-            underway: VecDeque::new(),
-            underway_counted: 0,
+            searches: VecDeque::new(),
+            searches_counted: 0,
             phase: Phase::Open,
             batch: Batch::default(),
             suspended: None,
@@ -237,7 +237,7 @@ impl Session {
     /// session. Active searches are given up.
     pub(crate) fn end(&mut self) {
         self.phase = Phase::Closing;
-        self.underway.clear();
+        self.searches.clear();
     }
 
     /// Answers a message that could not be decoded, or ends the session with a Notice of Disconnection.
@@ -266,9 +266,9 @@ impl Session {
 
     /// Ends a session whose connection is gone.
     pub fn close(mut self, worker: &mut Worker) {
-        self.underway.clear();
+        self.searches.clear();
         self.mixed = Mixed::default();
-        self.count_underway(worker);
+        self.count_searches(worker);
         count(&worker.counters.connections_closed, 1);
     }
 
@@ -287,17 +287,17 @@ impl Session {
     }
 
     #[inline]
-    pub(crate) fn count_underway(&mut self, worker: &Worker) {
-        let (before, now) = (self.underway_counted, self.underway.len());
+    pub(crate) fn count_searches(&mut self, worker: &Worker) {
+        let (before, now) = (self.searches_counted, self.searches.len());
         if before != now {
-            count(&worker.counters.searches_underway, (now as u64).wrapping_sub(before as u64));
-            self.underway_counted = now;
+            count(&worker.counters.searches_suspended, (now as u64).wrapping_sub(before as u64));
+            self.searches_counted = now;
         }
     }
 
     /// Is the last thing in the out buffer only the first part of a message?
     pub(crate) fn is_in_message(&self) -> bool {
-        self.underway.front().is_some_and(Underway::is_in_message)
+        self.searches.front().is_some_and(SuspendedSearch::is_in_message)
     }
 
     /// Is it the turn of other sessions?
@@ -308,7 +308,7 @@ impl Session {
     /// Has it nothing to go on with?
     #[inline]
     fn is_at_rest(&self) -> bool {
-        self.underway.is_empty() && !self.mixed.is_due() && self.suspended.is_none()
+        self.searches.is_empty() && !self.mixed.is_due() && self.suspended.is_none()
     }
 
     pub(crate) fn state(&self) -> State {

@@ -73,7 +73,7 @@ impl Throttle {
         self.lock().len()
     }
 
-    /// Counts bytes that a session hands over. What makes the sum pass its bound is admitted, what comes next waits.
+    /// Counts bytes that a session submits. What makes the sum pass its bound is admitted, what comes next waits.
     pub(crate) fn admit(self: &Arc<Self>, bytes: u64) -> Permit {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes >= self.bytes_max {
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(called, [true, true, false, false]);
         assert!(throttle.is_closed());
         let mut tickets = tickets.into_iter();
-        // A session that got its turn hands over less than it might.
+        // A session that got its turn submits less than it might.
         let taken = throttle.admit(10);
         drop(tickets.next());
         let rest: Vec<_> = tickets.collect();

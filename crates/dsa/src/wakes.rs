@@ -13,7 +13,7 @@ struct State {
     sessions: Vec<Waker>,
     /// The task of the thread that wakes them, while it waits for some.
     task: Option<Waker>,
-    /// Whether there is such a task. Without one whoever answers wakes the sessions.
+    /// Whether there is such a task. Without one the one that answers wakes the sessions.
     has_task: bool,
     /// Whether somebody is going to wake the task.
     is_noted: bool,
@@ -25,7 +25,7 @@ impl Wakes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the sessions that were handed over, and then looks again; without any it waits for some. For the task of their
+    /// Wakes the sessions that were submitted, and then looks again; without any it waits for some. For the task of their
     /// thread. `due` is memory that is used again, empty before and after.
     pub(crate) fn poll(&self, cx: &mut Context<'_>, due: &mut Vec<Waker>) {
         let mut state = self.lock();
@@ -71,7 +71,7 @@ impl Waking {
         }
     }
 
-    /// Wakes the threads of the sessions that were handed over. Happens when this is dropped, too.
+    /// Wakes the threads of the sessions that were submitted. Happens when this is dropped, too.
     pub fn wake(&mut self) {
         self.0.drain(..).for_each(|wakes| wakes.wake_task());
     }

@@ -1,12 +1,12 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
-use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
 use crate::held::MemoryNotice;
 use crate::journal::Buffers;
 use crate::marks::Marks;
 use crate::monitor::Counters;
+use crate::prepared_writes::PreparedWrites;
 use crate::recent::Recent;
 use crate::wakes::Wakes;
 use env::clock::Now;
@@ -44,7 +44,7 @@ pub(crate) struct Parts<'w> {
     pub(crate) now: Now,
     /// Commit sequence at which the group's hints were worked out.
     pub(crate) hinted_at: Option<u64>,
-    /// Where what is carried out is to be published.
+    /// Where what is applied is to be published.
     pub(crate) marks: Option<&'w mut Marks>,
 }
 
@@ -62,13 +62,13 @@ pub(crate) struct Scratch {
     pub(crate) answer: Answer,
     /// For what the writer sees: what it remembers of DNs is forgotten before each use.
     pub(crate) updating: Evaluator,
-    pub(crate) drafts: Drafts,
+    pub(crate) prepared_writes: PreparedWrites,
     /// For updates on their way to the log.
     pub(crate) buffers: Buffers,
     pub(crate) entry: Entry,
     /// An update was refused for want of memory.
     pub(crate) lacked_memory: bool,
-    /// See [`crate::parcel::Head::keeps_superclasses`]; `false` for all that is not carried out again.
+    /// See [`crate::parcel::Head::keeps_superclasses`]; `false` for all that is not applied again.
     pub(crate) keeps_superclasses: bool,
     /// Units of work that the searches of the bundle may still do.
     pub(crate) work: u64,
@@ -140,7 +140,7 @@ impl Worker {
     }
 
     /// Wakes the sessions whose updates were answered, and waits for more: to be called by a task of the thread that has
-    /// nothing else to do. Without one they are woken by whoever answers them.
+    /// nothing else to do. Without one they are woken by the one that answers them.
     pub fn poll_wakes(&mut self, cx: &mut Context<'_>) {
         self.wakes.poll(cx, &mut self.due);
     }

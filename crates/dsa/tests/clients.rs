@@ -1,4 +1,4 @@
-//! What clients may take of the server together: searches under way, memory for filters, long messages.
+//! What clients may take of the server together: suspended searches, memory for filters, long messages.
 
 mod common;
 
@@ -76,7 +76,7 @@ fn searches_of_anonymous_clients_leave_some_to_others() {
 }
 
 #[test]
-fn filters_of_searches_under_way_have_a_bound() {
+fn filters_of_searches_in_progress_have_a_bound() {
     let limits = ClientLimits { memory_bytes_max: 8 << 20, ..ClientLimits::default() };
     let client = planted(limits);
     let mut worker = Worker::new(&client.dsa).expect("there are few readers");

@@ -135,8 +135,8 @@ fn a_change_is_in_force_when_the_log_has_it_and_goes_there_alone() {
 fn a_change_that_the_log_does_not_take_is_none_and_the_next_may_come() {
     let (mut client, _) = journaled();
     client.plant();
-    let (commit, desk) = (client.commit.clone(), Arc::clone(client.desk.as_ref().unwrap()));
-    client.commit = Some(Rc::new(RefCell::new(move || desk.refuse_all())));
+    let (commit, fixture) = (client.commit.clone(), Arc::clone(client.fixture.as_ref().unwrap()));
+    client.commit = Some(Rc::new(RefCell::new(move || fixture.refuse_all())));
     let refused = change(&mut client, Replace, "pandoTxnOpenMax", &["5"]);
     assert_eq!(refused, (ResultCode::Unavailable, "not today".to_owned()));
     assert_eq!(client.dsa.transactions().open_max(), 1000);

@@ -1,5 +1,5 @@
-//! A directory whose updates go through a journal answers as one where they are carried out at once, but for the
-//! entryUUIDs, which follow from ids; and its commands, carried out again on an empty directory, give the same answers
+//! A directory whose updates go through a journal answers as one where they are applied at once, but for the
+//! entryUUIDs, which follow from ids; and its commands, applied again on an empty directory, give the same answers
 //! and the same directory, entryUUIDs and all, whatever readers did meanwhile.
 
 mod common;
@@ -36,7 +36,7 @@ fn all(client: &mut Client) -> Vec<Answer> {
     without_ids(client.raw(&request).0)
 }
 
-/// Carries out the commands of a log on an empty directory.
+/// Applies the commands of a log on an empty directory.
 fn replay(log: &[Logged]) -> Arc<Dsa> {
     replay_with(config(), log)
 }
@@ -89,7 +89,7 @@ fn ids_are_given_again_with_more_indexes_than_before() {
 }
 
 /// What is refused leaves no set of attribute options behind; with as many as entries may have, an update with another is refused before
-/// it is logged, and one that is in a log is carried out.
+/// it is logged, and one that is in a log is applied.
 #[test]
 fn attribute_options_are_no_state_of_the_process() {
     let schema = Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
@@ -125,7 +125,7 @@ fn attribute_options_are_no_state_of_the_process() {
     assert_eq!(codes(&common::answers(&answers)), [ResultCode::Success]);
 }
 
-/// How much memory there is must not decide what becomes of a command that is in the log: it is carried out above the limit.
+/// How much memory there is must not decide what becomes of a command that is in the log: it is applied above the limit.
 #[test]
 fn what_is_logged_is_carried_out_above_the_limit() {
     let mut small = config();
@@ -186,7 +186,7 @@ fn change_large_entries(value_bytes: usize, entries: usize, is_logged: bool) {
         let segments = client.dsa.shard().memory().segments;
         assert!(segments <= LIMIT, "{segments} bytes in round {round}");
     }
-    // Carried out again it takes no more.
+    // Applied again it takes no more.
     let again = Dsa::new(small, common::standard_schema()).expect("memory is plenty");
     let mut applier = Applier::new(&again).expect("there are few readers");
     for (record, _) in log.lock().expect("nobody panicked").iter() {
@@ -453,7 +453,7 @@ fn an_old_password_is_right_once() {
     assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
 }
 
-/// The answers to what is handed over at a time bring so many entries at most.
+/// The answers to what is submitted at a time bring so many entries at most.
 #[test]
 fn answers_with_entries_are_few_at_a_time() {
     let (mut client, log) = journaled();
@@ -471,7 +471,7 @@ fn answers_with_entries_are_few_at_a_time() {
     assert_eq!(digest(&client.dsa), digest(&replay(&log.lock().unwrap())));
 }
 
-/// What is handed over at a time is bounded, wherever the bound falls among the groups of a bundle.
+/// What is submitted at a time is bounded, wherever the bound falls among the groups of a bundle.
 #[test]
 fn a_long_bundle_goes_in_pieces() {
     for (long_at, count) in [(0, 130), (127, 300), (128, 129), (0, 1)] {

@@ -122,7 +122,7 @@ fn long_bundle(client: &mut Client) -> Vec<u8> {
     requests
 }
 
-/// Are all updates of the bundle carried out, and its reads ended that were left when memory was short?
+/// Are all updates of the bundle applied, and its reads ended that were left when memory was short?
 fn assert_reads_ended(bytes: &[u8]) {
     let all = ends(bytes);
     let ends = codes(&all);
@@ -150,7 +150,7 @@ fn reads_that_wait_for_their_client_may_be_revoked() {
     assert!(!client.dsa.shard().has_revocable_readers());
 }
 
-/// The same where the client takes nothing from before the updates are carried out.
+/// The same where the client takes nothing from before the updates are applied.
 #[test]
 fn reads_whose_turn_does_not_come_may_be_revoked() {
     let (mut client, _log) = journaled();
@@ -273,8 +273,8 @@ fn refused_updates_are_answered_in_their_order() {
     let requests = updates_and_reads(&mut client, 5);
     let mut out = Vec::new();
     assert_eq!(client.session.feed(&mut client.worker, &requests, &mut out).state, State::Waiting);
-    let desk = client.desk.clone().expect("it is logged");
-    desk.refuse_all();
+    let fixture = client.fixture.clone().expect("it is logged");
+    fixture.refuse_all();
     let cx = &mut Context::from_waker(Waker::noop());
     assert_eq!(client.session.poll_updates(&mut client.worker, cx, &mut out), Poll::Ready(State::Busy));
     assert_eq!(client.session.step(&mut client.worker, &mut out), State::Idle);
@@ -302,8 +302,8 @@ fn reads_see_no_update_of_unknown_outcome() {
     let requests = updates_and_reads(&mut client, 5);
     let mut out = Vec::new();
     assert_eq!(client.session.feed(&mut client.worker, &requests, &mut out).state, State::Waiting);
-    let desk = client.desk.clone().expect("it is logged");
-    desk.carry_out_unknown(&mut Applier::new(&client.dsa).unwrap());
+    let fixture = client.fixture.clone().expect("it is logged");
+    fixture.apply_unknown(&mut Applier::new(&client.dsa).unwrap());
     let cx = &mut Context::from_waker(Waker::noop());
     assert_eq!(client.session.poll_updates(&mut client.worker, cx, &mut out), Poll::Ready(State::Busy));
     assert_eq!(client.session.step(&mut client.worker, &mut out), State::Idle);

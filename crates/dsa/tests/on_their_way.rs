@@ -1,5 +1,5 @@
 //! What is judged of an update by what the directory holds, while other updates are on their way to the log: earlier ones of the same
-//! bundle or transaction, and those of other sessions. They decide it as if they had been carried out.
+//! bundle or transaction, and those of other sessions. They decide it as if they had been applied.
 
 mod common;
 
@@ -151,7 +151,7 @@ fn a_superclass_stays_whatever_was_on_its_way() {
     }
 }
 
-/// Earlier versions judged it before the log alone: what they carried out comes out as it did.
+/// Earlier versions judged it before the log alone: what they applied comes out as it did.
 #[test]
 fn what_earlier_versions_logged_keeps_the_superclass_and_succeeds() {
     let (mut root, log) = client(config());
@@ -240,7 +240,7 @@ fn a_password_is_changed_of_the_entry_that_bound() {
 }
 
 /// Two changes of one password at the same time: the one that gives the old password finds that it is not right any more, and the
-/// other one is carried out where the entry can be told by its entryUUID.
+/// other one is applied where the entry can be told by its entryUUID.
 #[test]
 fn two_changes_of_one_password_at_the_same_time() {
     for has_operational in [true, false] {

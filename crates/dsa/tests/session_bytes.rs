@@ -108,7 +108,7 @@ fn updates_with_long_message_ids_are_answered() {
 }
 
 #[test]
-fn an_update_takes_one_stamp_however_it_is_carried_out() {
+fn an_update_takes_one_stamp_however_it_is_applied() {
     let (mut whole, mut apart) = (Client::new(), Client::new());
     let mut stream = Vec::new();
     for text in ["a", "b", "c"] {
@@ -405,35 +405,35 @@ fn a_group_of_a_million_members() {
     assert_eq!(out.windows(5).filter(|at| at == b"uid=m").count(), MEMBERS);
 }
 
-/// A search under way is initiated, but not completed until its end was written.
+/// A suspended search is initiated, but not completed until its end was written.
 #[test]
-fn a_search_under_way_is_not_completed() {
+fn a_search_in_progress_is_not_completed() {
     let mut client = Client::new();
     add_group(&mut client, 100_000);
     let mut observer = Client::of(&client.dsa);
     observer.bind_root();
-    let mut under_way = |ms: u64| {
+    let mut active = |ms: u64| {
         observer.now.monotonic_ns += ms * 1_000_000;
         observer.worker.tick(observer.now);
         let found = observer.read("cn=Search,cn=Operations,cn=Monitor", &["+"]);
         let figure = |name| found.values(name).expect("it is there")[0].parse::<u64>().expect("a number");
         figure("monitorOpInitiated") - figure("monitorOpCompleted")
     };
-    assert_eq!(under_way(1000), 0);
+    assert_eq!(active(1000), 0);
     let (_, input) = begin_search(&mut client, GROUP, Scope::Base, &["member"]);
     let mut out = Vec::new();
     let feed = client.session.feed(&mut client.worker, &input, &mut out);
     assert_eq!(feed.state, State::Busy);
-    assert_eq!(under_way(1000), 1);
+    assert_eq!(active(1000), 1);
     while client.session.step(&mut client.worker, &mut out) == State::Busy {
         out.clear();
     }
-    assert_eq!(under_way(1000), 0);
+    assert_eq!(active(1000), 0);
     client.session.feed(&mut client.worker, &input, &mut out);
-    assert_eq!(under_way(1000), 1);
+    assert_eq!(active(1000), 1);
     let Client { session, mut worker, .. } = client;
     session.close(&mut worker);
-    assert_eq!(under_way(1000), 0, "its client is gone");
+    assert_eq!(active(1000), 0, "its client is gone");
 }
 
 /// Entries that are large without a set of values fill the buffer only so far before it must be sent.

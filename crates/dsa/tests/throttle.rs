@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::journal::{Desk, commit};
+use common::journal::{Fixture, commit};
 use common::{Client, START, What, changes_of, config};
 use dsa::config::ClientLimits;
 use dsa::journal::Journal;
@@ -77,12 +77,12 @@ fn limited(update_bytes_max: u64) -> Config {
 }
 
 /// A directory with a log that stands still until it is told to go on.
-fn standing_still(config: Config) -> (Arc<Dsa>, Arc<Desk>, Applier) {
+fn standing_still(config: Config) -> (Arc<Dsa>, Arc<Fixture>, Applier) {
     let client = Client::with(config);
-    let desk = Arc::new(Desk::default());
-    client.dsa.journal_to(Arc::clone(&desk) as Arc<dyn Journal>);
+    let fixture = Arc::new(Fixture::default());
+    client.dsa.journal_to(Arc::clone(&fixture) as Arc<dyn Journal>);
     let applier = Applier::new(&client.dsa).expect("there are few readers");
-    (Arc::clone(&client.dsa), desk, applier)
+    (Arc::clone(&client.dsa), fixture, applier)
 }
 
 fn bind() -> Vec<u8> {
@@ -112,7 +112,7 @@ fn worker(dsa: &Arc<Dsa>) -> Worker {
 fn what_is_kept_of_thousands_of_sessions_is_bounded_and_all_are_answered() {
     const SESSIONS: usize = 2000;
     const BYTES_MAX: u64 = 8 << 20;
-    let (dsa, desk, mut applier) = standing_still(limited(BYTES_MAX));
+    let (dsa, fixture, mut applier) = standing_still(limited(BYTES_MAX));
     let (mut worker, input) = (worker(&dsa), modifies(UPDATES));
     let mut connections: Vec<_> = (0..SESSIONS).map(|_| Connection::new(&mut worker, &input)).collect();
     connections.iter_mut().for_each(|connection| _ = connection.serve(&mut worker));
@@ -127,7 +127,7 @@ fn what_is_kept_of_thousands_of_sessions_is_bounded_and_all_are_answered() {
     let mut is_served = vec![false; SESSIONS];
     let mut log = Vec::new();
     while connections.iter().any(|connection| connection.answers <= UPDATES) {
-        commit(&dsa, &mut applier, &desk, &mut log);
+        commit(&dsa, &mut applier, &fixture, &mut log);
         log.clear();
         for (n, connection) in connections.iter_mut().enumerate() {
             let progressed = connection.serve(&mut worker) && connection.answers > 1;
@@ -143,7 +143,7 @@ fn what_is_kept_of_thousands_of_sessions_is_bounded_and_all_are_answered() {
 
 #[test]
 fn a_full_log_stops_neither_searches_nor_abandons_nor_unbinds() {
-    let (dsa, desk, mut applier) = standing_still(limited(1));
+    let (dsa, fixture, mut applier) = standing_still(limited(1));
     let (mut worker, input) = (worker(&dsa), modifies(3));
     let mut first = Connection::new(&mut worker, &input);
     first.serve(&mut worker);
@@ -164,7 +164,7 @@ fn a_full_log_stops_neither_searches_nor_abandons_nor_unbinds() {
     gone.session.close(&mut worker);
     let mut log = Vec::new();
     for _ in 0..4 {
-        commit(&dsa, &mut applier, &desk, &mut log);
+        commit(&dsa, &mut applier, &fixture, &mut log);
         first.serve(&mut worker);
         last.serve(&mut worker);
     }
@@ -174,7 +174,7 @@ fn a_full_log_stops_neither_searches_nor_abandons_nor_unbinds() {
 
 #[test]
 fn a_turn_that_is_not_used_is_given_up() {
-    let (dsa, desk, mut applier) = standing_still(limited(1));
+    let (dsa, fixture, mut applier) = standing_still(limited(1));
     let (mut worker, input) = (worker(&dsa), modifies(1));
     let mut first = Connection::new(&mut worker, &input);
     first.serve(&mut worker);
@@ -187,7 +187,7 @@ fn a_turn_that_is_not_used_is_given_up() {
     assert_eq!(dsa.throttle().waiting(), 2);
     let mut log = Vec::new();
     for _ in 0..3 {
-        commit(&dsa, &mut applier, &desk, &mut log);
+        commit(&dsa, &mut applier, &fixture, &mut log);
         second.serve(&mut worker);
         third.serve(&mut worker);
     }

@@ -105,13 +105,13 @@ pub trait File: Send + Sync + Debug {
     /// Writes all of `bytes` at `offset`. The file grows when it must.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// As [`File::write_at`], for bytes that nobody reads soon: where the system can, it keeps no copy of them, but for
+    /// As [`File::write_at`], for bytes that no reader pins soon: where the system can, it keeps no copy of them, but for
     /// what is not aligned to [`UNCACHED_ALIGN`]. They are no more durable than others.
     fn write_uncached_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.write_at(bytes, offset)
     }
 
-    /// Nobody reads soon what was written and synced: the system may use the memory of its copy for something else. Advice, so
+    /// No reader pins soon what was written and synced: the system may use the memory of its copy for something else. Advice, so
     /// it cannot fail.
     fn drop_cached(&self) {}
 

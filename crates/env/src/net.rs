@@ -126,7 +126,7 @@ pub struct TcpStream(tokio::net::TcpStream);
 
 impl Stream for TcpStream {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        // tokio forgets the readiness after a short read, so the next poll waits instead of asking the kernel in vain:
+        // tokio forgets the readiness after a short read, so the next poll waits instead of asking the kernel without effect:
         // one read per request at queue length 1.
         let mut buffer = ReadBuf::new(buffer);
         match Pin::new(&mut self.0).poll_read(cx, &mut buffer) {

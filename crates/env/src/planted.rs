@@ -1,4 +1,4 @@
-//! Faults that tests put in on purpose: each must be found by the property that is there for it. A crate names its own with
+//! Faults that tests injected: each must be found by the property that is there for it. A crate names its own with
 //! [`faults!`](crate::faults). They exist in a build with `--cfg pando_planted` only: without it [`is`] is constantly false,
 //! and the optimiser removes what depends on it.
 

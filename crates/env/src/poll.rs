@@ -133,7 +133,7 @@ impl Poller {
 
     /// Ends the wait of another thread, now or the next one, with an event of token [`WAKE`].
     pub fn wake(&self) {
-        // A full counter means that a wake-up is under way.
+        // A full counter means that a wake-up is in progress.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }

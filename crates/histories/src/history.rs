@@ -10,7 +10,7 @@
 //! `at` is in nanoseconds from any begin. All steps of an invocation are one transaction. A process does one thing at a time.
 //! `ok` repeats the steps with what was read; `fail` is sure to have changed nothing; after `unknown`, as after an invocation
 //! that is never answered, it may have happened at any time since, or not: until a `cut`, which says that the server had
-//! ended and that what was under way has happened before or never.
+//! ended and that what was in progress has happened before or never.
 
 mod pairing;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Transfers between accounts. A scan that is one snapshot always has the same sum; and when nothing else is under way, the
+//! Transfers between accounts. A scan that is one snapshot always has the same sum; and when nothing else is in progress, the
 //! balances are exactly those of the last such moment with all transfers between.
 
 use crate::history::{History, Operation, Outcome, Step};

@@ -25,7 +25,7 @@ enum Flaw {
     OldSnapshot,
     /// A write is acknowledged and forgotten.
     Forgotten,
-    /// Of what is under way at a crash half may be there afterwards.
+    /// Of what is in progress at a crash half may be there afterwards.
     HalfReplayed,
     /// A transaction that is told to have failed leaves something behind.
     FailureKept,
@@ -54,7 +54,7 @@ impl Random {
     }
 }
 
-/// A transaction under way.
+/// A transaction in progress.
 struct Transaction {
     /// What it does yet, the next step last.
     todo: Vec<Step>,
@@ -228,7 +228,7 @@ impl World {
         self.event(client, What::Ok, transaction.done);
     }
 
-    /// Nobody who waits is answered; what is under way has happened, or not.
+    /// Nobody who waits is answered; what is in progress has happened, or not.
     fn crash(&mut self) {
         for client in 0..self.clients.len() {
             let Some(transaction) = self.clients[client].1.take() else { continue };

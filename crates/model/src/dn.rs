@@ -96,7 +96,7 @@ pub fn parse(dn: &[u8]) -> Result<Vec<Rdn<'_>>, DnError> {
     Ok(rdns)
 }
 
-/// Parses a whole DN and hands over each RDN, leftmost first.
+/// Parses a whole DN and submits each RDN, leftmost first.
 pub fn parse_each<'a>(dn: &'a [u8], mut each: impl FnMut(Rdn<'a>)) -> Result<(), DnError> {
     if dn.len() > DN_BYTES_MAX {
         return Err(DnError { at: DN_BYTES_MAX, reason: "the DN is too long" });

@@ -7,7 +7,7 @@ pub const FILTER_DEPTH_MAX: usize = 64;
 /// Filter items in one request, sets and parts of substrings included. Clients send ORs of several thousand; a compiled
 /// item takes some 300 bytes.
 pub const FILTER_ITEMS_MAX: usize = 16 << 10;
-/// Bytes of one filter: a search under way keeps its assertion values.
+/// Bytes of one filter: a suspended search keeps its assertion values.
 pub const FILTER_BYTES_MAX: usize = 1 << 20;
 /// Items of the filter of one assertion control: it is evaluated while the writer waits.
 pub const ASSERTION_ITEMS_MAX: u32 = 256;
@@ -35,7 +35,7 @@ pub const SELECTION_MAX: usize = 4096;
 pub const ATTRIBUTES_MAX: usize = 4096;
 /// Bytes of one attribute value.
 pub const VALUE_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
-/// Searches that one session has under way at once; one more is answered busy.
+/// Searches that one session has in progress at once; one more is answered busy.
 pub const SESSION_SEARCHES_MAX: usize = 64;
 /// Bytes of answers that wait for a slow client before its requests are read no further.
 pub const SESSION_OUT_BYTES_MAX: usize = 1 << 20;

@@ -176,7 +176,7 @@ impl Committer {
     /// Takes what came in, makes it durable as the mode asks, applies and answers it.
     ///
     /// # Errors
-    /// See [`Failed`]: everything under way was answered with "outcome unknown", everything later will be refused.
+    /// See [`Failed`]: everything in progress was answered with "outcome unknown", everything later will be refused.
     pub fn step(&mut self, wall_ms: u64, monotonic_ms: u64) -> Result<Step, Failed> {
         self.step_at(|| wall_ms, monotonic_ms)
     }
@@ -297,7 +297,7 @@ impl Committer {
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:
-    /// so that nobody takes an earlier snapshot and the log for all there is. Nothing else may be under way.
+    /// so that nobody takes an earlier snapshot and the log for all there is. Nothing else may be in progress.
     ///
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
@@ -306,7 +306,7 @@ impl Committer {
     }
 
     /// Writes down by what commands are decided from here on: the rules that this was made with. Durable when it returns.
-    /// Nothing else may be under way.
+    /// Nothing else may be in progress.
     ///
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.
@@ -343,7 +343,7 @@ impl Committer {
         Head { time_ms, checked: Some(self.replica.chain()), ..Head::default() }
     }
 
-    /// Writes a record that changes nothing in the directory: durable when it returns. Nothing else may be under way.
+    /// Writes a record that changes nothing in the directory: durable when it returns. Nothing else may be in progress.
     ///
     /// # Errors
     /// See [`Failed`]; also when there is no room for it.

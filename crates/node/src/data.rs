@@ -42,7 +42,7 @@ pub use superblock::Superblock;
 use std::io;
 
 impl Data {
-    /// Takes back what a first start made, of which nothing has come: whoever comes next may choose again what is chosen once.
+    /// Takes back what a first start made, of which nothing has come: the one that comes next may choose again what is chosen once.
     /// The one who writes the directory must have ended.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ fn run(dsa: &Arc<Dsa>, mut keeper: impl IndexKeeper) {
         let rest = match indexer.step(&mut keeper) {
             Pace::Idle => None,
             Pace::Later => Some(READERS_RETRY),
-            // The writer's role goes to whoever asks first, and this thread would always be that one.
+            // The writer's role goes to the one that asks first, and this thread would always be that one.
             Pace::Soon => Some(Duration::from_nanos(clock.monotonic_ns() - begun_ns) * REST_STEPS),
         };
         if !dsa.indexing().wait(rest) {

@@ -30,7 +30,7 @@ impl fmt::Display for KeepError {
 impl std::error::Error for KeepError {}
 
 /// Leaves a note in the log and makes all that is in the directory its last snapshot: durable when it returns, and before
-/// that nothing of it is. Returns the record that the snapshot goes up to. Nothing else may be under way.
+/// that nothing of it is. Returns the record that the snapshot goes up to. Nothing else may be in progress.
 ///
 /// # Errors
 /// See [`KeepError`].
@@ -47,7 +47,7 @@ pub fn keep(
 }
 
 /// As [`keep`], where nobody serves the directory: then the log ends too. Files of it that the snapshot replaces stay, for
-/// whoever serves the directory archives them before they are used again.
+/// the one that serves the directory archives them before they are used again.
 ///
 /// # Errors
 /// See [`KeepError`].

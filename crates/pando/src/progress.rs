@@ -214,7 +214,7 @@ impl IndexBar {
         IndexBar { bar, line_due: (!stderr().is_terminal()).then_some(LINE_EVERY) }
     }
 
-    /// Shows how far the index under way is.
+    /// Shows how far the index in progress is.
     pub(crate) fn show(&mut self, line: &IndexLine) {
         let Some((done, all)) = line.entries else { return };
         let elapsed = self.bar.elapsed();

@@ -129,7 +129,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
         }
     };
     log_to_stderr();
-    // A closed terminal, or whoever means another process, does not end a server.
+    // A closed terminal, or the one that means another process, does not end a server.
     if let Err(error) = env::task::outlive(&[Signal::Hangup, Signal::User1, Signal::User2, Signal::Alarm]) {
         note!("pando serve: signals cannot be caught: {error}");
         return ExitCode::FAILURE;

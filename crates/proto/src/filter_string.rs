@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
         &rest[..len]
     }
 
-    /// The value as written, up to the closing parenthesis; `at` is left behind it.
+    /// The value as written, up to the closing parenthesis; `at` is stale it.
     fn raw_value(&mut self) -> Result<&'t [u8], FilterError> {
         let rest = &self.text[self.at..];
         let len = rest.iter().position(|&b| b == b')').unwrap_or(rest.len());

@@ -111,7 +111,7 @@ impl Schema {
             let description = entry.description(at);
             let id = description.attribute_type;
             if id == self.well_known.object_class {
-                continue; // its values were looked up and told apart with the set
+                continue; // its values were looked up and distinguished with the set
             }
             if !set.allows(id) && !self.traits[id.0 as usize].has(Traits::OPERATIONAL) {
                 return Err(self.not_allowed(description, set));

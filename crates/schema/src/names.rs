@@ -65,7 +65,7 @@ impl NameTable {
 }
 
 /// Bit 5 set makes letters lower case and leaves digits, hyphen and dot as they are; what else it confuses
-/// is told apart by the comparison after the hash.
+/// is distinguished by the comparison after the hash.
 const FOLD: u64 = 0x2020_2020_2020_2020;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 

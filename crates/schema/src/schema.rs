@@ -136,7 +136,7 @@ impl Schema {
         self.options.is_full()
     }
 
-    /// How many sets of options there are, the empty one and those that only commands under way have included.
+    /// How many sets of options there are, the empty one and those that only commands in progress have included.
     pub fn option_sets(&self) -> usize {
         self.options.count()
     }

@@ -21,7 +21,7 @@ pub enum DefinitionKind {
 }
 
 impl Schema {
-    /// Hands over the values of one attribute of the subschema subentry, in an order that strict readers can read: what is
+    /// Submits the values of one attribute of the subschema subentry, in an order that strict readers can read: what is
     /// derived from another comes after it.
     pub fn write_definitions(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
         match kind {
@@ -43,7 +43,7 @@ impl Schema {
         }
     }
 
-    /// Hands over the definitions of one kind as the files have them, in their order: what tells one schema from another.
+    /// Submits the definitions of one kind as the files have them, in their order: what tells one schema from another.
     /// Those of [`crate::Builder::settings`] are in no file.
     pub fn write_as_defined(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
         match kind {

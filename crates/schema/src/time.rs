@@ -49,7 +49,7 @@ impl GeneralizedTime {
         let mut digits = [0u8; FRACTION_DIGITS_MAX];
         let len = fraction.len().min(FRACTION_DIGITS_MAX);
         digits[..len].copy_from_slice(&fraction[..len]);
-        // Multiply the decimal fraction by the unit, from its last digit on; what is carried out at the front
+        // Multiply the decimal fraction by the unit, from its last digit on; what is applied at the front
         // is whole seconds.
         let mut carry = 0;
         for digit in digits[..len].iter_mut().rev() {

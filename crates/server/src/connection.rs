@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// Input that is held back while earlier requests are under way is read no further than this.
+/// Input that is held back while earlier requests are in progress is read no further than this.
 const HELD_BYTES_MAX: usize = 64 << 10;
 /// Answers of fewer bytes are sent at once: they are those of a client that waits for each.
 const PUT_OFF_BYTES_MIN: usize = 1 << 10;
@@ -144,7 +144,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
         loop {
-            if self.hold.is_some() && self.must_let_go() {
+            if self.hold.is_some() && self.must_release() {
                 self.hold = None;
             }
             let is_held = self.hold.is_some() || self.goes_with_updates;
@@ -260,14 +260,14 @@ impl<W: Worker, S: Stream> Connection<W, S> {
     }
 
     /// Whether what is kept back has waited enough, whatever the session says.
-    fn must_let_go(&self) -> bool {
+    fn must_release(&self) -> bool {
         matches!(self.state, State::Busy | State::Close)
             || self.backlog.len() - self.sent >= HOLD_BYTES_MAX
             || self.ended
             || self.leaving()
     }
 
-    /// Waits for input as long as what is kept back may wait; then lets go of it.
+    /// Waits for input as long as what is kept back may wait; then releases it.
     fn poll_hold(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(hold) = &mut self.hold else { return Poll::Pending };
         ready!(hold.poll(cx));
@@ -398,7 +398,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let feed = scratch.worker.feed(&mut self.session, &self.held, &mut scratch.out);
         self.held.drain(..feed.consumed);
         self.on_fed(feed);
-        // A session that neither takes the rest nor has anything under way waits for more input, whatever it says.
+        // A session that neither takes the rest nor has anything in progress waits for more input, whatever it says.
         self.held_back &= feed.consumed != 0 || matches!(self.state, State::Busy | State::Waiting);
     }
 

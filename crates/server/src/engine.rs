@@ -59,7 +59,7 @@ pub trait Worker: 'static {
         usize::MAX
     }
 
-    /// Goes on with what is under way; returns when `out` has enough for one write.
+    /// Goes on with what is in progress; returns when `out` has enough for one write.
     fn step(&mut self, session: &mut Self::Session, out: &mut Vec<u8>) -> State;
 
     /// Appends the answers to the updates that a session waits for, once they are durable. Only for sessions that said

@@ -14,7 +14,7 @@ const HOLD_US: u64 = 200;
 
 const _: () = assert!(HOLD_BYTES_MAX < SESSION_OUT_BYTES_MAX, "a client that takes nothing is noticed");
 
-/// What makes a connection let go of what it keeps back, when no input does.
+/// What makes a connection release what it keeps back, when no input does.
 #[derive(Default)]
 pub(crate) struct Hold {
     timer: Option<Pin<Box<dyn Future<Output = ()>>>>,

@@ -1,4 +1,4 @@
-//! Files and streams of entries into a directory that nobody reads yet: before the first client is served, or without a
+//! Files and streams of entries into a directory that no reader pins yet: before the first client is served, or without a
 //! server; or into a server that runs.
 
 mod rejects;

@@ -423,7 +423,7 @@ fn searches_of_a_client_that_is_gone_end() {
 
 /// What a client has sent and broken off is not worth the work: it may be a storm of such clients.
 #[test]
-fn requests_of_a_connection_that_was_reset_are_not_carried_out() {
+fn requests_of_a_connection_that_was_reset_are_not_applied() {
     let server = Server::start(Options { threads: 1, ..Options::default() });
     let (mut holder, mut gone) = (server.connect(), server.connect());
     gone.write_all(&message(b'e', b"unread")).unwrap();

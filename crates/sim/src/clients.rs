@@ -41,10 +41,10 @@ pub struct Clients {
 #[derive(Clone, Debug, Default)]
 pub struct Client {
     /// What is on its way.
-    underway: Vec<Sent>,
+    unanswered: Vec<Sent>,
     /// Its counter, as it was sent last.
     pub counted: u64,
-    /// Its counter when it was told that it was set: by the last record that was carried out then.
+    /// Its counter when it was told that it was set: by the last record that was applied then.
     pub told: BTreeMap<u64, u64>,
     /// Names of entries that it was told are there, and which nobody has tried to remove; with that record.
     pub present: BTreeMap<String, u64>,
@@ -107,10 +107,10 @@ impl Clients {
         for client in &mut self.all {
             client.present.retain(|dn, _| !removed.iter().any(|gone| is_below(dn, gone)));
         }
-        self.all[session].underway.clone_from(&bundle.sent);
+        self.all[session].unanswered.clone_from(&bundle.sent);
     }
 
-    /// A client gets answers, when record `applied` was the last that was carried out.
+    /// A client gets answers, when record `applied` was the last that was applied.
     ///
     /// # Errors
     /// In words: the client read a counter that is lower than one it has read before, or a transaction was committed that
@@ -121,14 +121,16 @@ impl Clients {
         for answer in answers {
             match answer {
                 Answer::Entry(id, dn, attributes) => {
-                    if client.underway.get(id.wrapping_sub(1)) == Some(&Sent::Scan) {
+                    if client.unanswered.get(id.wrapping_sub(1)) == Some(&Sent::Scan) {
                         client.scanning.insert(dn.clone(), attributes.clone());
                     }
-                    if let Some(Sent::ReadOwn(count)) = client.underway.get(id.wrapping_sub(1)) {
+                    if let Some(Sent::ReadOwn(count)) = client.unanswered.get(id.wrapping_sub(1)) {
                         client.look_at_own(*count, attributes)?;
                         continue;
                     }
-                    let Some(Sent::ReadCount(of)) = client.underway.get(id.wrapping_sub(1)) else { continue };
+                    let Some(Sent::ReadCount(of)) = client.unanswered.get(id.wrapping_sub(1)) else {
+                        continue;
+                    };
                     let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok());
                     let (value, before) = (value.unwrap_or(0), client.read.get(of).copied().unwrap_or(0));
                     if value < before {
@@ -149,11 +151,11 @@ impl Clients {
         Ok(())
     }
 
-    /// Nobody reads what a transaction has counted that was not committed.
+    /// No reader pins what a transaction has counted that was not committed.
     fn look_for_void(&self, session: usize, answers: &[Answer]) -> Result<(), Broken> {
         for answer in answers {
             let Answer::Entry(id, _, attributes) = answer else { continue };
-            let sent = self.all[session].underway.get(id.wrapping_sub(1));
+            let sent = self.all[session].unanswered.get(id.wrapping_sub(1));
             let Some(Sent::ReadCount(of)) = sent else { continue };
             let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok());
             if value.is_some_and(|value| self.all[*of].void.contains(&value)) {
@@ -169,7 +171,7 @@ impl Clients {
     /// What was on its way got no answer: its outcome is unknown.
     pub fn on_disconnect(&mut self) {
         for client in &mut self.all {
-            client.underway.clear();
+            client.unanswered.clear();
             client.transaction = None;
         }
     }
@@ -208,7 +210,7 @@ impl Client {
         value: Option<&Vec<u8>>,
         applied: u64,
     ) -> Result<(), Broken> {
-        match (self.underway.get(id.wrapping_sub(1)), code, value) {
+        match (self.unanswered.get(id.wrapping_sub(1)), code, value) {
             (Some(Sent::Begin), ResultCode::Success, Some(identifier)) => {
                 self.transaction = Some(Transaction::new(identifier.clone()));
             }
@@ -245,7 +247,7 @@ impl Client {
     fn on_done(&mut self, id: usize, code: ResultCode, applied: u64) {
         self.answered += 1;
         self.refused += u64::from(is_refusal(code));
-        match self.underway.get(id.wrapping_sub(1)) {
+        match self.unanswered.get(id.wrapping_sub(1)) {
             Some(Sent::Scan) => {
                 let scan = std::mem::take(&mut self.scanning);
                 if code == ResultCode::Success {
@@ -262,7 +264,7 @@ impl Client {
         if code != ResultCode::Success {
             return;
         }
-        match self.underway.get(id.wrapping_sub(1)) {
+        match self.unanswered.get(id.wrapping_sub(1)) {
             Some(Sent::Add(dn)) => _ = self.present.insert(dn.clone(), applied),
             Some(Sent::Remove(dn)) => {
                 self.present.retain(|present, _| !is_below(present, dn));

@@ -74,7 +74,7 @@ struct Entry {
     /// Did the simulated replica propose it for one of its clients?
     is_own: bool,
     /// It will be lost.
-    is_doomed: bool,
+    is_abort_only: bool,
 }
 
 /// What happened in a group.
@@ -165,12 +165,12 @@ impl State {
     fn entry(&self, index: Index) -> Option<&Entry> {
         let at = usize::try_from(index.0 - 1).ok()?;
         let entry = self.committed.get(at).or_else(|| self.tail.get(at - self.committed.len()))?;
-        (!entry.is_doomed).then_some(entry)
+        (!entry.is_abort_only).then_some(entry)
     }
 
     /// Commits the next entry of the tail, if that will not be lost.
     fn commit_next(&mut self) -> bool {
-        if self.tail.front().is_none_or(|entry| entry.is_doomed) {
+        if self.tail.front().is_none_or(|entry| entry.is_abort_only) {
             return false;
         }
         self.tally.inherited += u64::from(self.leader != Leader::Simulated);
@@ -193,7 +193,7 @@ impl State {
 
     /// The simulated replica leads, which begins its term with a record of its own too.
     fn lead(&mut self) {
-        if self.tail.iter().any(|entry| entry.is_doomed) {
+        if self.tail.iter().any(|entry| entry.is_abort_only) {
             self.other_leads();
         }
         self.leader = Leader::Simulated;
@@ -203,7 +203,7 @@ impl State {
             at,
             payload: record(at.index, self.time_ms, &[]),
             is_own: false,
-            is_doomed: false,
+            is_abort_only: false,
         });
     }
 
@@ -215,7 +215,7 @@ impl State {
             at,
             payload: record(at.index, self.time_ms, messages),
             is_own: false,
-            is_doomed: false,
+            is_abort_only: false,
         });
     }
 
@@ -253,7 +253,7 @@ impl State {
         for _ in 0..self.random.below(4) {
             self.commit_next();
         }
-        let has_doomed = self.tail.iter().any(|entry| entry.is_doomed);
+        let has_doomed = self.tail.iter().any(|entry| entry.is_abort_only);
         if self.random.chance(if has_doomed { DEPOSED.1 } else { DEPOSED.0 }) {
             self.leader = Leader::Nobody;
             self.tally.deposed += 1;
@@ -384,10 +384,10 @@ impl ShardLog for LateLog {
         }
         state.time_ms =
             Parcel::decode(at.index.0, &payload).expect("it was made by this program").head.time_ms;
-        let is_after_lost = state.tail.back().is_some_and(|entry| entry.is_doomed);
+        let is_after_lost = state.tail.back().is_some_and(|entry| entry.is_abort_only);
         let is_unlucky = state.others == Others::Any && state.random.chance(DOOMED);
-        let is_doomed = is_after_lost || state.dooms || is_unlucky;
-        state.tail.push_back(Entry { at, payload, is_own: true, is_doomed });
+        let is_abort_only = is_after_lost || state.dooms || is_unlucky;
+        state.tail.push_back(Entry { at, payload, is_own: true, is_abort_only });
         Ok(at)
     }
 

@@ -1,5 +1,5 @@
 //! One incarnation of a server, in one thread and without sockets: sessions, directory, store, log and snapshots, each step
-//! taken by whoever owns it.
+//! taken by the one that owns it.
 
 use crate::answers::Answer;
 use crate::random::Random;
@@ -192,7 +192,7 @@ fn step_beside(
 struct Connection {
     session: Session,
     waits: bool,
-    /// If sessions go before others: where it stands.
+    /// If sessions have precedence over others: where it stands.
     rank: Option<u8>,
     /// What was sent and not taken yet.
     input: Vec<u8>,
@@ -209,7 +209,7 @@ pub struct Node {
     connections: Vec<Connection>,
     indexer: Indexer,
     indexes: IndexFile,
-    /// Of whoever runs syncs beside the committer, if somebody does: chance, and the sync that is under way.
+    /// Of the one that runs syncs beside the committer, if somebody does: chance, and the sync that is in progress.
     syncs: Option<(Random, Option<SyncJob>)>,
     _data: Data,
 }
@@ -292,7 +292,7 @@ impl Node {
         Node { recovered: change(self.recovered), ..self }
     }
 
-    /// A session goes before those with a lower number.
+    /// A session has precedence over those with a lower number.
     pub fn rank(&mut self, session: usize, number: u8) {
         self.connections[session].rank = Some(number);
     }
@@ -390,7 +390,7 @@ impl Node {
         self.syncs = Some((Random::new(seed), None));
     }
 
-    /// Waits for the sync that is under way, if one is.
+    /// Waits for the sync that is in progress, if one is.
     ///
     /// # Errors
     /// As [`Node::step`].
@@ -399,16 +399,16 @@ impl Node {
         job.map_or(Ok(()), |job| self.recovered.committer.end_step(job.run()).map(|_| ()))
     }
 
-    /// The turn of whoever builds, drops and verifies indexes.
+    /// The turn of the one that builds, drops and verifies indexes.
     pub fn step_indexes(&mut self) -> Pace {
         self.indexer.step(&mut self.indexes)
     }
 
-    /// Carries out what a session that waits for nothing sends, updates too, and returns the answers.
+    /// Applies what a session that waits for nothing sends, updates too, and returns the answers.
     ///
     /// # Panics
     /// If the log fails.
-    pub fn carry_out(&mut self, session: usize, sent: &Bundle, clock: &dyn Clock) -> Vec<Answer> {
+    pub fn apply(&mut self, session: usize, sent: &Bundle, clock: &dyn Clock) -> Vec<Answer> {
         self.send(session, &sent.bytes, clock);
         while self.waits(session) {
             self.prepare_file();
@@ -431,7 +431,7 @@ impl Node {
         true
     }
 
-    /// Last record of the log that was carried out.
+    /// Last record of the log that was applied.
     pub fn applied(&self) -> u64 {
         self.recovered.committer.applied().0
     }

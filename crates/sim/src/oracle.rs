@@ -16,7 +16,7 @@ use wal::{Kind, Place};
 pub struct Oracle {
     dsa: Arc<Dsa>,
     applier: Applier,
-    /// Last record that was carried out.
+    /// Last record that was applied.
     at: u64,
     /// What sessions could read after a record, while it is not sure to last.
     seen: BTreeMap<u64, u128>,
@@ -62,7 +62,7 @@ impl Default for Oracle {
 }
 
 impl Oracle {
-    /// Last record that was carried out.
+    /// Last record that was applied.
     pub fn at(&self) -> u64 {
         self.at
     }
@@ -82,12 +82,12 @@ impl Oracle {
         self.mark
     }
 
-    /// What the first records make, up to `last`, which is not after the last that was carried out.
+    /// What the first records make, up to `last`, which is not after the last that was applied.
     pub fn held_at(&self, last: u64) -> Held {
         self.held_with(self.commands[..last as usize].iter())
     }
 
-    /// The time of record `last`, if the next was carried out too and is later.
+    /// The time of record `last`, if the next was applied too and is later.
     pub fn ms_between(&self, last: u64) -> Option<u64> {
         let ms = |record: u64| {
             let parcel = self.commands.get(usize::try_from(record).ok()?.checked_sub(1)?)?;
@@ -208,7 +208,7 @@ impl Oracle {
         std::mem::take(&mut self.seen).len() as u64
     }
 
-    /// Carries out what the replicas of a log have committed after what was carried out before, up to `end`: see
+    /// Applies what the replicas of a log have committed after what was applied before, up to `end`: see
     /// [`Oracle::follow`].
     ///
     /// # Errors
@@ -218,13 +218,13 @@ impl Oracle {
         while self.at < end
             && let Some((payload, is_own)) = group.record(self.at + 1)
         {
-            self.carry_out(&payload, is_own, &mut differs)?;
+            self.apply_to_model(&payload, is_own, &mut differs)?;
         }
         differs.map_or(Ok(()), Err)
     }
 
     /// Carries the next record out; `differs` says so if something else could be read after it.
-    fn carry_out(
+    fn apply_to_model(
         &mut self,
         payload: &[u8],
         is_own: bool,
@@ -246,7 +246,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Carries out what the log in `dir` has after what was carried out before, up to `end`. What was seen at these records
+    /// Applies what the log in `dir` has after what was applied before, up to `end`. What was seen at these records
     /// must be what there is now.
     ///
     /// # Errors
@@ -260,7 +260,7 @@ impl Oracle {
             if record.index.0 != self.at + 1 {
                 return Err(format!("record {} follows record {}", record.index, self.at));
             }
-            self.carry_out(record.payload, true, &mut differs)
+            self.apply_to_model(record.payload, true, &mut differs)
         };
         self.mark = match wal::read(disk, &dir.join("log"), &mut visit) {
             Err(wal::OpenError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -30,7 +30,7 @@ struct Session {
 enum State {
     #[default]
     Open,
-    /// It stands in the way of one who goes before.
+    /// It stands in the way of a transaction with higher precedence.
     Preempted,
     /// It is over, and its client knows.
     Over,
@@ -49,12 +49,12 @@ enum Asked {
 }
 
 impl Precedence {
-    /// So many sessions, none of which goes before another.
+    /// So many sessions, none of which has precedence over another.
     pub fn new(sessions: usize) -> Precedence {
         Precedence { sessions: vec![Session::default(); sessions], preempted: 0, gave_way: 0 }
     }
 
-    /// A new incarnation of the server: nothing is open. Whoever has the higher rank goes before.
+    /// A new incarnation of the server: nothing is open. The one that has the higher rank has precedence over.
     pub fn begin(&mut self, ranks: &[u8]) {
         for (session, rank) in self.sessions.iter_mut().zip(ranks) {
             *session = Session { rank: *rank, ..Session::default() };

@@ -13,14 +13,14 @@ use proto::op::{Add, Authentication, Bind, Modify, ModifyDn, ModifyKind, Search}
 
 /// DN of the root of the tree that simulated directories have.
 pub const SUFFIX: &str = "dc=x";
-/// What the counter of a session is in. No index knows it: a modify that sets it can be drafted before it has its turn.
+/// What the counter of a session is in. No index knows it: a modify that sets it can be prepared before it has its turn.
 pub const COUNTER: &str = "serialNumber";
 /// Whom clients bind as, and by which password.
 pub const ROOT: &str = "cn=root";
 /// See [`ROOT`].
 pub const PASSWORD: &str = "secret";
 
-/// A request that was sent, as far as whoever looks at the answers wants to know.
+/// A request that was sent, as far as the one that looks at the answers wants to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// An entry is added.

@@ -17,7 +17,7 @@ pub struct Choice {
     pub workload: Option<String>,
     /// What goes wrong, and what it is called on a command line.
     pub plan: Option<(String, Plan)>,
-    /// A fault that is put in on purpose.
+    /// A fault that is injected.
     pub planted: Option<Fault>,
 }
 

@@ -63,7 +63,7 @@ impl fmt::Display for Violation {
 /// What happened in a world, to see that it was what the simulation is for.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Records that were carried out.
+    /// Records that were applied.
     pub records: u64,
     /// Records that were seen and gone after a start, in a mode that allows it.
     pub lost: u64,
@@ -99,9 +99,9 @@ pub struct Tally {
     pub committed: u64,
     /// Transactions that came to nothing.
     pub aborted: u64,
-    /// Of these, those that were given up for one who goes before.
+    /// Of these, those that were given up for a transaction with higher precedence.
     pub preempted: u64,
-    /// Updates that gave way to a transaction of one who goes before.
+    /// Updates that gave way to a transaction of a transaction with higher precedence.
     pub gave_way: u64,
     /// Replicas that led the log and were deposed.
     pub deposed: u64,
@@ -203,7 +203,7 @@ pub struct World {
     /// What was told of indexes.
     known: indexes::Known,
     watched: transactions::Watched,
-    /// Do sessions go before others?
+    /// Do sessions have precedence over others?
     has_ranks: bool,
     /// Starts change whether entries are held to the schema.
     has_other_rules: bool,

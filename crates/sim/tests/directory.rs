@@ -53,7 +53,7 @@ fn half_of_a_transaction_is_never_seen() {
     }
 }
 
-/// Each fault that is put in on purpose is found by the same worlds, which find nothing without; and by the property that
+/// Each fault that is injected is found by the same worlds, which find nothing without; and by the property that
 /// is there for it.
 #[test]
 #[ignore = "needs the build with faults: .ci/test planted"]
@@ -99,7 +99,7 @@ fn planted_faults_are_found() {
         (store::faults::READER_NOT_REVOKED, "kills", None, properties::REVOKED),
         (node::faults::TERM_NOT_COMPARED, "replicas", None, "the log can be read"),
         (store::faults::FREE_SET_DIFFERS, "kills", None, "the state is the model's"),
-        (store::faults::ID_IN_THE_WAY, "kills", None, "a start without damage succeeds"),
+        (store::faults::ID_TAKEN, "kills", None, "a start without damage succeeds"),
         (dsa::faults::LIMIT_AT_APPLY, "kills", Some("ring"), "a start without damage succeeds"),
         (node::faults::RULES_BY_RESTART, "kills", Some("mixed"), "a start without damage succeeds"),
     ] {

@@ -280,7 +280,7 @@ fn fail(row: &Row, on: &SimDisk, states: &[u128], step: u64, end: End) -> Result
     if state < told || (done.is_ok() && state + 1 < states.len()) {
         return Err(format!("state {told} was reported, and {state} is there: {done:?}"));
     }
-    // What was in vain succeeds now.
+    // What was without effect succeeds now.
     disk.kill();
     if state == 0 { row.2(&disk, &mut |_| ()) } else { Ok(()) }
 }

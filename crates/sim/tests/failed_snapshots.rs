@@ -46,13 +46,13 @@ impl Server {
             Server { disk, node, oracle: Oracle::default(), random: Random::new(seed), workload, clock };
         let mut base = Bundle::default();
         workloads::base(1, &mut base);
-        server.carry_out(&base);
+        server.apply(&base);
         server
     }
 
-    fn carry_out(&mut self, bundle: &Bundle) {
+    fn apply(&mut self, bundle: &Bundle) {
         self.oracle.on_sent(&bundle.updates);
-        self.node.carry_out(0, bundle, &self.clock);
+        self.node.apply(0, bundle, &self.clock);
     }
 
     /// Some updates, then what is there.
@@ -60,7 +60,7 @@ impl Server {
         for _ in 0..bundles {
             let mut bundle = Bundle::default();
             self.workload.start(0, &mut self.random, &mut bundle);
-            self.carry_out(&bundle);
+            self.apply(&bundle);
         }
         let taken = self.node.recovered.committer.checkpoint().expect("nothing fails yet");
         taken.expect("there are few readers")

@@ -34,7 +34,7 @@ fn a_note_goes_on_in_the_next_log_file() {
     }
 }
 
-/// An import leaves the log before it to whoever archives it: points before the import can be reached, and none behind it
+/// An import leaves the log before it to the one that archives it: points before the import can be reached, and none behind it
 /// from a backup that is older.
 #[test]
 fn a_point_before_an_import_can_be_reached() {
@@ -59,7 +59,7 @@ fn a_point_before_an_import_can_be_reached() {
         let text = "x".repeat(filler);
         bundle.modify("dc=x", ModifyKind::Replace, "description", &[&text], Sent::Other);
         clock.pass_ns(1_000_000);
-        node.carry_out(0, &bundle, &clock);
+        node.apply(0, &bundle, &clock);
         Held { last: node.applied(), digest: digest(&node.recovered.dsa) }
     };
     let held = change(&mut node, 1);

@@ -31,7 +31,7 @@ fn run(node: &mut Node, bundle: &Bundle, clock: &SimClock) -> Vec<ResultCode> {
         Answer::Done(_, code) => code,
         other => panic!("{other:?} is no answer to an update"),
     };
-    node.carry_out(0, bundle, clock).into_iter().map(code).collect()
+    node.apply(0, bundle, clock).into_iter().map(code).collect()
 }
 
 fn add(node: &mut Node, number: usize, bytes: usize, clock: &SimClock) -> ResultCode {
@@ -259,7 +259,7 @@ fn add_with(name: &str, attributes: &[&str]) -> Bundle {
 fn transaction(node: &mut Node, clock: &SimClock, attributes: &[&str]) -> Answer {
     let mut begin = Bundle::default();
     begin.begin();
-    let answer = node.carry_out(0, &begin, clock).remove(0);
+    let answer = node.apply(0, &begin, clock).remove(0);
     let Answer::Extended(_, ResultCode::Success, Some(identifier)) = answer else { panic!("{answer:?}") };
     let mut bundle = Bundle { transaction: Some(identifier.clone()), ..Bundle::default() };
     for attribute in attributes {
@@ -267,7 +267,7 @@ fn transaction(node: &mut Node, clock: &SimClock, attributes: &[&str]) -> Answer
     }
     bundle.transaction = None;
     bundle.end(&identifier, true);
-    node.carry_out(0, &bundle, clock).pop().expect("the end is answered")
+    node.apply(0, &bundle, clock).pop().expect("the end is answered")
 }
 
 /// With as many shapes as are taken an update that may need another is refused before the log, one that needs none is not. What

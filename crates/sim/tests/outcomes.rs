@@ -1,5 +1,5 @@
 //! A log that checks itself: a replay that comes to another outcome than was answered is refused, and can be accepted. Commands
-//! of several clients that share a record can be told apart by a restore.
+//! of several clients that share a record can be distinguished by a restore.
 
 use env::planted::plant;
 use node::data::backup::Until;
@@ -79,7 +79,7 @@ fn a_replay_with_another_outcome_is_refused_and_can_be_accepted() {
     let made = digest(&accepted.dsa);
     drop(accepted);
     disk.kill();
-    // The snapshot that was made first holds it all: whoever starts again compares nothing.
+    // The snapshot that was made first holds it all: the one that starts again compares nothing.
     plant(None);
     let (_, again) = recover(shared(), Path::new(DIR), log(), None, 5).expect("nothing differs any more");
     assert_eq!((again.records, digest(&again.dsa)), (0, made));

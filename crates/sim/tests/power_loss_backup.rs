@@ -78,7 +78,7 @@ impl Run {
     fn send(&mut self, bundle: &Bundle) {
         self.clock.pass_ns(1_000_000);
         let (clock, node) = (self.clock, self.node());
-        node.carry_out(0, bundle, &clock);
+        node.apply(0, bundle, &clock);
     }
 
     fn work(&mut self, bundles: usize) {

@@ -25,7 +25,7 @@ const ENOSPC: i32 = 28;
 enum Outcome {
     /// The server does not start, says which file it is, and starts when the disk works again.
     NoStart,
-    /// The log is poisoned: changes under way have an unknown outcome, later ones are refused, searches go on.
+    /// The log is poisoned: changes in progress have an unknown outcome, later ones are refused, searches go on.
     Poisoned,
     /// Changes are refused once the log has no room, and taken again when the disk works again.
     NoRoom,

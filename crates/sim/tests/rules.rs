@@ -46,7 +46,7 @@ fn try_start(disk: &SimDisk, log: wal::Settings, asked: Asked) -> Result<Node, D
 fn send(node: &mut Node, bundle: &Bundle) {
     let mut clock = SimClock::default();
     clock.pass_ns(1_000_000);
-    node.carry_out(0, bundle, &clock);
+    node.apply(0, bundle, &clock);
 }
 
 /// Adds a robot; whether that was possible.

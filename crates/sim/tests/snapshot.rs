@@ -48,18 +48,18 @@ fn next(random: &mut SeededEntropy, last: &Content, generation: &mut u64) -> Con
 }
 
 fn write(snapshots: &mut Snapshots, content: &Content) -> Result<(), SnapshotError> {
-    let mut draft = snapshots.draft();
+    let mut unfinished = snapshots.unfinished();
     for (id, bytes) in &content.files {
-        if draft.keep(*id) {
+        if unfinished.keep(*id) {
             continue;
         }
-        let mut file = draft.create(*id)?;
+        let mut file = unfinished.create(*id)?;
         let (first, second) = bytes.split_at(bytes.len() / 3);
         file.write(first)?;
         file.write(second)?;
-        draft.add(file.finish()?);
+        unfinished.add(file.finish()?);
     }
-    snapshots.commit(draft, Index(content.index), content.meta.clone()).map(|_| ())
+    snapshots.commit(unfinished, Index(content.index), content.meta.clone()).map(|_| ())
 }
 
 fn run(seed: u64) {

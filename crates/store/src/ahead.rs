@@ -1,4 +1,4 @@
-//! Memory that a load is about to grow into, named ahead of time: whoever has a moment has the kernel hand it out, which
+//! Memory that a load is about to grow into, named ahead of time: the one that has a moment has the kernel hand it out, which
 //! takes longer than all that the writer does with it.
 //!
 //! Heap, slots and tables fill their regions from the front. Each is kept ahead by as much as it has, up to a bound.

@@ -1,5 +1,5 @@
 //! Commands: what changes the shard, one file each. A command is judged against everything before it in log order
-//! and either carried out whole or refused; nothing here knows a clock or draws a random number.
+//! and either applied whole or refused; nothing here knows a clock or draws a random number.
 
 mod add;
 mod alike;
@@ -11,7 +11,7 @@ mod modify;
 mod modify_dn;
 mod name;
 mod prepared;
-mod ready;
+mod prepared_write;
 mod replace;
 mod rows;
 mod sets;
@@ -23,7 +23,7 @@ pub use condition::Condition;
 pub use modify::{Change, ChangeKind, Modify};
 pub use modify_dn::ModifyDn;
 pub use prepared::Prepared;
-pub use ready::{REPLACEMENTS_MAX, Ready, Replacement};
+pub use prepared_write::{PreparedWrite, REPLACEMENTS_MAX, Replacement};
 
 use crate::refused::Refused;
 use crate::resolve::{Known, Unresolved};

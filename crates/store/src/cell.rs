@@ -63,7 +63,7 @@ impl<T> Drop for Published<T> {
 pub(crate) struct Garbage {
     /// Sequence from which on no new reader can see the value.
     retired: VecDeque<(u64, Box<dyn Any + Send + Sync>)>,
-    /// Sequence that the batch under way will be published as.
+    /// Sequence that the batch in progress will be published as.
     sequence: u64,
 }
 

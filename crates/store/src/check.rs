@@ -336,7 +336,7 @@ impl<'w> Check<'w> {
                 Content::Ordering(_) => index.ordering_root().map_or(0, |root| self.tree(index, root)),
             };
             let state = &self.writer.state;
-            let due = state.deferred.keys_of(number).count() as u64 + state.left_behind.of_index(number);
+            let due = state.deferred.keys_of(number).count() as u64 + state.stale_keys.of_index(number);
             let counted = self.keys.get(&number).copied().unwrap_or(0);
             if self.answering.contains(&number) && count > counted + due {
                 let (attribute, kind) = described(view, index);

@@ -67,7 +67,7 @@ impl Shard {
 }
 
 impl Writer<'_> {
-    /// Publishes the batch and begins a checkpoint of everything up to and with it. Whoever holds the writer's role
+    /// Publishes the batch and begins a checkpoint of everything up to and with it. The one that holds the writer's role
     /// knows which position of the log that is.
     ///
     /// # Panics
@@ -146,22 +146,22 @@ impl Segments {
         self.sealed.parts[self.next..].iter().map(|part| u64::from(part.bytes)).sum()
     }
 
-    /// Lets go of those that need not be written: they were written before, with the same id and length, for a checkpoint
+    /// Releases those that need not be written: they were written before, with the same id and length, for a checkpoint
     /// that was completed.
-    pub fn let_go_of(&mut self, mut is_written: impl FnMut(Segment) -> bool) {
+    pub fn release(&mut self, mut is_written: impl FnMut(Segment) -> bool) {
         let (next, heap) = (self.next, &self.shard.heap);
         let mut position = 0;
         self.sealed.parts.retain(|part| {
             position += 1;
             let goes = position > next && is_written(segment(part));
             if goes {
-                heap.let_go(part);
+                heap.release(part);
             }
             !goes
         });
     }
 
-    /// Has the next of them written and lets go of it. `None` when there is none left.
+    /// Has the next of them written and releases it. `None` when there is none left.
     ///
     /// # Errors
     /// What `write` returns; the segment is still held then.
@@ -172,7 +172,7 @@ impl Segments {
         let Some(part) = self.sealed.parts.get(self.next) else { return Ok(None) };
         let written = write(segment(part), self.shard.heap.part_bytes(part))?;
         self.next += 1;
-        self.shard.heap.let_go(part);
+        self.shard.heap.release(part);
         Ok(Some(written))
     }
 
@@ -188,7 +188,7 @@ impl Segments {
 
 impl Drop for Segments {
     fn drop(&mut self) {
-        self.sealed.parts[self.next..].iter().for_each(|part| self.shard.heap.let_go(part));
+        self.sealed.parts[self.next..].iter().for_each(|part| self.shard.heap.release(part));
     }
 }
 

@@ -15,7 +15,7 @@ env::faults! {
     /// Each update of a transaction is published as it is applied.
     PUBLISHED_IN_PIECES = "published-in-pieces";
     /// What is left of a deleted entry is not removed before its id is given again by a command that is applied again.
-    ID_IN_THE_WAY = "id-in-the-way";
+    ID_TAKEN = "id-in-the-way";
     /// A recovery does not free the ids that the log says are free.
     FREE_SET_DIFFERS = "free-set-differs";
     /// A search is told to be ended so that its memory is free, and goes on.

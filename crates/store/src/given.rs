@@ -1,6 +1,6 @@
 //! Ids of new entries as a part of commands. An id is seen from outside, for an entryUUID is made of it, so where commands
 //! are logged, the ids that a command may need are reserved before it goes to the log and are given to it whenever it is
-//! carried out, now or at a recovery.
+//! applied, now or at a recovery.
 //!
 //! Which ids are free must not depend on readers either, or on which indexes there are: those of deleted entries are dead until the
 //! log says that they are free ([`Writer::free_before`]). What is physically left of a deleted entry, its removals from indexes
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// Ids of deleted entries that no command may bring yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeadIds {
-    /// Index of the record of the log that is carried out. None where no log says when ids are free: they are as soon as no
+    /// Index of the record of the log that is applied. None where no log says when ids are free: they are as soon as no
     /// reader needs their entries.
     pub(crate) at: Option<u64>,
     /// Id and index of the record that deleted the entry, in the order of the deletes: indexes ascend.
@@ -37,7 +37,7 @@ impl DeadIds {
 }
 
 impl Writer<'_> {
-    /// What is carried out from now on is the record of the log with this index: ids of entries that it deletes are free when
+    /// What is applied from now on is the record of the log with this index: ids of entries that it deletes are free when
     /// [`Writer::free_before`] says so, and no sooner. To be called for each record, in ascending order. The first time, all ids
     /// that no entry has are free.
     pub fn at_index(&mut self, index: u64) {
@@ -64,7 +64,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let count = self.state.dead.queue.iter().take_while(|(_, at)| *at < index).count();
-        if !planted::is_at_replay(faults::ID_IN_THE_WAY) {
+        if !planted::is_at_replay(faults::ID_TAKEN) {
             self.drain_until(|writer| writer.state.dead.forgotten >= count);
         }
         let state = &mut *self.state;
@@ -93,7 +93,7 @@ impl Writer<'_> {
     }
 
     /// The ids that a command may bring, ascending, but for those beyond all that are in use, dead or reserved, which are free
-    /// too. It is the same wherever the same was carried out, as long as nothing is reserved.
+    /// too. It is the same wherever the same was applied, as long as nothing is reserved.
     pub fn free_ids(&self) -> Vec<u32> {
         let writer = &self.state.heap;
         let mut free: Vec<u32> = writer.free_ids().collect();
@@ -106,7 +106,7 @@ impl Writer<'_> {
     }
 
     /// An entry with this id was deleted, or could not be stored: its id is free when nobody needs it.
-    pub(crate) fn bury(&mut self, id: u32) {
+    pub(crate) fn mark_dead(&mut self, id: u32) {
         let dead = &mut self.state.dead;
         if let Some(index) = dead.at {
             dead.queue.push_back((id, index));
@@ -125,7 +125,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends `count` ids that no other entry will get, for a command that is carried out later.
+    /// Appends `count` ids that no other entry will get, for a command that is applied later.
     ///
     /// # Errors
     /// When there are no more; nothing is appended then.
@@ -134,7 +134,7 @@ impl Writer<'_> {
         self.shard.heap.reserve_ids(&mut self.state.heap, count, out).map_err(|_| full)
     }
 
-    /// Gives back ids that were reserved for a command that is not carried out.
+    /// Gives back ids that were reserved for a command that is not applied.
     pub fn return_ids(&mut self, ids: &[u32]) {
         self.shard.heap.return_ids(&mut self.state.heap, ids);
     }
@@ -152,7 +152,7 @@ impl Writer<'_> {
             if !heap.is_id(&self.state.heap, id) {
                 return Err(id);
             }
-            if heap.has_object(id) && !planted::is_at_replay(faults::ID_IN_THE_WAY) {
+            if heap.has_object(id) && !planted::is_at_replay(faults::ID_TAKEN) {
                 self.drain_until(|_| !heap.has_object(id));
             }
             let is_dead = is_listed && !heap.may_be_given(&self.state.heap, id);
@@ -172,7 +172,7 @@ impl Writer<'_> {
     }
 
     /// Finds out which ids are free; to be called once when commands with ids that this shard never reserved, those of
-    /// an earlier run, were carried out. Where the log says which ids are free ([`Writer::at_index`]) there is nothing to find.
+    /// an earlier run, were applied. Where the log says which ids are free ([`Writer::at_index`]) there is nothing to find.
     pub fn find_free_ids(&mut self) {
         if self.state.dead.at.is_none() {
             self.drain_until(|_| false);

@@ -489,7 +489,7 @@ impl TableWriter {
     }
 
     /// Units of segments split or written anew are room again: there are no readers yet.
-    pub(crate) fn nobody_reads(&mut self) {
+    pub(crate) fn no_reader_pins(&mut self) {
         self.free.extend(self.retired.drain(..).map(|(_, unit)| unit));
     }
 }

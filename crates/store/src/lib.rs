@@ -19,7 +19,6 @@ mod hash;
 mod idset;
 mod index;
 mod kinds;
-mod left_behind;
 #[cfg(all(test, pando_loom))]
 mod loom_tests;
 mod memory_use;
@@ -35,6 +34,7 @@ pub mod search;
 mod segment;
 pub mod shape;
 mod shard;
+mod stale_keys;
 mod suffix;
 mod sync;
 mod tree;
@@ -42,7 +42,7 @@ mod uuid;
 pub mod values;
 
 pub use apply::{
-    Add, Change, ChangeKind, Condition, Modify, ModifyDn, Pattern, Prepared, REPLACEMENTS_MAX, Ready,
+    Add, Change, ChangeKind, Condition, Modify, ModifyDn, Pattern, Prepared, PreparedWrite, REPLACEMENTS_MAX,
     Replacement, RowMaker, Rows, Stamp, Unlike,
 };
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};

@@ -223,7 +223,7 @@ fn loom_what_a_cell_held_outlives_its_readers() {
             |(readers, cell), sequence| {
                 let value = cell.load(Held::by(readers));
                 assert_eq!(value.used.load(Relaxed), 0);
-                // What a batch under way swapped in may be seen, what was published must be.
+                // What a batch in progress swapped in may be seen, what was published must be.
                 assert!(value.number >= sequence);
             },
         );
@@ -323,7 +323,7 @@ fn loom_units_used_again_hide_no_key() {
         shared.put(&mut writer, 4);
         shared.readers.publish(2);
         // The segment has grown and is full again, and without the removed key it is written anew: into the units
-        // that it had first, if nobody reads them.
+        // that it had first, if no reader pins them.
         shared.table.remove(KEYS[2].0, KEYS[2].1);
         shared.put(&mut writer, 5);
         shared.readers.publish(3);

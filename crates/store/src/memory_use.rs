@@ -14,7 +14,7 @@ pub(crate) struct MemoryGauges {
     pub(crate) indexes: AtomicU64,
     longest: AtomicU64,
     /// Bytes of objects that died, or were moved, since the shard was made: only differences mean anything.
-    buried: AtomicU64,
+    dead_bytes: AtomicU64,
     shapes: AtomicU64,
     appended: AtomicU64,
     moved: AtomicU64,
@@ -22,8 +22,8 @@ pub(crate) struct MemoryGauges {
 }
 
 impl MemoryGauges {
-    pub(crate) fn buried(&self) -> u64 {
-        self.buried.load(Ordering::Relaxed)
+    pub(crate) fn dead_bytes(&self) -> u64 {
+        self.dead_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -99,7 +99,7 @@ impl Shard {
 impl Writer<'_> {
     pub(crate) fn note_buried(&self) {
         let heap = &self.state.heap;
-        self.shard.memory.buried.store(heap.appended.wrapping_sub(heap.bytes_live()), Ordering::Relaxed);
+        self.shard.memory.dead_bytes.store(heap.appended.wrapping_sub(heap.bytes_live()), Ordering::Relaxed);
     }
 
     /// Brings the memory report up to date.

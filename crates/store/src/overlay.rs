@@ -1,6 +1,6 @@
 //! What a transaction makes of a shard before anybody else sees it: a small shard of its own, into which entries are
-//! copied when an update is about them, under their own ids, and on which updates are carried out by the code that
-//! carries them out for good. Whoever asks it gets the answers that the shard would give if the updates so far had happened.
+//! copied when an update is about them, under their own ids, and on which updates are applied by the code that
+//! applies them for good. The one that asks it gets the answers that the shard would give if the updates so far had happened.
 //!
 //! Of a value set with a million members a copy would cost more than the transaction. Of such a set only those values
 //! are there that updates name, and some others, so that it is not taken for empty. [`Overlay::is_partial`] tells.
@@ -99,7 +99,7 @@ impl Overlay {
         Ok(Overlay { bytes_max, shard, copied: BTreeMap::new(), changed: BTreeSet::new() })
     }
 
-    /// The shard in which updates are carried out. Each batch is to be published.
+    /// The shard in which updates are applied. Each batch is to be published.
     pub fn shard(&self) -> &Arc<Shard> {
         &self.shard
     }
@@ -132,7 +132,7 @@ impl Overlay {
                 },
             };
         }
-        self.top_up(base, EntryId(parent), named)
+        self.extend(base, EntryId(parent), named)
     }
 
     fn copy(&mut self, base: ReadPoint<'_>, id: EntryId) -> Result<u32, Refused> {
@@ -156,7 +156,7 @@ impl Overlay {
     }
 
     /// Copies the named values of an entry's partial sets.
-    fn top_up(&mut self, base: ReadPoint<'_>, id: EntryId, named: Named<'_>) -> Result<(), Refused> {
+    fn extend(&mut self, base: ReadPoint<'_>, id: EntryId, named: Named<'_>) -> Result<(), Refused> {
         let Some(copied) = self.copied.get_mut(&id.0).filter(|copied| !copied.partial.is_empty()) else {
             return Ok(());
         };
@@ -166,7 +166,7 @@ impl Overlay {
         for partial in &mut copied.partial {
             let wanted = partial.description;
             let of_it = named.iter().filter(|(description, _)| *description == wanted);
-            writer.top_up(base, &entry, partial, of_it.map(|(_, value)| *value))?;
+            writer.extend(base, &entry, partial, of_it.map(|(_, value)| *value))?;
         }
         writer.publish();
         Ok(())

@@ -60,9 +60,9 @@ pub(crate) struct PostingsWriter {
 }
 
 impl PostingsWriter {
-    /// As [`TableWriter::nobody_reads`].
-    pub(crate) fn nobody_reads(&mut self) {
-        self.table.nobody_reads();
+    /// As [`TableWriter::no_reader_pins`].
+    pub(crate) fn no_reader_pins(&mut self) {
+        self.table.no_reader_pins();
     }
 }
 

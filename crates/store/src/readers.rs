@@ -160,7 +160,7 @@ impl Readers {
     /// The smallest active sequence, or [`RESTING`].
     ///
     /// A sequence may pass from one slot to another while they are looked at, from one not yet looked at to one that
-    /// was. Whoever sees the former rest sees the extension counted, too, and looks again.
+    /// was. The one that sees the former rest sees the extension counted, too, and looks again.
     fn smallest(&self) -> u64 {
         loop {
             let before = self.extensions.load(SeqCst);

@@ -1,4 +1,4 @@
-//! Why a command is not carried out: always something that the client, or whoever set the limits, can act on.
+//! Why a command is not applied: always something that the client, or whoever set the limits, can act on.
 
 use model::{EntryId, ResultCode};
 use schema::Violation;
@@ -51,7 +51,7 @@ pub enum Refused {
         /// The limit.
         bytes_max: u64,
     },
-    /// The entry is not such that the command may be carried out ([`crate::Condition`]).
+    /// The entry is not such that the command may be applied ([`crate::Condition`]).
     ConditionFailed,
     /// A bound of the store would be exceeded.
     StoreLimit(&'static str),

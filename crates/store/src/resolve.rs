@@ -474,13 +474,13 @@ impl<'a> ReadPoint<'a> {
         target.likely = self.shard.dn_table.peek(target.tag, |_| true);
     }
 
-    /// Asks for the slot of an entry.
+    /// Prefetches the slot of an entry.
     #[inline]
     pub fn prefetch_slot(self, id: EntryId) {
         self.shard.heap.prefetch_slot(id.0);
     }
 
-    /// Asks for the record of an entry.
+    /// Prefetches the record of an entry.
     #[inline]
     pub fn prefetch_entry(self, id: EntryId) {
         self.shard.heap.prefetch_object(id.0);

@@ -367,7 +367,7 @@ fn roots(meta: &Meta, shard: &Shard) -> Result<BTreeMap<u32, Vec<u8>>, RestoreEr
     Ok(roots)
 }
 
-/// The error of the lowest job, so that it is the same whoever is first.
+/// The error of the lowest job, so that it is the same the one that is first.
 #[derive(Default)]
 struct Errors(Mutex<Option<(usize, RestoreError)>>);
 

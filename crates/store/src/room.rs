@@ -12,7 +12,7 @@ impl Settings {
         (self.memory_bytes_max.max(machine_bytes()) as usize / 32).clamp(1 << 16, 1 << 31)
     }
 
-    /// Address space of the heap. What is logged is carried out though it goes over the limit, so nothing but the machine bounds
+    /// Address space of the heap. What is logged is applied though it goes over the limit, so nothing but the machine bounds
     /// what lies there: twice the limit for what old readers hold, or twice the machine's memory, for segments that are
     /// not full.
     pub(crate) fn heap_bytes(&self) -> usize {

@@ -18,14 +18,14 @@ use std::collections::VecDeque;
 use std::io;
 
 mod clean;
-mod draft;
 mod ids;
 mod open;
+mod prepared;
 mod sealed;
 
-pub(crate) use draft::{DRAFT_HEADER, Place, draft_header, drafted_flags};
 use ids::Ids;
 pub(crate) use open::Bounds;
+pub(crate) use prepared::{PREPARED_HEADER, Place, prepared_flags, prepared_header};
 pub(crate) use sealed::{Part, Sealed};
 
 /// Bytes of a segment.
@@ -47,14 +47,14 @@ pub(crate) struct Heap {
     region: Region,
     slots: Words,
     node_slots: Words,
-    /// Checkpoints that are under way: while there are any, what the cleaner moves keeps a link to where it was.
+    /// Checkpoints that are in progress: while there are any, what the cleaner moves keeps a link to where it was.
     checkpoints: AtomicU32,
     /// Of each segment, the serial that it was begun with last; 0 of one that came from a checkpoint.
     serials: Words,
     /// Of each segment, how many checkpoints have not written it out yet: until then it is not used again.
     holds: Words,
-    /// Counts the times that a checkpoint let go of a segment.
-    let_go: AtomicU64,
+    /// Counts the times that a checkpoint release a segment.
+    release: AtomicU64,
 }
 
 /// A version of an object, as a reader sees it.
@@ -90,9 +90,9 @@ pub(crate) struct HeapWriter {
     /// Fewest free segments since it was looked which are idle: so many at the front of `free` were not used meanwhile.
     free_low: usize,
     retired: VecDeque<(u64, u32)>,
-    /// Segments that no reader needs any more, only checkpoints do, as it was when the count of [`Heap::let_go`] was this.
+    /// Segments that no reader needs any more, only checkpoints do, as it was when the count of [`Heap::release`] was this.
     held: Vec<u32>,
-    let_go: u64,
+    release: u64,
     ids: Ids,
     node_ids: Ids,
     /// Serial of the segment that is begun next.
@@ -128,7 +128,7 @@ impl Heap {
             checkpoints: AtomicU32::new(0),
             serials: Words::reserve(bytes_max / SEGMENT + 1, false)?,
             holds: Words::reserve(bytes_max / SEGMENT + 1, false)?,
-            let_go: AtomicU64::new(0),
+            release: AtomicU64::new(0),
         };
         let mut writer = HeapWriter {
             accounts: vec![Account::default()],
@@ -138,7 +138,7 @@ impl Heap {
             free_low: 0,
             retired: VecDeque::new(),
             held: vec![],
-            let_go: 0,
+            release: 0,
             ids: Ids::new(ids_max),
             node_ids: Ids::new(ids_max),
             serial: 1,
@@ -168,7 +168,7 @@ impl Heap {
         if flags & NODE == 0 { &self.slots } else { &self.node_slots }
     }
 
-    /// Asks for the slot of an entry.
+    /// Prefetches the slot of an entry.
     #[inline]
     pub(crate) fn prefetch_slot(&self, id: u32) {
         if let Some(slot) = self.slots.get(id as usize) {
@@ -287,7 +287,7 @@ impl Heap {
         let address = self.append(writer, id, flags, version, payload);
         slot.store(address as u64, Ordering::Release);
         if older != 0 {
-            writer.bury(older, self.header(older).object_len as u32, sequence);
+            writer.mark_dead(older, self.header(older).object_len as u32, sequence);
         }
     }
 
@@ -342,7 +342,7 @@ impl Heap {
         let address = slot.load(Ordering::Relaxed) as usize;
         assert!(self.header(address).flags & REMOVED != 0, "only a removed object is forgotten");
         slot.store(0, Ordering::Release);
-        writer.bury(address, self.header(address).object_len as u32, 0);
+        writer.mark_dead(address, self.header(address).object_len as u32, 0);
     }
 
     /// Makes sure that `bytes` of objects can be written without failing.
@@ -491,7 +491,7 @@ impl Heap {
 impl HeapWriter {
     /// An object of `len` bytes is no longer the newest of its id, from `sequence` on.
     #[inline]
-    fn bury(&mut self, address: usize, len: u32, sequence: u64) {
+    fn mark_dead(&mut self, address: usize, len: u32, sequence: u64) {
         let account = &mut self.accounts[address / SEGMENT];
         account.live -= len;
         account.last_death = account.last_death.max(sequence);

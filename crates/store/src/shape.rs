@@ -108,7 +108,7 @@ pub(crate) struct ShapesWriter {
 }
 
 /// What a shape is made of, borrowed.
-pub(crate) struct Draft<'d> {
+pub(crate) struct ShapeParts<'d> {
     pub(crate) class_values: &'d [&'d [u8]],
     pub(crate) structural: Option<ClassId>,
     pub(crate) slots: &'d [Slot],
@@ -144,7 +144,7 @@ impl Shapes {
         self.taken_max.store(max.min(SHAPES_TAKEN_MAX), Ordering::Relaxed);
     }
 
-    /// Drops those that no entry has. Nobody reads.
+    /// Drops those that no entry has. No reader pins.
     pub(crate) fn drop_unused(&mut self, writer: &mut ShapesWriter, is_used: impl Fn(u32) -> bool) {
         writer.last = None;
         writer.bytes = 0;
@@ -173,18 +173,18 @@ impl Shapes {
     }
 
     /// The shape made of this, old or new. `None` when there are too many.
-    pub(crate) fn intern(&self, writer: &mut ShapesWriter, draft: Draft<'_>) -> Option<u32> {
+    pub(crate) fn intern(&self, writer: &mut ShapesWriter, parts: ShapeParts<'_>) -> Option<u32> {
         let mut key = std::mem::take(&mut writer.key);
         key.clear();
-        for slot in draft.slots {
+        for slot in parts.slots {
             key.extend_from_slice(&slot.description.attribute_type.0.to_le_bytes());
             key.extend_from_slice(&slot.description.options.0.to_le_bytes());
             key.push(slot.form as u8);
         }
         key.extend_from_slice(&[0xff; 5]);
-        draft.naming.iter().for_each(|at| key.extend_from_slice(&at.to_le_bytes()));
+        parts.naming.iter().for_each(|at| key.extend_from_slice(&at.to_le_bytes()));
         key.extend_from_slice(&[0xff; 2]);
-        for value in draft.class_values {
+        for value in parts.class_values {
             key.extend_from_slice(&(value.len() as u32).to_le_bytes());
             key.extend_from_slice(value);
         }
@@ -196,16 +196,16 @@ impl Shapes {
             let number = writer.free.last().copied().unwrap_or(writer.end);
             let shape = Shape {
                 number,
-                class_values: draft.class_values.iter().map(|v| (*v).into()).collect(),
-                structural: draft.structural,
-                kind: kind_of(&draft),
-                slots: draft.slots.to_vec(),
-                naming: SmallVec::from_slice(draft.naming),
-                stores_stamps: draft.slots.iter().any(|slot| is_stamp(draft.schema, slot.description)),
-                rdn_start: rdn_start(&draft),
+                class_values: parts.class_values.iter().map(|v| (*v).into()).collect(),
+                structural: parts.structural,
+                kind: kind_of(&parts),
+                slots: parts.slots.to_vec(),
+                naming: SmallVec::from_slice(parts.naming),
+                stores_stamps: parts.slots.iter().any(|slot| is_stamp(parts.schema, slot.description)),
+                rdn_start: rdn_start(&parts),
             };
             self.table.push(number as usize, shape).ok()?;
-            let options = draft.slots.iter().map(|slot| slot.description.options);
+            let options = parts.slots.iter().map(|slot| slot.description.options);
             options.for_each(|options| self.schema.keep_options(options, self.are_for_good));
             writer.bytes += shape_bytes(&key);
             if writer.free.pop().is_none() {
@@ -242,11 +242,11 @@ pub(crate) fn is_stamp(schema: &Schema, description: Description) -> bool {
 }
 
 /// What object classes make of an entry. To follow a referral comes before all else.
-fn kind_of(draft: &Draft<'_>) -> Kind {
-    let (schema, known) = (draft.schema, draft.schema.well_known());
+fn kind_of(parts: &ShapeParts<'_>) -> Kind {
+    let (schema, known) = (parts.schema, parts.schema.well_known());
     let is = |class| {
         let of = |value: &&[u8]| schema.find_class(value).is_some_and(|c| schema.is_subclass(c, class));
-        draft.class_values.iter().any(of)
+        parts.class_values.iter().any(of)
     };
     match (is(known.referral), is(known.alias), is(known.subentry)) {
         (true, ..) => Kind::Referral,
@@ -256,11 +256,11 @@ fn kind_of(draft: &Draft<'_>) -> Kind {
     }
 }
 
-fn rdn_start(draft: &Draft<'_>) -> Box<[u8]> {
-    match draft.naming {
+fn rdn_start(parts: &ShapeParts<'_>) -> Box<[u8]> {
+    match parts.naming {
         [at] => {
-            let attribute_type = draft.slots[usize::from(*at)].description.attribute_type;
-            format!("{}=", draft.schema.attribute_type(attribute_type).name()).into_bytes().into()
+            let attribute_type = parts.slots[usize::from(*at)].description.attribute_type;
+            format!("{}=", parts.schema.attribute_type(attribute_type).name()).into_bytes().into()
         }
         _ => Box::default(),
     }

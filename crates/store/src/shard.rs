@@ -18,13 +18,13 @@ use crate::index::IndexesWriter;
 use crate::index::lookup::Indexes;
 use crate::index::settings::IndexSettings;
 use crate::kinds::KindSets;
-use crate::left_behind::LeftBehind;
 use crate::memory_use::MemoryGauges;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
 use crate::segment::{Heap, HeapWriter};
 use crate::shape::{Shapes, ShapesWriter, Slot};
+use crate::stale_keys::StaleKeys;
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::uuid::Uuids;
@@ -127,7 +127,7 @@ pub(crate) struct WriterState {
     pub(crate) garbage: Garbage,
     pub(crate) deferred: Deferred,
     pub(crate) dead: DeadIds,
-    pub(crate) left_behind: LeftBehind,
+    pub(crate) stale_keys: StaleKeys,
     /// By number of an index that was dropped: the nodes of its tree that lead to all that are still there.
     pub(crate) leaving: BTreeMap<u16, Vec<u32>>,
     pub(crate) cache: DnCache,
@@ -148,7 +148,7 @@ pub(crate) struct Scratch {
     pub(crate) record: Vec<u8>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) key: Vec<u8>,
-    /// Ordering keys that the change under way dropped: number of the index and key.
+    /// Ordering keys that the change in progress dropped: number of the index and key.
     pub(crate) dropped: Vec<(u16, u64)>,
 }
 
@@ -255,7 +255,7 @@ impl Shard {
             garbage: Garbage::default(),
             deferred: Deferred::default(),
             dead: DeadIds::default(),
-            left_behind: LeftBehind::default(),
+            stale_keys: StaleKeys::default(),
             leaving: BTreeMap::new(),
             cache: DnCache::default(),
             ahead: Ahead::default(),
@@ -401,7 +401,7 @@ impl<'s> Writer<'s> {
         if self.loading { 0 } else { self.sequence }
     }
 
-    /// Says that nobody reads while this batch is made: entries are stored without a version, which saves eleven
+    /// Says that no reader pins while this batch is made: entries are stored without a version, which saves eleven
     /// bytes each. A server loads before it listens.
     ///
     /// # Panics
@@ -459,7 +459,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// One of several updates that are published together was carried out: tests look whether anybody sees it.
+    /// One of several updates that are published together was applied: tests look whether anybody sees it.
     pub fn update_done(&mut self) {
         if planted::is(faults::PUBLISHED_IN_PIECES) {
             self.shard.readers.publish(self.sequence);

@@ -61,7 +61,7 @@ fn wide_trees_without_old_readers() {
     check(Plan { kept: 0, ..WIDE }, 12..14);
 }
 
-/// Most attributes have no index: their modifies can be drafted.
+/// Most attributes have no index: their modifies can be prepared.
 #[test]
 fn crowded_names_with_few_indexes() {
     check(Plan { indexed: false, ..CROWDED }, 14..16);

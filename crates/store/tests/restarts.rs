@@ -100,7 +100,7 @@ fn name(n: u32) -> String {
     format!("cn={n},dc=com")
 }
 
-fn carry_out(shard: &Shard, record: &Record) {
+fn apply(shard: &Shard, record: &Record) {
     let mut writer = shard.writer();
     writer.at_index(record.index);
     writer.free_before(record.free_before).expect("nobody looks at what becomes free");
@@ -151,7 +151,7 @@ fn lead(shard: &Arc<Shard>, wishes: &[Wish]) -> Vec<Record> {
         let free_before = writer.forgotten_up_to();
         drop(writer);
         let record = Record { index: at as u64 + 1, free_before, deletes, adds, ids };
-        carry_out(shard, &record);
+        apply(shard, &record);
         log.push(record);
     }
     drop(looking);
@@ -175,7 +175,7 @@ proptest! {
             if at == restart_at {
                 replica = restart(&replica, settings(&["cn"], 2)).0;
             }
-            carry_out(&replica, record);
+            apply(&replica, record);
         }
         let (one, other) = (leader.writer(), replica.writer());
         prop_assert_eq!(one.free_ids(), other.free_ids());
@@ -199,11 +199,11 @@ fn ids_are_dead_until_the_log_frees_them() {
         let (deletes, adds, ids) = (deletes.to_vec(), adds.to_vec(), ids.to_vec());
         Record { index, free_before, deletes, adds, ids }
     };
-    carry_out(&shard, &record(7, 0, &[], &[1, 2, 3], &[2, 3, 4]));
+    apply(&shard, &record(7, 0, &[], &[1, 2, 3], &[2, 3, 4]));
     let mut reader = Reader::register(&shard).expect("a slot is free");
     let looking = reader.pin().extend().expect("a slot is free");
-    carry_out(&shard, &record(8, 0, &[1], &[], &[]));
-    carry_out(&shard, &record(9, 0, &[2], &[], &[]));
+    apply(&shard, &record(8, 0, &[1], &[], &[]));
+    apply(&shard, &record(9, 0, &[2], &[], &[]));
     let mut writer = shard.writer();
     assert_eq!((writer.dead_ids_len(), writer.forgotten_up_to()), (2, 8));
     writer.at_index(10);

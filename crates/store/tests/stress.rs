@@ -8,7 +8,7 @@ mod naive;
 
 use model::Scope;
 use model::filter::{Assertion, Filter};
-use naive::compare::{apply, draft, install, shard};
+use naive::compare::{apply, install, prepared_write, shard};
 use naive::directory::{ChangeKind, Dn, Op};
 use naive::generate::{Choices, Random};
 use std::collections::BTreeMap;
@@ -168,23 +168,25 @@ fn readers_see_what_hangs_together() {
     });
 }
 
-/// A writer of its own attribute of entries that another writer changes too. What it drafts is installed if it can be
-/// and else done as if it had not been drafted. Returns how many were installed.
+/// A writer of its own attribute of entries that another writer changes too. What it prepared writes is installed if it can be
+/// and else done as if it had not been prepared. Returns how many were installed.
 fn write_mine(shard: &Arc<Shard>, attribute: &str, rounds: usize) -> usize {
     let mut reader = Reader::register(shard).expect("a slot is free");
-    let (mut cache, mut drafts, mut installed) = (DnCache::default(), Vec::new(), 0);
+    let (mut cache, mut prepared_writes, mut installed) = (DnCache::default(), Vec::new(), 0);
     for round in 0..rounds {
         let ops: Vec<Op> = (0..4).map(|n| mine(attribute, n, round)).collect();
-        drafts.clear();
+        prepared_writes.clear();
         let ready: Vec<_> = {
             let pin = reader.pin();
             cache.refresh(pin.read_point());
-            ops.iter().map(|op| draft(pin.read_point(), op, &mut cache, &mut drafts)).collect()
+            ops.iter()
+                .map(|op| prepared_write(pin.read_point(), op, &mut cache, &mut prepared_writes))
+                .collect()
         };
         let mut writer = shard.writer();
-        writer.reserve(drafts.len()).expect("there is room");
+        writer.reserve(prepared_writes.len()).expect("there is room");
         for (op, ready) in ops.iter().zip(ready) {
-            if ready.is_some_and(|ready| install(&mut writer, &ready, &mut drafts)) {
+            if ready.is_some_and(|ready| install(&mut writer, &ready, &mut prepared_writes)) {
                 installed += 1;
             } else {
                 apply(&mut writer, shard, op).unwrap_or_else(|refused| panic!("{op:?}: {refused}"));
@@ -201,7 +203,7 @@ fn mine(attribute: &str, n: usize, round: usize) -> Op {
     Op::Modify { dn: dn(&format!("cn=p{n},ou=one,dc=com")), changes }
 }
 
-/// Two writers change different attributes of the same entries: whoever installs what was drafted from an outdated
+/// Two writers change different attributes of the same entries: the one that installs what was prepared from an outdated
 /// version undoes what the other did.
 #[test]
 fn writers_do_not_undo_each_other() {

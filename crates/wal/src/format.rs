@@ -21,7 +21,7 @@ const VERSION_READ_MIN: u32 = 1;
 /// What a record is, for those who read the log. Codes 6 to 11 are reserved for a replicated log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Commands, to be carried out in order.
+    /// Commands, to be applied in order.
     Commands = 1,
     /// A snapshot up to here is whole. Says nothing about the data.
     Checkpoint = 2,
@@ -212,7 +212,7 @@ pub(crate) fn push_record(out: &mut Vec<u8>, kind: Kind, encode: impl FnOnce(&mu
     out.extend_from_slice(&(u64::from(kind as u8) << 32).to_le_bytes());
     encode(out);
     let payload = out.len() - begin - RECORD_HEADER_BYTES;
-    // Whoever appends bounds a block, so that its length fits.
+    // The one that appends bounds a block, so that its length fits.
     out[begin..begin + 4].copy_from_slice(&(payload as u32).to_le_bytes());
     out.resize(out.len().next_multiple_of(8), 0);
 }

@@ -3,7 +3,7 @@
 //! Many threads append to a [`Log`]; one [`Writer`] moves what they appended to the disk, a block at a time: while one
 //! block is synced the next one fills. Nothing here starts a thread or reads a clock unless [`Syncer`] is used, so a
 //! simulator can take every step itself. Formats: `docs/formats/log.md`.
-//! Whoever owns the log of a shard sees it as a [`ShardLog`], which may be replicated; [`LocalLog`] is the one that is not.
+//! The one that owns the log of a shard sees it as a [`ShardLog`], which may be replicated; [`LocalLog`] is the one that is not.
 //! [`snapshot`] keeps the files that make old parts of the log superfluous.
 
 mod chain;

@@ -130,7 +130,7 @@ impl Log {
         poisoned
     }
 
-    /// The next file to be prepared, when fewer are ready than should be. Whoever gets it runs it and reports with
+    /// The next file to be prepared, when fewer are ready than should be. The one that gets it runs it and reports with
     /// [`Log::prepared`]; until then there is none for others.
     pub fn wanted(&self) -> Option<Preparation> {
         let mut state = self.lock();

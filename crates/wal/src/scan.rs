@@ -242,7 +242,7 @@ pub(crate) struct Window {
     bytes: Vec<u8>,
     /// Whose bytes, and from where.
     place: Place,
-    /// A fault that is put in on purpose: no checksum of records is looked at.
+    /// A fault that is injected: no checksum of records is looked at.
     trusts: bool,
 }
 

@@ -85,7 +85,7 @@ pub trait ShardLog: Send {
     fn passed(&self) -> (Ticket, Index);
 
     /// Makes all that was handed out as committed durable in the files of this replica, whatever the mode. False when that
-    /// cannot be now, for want of room or because a sync is under way: come again.
+    /// cannot be now, for want of room or because a sync is in progress: come again.
     ///
     /// # Errors
     /// As [`ShardLog::write`].

@@ -2,7 +2,7 @@
 //!
 //! A new snapshot keeps the files that it shares with the last one and writes the others; then the manifest is replaced at
 //! once, and what no manifest names is removed. Whatever happens in between, the last snapshot stays whole. One process
-//! at a time, one draft at a time. Formats: `docs/formats/manifest.md`.
+//! at a time, one prepared write at a time. Formats: `docs/formats/manifest.md`.
 
 mod file;
 mod manifest;
@@ -83,7 +83,7 @@ impl Snapshots {
             true => Some(read_manifest(&*disk, dir)?),
             false => None,
         };
-        // The process before may have ended between the manifest's new name and its being durable. Whoever relies on it
+        // The process before may have ended between the manifest's new name and its being durable. The one that relies on it
         // releases the log, so it must not go back.
         disk.sync_dir(dir)?;
         let snapshots = Snapshots { disk, dir: dir.to_owned(), latest, unsure: false };
@@ -149,9 +149,9 @@ impl Snapshots {
     }
 
     /// Begins the next snapshot.
-    pub fn draft(&self) -> Draft {
+    pub fn unfinished(&self) -> UnfinishedSnapshot {
         let known = self.latest.iter().flat_map(|manifest| &manifest.files);
-        Draft {
+        UnfinishedSnapshot {
             disk: self.disk.clone(),
             dir: self.dir.clone(),
             known: known.map(|record| (record.id, *record)).collect(),
@@ -163,21 +163,31 @@ impl Snapshots {
     ///
     /// # Errors
     /// As [`Snapshots::replace`].
-    pub fn commit(&mut self, draft: Draft, index: Index, meta: Vec<u8>) -> Result<&Manifest, SnapshotError> {
-        self.replace(draft, index, meta)?;
+    pub fn commit(
+        &mut self,
+        unfinished: UnfinishedSnapshot,
+        index: Index,
+        meta: Vec<u8>,
+    ) -> Result<&Manifest, SnapshotError> {
+        self.replace(unfinished, index, meta)?;
         // What cannot be removed now is removed after the next snapshot, or at the next start.
         let _ = self.remove_unnamed(&mut |_, _| ());
         Ok(self.latest.as_ref().expect("it was just set"))
     }
 
-    /// Makes the draft the last snapshot: it holds everything up to record `index` of the log, and `meta`, which only the
+    /// Makes the prepared write the last snapshot: it holds everything up to record `index` of the log, and `meta`, which only the
     /// caller understands. The log must be synced up to `index` before. Returns when it is durable; afterwards the log
     /// may be released up to `index`. [`Snapshots::remove_unnamed`] is to follow.
     ///
     /// # Errors
     /// What the disk says: the last snapshot is still whole.
-    pub fn replace(&mut self, draft: Draft, index: Index, meta: Vec<u8>) -> Result<(), SnapshotError> {
-        let manifest = Manifest { index, files: draft.files.into_values().collect(), meta };
+    pub fn replace(
+        &mut self,
+        unfinished: UnfinishedSnapshot,
+        index: Index,
+        meta: Vec<u8>,
+    ) -> Result<(), SnapshotError> {
+        let manifest = Manifest { index, files: unfinished.files.into_values().collect(), meta };
         // The files got their names after their bytes were synced; now the names are.
         self.disk.sync_dir(&self.dir)?;
         let path = self.dir.join(MANIFEST);
@@ -195,9 +205,9 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Removes the files that the last snapshot does not name, such as those of a draft that was given up. Nothing when it
+    /// Removes the files that the last snapshot does not name, such as those of a prepared write that was given up. Nothing when it
     /// is not certain which one is the last. `on_removed` is told after each file how many are removed, of how many, and
-    /// may take its time: there must be no draft meanwhile.
+    /// may take its time: there must be no prepared write meanwhile.
     ///
     /// # Errors
     /// What the disk says.
@@ -232,14 +242,14 @@ pub struct Held {
 
 /// A snapshot that is being written. Dropped without [`Snapshots::commit`] it leaves files that nothing names.
 #[derive(Debug)]
-pub struct Draft {
+pub struct UnfinishedSnapshot {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     known: BTreeMap<FileId, FileRecord>,
     files: BTreeMap<FileId, FileRecord>,
 }
 
-impl Draft {
+impl UnfinishedSnapshot {
     /// Takes a file over from the last snapshot. False if that does not have it: then it must be written.
     pub fn keep(&mut self, id: FileId) -> bool {
         let Some(record) = self.known.get(&id) else { return false };

@@ -35,7 +35,7 @@ pub struct Writer {
     is_syncing: bool,
     /// Blocks that were written and are not safe, in order.
     unsafe_blocks: VecDeque<Block>,
-    /// Blocks that are safe, in order, for whoever asks for their records.
+    /// Blocks that are safe, in order, for the one that asks for their records.
     safe_blocks: VecDeque<Block>,
     last_sync_ms: u64,
     /// There are blocks that no mark on the disk covers.
@@ -115,9 +115,9 @@ pub enum Write {
         /// When there will be, though nothing is appended: milliseconds of the clock that steps are told.
         due_ms: Option<u64>,
     },
-    /// Something was written. No sync is due, or one is under way.
+    /// Something was written. No sync is due, or one is in progress.
     Done,
-    /// This sync is due. Whoever runs it reports to [`Writer::end_step`].
+    /// This sync is due. The one that runs it reports to [`Writer::end_step`].
     Sync(SyncJob),
 }
 

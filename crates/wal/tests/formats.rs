@@ -49,11 +49,11 @@ fn write(dir: &Path) {
     }
     opened.writer.close().unwrap();
     let mut snapshots = Snapshots::open(Arc::new(RealDisk), &dir.join("snapshot")).unwrap();
-    let mut draft = snapshots.draft();
-    let mut file = draft.create(FILE).unwrap();
+    let mut unfinished = snapshots.unfinished();
+    let mut file = unfinished.create(FILE).unwrap();
     file.write(&content()).unwrap();
-    draft.add(file.finish().unwrap());
-    snapshots.commit(draft, Index(4), b"what only the caller understands".to_vec()).unwrap();
+    unfinished.add(file.finish().unwrap());
+    snapshots.commit(unfinished, Index(4), b"what only the caller understands".to_vec()).unwrap();
 }
 
 fn content() -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Import into a server that runs: adds, many under way at once, superiors before subordinates.
+//! Import into a server that runs: adds, many in progress at once, superiors before subordinates.
 
 use crate::batch::Batch;
 use crate::import_state::{self, ImportState, Importer};
@@ -17,8 +17,8 @@ use proto::message::Request;
 use proto::op::Add;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Adds under way on one connection.
-const UNDER_WAY_MAX: usize = 64;
+/// Adds in progress on one connection.
+const ACTIVE_MAX: usize = 64;
 /// Bytes that wait to be sent on one connection before its answers are awaited.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 /// What the server makes itself and lets no client set.
@@ -55,7 +55,7 @@ pub fn add(
     let mut adding = Adding {
         links: Vec::new(),
         next: 0,
-        under_way: BTreeSet::new(),
+        active: BTreeSet::new(),
         // The first ends it: what was added stays, so the rest is better not sent.
         state: ImportState::new(inputs, callbacks, 1),
         streams: ways.streams,
@@ -74,7 +74,7 @@ pub fn add(
 }
 
 /// An add that is not answered yet.
-struct UnderWay {
+struct ActiveAdd {
     id: i32,
     /// See [`key`].
     key: Vec<u8>,
@@ -84,14 +84,14 @@ struct UnderWay {
     place: Place,
 }
 
-/// An import under way.
+/// An import in progress.
 struct Adding<'t> {
-    /// Connections, and what is under way on each, in the order in which it was sent.
-    links: Vec<(Link, VecDeque<UnderWay>)>,
+    /// Connections, and what is in progress on each, in the order in which it was sent.
+    links: Vec<(Link, VecDeque<ActiveAdd>)>,
     /// The connection whose turn it is.
     next: usize,
-    /// Keys of all entries under way: subordinates of theirs have to wait.
-    under_way: BTreeSet<Vec<u8>>,
+    /// Keys of all entries in progress: subordinates of theirs have to wait.
+    active: BTreeSet<Vec<u8>>,
     state: ImportState<'t>,
     streams: usize,
 }
@@ -140,11 +140,11 @@ impl Adding<'_> {
         Some(batch)
     }
 
-    /// Sends an add once its superior is not under way any more.
+    /// Sends an add once its superior is not in progress any more.
     fn send(&mut self, piece: &Piece, place: &Place, dn: &[u8], attributes: &[u8]) {
         let superior = split_first(dn).1.map(key).unwrap_or_default();
-        while self.under_way.contains(&superior) && !self.state.is_over() {
-            let holder = |(_, adds): &(Link, VecDeque<UnderWay>)| adds.iter().any(|add| add.key == superior);
+        while self.active.contains(&superior) && !self.state.is_over() {
+            let holder = |(_, adds): &(Link, VecDeque<ActiveAdd>)| adds.iter().any(|add| add.key == superior);
             match self.links.iter().position(holder) {
                 Some(at) => self.settle(at),
                 None => break,
@@ -167,14 +167,14 @@ impl Adding<'_> {
         let id = link.push(|out, id| Request::Add(Add { dn, attributes: list }).encode(out, id, &[]));
         link.send();
         let (piece, place) = alone(piece, place);
-        let under_way = UnderWay { id, key: key(dn), dn: dn.to_vec(), piece, place };
-        self.under_way.insert(under_way.key.clone());
-        adds.push_back(under_way);
+        let active = ActiveAdd { id, key: key(dn), dn: dn.to_vec(), piece, place };
+        self.active.insert(active.key.clone());
+        adds.push_back(active);
     }
 
     fn is_full(&self, at: usize) -> bool {
         let (link, adds) = &self.links[at];
-        adds.len() >= UNDER_WAY_MAX || (link.waiting() > WAITING_BYTES_MAX && !adds.is_empty())
+        adds.len() >= ACTIVE_MAX || (link.waiting() > WAITING_BYTES_MAX && !adds.is_empty())
     }
 
     /// Waits for all answers, also when nothing more is sent: what was added is to be known.
@@ -198,7 +198,7 @@ impl Adding<'_> {
         });
         match received {
             Ok(Some((add, (code, why)))) => {
-                self.under_way.remove(&add.key);
+                self.active.remove(&add.key);
                 self.answered(add, code, why);
             }
             Ok(None) => self.lost(at, &ClientError::Malformed("an answer to something that was not asked")),
@@ -210,7 +210,7 @@ impl Adding<'_> {
     fn lost(&mut self, at: usize, error: &ClientError) {
         let unknown = std::mem::take(&mut self.links[at].1);
         for add in &unknown {
-            self.under_way.remove(&add.key);
+            self.active.remove(&add.key);
         }
         let (line, input, offset) =
             unknown.front().map_or((0, 0, 0), |add| (add.place.line, add.piece.input, add.piece.offset));
@@ -219,7 +219,7 @@ impl Adding<'_> {
         self.state.give_up(input, Fault { offset, ..Fault::at(line, reason) });
     }
 
-    fn answered(&mut self, add: UnderWay, code: Option<ResultCode>, why: Option<String>) {
+    fn answered(&mut self, add: ActiveAdd, code: Option<ResultCode>, why: Option<String>) {
         let Some(why) = why else { return self.state.count_entries(add.piece.input, 1) };
         let fault = Fault::of(add.place.line, &add.dn, why);
         match code {
@@ -274,7 +274,7 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
     Ok(out)
 }
 
-/// A DN so that superiors are found again among what is under way. Those that are spelled in other ways are not; then the
+/// A DN so that superiors are found again among what is in progress. Those that are spelled in other ways are not; then the
 /// server says that there is no superior, and the entry waits until the others are there.
 fn key(dn: &[u8]) -> Vec<u8> {
     dn.iter().filter(|byte| **byte != b' ').map(u8::to_ascii_lowercase).collect()

@@ -57,7 +57,7 @@ pub fn read(
     Ok(reading.done)
 }
 
-/// An export under way.
+/// An export in progress.
 struct Reading<'w> {
     operational: Operational,
     out: Vec<u8>,

@@ -177,7 +177,7 @@ impl<'a> Pending<'a> {
         self.outline.as_ref().is_some_and(|outline| is_below(outline.dn))
     }
 
-    /// Asks for the hash bucket that it will look at first.
+    /// Prefetches the hash bucket that it will look at first.
     #[inline(always)]
     fn prefetch_bucket(&self, read_point: ReadPoint<'_>) {
         match &self.hint {
@@ -206,7 +206,7 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// Asks for the slot of that entry.
+    /// Prefetches the slot of that entry.
     #[inline(always)]
     fn prefetch_slot(&self, read_point: ReadPoint<'_>) {
         if let Some(id) = self.likely() {
@@ -214,7 +214,7 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// Asks for the record of that entry.
+    /// Prefetches the record of that entry.
     #[inline(always)]
     fn prefetch_entry(&self, read_point: ReadPoint<'_>) {
         if let Some(id) = self.likely() {
@@ -241,7 +241,7 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
 }
 
 /// Works out where the requests will look, and asks for the memory of it, one kind after the other and nothing in
-/// between; for the records of the first of them only: the others are brought near by [`bring_near`]. Reads from `kept_from`
+/// between; for the records of the first of them only: the others are prefetched by [`prefetch_next`]. Reads from `kept_from`
 /// on will wait for the updates before them, and look then.
 #[inline]
 pub(super) fn prefetch(
@@ -253,26 +253,26 @@ pub(super) fn prefetch(
 ) {
     let kept_from = kept_from.min(group.len());
     let (first, kept) = group.split_at_mut(kept_from);
-    first.iter_mut().for_each(|pending| look_ahead::<false>(read_point, rights, scratch, pending));
-    kept.iter_mut().for_each(|pending| look_ahead::<true>(read_point, rights, scratch, pending));
+    first.iter_mut().for_each(|pending| find_target::<false>(read_point, rights, scratch, pending));
+    kept.iter_mut().for_each(|pending| find_target::<true>(read_point, rights, scratch, pending));
     group.iter().for_each(|pending| pending.prefetch_bucket(read_point));
     group.iter_mut().for_each(|pending| pending.find_likely(read_point));
     group.iter().for_each(|pending| pending.prefetch_slot(read_point));
     prefetch_records(read_point, group, 0);
 }
 
-/// Asks for the records of the next requests, before every [`STRIDE`] of them.
+/// Prefetches the records of the next requests, before every [`STRIDE`] of them.
 #[inline(always)]
-pub(super) fn bring_near(read_point: ReadPoint<'_>, group: &[Pending<'_>], at: usize) {
+pub(super) fn prefetch_next(read_point: ReadPoint<'_>, group: &[Pending<'_>], at: usize) {
     if at.is_multiple_of(STRIDE) {
         prefetch_records(read_point, group, at + STRIDE);
     }
 }
 
-/// As [`bring_near`], of requests that are not run one after the other: for all before `until` and the next few. `near`: how
+/// As [`prefetch_next`], of requests that are not run one after the other: for all before `until` and the next few. `near`: how
 /// many it was done for.
 #[inline]
-pub(super) fn bring_all_near(
+pub(super) fn prefetch_all_records(
     read_point: ReadPoint<'_>,
     group: &[Pending<'_>],
     near: &mut usize,
@@ -284,7 +284,7 @@ pub(super) fn bring_all_near(
     }
 }
 
-/// Asks for the records of so many requests from `from` on.
+/// Prefetches the records of so many requests from `from` on.
 #[inline(never)]
 fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usize) {
     group.iter().skip(from).take(STRIDE).for_each(|pending| pending.prefetch_entry(read_point));
@@ -292,7 +292,7 @@ fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usiz
 
 /// `IS_KEPT`: if it is a read, it waits for the updates before it.
 #[inline]
-fn look_ahead<const IS_KEPT: bool>(
+fn find_target<const IS_KEPT: bool>(
     read_point: ReadPoint<'_>,
     rights: Rights,
     scratch: &mut Scratch,

@@ -1,7 +1,7 @@
 //! A search or compare that names a transaction (RFC 5805's control, where `txn-search` allows it): it sees the directory as it
 //! would be if the transaction were committed now.
 
-use super::{Around, Looking, Pending, Reading, transaction};
+use super::{Pending, ReadBatch, Reading, SearchContext, transaction};
 use crate::control::{self, ControlError, Requested};
 use crate::op::extended::end_transaction;
 use crate::op::{compare, search};
@@ -14,7 +14,7 @@ use proto::message::{Message, Request};
 use proto::tag;
 use store::Shard;
 
-impl Looking<'_> {
+impl ReadBatch<'_> {
     /// Runs a search or compare that names a transaction of the session.
     #[cold]
     pub(super) fn run_inside(
@@ -64,17 +64,17 @@ impl Looking<'_> {
         let (id, identity) = (message.id, &session.identity);
         match &message.request {
             Request::Search(search) => {
-                let mut around = Around {
+                let mut context = SearchContext {
                     peer: &session.peer,
                     look: self.look,
                     system_look: self.system_look,
                     identity,
-                    underway: &mut session.underway,
+                    searches: &mut session.searches,
                     counters: self.counters,
                     hint: None,
                     outline: None,
                 };
-                search::inside::run(&mut reading, &mut around, view, id, search, requested, out);
+                search::inside::run(&mut reading, &mut context, view, id, search, requested, out);
             }
             Request::Compare(request) => {
                 compare::run_inside(&mut reading, identity, view, id, request, requested, out);

@@ -1,13 +1,13 @@
 //! Bundles in which reads stand between updates, in a directory that is logged. All updates go to the log together, and the
-//! reads wait with them: so the bundle costs one sync. When the updates are carried out they are published in runs, and the
+//! reads wait with them: so the bundle costs one sync. When the updates are applied they are published in runs, and the
 //! reads behind a run look at what was published with it: they see the updates before them and none after them.
 
 use super::group::{self, Group, Pending};
-use super::{Looking, look_ahead};
+use super::{ReadBatch, prefetch};
 use crate::engine::Dsa;
 use crate::faults;
 use crate::marks::{Sight, Slot};
-use crate::op::search::{SLICE_WORK, UNDERWAY_MAX_NS, again, limit_text};
+use crate::op::search::{SLICE_WORK, SUSPENDED_MAX_NS, again, limit_text};
 use crate::outcome;
 use crate::session::{Batch, Mixed, Session};
 use crate::worker::Parts;
@@ -33,16 +33,16 @@ pub(super) fn kept_from(session: &Session, group: &[Pending<'_>]) -> usize {
     }
 }
 
-/// Keeps a read that stands behind updates of its session, to be run when they are carried out. `false` if it is not one of
+/// Keeps a read that stands behind updates of its session, to be run when they are applied. `false` if it is not one of
 /// those that may wait with them.
 #[inline]
 pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
     if session.batch.is_empty() || !may_wait(session, read) {
         return false;
     }
-    let Session { mixed, batch: Batch { drafts, .. }, .. } = session;
+    let Session { mixed, batch: Batch { prepared_writes, .. }, .. } = session;
     mixed.reads.extend_from_slice(read.frame());
-    mixed.marks.put(drafts.len(), mixed.reads.len());
+    mixed.marks.put(prepared_writes.len(), mixed.reads.len());
     true
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let reads = std::mem::take(&mut mixed.reads);
     let mut slot = mixed.marks.take_slot();
     let age_ns = now_ns.saturating_sub(since_ns);
-    let sight = slot.enter().filter(|_| age_ns <= UNDERWAY_MAX_NS);
+    let sight = slot.enter().filter(|_| age_ns <= SUSPENDED_MAX_NS);
     let ran = sight.as_ref().map(|sight| run_groups(session, &mut mixed, sight, &mut parts, &reads, out));
     drop(sight);
     let is_done = ran.unwrap_or_else(|| {
@@ -152,7 +152,7 @@ fn run_group(
         let read_point = look.read_point();
         let hinted_at = match hinted_at {
             None => {
-                *hinted_at.insert(look_ahead(read_point, scratch, session.identity.rights, group, usize::MAX))
+                *hinted_at.insert(prefetch(read_point, scratch, session.identity.rights, group, usize::MAX))
             }
             Some(sequence) => {
                 scratch.evaluator.cache.refresh(read_point);
@@ -164,11 +164,11 @@ fn run_group(
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
         let system_look = system_pin.look();
         let repeats = hints_hold && again::is_possible(read_point);
-        let mut looking =
-            Looking { dsa, look, system_look, scratch, counters, now: *now, hints_hold, repeats };
+        let mut reads =
+            ReadBatch { dsa, look, system_look, scratch, counters, now: *now, hints_hold, repeats };
         while next < group.len() && group[next].end <= end {
-            group::bring_near(read_point, group, next);
-            looking.run(session, &group[next], out);
+            group::prefetch_next(read_point, group, next);
+            reads.run(session, &group[next], out);
             mixed.read = group[next].end;
             next += 1;
             if session.has_had_turn() || session.is_closing() || out.len() >= OUT_BYTES_SOFT_MAX {

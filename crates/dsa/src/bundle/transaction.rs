@@ -1,11 +1,11 @@
 //! The updates of transactions (RFC 5805), and their begins and ends. An update is answered with what became of it in the
-//! overlay of its transaction; most need none, for a draft tells as much.
+//! overlay of its transaction; most need none, for a prepared write tells as much.
 
 mod change;
 mod commit;
 mod member;
 
-pub(crate) use self::commit::{Ending, Together, apply};
+pub(crate) use self::commit::{Ending, WriteSet, apply};
 
 use super::group::Pending;
 use super::update::{self, Classified, Kind, Refused, Request};
@@ -148,7 +148,7 @@ pub(super) fn take_prepared(
     };
     let count = updates.iter().take_while(is_member).count();
     let accept = |transaction: &mut Transaction, parts: &mut Parts<'_>, out: &mut Vec<u8>| {
-        member::draft_some(transaction, parts, &updates[..count], out)
+        member::prepare_some(transaction, parts, &updates[..count], out)
     };
     lend(session, parts, &identifier, out, |_, transaction, parts, out| accept(transaction, parts, out))
         .unwrap_or(0)
@@ -193,7 +193,7 @@ fn lend<T>(
 ) -> Option<T> {
     let mut lent = session.transactions.lend(identifier)?;
     if lent.1.updates == 0 {
-        (lent.1.messages, lent.1.drafts) = parts.scratch.buffers.take();
+        (lent.1.messages, lent.1.prepared_writes) = parts.scratch.buffers.take();
     }
     let done = work(session, &mut lent.1, parts, out);
     let is_affordable = lent.1.is_affordable();
@@ -259,7 +259,7 @@ fn find_or_begin(
     }
 }
 
-/// Gives those up that are open for too long, or stand in the way of one who goes before, and tells the client.
+/// Gives those up that are open for too long, or stand in the way of a transaction with higher precedence, and tells the client.
 pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mut Vec<u8>) {
     if session.transactions.is_empty() {
         return;
@@ -307,10 +307,10 @@ pub(super) fn preempt_holders_of(
         return Ok(());
     }
     let precedence = dsa.transactions.precedence(schema, &identity.dn);
-    dsa.intents.clear(&name, precedence).map_err(|_| (ResultCode::Busy, IN_THE_WAY))
+    dsa.intents.clear(&name, precedence).map_err(|_| (ResultCode::Busy, CONFLICT))
 }
 
-/// Holds no open transaction any entry, or nobody goes before another?
+/// Holds no open transaction any entry, or nobody has precedence over another?
 #[inline]
 pub(super) fn nothing_is_held(dsa: &Dsa) -> bool {
     dsa.intents.is_empty() || !dsa.transactions.ranks()
@@ -345,7 +345,7 @@ fn refuse(
     }
 }
 
-const IN_THE_WAY: &str = "the entry is held by a transaction with higher precedence; try again";
+const CONFLICT: &str = "the entry is held by a transaction with higher precedence; try again";
 
 /// Runs a request that begins or ends a transaction.
 fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'_>, out: &mut Vec<u8>) {
@@ -396,18 +396,19 @@ fn settle(
         outcome::say(out, message.id, tag::EXTENDED_RESPONSE, ResultCode::AdminLimitExceeded, text);
         return;
     }
-    let Transaction { messages, mut drafts, identity, adds, overlay, .. } = transaction;
+    let Transaction { messages, mut prepared_writes, identity, adds, overlay, .. } = transaction;
     drop(overlay);
     match parts.dsa.journal.get() {
         None => {
             let effective = Effective::of_transaction(&identity);
-            let together = Together { effective, messages: &messages, ids: &[] };
-            commit::run(parts, together, Some(&mut drafts), Some(Ending { id: message.id, out }));
-            parts.scratch.buffers.put(messages, drafts);
+            let together = WriteSet { effective, messages: &messages, ids: &[] };
+            commit::run(parts, together, Some(&mut prepared_writes), Some(Ending { id: message.id, out }));
+            parts.scratch.buffers.put(messages, prepared_writes);
         }
         Some(journal) => {
             let reply = Arc::clone(session.reply.get_or_insert_default());
-            let updates = Updates::of_transaction(messages, adds, drafts, identity.dn, reply, message.id);
+            let updates =
+                Updates::of_transaction(messages, adds, prepared_writes, identity.dn, reply, message.id);
             update::submit::submit(session, parts.dsa, &**journal, updates, 0, None);
         }
     }

@@ -34,7 +34,7 @@ use crate::control::{self, ControlError, Requested};
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::op;
 use crate::outcome;
-use crate::session::{Acting, Session, SuspendedUpdate};
+use crate::session::{ActingIdentity, Session, SuspendedUpdate};
 use crate::worker::Parts;
 use model::ResultCode;
 use proto::tag;
@@ -256,7 +256,7 @@ fn pass<'a>(
             Some(authorization_id) => {
                 let identity = authorize_proxied(session, parts, authorization_id)?;
                 let authorization_id = authorization_id.to_vec();
-                Some(Box::new(Acting { identity, authorization_id, password: None }))
+                Some(Box::new(ActingIdentity { identity, authorization_id, password: None }))
             }
         };
     } else if session.batch.acting.as_ref().map(|acting| &acting.authorization_id[..]) != authorization_id {

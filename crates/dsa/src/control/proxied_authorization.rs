@@ -1,4 +1,4 @@
-//! Proxied authorization (RFC 4370): a request is carried out as if another one had sent it. The root DN may act as
+//! Proxied authorization (RFC 4370): a request is applied as if another one had sent it. The root DN may act as
 //! anybody, those that are configured as anybody but the root DN, all others as nobody.
 
 use crate::access::Rights;
@@ -15,7 +15,7 @@ use store::{DnCache, ReadPoint};
 /// The attribute that a user is called by in `u:` forms.
 const USER_ATTRIBUTE: &[u8] = b"uid";
 
-/// Who a request is to be carried out as. `None` if the client may not act as that one, or there is no such one: which of
+/// Who a request is to be applied as. `None` if the client may not act as that one, or there is no such one: which of
 /// the two is not told.
 pub(crate) fn authorize(
     dsa: &Dsa,

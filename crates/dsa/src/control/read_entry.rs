@@ -2,7 +2,7 @@
 //! the client may not read is not in it.
 
 use crate::access::{Rights, Rules};
-use crate::entry_writer::{Asked, Templates};
+use crate::entry_writer::{RequestedSelection, Templates};
 use model::limits::READ_ENTRY_BYTES_MAX;
 use proto::control::read_entry::entry_of_message;
 use proto::list::Octets;
@@ -26,7 +26,7 @@ pub(crate) fn read(
     cache: &mut DnCache,
 ) -> Option<Vec<u8>> {
     let mut message = Vec::new();
-    let asked = Asked { selectors: wanted.selectors, types_only: false, rights };
+    let asked = RequestedSelection { selectors: wanted.selectors, types_only: false, rights };
     let chosen = templates.choose(asked, read_point.shard().schema());
     let rest = templates.write(&mut message, 1, read_point, entry, chosen, rules, cache, false);
     let len = match frame(&message) {

@@ -22,7 +22,7 @@ pub(crate) fn target<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// Carries out an update of `message_len` bytes with the controls that it has. Returns the entry's id if it was done.
+/// Applies an update of `message_len` bytes with the controls that it has. Returns the entry's id if it was done.
 #[cold]
 pub(crate) fn run(
     writing: &mut Writing<'_, '_>,

@@ -23,7 +23,7 @@ pub trait IndexKeeper {
     /// When that cannot be written; then it stays.
     fn dropped(&mut self, index: &str) -> io::Result<()>;
 
-    /// A build, or a drop, came to nothing: for whoever looks after the server.
+    /// A build, or a drop, came to nothing: for the one that looks after the server.
     fn failed(&mut self, index: &str, why: &str);
 
     /// An index was compared with the entries. `found` keys are wrong; the first of them, in words.
@@ -37,11 +37,11 @@ pub enum Pace {
     Idle,
     /// Soon: others want the writer's role too.
     Soon,
-    /// When searches that are under way have gone on.
+    /// When searches that are in progress have gone on.
     Later,
 }
 
-/// Carries out what is asked for.
+/// Applies what is asked for.
 pub struct Indexer {
     pub(super) dsa: Arc<Dsa>,
     build: Option<IndexBuild>,
@@ -117,7 +117,7 @@ impl Indexer {
                 }
             }
             Task::Verify(name) => {
-                // Who asks finds it waiting or under way at any moment, or else done.
+                // Who asks finds it waiting or in progress at any moment, or else done.
                 state.begin_comparing(name);
                 drop(state);
                 return Some(self.begin_comparing(name));
@@ -145,7 +145,7 @@ impl Indexer {
             self.give_up(build, None, keeper);
             return Pace::Soon;
         }
-        // IndexChange before the writer's role is taken: whoever writes the log has the one while it waits for the other.
+        // IndexChange before the writer's role is taken: the one that writes the log has the one while it waits for the other.
         let bytes_max = dsa.memory_bytes_max();
         let mut writer = dsa.shard().writer();
         let stepped = writer.index_step(&mut build, self.step_keys, bytes_max);

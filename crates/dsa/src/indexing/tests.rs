@@ -42,20 +42,20 @@ impl IndexKeeper for Kept {
 }
 
 struct Bench {
-    desk: Fixture,
+    fixture: Fixture,
     indexer: Indexer,
     kept: Kept,
 }
 
 impl Bench {
     fn new() -> Bench {
-        let desk = Fixture::new();
-        let indexer = Indexer::new(Arc::clone(&desk.dsa), 256);
-        Bench { desk, indexer, kept: Kept::default() }
+        let fixture = Fixture::new();
+        let indexer = Indexer::new(Arc::clone(&fixture.dsa), 256);
+        Bench { fixture, indexer, kept: Kept::default() }
     }
 
     fn ask(&self, asked: &[(bool, &str)]) -> Result<(), NotTaken> {
-        let dsa = &self.desk.dsa;
+        let dsa = &self.fixture.dsa;
         let asked: Vec<IndexChange> = asked
             .iter()
             .flat_map(|(is_add, value)| {
@@ -69,18 +69,18 @@ impl Bench {
     }
 
     fn name(&self, text: &str) -> IndexName {
-        parse(self.desk.dsa.shard.schema(), text.as_bytes()).expect("it can be")[0]
+        parse(self.fixture.dsa.shard.schema(), text.as_bytes()).expect("it can be")[0]
     }
 
     fn ask_all(&self, asked: &[IndexChange]) -> Result<(), NotTaken> {
-        let dsa = &self.desk.dsa;
+        let dsa = &self.fixture.dsa;
         let mut reader = Reader::register(&dsa.shard).expect("there are few");
         dsa.indexing.ask(asked, reader.pin().read_point())
     }
 
     fn lines(&self) -> Vec<String> {
-        let mut reader = Reader::register(&self.desk.dsa.shard).expect("there are few");
-        self.desk.dsa.indexing.report(reader.pin().read_point(), 9)
+        let mut reader = Reader::register(&self.fixture.dsa.shard).expect("there are few");
+        self.fixture.dsa.indexing.report(reader.pin().read_point(), 9)
     }
 
     fn report(&self) -> Vec<String> {
@@ -109,7 +109,7 @@ fn what_is_asked_for_is_done_in_turn_and_written_down() {
     bench.run();
     assert_eq!(bench.report(), ["index=cn:eq state=ready", "index=sn:eq state=ready"]);
     assert_eq!(bench.kept.told, ["made cn:eq", "made cn:sub", "made sn:eq", "dropped cn:sub"]);
-    assert_eq!(bench.desk.dsa.shard.writer().check(10), []);
+    assert_eq!(bench.fixture.dsa.shard.writer().check(10), []);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn one_that_nobody_wants_any_more_is_not_built() {
     bench.ask(&[(true, "cn:eq"), (true, "sn:eq")]).unwrap();
     assert_eq!(bench.indexer.step(&mut bench.kept), Pace::Soon);
     assert_eq!(bench.report(), ["index=cn:eq state=building", "index=sn:eq state=queued"]);
-    // The one is under way, the other waits.
+    // The one is in progress, the other waits.
     bench.ask(&[(false, "cn:eq"), (false, "sn:eq")]).unwrap();
     bench.run();
     assert!(bench.report().is_empty() && bench.kept.told.is_empty(), "{:?}", bench.kept.told);
@@ -146,9 +146,9 @@ fn what_cannot_be_written_down_is_not_done() {
 }
 
 #[test]
-fn a_search_under_way_delays_an_index() {
+fn a_search_in_progress_delays_an_index() {
     let mut bench = Bench::new();
-    let mut reader = Reader::register(&bench.desk.dsa.shard).expect("there are few");
+    let mut reader = Reader::register(&bench.fixture.dsa.shard).expect("there are few");
     let old = reader.pin();
     bench.ask(&[(true, "cn:eq")]).unwrap();
     let paces: Vec<Pace> = (0..10).map(|_| bench.indexer.step(&mut bench.kept)).collect();
@@ -162,7 +162,7 @@ fn a_search_under_way_delays_an_index() {
 #[test]
 fn the_queue_has_an_end() {
     let bench = Bench::new();
-    let schema = Arc::clone(bench.desk.dsa.shard.schema());
+    let schema = Arc::clone(bench.fixture.dsa.shard.schema());
     let names: Vec<String> =
         schema.attribute_types().map(|(_, definition)| format!("{}:pres", definition.name())).collect();
     let many: Vec<(bool, &str)> = names.iter().map(|name| (true, &name[..])).collect();
@@ -187,12 +187,12 @@ fn an_index_is_compared_when_that_is_asked_for() {
         ])
         .unwrap();
     assert_eq!(bench.ask_all(&[IndexChange::Verify(cn)]), Err(NotTaken::Verified(cn)));
-    assert_eq!(bench.desk.dsa.indexing.comparing(), [cn, sn].into());
+    assert_eq!(bench.fixture.dsa.indexing.comparing(), [cn, sn].into());
     bench.run();
     assert_eq!(bench.kept.told, ["made cn:eq", "made sn:eq", "verified cn:eq 0", "verified sn:eq 0"]);
     let told = bench.lines();
     assert!(told[0].contains(" verify=clean found=0 entries="), "{told:?}");
-    assert!(bench.desk.dsa.indexing.comparing().is_empty());
+    assert!(bench.fixture.dsa.indexing.comparing().is_empty());
     assert_eq!(bench.ask_all(&[IndexChange::Leave(cn)]), Err(NotTaken::NotVerified(cn)));
 }
 
@@ -203,7 +203,7 @@ fn a_comparison_ends_when_nobody_wants_it_or_the_index_goes() {
     bench.ask_all(&[IndexChange::Add(cn), IndexChange::Add(sn)]).unwrap();
     bench.run();
     bench.kept.told.clear();
-    // The one is under way, the other waits.
+    // The one is in progress, the other waits.
     bench.ask_all(&[IndexChange::Verify(cn), IndexChange::Verify(sn)]).unwrap();
     bench.indexer.step(&mut bench.kept);
     let told = bench.lines();

@@ -8,7 +8,7 @@ use store::{IndexName, IndexVerify, Reader, Settled, Verified};
 /// As many times the keys of a step are compared at one read point: nobody waits for it.
 const STEP_TIMES: usize = 4;
 
-/// How far the comparison under way is.
+/// How far the comparison in progress is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verifying {
     name: IndexName,
@@ -37,8 +37,8 @@ impl State {
             Task::Verify(name) => Some(*name),
             Task::Build(_) | Task::Drop(_) => None,
         });
-        let under_way = self.verifying.filter(|verifying| !verifying.is_cancelled);
-        queued.chain(under_way.map(|verifying| verifying.name)).collect()
+        let active = self.verifying.filter(|verifying| !verifying.is_cancelled);
+        queued.chain(active.map(|verifying| verifying.name)).collect()
     }
 
     /// Puts an index to those that are to be compared. What was found before counts no longer.

@@ -1,11 +1,11 @@
 //! Abandon (RFC 4511 section 4.11): the client does not want the rest of an answer. There is no answer to that.
 
-use crate::op::search::Underway;
+use crate::op::search::SuspendedSearch;
 use std::collections::VecDeque;
 
 /// Gives up the search with this message id, if it is active. One that has written a part of a message goes on:
 /// the client could not make sense of what follows.
-pub(crate) fn run(searches: &mut VecDeque<Underway>, target: i32) {
+pub(crate) fn run(searches: &mut VecDeque<SuspendedSearch>, target: i32) {
     searches.retain(|search| search.message_id() != target || search.is_in_message());
 }
 
@@ -15,14 +15,14 @@ mod tests {
     use crate::{Session, State};
     use proto::Request;
 
-    /// A session with a search under way (message id 5) that has more to look at than one slice.
-    fn searching(desk: &mut Fixture) -> (Session, Vec<u8>) {
+    /// A session with a suspended search (message id 5) that has more to look at than one slice.
+    fn searching(fixture: &mut Fixture) -> (Session, Vec<u8>) {
         for number in 0..1100 {
             let person = [("objectClass", &["person"][..]), ("sn", &["x"])];
-            desk.add(&format!("cn={number},dc=com"), &person);
+            fixture.add(&format!("cn={number},dc=com"), &person);
         }
-        let mut session = Session::new(&mut desk.worker);
-        session.identity = desk.identity.clone();
+        let mut session = Session::new(&mut fixture.worker);
+        session.identity = fixture.identity.clone();
         let search = proto::op::Search::unlimited(
             b"dc=com",
             model::Scope::Subtree,
@@ -31,31 +31,35 @@ mod tests {
         );
         let (mut input, mut out) = (Vec::new(), Vec::new());
         Request::Search(search).encode(&mut input, 5, &[]);
-        assert_eq!(session.feed(&mut desk.worker, &input, &mut out).state, State::Busy);
+        assert_eq!(session.feed(&mut fixture.worker, &input, &mut out).state, State::Busy);
         (session, out)
     }
 
-    fn send(desk: &mut Fixture, session: &mut Session, request: Request<'_>) -> (State, Vec<u8>) {
+    fn send(fixture: &mut Fixture, session: &mut Session, request: Request<'_>) -> (State, Vec<u8>) {
         let (mut input, mut out) = (Vec::new(), Vec::new());
         request.encode(&mut input, 6, &[]);
-        (session.feed(&mut desk.worker, &input, &mut out).state, out)
+        (session.feed(&mut fixture.worker, &input, &mut out).state, out)
     }
 
     #[test]
     fn an_abandoned_search_says_nothing_more() {
-        let mut desk = Fixture::new();
-        let (mut session, _) = searching(&mut desk);
-        assert_eq!(send(&mut desk, &mut session, Request::Abandon(4)), (State::Busy, vec![]), "of another");
-        assert_eq!(send(&mut desk, &mut session, Request::Abandon(5)), (State::Idle, vec![]));
+        let mut fixture = Fixture::new();
+        let (mut session, _) = searching(&mut fixture);
+        assert_eq!(
+            send(&mut fixture, &mut session, Request::Abandon(4)),
+            (State::Busy, vec![]),
+            "of another"
+        );
+        assert_eq!(send(&mut fixture, &mut session, Request::Abandon(5)), (State::Idle, vec![]));
         let mut out = Vec::new();
-        assert_eq!((session.step(&mut desk.worker, &mut out), out.len()), (State::Idle, 0));
+        assert_eq!((session.step(&mut fixture.worker, &mut out), out.len()), (State::Idle, 0));
     }
 
     #[test]
     fn unbind_ends_the_session_without_a_word() {
-        let mut desk = Fixture::new();
-        let (mut session, _) = searching(&mut desk);
-        assert_eq!(send(&mut desk, &mut session, Request::Unbind), (State::Close, vec![]));
-        assert!(session.underway.is_empty());
+        let mut fixture = Fixture::new();
+        let (mut session, _) = searching(&mut fixture);
+        assert_eq!(send(&mut fixture, &mut session, Request::Unbind), (State::Close, vec![]));
+        assert!(session.searches.is_empty());
     }
 }

@@ -128,19 +128,19 @@ mod tests {
 
     #[test]
     fn an_entry_is_there_and_names_itself() {
-        let mut desk = Fixture::new();
-        assert_eq!(desk.add("cn=Bob,dc=com", &PERSON).code, Success);
-        assert_eq!(desk.compare("cn=bob,dc=com", "cn", "Bob").code, CompareTrue);
-        assert_eq!(desk.compare("cn=bob,dc=com", "creatorsName", ROOT_DN).code, CompareTrue);
-        assert_eq!(desk.add("CN=bob,dc=com", &PERSON).code, EntryAlreadyExists);
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.add("cn=Bob,dc=com", &PERSON).code, Success);
+        assert_eq!(fixture.compare("cn=bob,dc=com", "cn", "Bob").code, CompareTrue);
+        assert_eq!(fixture.compare("cn=bob,dc=com", "creatorsName", ROOT_DN).code, CompareTrue);
+        assert_eq!(fixture.add("CN=bob,dc=com", &PERSON).code, EntryAlreadyExists);
     }
 
     #[test]
     fn the_superior_must_be_there() {
-        let mut desk = Fixture::new();
-        let answer = desk.add("cn=x,ou=y,uid=ann,dc=com", &PERSON);
+        let mut fixture = Fixture::new();
+        let answer = fixture.add("cn=x,ou=y,uid=ann,dc=com", &PERSON);
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, "uid=ann,dc=com"));
-        assert_eq!(desk.add("cn=x,dc=org", &PERSON).code, NoSuchObject);
+        assert_eq!(fixture.add("cn=x,dc=org", &PERSON).code, NoSuchObject);
         let answer = Fixture::empty_as_root().add("cn=x,dc=com", &PERSON);
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ""));
         assert!(answer.text.contains("root of its naming context"), "{}", answer.text);
@@ -148,36 +148,36 @@ mod tests {
 
     #[test]
     fn descriptions_are_looked_up_and_given_once() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let with = |name, values| [PERSON[0], PERSON[1], (name, values)];
-        let answer = desk.add("cn=x,dc=com", &with("nonsense", &["1"]));
+        let answer = fixture.add("cn=x,dc=com", &with("nonsense", &["1"]));
         assert_eq!(answer.code, UndefinedAttributeType);
         assert!(answer.text.contains("\"nonsense\""), "{}", answer.text);
-        let answer = desk.add("cn=x,dc=com", &with("telephonNumber;x-home", &["1"]));
+        let answer = fixture.add("cn=x,dc=com", &with("telephonNumber;x-home", &["1"]));
         assert!(answer.text.ends_with("did you mean \"telephoneNumber\"?"), "{}", answer.text);
-        assert_eq!(desk.add("cn=x,dc=com", &with("c_n", &["1"])).code, UndefinedAttributeType);
-        assert_eq!(desk.add("cn=x,dc=com", &with("surname", &["Zee"])).code, AttributeOrValueExists);
-        assert_eq!(desk.add("cn=x,dc=com", &with("mail", &["a@b"])).code, ObjectClassViolation);
-        assert_eq!(desk.add("cn=x,dc=com", &with("entryUUID", &["1"])).code, ConstraintViolation);
-        assert_eq!(desk.add("cn=x,dc=com", &PERSON).code, Success, "nothing is left of those before");
+        assert_eq!(fixture.add("cn=x,dc=com", &with("c_n", &["1"])).code, UndefinedAttributeType);
+        assert_eq!(fixture.add("cn=x,dc=com", &with("surname", &["Zee"])).code, AttributeOrValueExists);
+        assert_eq!(fixture.add("cn=x,dc=com", &with("mail", &["a@b"])).code, ObjectClassViolation);
+        assert_eq!(fixture.add("cn=x,dc=com", &with("entryUUID", &["1"])).code, ConstraintViolation);
+        assert_eq!(fixture.add("cn=x,dc=com", &PERSON).code, Success, "nothing is left of those before");
     }
 
     #[test]
     fn only_the_root_dn_may() {
-        let mut desk = Fixture::new();
-        desk.bind("uid=ann,dc=com", "secret");
-        assert_eq!(desk.add("cn=x,dc=com", &PERSON).code, InsufficientAccessRights);
-        desk.bind("", "");
-        let answer = desk.add("cn=x,dc=com", &PERSON);
+        let mut fixture = Fixture::new();
+        fixture.bind("uid=ann,dc=com", "secret");
+        assert_eq!(fixture.add("cn=x,dc=com", &PERSON).code, InsufficientAccessRights);
+        fixture.bind("", "");
+        let answer = fixture.add("cn=x,dc=com", &PERSON);
         assert_eq!(answer.code, InsufficientAccessRights);
         assert!(answer.text.contains("bind first"), "{}", answer.text);
     }
 
     #[test]
     fn the_servers_own_entries_stay_as_they_are() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         for dn in ["", "cn=Subschema", "cn=x,cn=Monitor"] {
-            let answer = desk.add(dn, &PERSON);
+            let answer = fixture.add(dn, &PERSON);
             assert_eq!(answer.code, UnwillingToPerform, "{dn}: {}", answer.text);
         }
     }

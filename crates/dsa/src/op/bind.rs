@@ -83,38 +83,41 @@ mod tests {
 
     #[test]
     fn anonymous() {
-        let mut desk = Fixture::new();
-        assert_eq!(desk.bind("", "").code, Success);
-        assert_eq!((desk.identity.rights, desk.identity.dn.len()), (Rights::Public, 0));
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.bind("", "").code, Success);
+        assert_eq!((fixture.identity.rights, fixture.identity.dn.len()), (Rights::Public, 0));
     }
 
     #[test]
     fn the_root_dn_need_not_be_an_entry() {
-        let mut desk = Fixture::empty();
-        assert_eq!(desk.bind("CN=Admin, DC=com", "secret").code, Success);
-        assert_eq!((desk.identity.rights, &desk.identity.dn[..]), (Rights::Root, ROOT_DN.as_bytes()));
+        let mut fixture = Fixture::empty();
+        assert_eq!(fixture.bind("CN=Admin, DC=com", "secret").code, Success);
+        assert_eq!((fixture.identity.rights, &fixture.identity.dn[..]), (Rights::Root, ROOT_DN.as_bytes()));
     }
 
     #[test]
     fn only_the_password_of_the_configuration_binds_as_the_root_dn() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let admin = [("objectClass", &["person"][..]), ("sn", &["Min"]), ("userPassword", &["other"])];
-        assert_eq!(desk.add(ROOT_DN, &admin).code, Success);
-        assert_eq!(desk.bind(ROOT_DN, "other").code, InvalidCredentials);
-        assert_eq!(desk.bind(ROOT_DN, "secret").code, Success);
-        assert_eq!(desk.identity.rights, Rights::Root);
+        assert_eq!(fixture.add(ROOT_DN, &admin).code, Success);
+        assert_eq!(fixture.bind(ROOT_DN, "other").code, InvalidCredentials);
+        assert_eq!(fixture.bind(ROOT_DN, "secret").code, Success);
+        assert_eq!(fixture.identity.rights, Rights::Root);
     }
 
     #[test]
     fn users_are_known_by_their_canonical_dn() {
-        let mut desk = Fixture::new();
-        assert_eq!(desk.bind("UID=Ann,DC=COM", "secret").code, Success);
-        assert_eq!((desk.identity.rights, &desk.identity.dn[..]), (Rights::Read, &b"uid=ann,dc=com"[..]));
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.bind("UID=Ann,DC=COM", "secret").code, Success);
+        assert_eq!(
+            (fixture.identity.rights, &fixture.identity.dn[..]),
+            (Rights::Read, &b"uid=ann,dc=com"[..])
+        );
     }
 
     #[test]
     fn every_failure_looks_the_same_and_leaves_nobody_bound() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let wrong = [
             (ROOT_DN, "wrong"),
             ("uid=ann,dc=com", "wrong"),
@@ -126,9 +129,9 @@ mod tests {
             ("", "secret"),
         ];
         let answers = wrong.map(|(dn, password)| {
-            desk.bind(ROOT_DN, "secret");
-            let answer = desk.bind(dn, password);
-            assert_eq!(desk.identity, desk.dsa.anonymous(), "{dn}");
+            fixture.bind(ROOT_DN, "secret");
+            let answer = fixture.bind(dn, password);
+            assert_eq!(fixture.identity, fixture.dsa.anonymous(), "{dn}");
             answer
         });
         assert_eq!(answers[0].code, InvalidCredentials);
@@ -137,19 +140,19 @@ mod tests {
 
     #[test]
     fn a_dn_without_password_is_refused() {
-        let mut desk = Fixture::new();
-        assert_eq!(desk.bind("uid=ann,dc=com", "").code, UnwillingToPerform);
-        assert_eq!(desk.identity.rights, Rights::Public);
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.bind("uid=ann,dc=com", "").code, UnwillingToPerform);
+        assert_eq!(fixture.identity.rights, Rights::Public);
     }
 
     #[test]
     fn versions_and_methods() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let simple = Authentication::Simple(b"secret");
-        assert_eq!(desk.authenticate(2, ROOT_DN, simple).code, ProtocolError);
-        assert_eq!(desk.identity.rights, Rights::Public);
+        assert_eq!(fixture.authenticate(2, ROOT_DN, simple).code, ProtocolError);
+        assert_eq!(fixture.identity.rights, Rights::Public);
         let sasl = Authentication::Sasl { mechanism: b"PLAIN", credentials: None };
-        assert_eq!(desk.authenticate(3, "", sasl).code, AuthMethodNotSupported);
-        assert_eq!(desk.authenticate(3, "", Authentication::Unknown(0x85)).code, AuthMethodNotSupported);
+        assert_eq!(fixture.authenticate(3, "", sasl).code, AuthMethodNotSupported);
+        assert_eq!(fixture.authenticate(3, "", Authentication::Unknown(0x85)).code, AuthMethodNotSupported);
     }
 }

@@ -231,13 +231,13 @@ mod tests {
 
     const ANN: &str = "uid=ann,dc=com";
 
-    fn code(desk: &mut Fixture, dn: &str, attribute: &str, value: &str) -> ResultCode {
-        desk.compare(dn, attribute, value).code
+    fn code(fixture: &mut Fixture, dn: &str, attribute: &str, value: &str) -> ResultCode {
+        fixture.compare(dn, attribute, value).code
     }
 
     #[test]
     fn true_and_false() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         for (attribute, value, expected) in [
             ("sn", "OTHER", CompareTrue),
             ("sn", "another", CompareFalse),
@@ -251,13 +251,13 @@ mod tests {
             ("entryDN", "UID=ann, dc=COM", CompareTrue),
             ("creatorsName", ROOT_DN, CompareTrue),
         ] {
-            assert_eq!(code(&mut desk, ANN, attribute, value), expected, "{attribute}={value}");
+            assert_eq!(code(&mut fixture, ANN, attribute, value), expected, "{attribute}={value}");
         }
     }
 
     #[test]
     fn what_cannot_be_compared() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         for (attribute, value, expected) in [
             ("mail", "a@b", NoSuchAttribute),
             ("sn;lang-xx", "Other", NoSuchAttribute),
@@ -266,43 +266,43 @@ mod tests {
             ("hasSubordinates", "maybe", InvalidAttributeSyntax),
             ("jpegPhoto", "x", InappropriateMatching),
         ] {
-            assert_eq!(code(&mut desk, ANN, attribute, value), expected, "{attribute}={value}");
+            assert_eq!(code(&mut fixture, ANN, attribute, value), expected, "{attribute}={value}");
         }
     }
 
     #[test]
     fn the_nearest_entry_is_named() {
-        let mut desk = Fixture::new();
-        let answer = desk.compare("cn=x,UID=ANN,dc=com", "cn", "x");
+        let mut fixture = Fixture::new();
+        let answer = fixture.compare("cn=x,UID=ANN,dc=com", "cn", "x");
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ANN));
-        let Answer { code, matched, text } = desk.compare("dc=org", "dc", "org");
+        let Answer { code, matched, text } = fixture.compare("dc=org", "dc", "org");
         assert_eq!((code, &matched[..]), (NoSuchObject, ""));
         assert!(text.contains("\"dc=com\""), "{text}");
-        assert_eq!(desk.compare("nonsense", "cn", "x").code, InvalidDnSyntax);
+        assert_eq!(fixture.compare("nonsense", "cn", "x").code, InvalidDnSyntax);
     }
 
     #[test]
     fn secrets_are_for_the_root_dn() {
-        let mut desk = Fixture::new();
-        assert_eq!(code(&mut desk, ANN, "userPassword", "secret"), CompareTrue);
-        assert_eq!(desk.bind(ANN, "secret").code, Success);
-        assert_eq!(code(&mut desk, ANN, "userPassword", "secret"), InsufficientAccessRights);
-        assert_eq!(code(&mut desk, ANN, "sn", "other"), CompareTrue);
+        let mut fixture = Fixture::new();
+        assert_eq!(code(&mut fixture, ANN, "userPassword", "secret"), CompareTrue);
+        assert_eq!(fixture.bind(ANN, "secret").code, Success);
+        assert_eq!(code(&mut fixture, ANN, "userPassword", "secret"), InsufficientAccessRights);
+        assert_eq!(code(&mut fixture, ANN, "sn", "other"), CompareTrue);
     }
 
     #[test]
     fn anonymous_clients_see_root_dse_and_subschema() {
-        let mut desk = Fixture::new();
-        desk.bind("", "");
-        assert_eq!(code(&mut desk, "", "namingContexts", "DC=com"), CompareTrue);
-        assert_eq!(code(&mut desk, "cn=subschema", "attributeTypes", "2.5.4.3"), CompareTrue);
-        assert_eq!(code(&mut desk, "cn=Monitor", "cn", "Monitor"), InsufficientAccessRights);
+        let mut fixture = Fixture::new();
+        fixture.bind("", "");
+        assert_eq!(code(&mut fixture, "", "namingContexts", "DC=com"), CompareTrue);
+        assert_eq!(code(&mut fixture, "cn=subschema", "attributeTypes", "2.5.4.3"), CompareTrue);
+        assert_eq!(code(&mut fixture, "cn=Monitor", "cn", "Monitor"), InsufficientAccessRights);
         for dn in [ANN, "dc=org", "nonsense", "cn=Root DSE"] {
-            assert_eq!(code(&mut desk, dn, "cn", "x"), InsufficientAccessRights, "{dn}");
+            assert_eq!(code(&mut fixture, dn, "cn", "x"), InsufficientAccessRights, "{dn}");
         }
-        desk.bind(ANN, "secret");
-        assert_eq!(code(&mut desk, "cn=Monitor", "cn", "Monitor"), CompareTrue);
-        assert_eq!(code(&mut desk, "cn=x,cn=Monitor", "cn", "x"), NoSuchObject);
-        assert_eq!(code(&mut desk, "cn=Root DSE", "cn", "Root DSE"), NoSuchObject);
+        fixture.bind(ANN, "secret");
+        assert_eq!(code(&mut fixture, "cn=Monitor", "cn", "Monitor"), CompareTrue);
+        assert_eq!(code(&mut fixture, "cn=x,cn=Monitor", "cn", "x"), NoSuchObject);
+        assert_eq!(code(&mut fixture, "cn=Root DSE", "cn", "Root DSE"), NoSuchObject);
     }
 }

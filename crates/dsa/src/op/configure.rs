@@ -1,5 +1,5 @@
 //! Modify of `cn=config`: the settings that can be changed while the server runs. A change of settings goes through the log,
-//! indexes are asked for and written down by whoever builds them.
+//! indexes are asked for and written down by the one that builds them.
 
 mod setting;
 

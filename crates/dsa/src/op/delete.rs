@@ -29,34 +29,34 @@ mod tests {
     use crate::system::tests::{Answer, Fixture};
     use model::ResultCode::*;
 
-    fn delete(desk: &mut Fixture, dn: &str) -> Answer {
-        desk.changing(|writing, out| _ = super::run(writing, 7, dn.as_bytes(), out))
+    fn delete(fixture: &mut Fixture, dn: &str) -> Answer {
+        fixture.changing(|writing, out| _ = super::run(writing, 7, dn.as_bytes(), out))
     }
 
     #[test]
     fn leaves_only() {
-        let mut desk = Fixture::new();
-        let answer = delete(&mut desk, "dc=com");
+        let mut fixture = Fixture::new();
+        let answer = delete(&mut fixture, "dc=com");
         assert_eq!(answer.code, NotAllowedOnNonLeaf);
         assert_eq!(answer.text, "the entry has 1 subordinate");
-        assert_eq!(delete(&mut desk, "uid=ann,dc=com").code, Success);
-        let answer = delete(&mut desk, "uid=ann,dc=com");
+        assert_eq!(delete(&mut fixture, "uid=ann,dc=com").code, Success);
+        let answer = delete(&mut fixture, "uid=ann,dc=com");
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, "dc=com"));
-        assert_eq!(delete(&mut desk, "dc=com").code, Success);
+        assert_eq!(delete(&mut fixture, "dc=com").code, Success);
     }
 
     #[test]
     fn what_cannot_be_deleted() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         for (dn, code) in [
             ("nonsense", InvalidDnSyntax),
             ("dc=org", NoSuchObject),
             ("", UnwillingToPerform),
             ("cn=Monitor", UnwillingToPerform),
         ] {
-            assert_eq!(delete(&mut desk, dn).code, code, "{dn}");
+            assert_eq!(delete(&mut fixture, dn).code, code, "{dn}");
         }
-        desk.bind("", "");
-        assert_eq!(delete(&mut desk, "uid=ann,dc=com").code, InsufficientAccessRights);
+        fixture.bind("", "");
+        assert_eq!(delete(&mut fixture, "uid=ann,dc=com").code, InsufficientAccessRights);
     }
 }

@@ -151,20 +151,20 @@ mod tests {
 
     const ANN: &str = "uid=ann,dc=com";
 
-    fn modify(desk: &mut Fixture, dn: &str, changes: &[(ModifyKind, &str, &[&str])]) -> Answer {
+    fn modify(fixture: &mut Fixture, dn: &str, changes: &[(ModifyKind, &str, &[&str])]) -> Answer {
         let list = change_list(
             changes
                 .iter()
                 .map(|(kind, name, values)| (*kind, name.as_bytes(), values.iter().map(|v| v.as_bytes()))),
         );
         let request = Modify { dn: dn.as_bytes(), changes: Changes::parse(&list).expect("just encoded") };
-        desk.changing(|writing, out| _ = run(writing, 7, &request, out))
+        fixture.changing(|writing, out| _ = run(writing, 7, &request, out))
     }
 
     #[test]
     fn every_kind_of_change() {
         use ModifyKind::*;
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let changes: [(ModifyKind, &str, &[&str]); 6] = [
             (Add, "mail", &["a@b", "c@d"]),
             (Delete, "mail", &["A@B"]),
@@ -173,7 +173,7 @@ mod tests {
             (Replace, "description", &[]),
             (Add, "l;lang-fr", &["Paris"]),
         ];
-        assert_eq!(modify(&mut desk, ANN, &changes).code, Success);
+        assert_eq!(modify(&mut fixture, ANN, &changes).code, Success);
         for (attribute, value, code) in [
             ("mail", "c@d", CompareTrue),
             ("mail", "a@b", CompareFalse),
@@ -181,13 +181,13 @@ mod tests {
             ("cn;lang-de", "anna", NoSuchAttribute),
             ("l", "paris", CompareTrue),
         ] {
-            assert_eq!(desk.compare(ANN, attribute, value).code, code, "{attribute}={value}");
+            assert_eq!(fixture.compare(ANN, attribute, value).code, code, "{attribute}={value}");
         }
     }
 
     #[test]
     fn numbers_grow() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let account = [
             ("objectClass", &["account", "posixAccount"][..]),
             ("cn", &["x"]),
@@ -195,15 +195,15 @@ mod tests {
             ("gidNumber", &["1"]),
             ("homeDirectory", &["/"]),
         ];
-        assert_eq!(desk.add("uid=x,dc=com", &account).code, Success);
+        assert_eq!(fixture.add("uid=x,dc=com", &account).code, Success);
         assert_eq!(
-            modify(&mut desk, "uid=x,dc=com", &[(ModifyKind::Increment, "uidNumber", &["1"])]).code,
+            modify(&mut fixture, "uid=x,dc=com", &[(ModifyKind::Increment, "uidNumber", &["1"])]).code,
             Success
         );
-        assert_eq!(desk.compare("uid=x,dc=com", "uidNumber", "42").code, CompareTrue);
+        assert_eq!(fixture.compare("uid=x,dc=com", "uidNumber", "42").code, CompareTrue);
         for (values, code) in [(&[][..], ProtocolError), (&["1", "2"], ProtocolError)] {
             assert_eq!(
-                modify(&mut desk, "uid=x,dc=com", &[(ModifyKind::Increment, "uidNumber", values)]).code,
+                modify(&mut fixture, "uid=x,dc=com", &[(ModifyKind::Increment, "uidNumber", values)]).code,
                 code
             );
         }
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn all_or_nothing() {
         use ModifyKind::*;
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         for (kind, attribute, values, code) in [
             (Add, "nonsense", &["x"][..], UndefinedAttributeType),
             (Add, "mail", &[], ProtocolError),
@@ -225,24 +225,24 @@ mod tests {
             (Add, "dc", &["x"], ObjectClassViolation),
         ] {
             let changes = [(Replace, "cn", &["Changed"][..]), (kind, attribute, values)];
-            let answer = modify(&mut desk, ANN, &changes);
+            let answer = modify(&mut fixture, ANN, &changes);
             assert_eq!(answer.code, code, "{kind:?} {attribute} {values:?}: {}", answer.text);
-            assert_eq!(desk.compare(ANN, "cn", "Changed").code, CompareFalse);
+            assert_eq!(fixture.compare(ANN, "cn", "Changed").code, CompareFalse);
         }
     }
 
     #[test]
     fn entries_that_cannot_be_modified() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let change: [(ModifyKind, &str, &[&str]); 1] = [(ModifyKind::Replace, "description", &["x"])];
-        let answer = modify(&mut desk, "cn=x,uid=ann,dc=com", &change);
+        let answer = modify(&mut fixture, "cn=x,uid=ann,dc=com", &change);
         assert_eq!((answer.code, &answer.matched[..]), (NoSuchObject, ANN));
         for (dn, code) in
             [("", UnwillingToPerform), ("cn=Subschema", UnwillingToPerform), ("dc=org", NoSuchObject)]
         {
-            assert_eq!(modify(&mut desk, dn, &change).code, code, "{dn}");
+            assert_eq!(modify(&mut fixture, dn, &change).code, code, "{dn}");
         }
-        desk.bind(ANN, "secret");
-        assert_eq!(modify(&mut desk, ANN, &change).code, InsufficientAccessRights);
+        fixture.bind(ANN, "secret");
+        assert_eq!(modify(&mut fixture, ANN, &change).code, InsufficientAccessRights);
     }
 }

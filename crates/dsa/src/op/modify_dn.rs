@@ -65,7 +65,7 @@ mod tests {
     use model::ResultCode::*;
 
     fn rename(
-        desk: &mut Fixture,
+        fixture: &mut Fixture,
         dn: &str,
         new_rdn: &str,
         delete_old_rdn: bool,
@@ -77,28 +77,31 @@ mod tests {
             delete_old_rdn,
             new_superior: new_superior.map(str::as_bytes),
         };
-        desk.changing(|writing, out| _ = run(writing, 7, &request, out))
+        fixture.changing(|writing, out| _ = run(writing, 7, &request, out))
     }
 
     fn with_unit() -> Fixture {
-        let mut desk = Fixture::new();
-        assert_eq!(desk.add("ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).code, Success);
-        desk
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.add("ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).code, Success);
+        fixture
     }
 
     #[test]
     fn an_entry_moves_with_what_is_below_it() {
-        let mut desk = with_unit();
-        assert_eq!(rename(&mut desk, "uid=ann,dc=com", "uid=anna", true, Some("ou=a,dc=com")).code, Success);
-        assert_eq!(rename(&mut desk, "ou=a,dc=com", "ou=b", false, None).code, Success);
-        assert_eq!(desk.compare("uid=anna,ou=b,dc=com", "uid", "anna").code, CompareTrue);
-        assert_eq!(desk.compare("uid=anna,ou=b,dc=com", "uid", "ann").code, CompareFalse);
-        assert_eq!(desk.compare("ou=b,dc=com", "ou", "a").code, CompareTrue);
+        let mut fixture = with_unit();
+        assert_eq!(
+            rename(&mut fixture, "uid=ann,dc=com", "uid=anna", true, Some("ou=a,dc=com")).code,
+            Success
+        );
+        assert_eq!(rename(&mut fixture, "ou=a,dc=com", "ou=b", false, None).code, Success);
+        assert_eq!(fixture.compare("uid=anna,ou=b,dc=com", "uid", "anna").code, CompareTrue);
+        assert_eq!(fixture.compare("uid=anna,ou=b,dc=com", "uid", "ann").code, CompareFalse);
+        assert_eq!(fixture.compare("ou=b,dc=com", "ou", "a").code, CompareTrue);
     }
 
     #[test]
     fn what_cannot_be_renamed() {
-        let mut desk = with_unit();
+        let mut fixture = with_unit();
         for (dn, new_rdn, superior, code) in [
             ("uid=x,dc=com", "uid=y", None, NoSuchObject),
             ("uid=ann,dc=com", "ou=a", None, EntryAlreadyExists),
@@ -109,7 +112,7 @@ mod tests {
             ("ou=a,dc=com", "ou=a", Some("ou=a,dc=com"), UnwillingToPerform),
             ("cn=Subschema", "cn=x", None, UnwillingToPerform),
         ] {
-            let answer = rename(&mut desk, dn, new_rdn, false, superior);
+            let answer = rename(&mut fixture, dn, new_rdn, false, superior);
             assert_eq!(answer.code, code, "{dn} to {new_rdn}, {superior:?}: {}", answer.text);
         }
     }

@@ -1,5 +1,5 @@
 //! A modify by which a user changes its own password: `delete` of the old and `add` of the new one, the form of portals, or
-//! `replace`. It is the only modify that is allowed to those who may change nothing else, and is carried out as a password modify
+//! `replace`. It is the only modify that is allowed to those who may change nothing else, and is applied as a password modify
 //! ([`super::extended::password_modify`]): hashed before it goes to the log.
 
 use crate::context::Reading;

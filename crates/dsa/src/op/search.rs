@@ -1,5 +1,5 @@
 //! Search (RFC 4511 section 4.5). Most searches end where they begin, inside their bundle. One that has more to
-//! look at or to return than fits is put under way and goes on in slices, at the read point it began with.
+//! look at or to return than fits is suspended and goes on in slices, at the read point it began with.
 
 pub(crate) mod again;
 mod base;
@@ -17,7 +17,7 @@ use crate::config::SearchLimits;
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
-use crate::entry_writer::{Asked, Large};
+use crate::entry_writer::{Large, RequestedSelection};
 use crate::identity::Identity;
 use crate::monitor::{Counters, count};
 use crate::peers::Peer;
@@ -42,11 +42,11 @@ pub(crate) const SLICE_WORK: u64 = 1 << 15;
 const WRITTEN_ENTRY: u64 = 24;
 /// Units that must be left of a bundle's for another search to begin: most that end in one slice need less.
 pub(crate) const LEAST_WORK: u64 = SLICE_WORK / 8;
-/// A search under way holds back the cleaner: after this time it is ended.
-pub(crate) const UNDERWAY_MAX_NS: u64 = 600 * 1_000_000_000;
+/// A suspended search holds back the cleaner: after this time it is ended.
+pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
 
 /// A search that outlived its bundle.
-pub(crate) struct Underway {
+pub(crate) struct SuspendedSearch {
     read_point: RevocableReadPoint,
     running: Running,
     /// The attribute selectors, owned: the request is gone.
@@ -102,13 +102,13 @@ enum Rest {
 }
 
 /// What surrounds a search in its bundle.
-pub(crate) struct Around<'b> {
+pub(crate) struct SearchContext<'b> {
     pub(crate) look: Look<'b>,
     pub(crate) system_look: Look<'b>,
     /// Where the client comes from.
     pub(crate) peer: &'b Peer,
     pub(crate) identity: &'b Identity,
-    pub(crate) underway: &'b mut VecDeque<Underway>,
+    pub(crate) searches: &'b mut VecDeque<SuspendedSearch>,
     pub(crate) counters: &'b Counters,
     /// Where the base is, if it was worked out for this read point.
     pub(crate) hint: Option<Target>,
@@ -119,21 +119,21 @@ pub(crate) struct Around<'b> {
 /// Runs a search, or begins it.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_>,
+    context: &mut SearchContext<'_>,
     id: i32,
     request: &Search<'_>,
     requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
-    let rights = around.identity.rights;
-    let base = match find_base(reading, around, request, requested) {
+    let rights = context.identity.rights;
+    let base = match find_base(reading, context, request, requested) {
         Ok(base) => base,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
     if !base.is_system && !reading.dsa.rules.may_search(rights) {
         return refuse(reading, id, request, Refusal::Access, out);
     }
-    let read_point = if base.is_system { around.system_look.read_point() } else { reading.read_point };
+    let read_point = if base.is_system { context.system_look.read_point() } else { reading.read_point };
     let rules = &reading.dsa.rules;
     let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
     if let Some(rare) = &requested.rare
@@ -150,11 +150,12 @@ pub(crate) fn run(
     reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
     let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
     let special = SpecialEntries::new(reading, request, requested);
-    let asked = Asked { selectors: request.selection, types_only: request.types_only, rights: reads };
-    again::remember(reading, around, request, requested, &base, &filter, asked);
+    let asked =
+        RequestedSelection { selectors: request.selection, types_only: request.types_only, rights: reads };
+    again::remember(reading, context, request, requested, &base, &filter, asked);
     if request.scope == Scope::Base && requested.paged.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
-        if run_base(reading, around, id, read_point, &entry, &filter, asked, &base, out) {
+        if run_base(reading, context, id, read_point, &entry, &filter, asked, &base, out) {
             return;
         }
     }
@@ -165,7 +166,7 @@ pub(crate) fn run(
         && let Some(candidates) = read_point.few_candidates(&filter)
         && allows(&reading.dsa.config.limits, reads, candidates.len())
     {
-        return run_few(reading, around, id, request, read_point, candidates, &filter, asked, &base, out);
+        return run_few(reading, context, id, request, read_point, candidates, &filter, asked, &base, out);
     }
     let scopes = match special.scopes(reading, &base, request.scope) {
         Ok(scopes) => scopes,
@@ -177,7 +178,7 @@ pub(crate) fn run(
     running.special = special;
     // Those that follow are of the first page.
     running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
-    run_cursor(reading, around, read_point, running, asked, out);
+    run_cursor(reading, context, read_point, running, asked, out);
 }
 
 /// Runs a search for one entry. `false` if there is too much to look at in it: then nothing was done.
@@ -185,12 +186,12 @@ pub(crate) fn run(
 #[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_base(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_>,
+    context: &mut SearchContext<'_>,
     id: i32,
     read_point: ReadPoint<'_>,
     entry: &EntryRef<'_>,
     filter: &Compiled,
-    asked: Asked<'_>,
+    asked: RequestedSelection<'_>,
     base: &Base,
     out: &mut Vec<u8>,
 ) -> bool {
@@ -202,14 +203,14 @@ fn run_base(
     let Some(truth) = truth else { return false };
     if truth == Truth::True {
         let (templates, cache) = scratch.writer(base.is_system);
-        count(&around.counters.entries, 1);
+        count(&context.counters.entries, 1);
         let chosen = templates.choose(asked, read_point.shard().schema());
         let large =
             templates.write(out, id, read_point, entry, chosen, &reading.dsa.rules, cache, base.is_root_dse);
         if let Some(large) = large {
             let cursor = Cursor::over(base.id, Scope::Base, filter.clone(), &[]);
             let running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
-            put_under_way(reading, around, running, asked.selectors, Some(large), out);
+            suspend(reading, context, running, asked.selectors, Some(large), out);
             return true;
         }
     }
@@ -228,13 +229,13 @@ fn allows(limits: &SearchLimits, rights: Rights, entries: usize) -> bool {
 #[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_few(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_>,
+    context: &mut SearchContext<'_>,
     id: i32,
     request: &Search<'_>,
     read_point: ReadPoint<'_>,
     mut candidates: FewCandidates,
     filter: &Compiled,
-    asked: Asked<'_>,
+    asked: RequestedSelection<'_>,
     base: &Base,
     out: &mut Vec<u8>,
 ) {
@@ -257,16 +258,16 @@ fn run_few(
             Some(_) => continue,
             None => {
                 let running = go_on_with(&candidates[position..]);
-                return put_under_way(reading, around, running, asked.selectors, None, out);
+                return suspend(reading, context, running, asked.selectors, None, out);
             }
         }
         let (templates, cache) = scratch.writer(base.is_system);
-        count(&around.counters.entries, 1);
+        count(&context.counters.entries, 1);
         let chosen = templates.choose(asked, read_point.shard().schema());
         let large = templates.write(out, id, read_point, &entry, chosen, &reading.dsa.rules, cache, false);
         if let Some(large) = large {
             let running = go_on_with(&candidates[position + 1..]);
-            return put_under_way(reading, around, running, asked.selectors, Some(large), out);
+            return suspend(reading, context, running, asked.selectors, Some(large), out);
         }
     }
     encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
@@ -302,7 +303,7 @@ fn begin(
     }
     let after = page.as_ref().and_then(|page| page.at.last);
     let cursor = Cursor::open(read_point, scopes, filter, after);
-    let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
+    let asked = RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
     let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
     running.page = page;
     running.limit(&reading.dsa.config.limits, request);
@@ -311,46 +312,46 @@ fn begin(
 
 fn run_cursor(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_>,
+    context: &mut SearchContext<'_>,
     read_point: ReadPoint<'_>,
     mut running: Running,
-    asked: Asked<'_>,
+    asked: RequestedSelection<'_>,
     out: &mut Vec<u8>,
 ) {
     let mut work = reading.scratch.work;
     let rest =
-        running.slice(reading.dsa, reading.scratch, read_point, asked, around.counters, &mut work, out);
+        running.slice(reading.dsa, reading.scratch, read_point, asked, context.counters, &mut work, out);
     reading.scratch.work = work;
     match rest {
         Rest::End(code) => running.end(out, code),
         Rest::PageFull => running.end_page(read_point, out),
-        Rest::Pause => put_under_way(reading, around, running, asked.selectors, None, out),
-        Rest::Large(large) => put_under_way(reading, around, running, asked.selectors, Some(large), out),
+        Rest::Pause => suspend(reading, context, running, asked.selectors, None, out),
+        Rest::Large(large) => suspend(reading, context, running, asked.selectors, Some(large), out),
     }
 }
 
-fn put_under_way(
+fn suspend(
     reading: &Reading<'_>,
-    around: &mut Around<'_>,
+    context: &mut SearchContext<'_>,
     running: Running,
     selectors: Octets<'_>,
     large: Option<Large>,
     out: &mut Vec<u8>,
 ) {
-    let look = if running.is_system { around.system_look } else { around.look };
+    let look = if running.is_system { context.system_look } else { context.look };
     let bytes = running.cursor.heap_bytes() + selectors.raw().len();
-    let room = around.underway.len() < SESSION_SEARCHES_MAX || large.is_some();
-    let holder = Holder { since_ns: running.began_ns, peer: around.peer.client() };
+    let room = context.searches.len() < SESSION_SEARCHES_MAX || large.is_some();
+    let holder = Holder { since_ns: running.began_ns, peer: context.peer.client() };
     let share =
-        if room { Share::take(reading.dsa, around.identity, around.peer, bytes) } else { Err(TOO_MANY) };
+        if room { Share::take(reading.dsa, context.identity, context.peer, bytes) } else { Err(TOO_MANY) };
     match share.and_then(|share| Ok((share, look.extend_revocable(holder).ok_or(TOO_MANY)?))) {
         Ok((share, read_point)) => {
             let selectors = selectors.raw().to_vec();
-            let search = Underway { read_point, running, selectors, large, _share: share };
+            let search = SuspendedSearch { read_point, running, selectors, large, _share: share };
             // What is half written comes first.
             match search.is_in_message() {
-                true => around.underway.push_front(search),
-                false => around.underway.push_back(search),
+                true => context.searches.push_front(search),
+                false => context.searches.push_back(search),
             }
         }
         Err(text) => {
@@ -363,7 +364,7 @@ fn put_under_way(
     }
 }
 
-impl Underway {
+impl SuspendedSearch {
     /// The message id of the request.
     pub(crate) fn message_id(&self) -> i32 {
         self.running.message_id
@@ -407,7 +408,7 @@ impl Underway {
         worker.scratch.evaluator(self.running.is_system).cache.refresh(read_point);
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
         let running = &mut self.running;
-        let asked = Asked { selectors, types_only: running.types_only, rights: running.rights };
+        let asked = RequestedSelection { selectors, types_only: running.types_only, rights: running.rights };
         let mut work = SLICE_WORK;
         match running.slice(
             &worker.dsa,
@@ -431,7 +432,13 @@ impl Underway {
 }
 
 impl Running {
-    fn new(message_id: i32, cursor: Cursor, asked: Asked<'_>, base: &Base, began_ns: u64) -> Running {
+    fn new(
+        message_id: i32,
+        cursor: Cursor,
+        asked: RequestedSelection<'_>,
+        base: &Base,
+        began_ns: u64,
+    ) -> Running {
         Running {
             message_id,
             base: base.id,
@@ -476,7 +483,7 @@ impl Running {
         match now_ns {
             _ if self.over.is_some() => self.over,
             now if now >= self.deadline_ns => Some(ResultCode::TimeLimitExceeded),
-            now if now.saturating_sub(self.began_ns) > UNDERWAY_MAX_NS => {
+            now if now.saturating_sub(self.began_ns) > SUSPENDED_MAX_NS => {
                 Some(ResultCode::AdminLimitExceeded)
             }
             _ => None,
@@ -489,7 +496,7 @@ impl Running {
         dsa: &Dsa,
         scratch: &mut Scratch,
         read_point: ReadPoint<'_>,
-        asked: Asked<'_>,
+        asked: RequestedSelection<'_>,
         counters: &Counters,
         work: &mut u64,
         out: &mut Vec<u8>,

@@ -21,7 +21,7 @@ pub(crate) struct Mixed {
     /// Bytes of reads that were run, and of answers that were sent.
     pub(crate) read: usize,
     pub(crate) sent: usize,
-    /// The run that is under way.
+    /// The run that is in progress.
     pub(crate) run: usize,
     /// When the answers came.
     pub(crate) since_ns: Option<u64>,
@@ -45,7 +45,7 @@ impl Mixed {
 
     /// The marks, for the updates that are on their way from now on.
     #[inline]
-    pub(crate) fn hand_over(&mut self) -> Marks {
+    pub(crate) fn take_marks(&mut self) -> Marks {
         std::mem::take(&mut self.marks)
     }
 

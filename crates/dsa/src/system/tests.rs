@@ -76,9 +76,9 @@ pub(crate) fn standard_schema() -> Arc<Schema> {
 impl Fixture {
     /// With `dc=com` and below it the person `uid=ann`, whose password is `secret`.
     pub(crate) fn new() -> Fixture {
-        let mut desk = Fixture::empty_as_root();
+        let mut fixture = Fixture::empty_as_root();
         let top = [("objectClass", &["dcObject", "organization"][..]), ("o", &["Com"]), ("dc", &["com"])];
-        assert_eq!(desk.add("dc=com", &top).code, ResultCode::Success);
+        assert_eq!(fixture.add("dc=com", &top).code, ResultCode::Success);
         let ann = [
             ("objectClass", &["inetOrgPerson"][..]),
             ("cn", &["Ann Other", "A. Other"]),
@@ -87,14 +87,14 @@ impl Fixture {
             ("employeeNumber", &["7"]),
             ("userPassword", &["secret", "{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0"]),
         ];
-        assert_eq!(desk.add("uid=ann,dc=com", &ann).code, ResultCode::Success);
-        desk
+        assert_eq!(fixture.add("uid=ann,dc=com", &ann).code, ResultCode::Success);
+        fixture
     }
 
     pub(crate) fn empty_as_root() -> Fixture {
-        let mut desk = Fixture::empty();
-        desk.bind(ROOT_DN, "secret");
-        desk
+        let mut fixture = Fixture::empty();
+        fixture.bind(ROOT_DN, "secret");
+        fixture
     }
 
     /// With no entries and nobody bound.
@@ -217,8 +217,8 @@ impl Fixture {
 
 #[test]
 fn the_root_dse_says_what_is_so() {
-    let mut desk = Fixture::empty();
-    let mut root = |attribute: &str| desk.system_values(ROOT_DSE, attribute).expect("there is one");
+    let mut fixture = Fixture::empty();
+    let mut root = |attribute: &str| fixture.system_values(ROOT_DSE, attribute).expect("there is one");
     assert_eq!(root("namingContexts"), ["dc=com"]);
     assert_eq!(root("defaultNamingContext"), ["dc=com"]);
     assert_eq!(root("subschemaSubentry"), ["cn=Subschema"]);
@@ -239,16 +239,16 @@ fn the_root_dse_says_what_is_so() {
 
 #[test]
 fn the_subschema_holds_every_definition() {
-    let mut desk = Fixture::empty();
-    let schema = Arc::clone(desk.dsa.shard.schema());
-    let types = desk.system_values("cn=subschema", "attributeTypes").expect("there is one");
+    let mut fixture = Fixture::empty();
+    let schema = Arc::clone(fixture.dsa.shard.schema());
+    let types = fixture.system_values("cn=subschema", "attributeTypes").expect("there is one");
     assert_eq!(types.len(), schema.attribute_types().len());
-    let classes = desk.system_values("cn=subschema", "objectClasses").expect("there is one");
+    let classes = fixture.system_values("cn=subschema", "objectClasses").expect("there is one");
     assert_eq!(classes.len(), schema.classes().len());
     assert!(classes.iter().any(|text| text.contains("'inetOrgPerson'")));
     for attribute in ["ldapSyntaxes", "matchingRules", "matchingRuleUse", "subtreeSpecification"] {
         assert!(
-            !desk.system_values("cn=subschema", attribute).expect("there is one").is_empty(),
+            !fixture.system_values("cn=subschema", attribute).expect("there is one").is_empty(),
             "{attribute}"
         );
     }
@@ -257,21 +257,24 @@ fn the_subschema_holds_every_definition() {
 /// Strict readers ask for that, and no tree of values puts them into an order of its own.
 #[test]
 fn the_subschema_is_sent_in_its_order() {
-    let mut desk = Fixture::new();
+    let mut fixture = Fixture::new();
     for (attribute, kind) in
         [("attributeTypes", DefinitionKind::AttributeTypes), ("objectClasses", DefinitionKind::ObjectClasses)]
     {
         let mut expected = Vec::new();
         standard_schema().write_definitions(kind, |text| expected.push(text.to_owned()));
-        assert_eq!(desk.system_values("cn=Subschema", attribute), Some(expected), "{attribute}");
+        assert_eq!(fixture.system_values("cn=Subschema", attribute), Some(expected), "{attribute}");
     }
 }
 
 #[test]
 fn the_subschema_tells_since_when_the_schema_holds() {
-    let mut desk = Fixture::new();
+    let mut fixture = Fixture::new();
     for attribute in ["createTimestamp", "modifyTimestamp"] {
-        assert_eq!(desk.compare("cn=Subschema", attribute, "20231114221320Z").code, ResultCode::CompareTrue);
+        assert_eq!(
+            fixture.compare("cn=Subschema", attribute, "20231114221320Z").code,
+            ResultCode::CompareTrue
+        );
     }
 }
 
@@ -285,64 +288,67 @@ fn a_schema_without_monitor_classes_will_do() {
 
 #[test]
 fn the_monitor_counts() {
-    let mut desk = Fixture::empty();
-    crate::monitor::count(&desk.worker.counters.operations[2], 3);
-    crate::monitor::count(&desk.worker.counters.operations[1], 1);
-    crate::monitor::count(&desk.worker.counters.entries, 5);
-    crate::monitor::count(&desk.worker.counters.connections_opened, 4);
-    crate::monitor::count(&desk.worker.counters.connections_closed, 1);
-    let dsa = Arc::clone(&desk.dsa);
+    let mut fixture = Fixture::empty();
+    crate::monitor::count(&fixture.worker.counters.operations[2], 3);
+    crate::monitor::count(&fixture.worker.counters.operations[1], 1);
+    crate::monitor::count(&fixture.worker.counters.entries, 5);
+    crate::monitor::count(&fixture.worker.counters.connections_opened, 4);
+    crate::monitor::count(&fixture.worker.counters.connections_closed, 1);
+    let dsa = Arc::clone(&fixture.dsa);
     monitor_entries::refresh(&dsa, NOW);
-    assert_eq!(desk.monitored("cn=Search,cn=Operations,cn=Monitor", "monitorOpCompleted"), "3");
-    assert_eq!(desk.monitored("cn=Operations,cn=Monitor", "monitorOpInitiated"), "4");
-    assert_eq!(desk.monitored("cn=PDU,cn=Statistics,cn=Monitor", "monitorCounter"), "8");
-    assert_eq!(desk.monitored("cn=Total,cn=Connections,cn=Monitor", "monitorCounter"), "4");
-    assert_eq!(desk.monitored("cn=Current,cn=Connections,cn=Monitor", "monitorCounter"), "3");
-    desk.worker.count_write_waiters(2);
+    assert_eq!(fixture.monitored("cn=Search,cn=Operations,cn=Monitor", "monitorOpCompleted"), "3");
+    assert_eq!(fixture.monitored("cn=Operations,cn=Monitor", "monitorOpInitiated"), "4");
+    assert_eq!(fixture.monitored("cn=PDU,cn=Statistics,cn=Monitor", "monitorCounter"), "8");
+    assert_eq!(fixture.monitored("cn=Total,cn=Connections,cn=Monitor", "monitorCounter"), "4");
+    assert_eq!(fixture.monitored("cn=Current,cn=Connections,cn=Monitor", "monitorCounter"), "3");
+    fixture.worker.count_write_waiters(2);
     dsa.monitor.count_serving_thread();
     monitor_entries::refresh(&dsa, Now { monotonic_ns: NOW.monotonic_ns + 1_000_000_000, ..NOW });
-    assert_eq!(desk.monitored("cn=Write,cn=Waiters,cn=Monitor", "monitorCounter"), "2");
-    assert_eq!(desk.monitored("cn=Read,cn=Waiters,cn=Monitor", "monitorCounter"), "3");
-    assert_eq!(desk.monitored("cn=Max,cn=Threads,cn=Monitor", "monitoredInfo"), "1");
+    assert_eq!(fixture.monitored("cn=Write,cn=Waiters,cn=Monitor", "monitorCounter"), "2");
+    assert_eq!(fixture.monitored("cn=Read,cn=Waiters,cn=Monitor", "monitorCounter"), "3");
+    assert_eq!(fixture.monitored("cn=Max,cn=Threads,cn=Monitor", "monitoredInfo"), "1");
     let number = |text: String| text.parse::<u64>().expect("a number");
-    assert!(number(desk.monitored("cn=Open,cn=Threads,cn=Monitor", "monitoredInfo")) >= 1);
+    assert!(number(fixture.monitored("cn=Open,cn=Threads,cn=Monitor", "monitoredInfo")) >= 1);
     let descriptors = "cn=Max File Descriptors,cn=Connections,cn=Monitor";
-    assert!(number(desk.monitored(descriptors, "monitorCounter")) >= 3);
-    assert_eq!(desk.monitored("cn=Uptime,cn=Time,cn=Monitor", "monitoredInfo"), "100");
-    assert_eq!(desk.monitored("cn=Start,cn=Time,cn=Monitor", "monitorTimestamp"), "20251009085320Z");
-    assert_eq!(desk.monitored("cn=Limit,cn=Memory,cn=Monitor", "monitorCounter"), (64u64 << 20).to_string());
-    assert_eq!(desk.monitored("cn=Monitor", "monitoredInfo"), "Pando 1.2.3");
+    assert!(number(fixture.monitored(descriptors, "monitorCounter")) >= 3);
+    assert_eq!(fixture.monitored("cn=Uptime,cn=Time,cn=Monitor", "monitoredInfo"), "100");
+    assert_eq!(fixture.monitored("cn=Start,cn=Time,cn=Monitor", "monitorTimestamp"), "20251009085320Z");
+    assert_eq!(
+        fixture.monitored("cn=Limit,cn=Memory,cn=Monitor", "monitorCounter"),
+        (64u64 << 20).to_string()
+    );
+    assert_eq!(fixture.monitored("cn=Monitor", "monitoredInfo"), "Pando 1.2.3");
 }
 
 #[test]
 fn a_small_directory_is_measured_too() {
-    let mut desk = Fixture::new();
-    let dsa = Arc::clone(&desk.dsa);
+    let mut fixture = Fixture::new();
+    let dsa = Arc::clone(&fixture.dsa);
     monitor_entries::refresh(&dsa, NOW);
     for part in ["Total", "Segments", "Live", "Slots", "DN", "Children", "Shapes"] {
-        let bytes = desk.monitored(&format!("cn={part},cn=Memory,cn=Monitor"), "monitorCounter");
+        let bytes = fixture.monitored(&format!("cn={part},cn=Memory,cn=Monitor"), "monitorCounter");
         assert!(bytes.parse::<u64>().expect("a number") > 0, "{part}");
     }
 }
 
 #[test]
 fn the_monitor_is_measured_at_most_every_tenth_of_a_second() {
-    let mut desk = Fixture::empty();
-    let dsa = Arc::clone(&desk.dsa);
+    let mut fixture = Fixture::empty();
+    let dsa = Arc::clone(&fixture.dsa);
     let search = "cn=Search,cn=Operations,cn=Monitor";
     let later = |ms: u64| Now { monotonic_ns: NOW.monotonic_ns + ms * 1_000_000, ..NOW };
     monitor_entries::refresh(&dsa, NOW);
-    crate::monitor::count(&desk.worker.counters.operations[2], 1);
+    crate::monitor::count(&fixture.worker.counters.operations[2], 1);
     monitor_entries::refresh(&dsa, later(99));
-    assert_eq!(desk.monitored(search, "monitorOpCompleted"), "0");
+    assert_eq!(fixture.monitored(search, "monitorOpCompleted"), "0");
     monitor_entries::refresh(&dsa, later(100));
-    assert_eq!(desk.monitored(search, "monitorOpCompleted"), "1");
+    assert_eq!(fixture.monitored(search, "monitorOpCompleted"), "1");
 }
 
 #[test]
 fn names_of_the_servers_own_entries() {
-    let desk = Fixture::empty();
-    let system = &desk.dsa.system;
+    let fixture = Fixture::empty();
+    let system = &fixture.dsa.system;
     for dn in [
         "",
         " ",
@@ -397,10 +403,10 @@ impl Fixture {
 
 #[test]
 fn clients_find_the_servers_own_entries() {
-    let mut desk = Fixture::empty();
-    let mut session = crate::Session::new(&mut desk.worker);
+    let mut fixture = Fixture::empty();
+    let mut session = crate::Session::new(&mut fixture.worker);
     for selectors in [&["*"][..], &["+"], &["namingContexts"], &["*", "+"]] {
-        let found = desk.search(&mut session, "", selectors);
+        let found = fixture.search(&mut session, "", selectors);
         let contexts = found.iter().find(|(name, _)| name == "namingContexts");
         assert_eq!(
             contexts.map(|(_, values)| &values[..]),
@@ -408,11 +414,11 @@ fn clients_find_the_servers_own_entries() {
             "{selectors:?}"
         );
     }
-    let found = desk.search(&mut session, "cn=Subschema", &["attributeTypes", "modifyTimestamp"]);
+    let found = fixture.search(&mut session, "cn=Subschema", &["attributeTypes", "modifyTimestamp"]);
     let mut counts: Vec<(&str, usize)> =
         found.iter().map(|(name, values)| (&name[..], values.len())).collect();
     counts.sort_unstable();
-    let types = desk.dsa.shard.schema().attribute_types().len();
+    let types = fixture.dsa.shard.schema().attribute_types().len();
     assert_eq!(counts, [("attributeTypes", types), ("modifyTimestamp", 1)]);
-    assert!(desk.search(&mut session, "cn=Monitor", &[]).is_empty(), "only for those who may read");
+    assert!(fixture.search(&mut session, "cn=Monitor", &[]).is_empty(), "only for those who may read");
 }

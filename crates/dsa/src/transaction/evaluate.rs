@@ -54,7 +54,7 @@ impl Evaluation<'_> {
                 outcome::say(out, message.id, response, code, &text);
                 false
             }
-            Ok(()) => self.carry_out(message, len, requested, new_id, out),
+            Ok(()) => self.apply(message, len, requested, new_id, out),
         };
         self.scratch.lacked_memory = lacked_memory;
         done
@@ -105,7 +105,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn carry_out(
+    fn apply(
         &mut self,
         message: &Message<'_>,
         len: usize,

@@ -1,4 +1,4 @@
-//! Which open transaction is about which entries, where clients have different precedence: an update of one who goes before
+//! Which open transaction is about which entries, where clients have different precedence: an update of a transaction with higher precedence
 //! gives the transactions of others up that are about the same entry, and one who goes after is told to try again. Nobody
 //! waits for anybody. Among equals nothing is held: who ends first is first.
 
@@ -50,9 +50,9 @@ pub(crate) struct Holding {
     names: Vec<Vec<u8>>,
 }
 
-/// Another transaction is about the entry, of one who goes before.
+/// Another transaction is about the entry, of a transaction with higher precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GoesBefore;
+pub(crate) struct HasPrecedence;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every statement leaves the whole in order.
@@ -67,20 +67,20 @@ impl Intents {
     }
 
     /// Clears the way for an update of an entry by one with this precedence, who has no transaction.
-    pub(crate) fn clear(&self, name: &[u8], precedence: u8) -> Result<(), GoesBefore> {
+    pub(crate) fn clear(&self, name: &[u8], precedence: u8) -> Result<(), HasPrecedence> {
         clear(lock(&self.held).get(name).map_or(&[], Vec::as_slice), precedence, None)
     }
 }
 
-fn clear(holders: &[Arc<Link>], precedence: u8, own: Option<&Arc<Link>>) -> Result<(), GoesBefore> {
+fn clear(holders: &[Arc<Link>], precedence: u8, own: Option<&Arc<Link>>) -> Result<(), HasPrecedence> {
     let mut others = holders.iter().filter(|holder| own.is_none_or(|own| !Arc::ptr_eq(own, holder)));
     let open = |holder: &&Arc<Link>| holder.state.load(Ordering::Acquire) == OPEN;
-    let goes_before = |holder: &Arc<Link>| {
+    let has_precedence = |holder: &Arc<Link>| {
         holder.precedence > precedence
             || (planted::is(faults::PRECEDENCE_IGNORED) && holder.precedence != precedence)
     };
-    if others.clone().filter(open).any(goes_before) {
-        return Err(GoesBefore);
+    if others.clone().filter(open).any(has_precedence) {
+        return Err(HasPrecedence);
     }
     others.by_ref().filter(|holder| holder.precedence < precedence).for_each(|holder| holder.preempt());
     Ok(())
@@ -94,7 +94,7 @@ impl Holding {
     }
 
     /// The transaction is about an entry from now on.
-    pub(crate) fn take(&mut self, name: Vec<u8>) -> Result<(), GoesBefore> {
+    pub(crate) fn take(&mut self, name: Vec<u8>) -> Result<(), HasPrecedence> {
         let mut held = lock(&self.intents.held);
         let holders = held.entry(name.clone()).or_default();
         let cleared = clear(holders, self.link.precedence, Some(&self.link));
@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(other.take(b"a".to_vec()), Ok(()), "equals do not hinder each other");
         assert_eq!((low.take(b"a".to_vec()), low.names.len()), (Ok(()), 1));
         assert_eq!(high.take(b"b".to_vec()), Ok(()));
-        assert_eq!(low.take(b"b".to_vec()), Err(GoesBefore));
-        assert_eq!((intents.clear(b"b", 4), intents.clear(b"b", 5)), (Err(GoesBefore), Ok(())));
+        assert_eq!(low.take(b"b".to_vec()), Err(HasPrecedence));
+        assert_eq!((intents.clear(b"b", 4), intents.clear(b"b", 5)), (Err(HasPrecedence), Ok(())));
         assert!(other.end() && !other.end());
         assert_eq!(high.take(b"a".to_vec()), Ok(()));
         assert!(low.is_preempted() && !low.end());

@@ -1,11 +1,11 @@
 //! The transactions that a session has open.
 
-use super::{GoesBefore, Holding};
+use super::{HasPrecedence, Holding};
 use crate::access::Rights;
 use crate::client_memory::{ClientMemory, Kept};
-use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::identity::Identity;
+use crate::prepared_writes::PreparedWrites;
 use model::limits::TRANSACTIONS_MEMORY_MAX;
 use proto::outline::put_without_controls;
 use std::collections::{BTreeMap, VecDeque};
@@ -125,7 +125,7 @@ impl Drop for Open {
 
 /// Why a transaction cannot be committed any more.
 #[derive(Debug)]
-pub(crate) struct Doom {
+pub(crate) struct AbortReason {
     /// Message id of the update that was refused.
     pub(crate) culprit: i32,
     /// The answer that it got, a whole message.
@@ -135,7 +135,7 @@ pub(crate) struct Doom {
 /// An open transaction.
 pub(crate) struct Transaction {
     pub(crate) identifier: Vec<u8>,
-    /// Who its updates are carried out as.
+    /// Who its updates are applied as.
     pub(crate) identity: Identity,
     /// When it began, of the monotonic clock.
     pub(crate) began_ns: u64,
@@ -147,10 +147,10 @@ pub(crate) struct Transaction {
     /// Entries that the answer to the end brings.
     pub(crate) reads: usize,
     /// One for each update.
-    pub(crate) drafts: Drafts,
-    /// What the updates have made of the directory, if not all of them could be drafted.
+    pub(crate) prepared_writes: PreparedWrites,
+    /// What the updates have made of the directory, if not all of them could be prepared.
     pub(crate) overlay: Option<Box<Overlay>>,
-    pub(crate) doom: Option<Doom>,
+    pub(crate) abort_reason: Option<AbortReason>,
     /// What it holds where clients have different precedence.
     pub(crate) holding: Option<Holding>,
     /// Its place among the server's open transactions.
@@ -168,16 +168,16 @@ impl Transaction {
             updates: 0,
             adds: 0,
             reads: 0,
-            drafts: Drafts::default(),
+            prepared_writes: PreparedWrites::default(),
             overlay: None,
-            doom: None,
+            abort_reason: None,
             holding: None,
             open,
         }
     }
 
     /// Says to others that an update is about this entry, if clients have different precedence.
-    pub(crate) fn hold(&mut self, dsa: &Dsa, dn: &[u8]) -> Result<(), GoesBefore> {
+    pub(crate) fn hold(&mut self, dsa: &Dsa, dn: &[u8]) -> Result<(), HasPrecedence> {
         if !dsa.transactions.ranks() {
             return Ok(());
         }
@@ -191,7 +191,7 @@ impl Transaction {
         self.holding.get_or_insert_with(|| Holding::new(&dsa.intents, precedence())).take(name)
     }
 
-    /// Was it given up for the sake of one who goes before?
+    /// Was it given up because of a transaction with higher precedence?
     pub(crate) fn is_preempted(&self) -> bool {
         self.holding.as_ref().is_some_and(Holding::is_preempted)
     }
@@ -201,7 +201,7 @@ impl Transaction {
         if keeps || put_without_controls(frame, &mut self.messages).is_none() {
             self.messages.extend_from_slice(frame);
         }
-        self.drafts.push_none();
+        self.prepared_writes.push_none();
         self.updates += 1;
         self.adds += usize::from(is_add);
     }
@@ -212,15 +212,15 @@ impl Transaction {
         self.open.grows_to(bytes)
     }
 
-    /// Bytes of its updates, drafts and overlay.
+    /// Bytes of its updates, prepared writes and overlay.
     pub(crate) fn bytes(&self) -> u64 {
         let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.bytes());
-        (self.messages.len() + self.drafts.bytes()) as u64 + overlay
+        (self.messages.len() + self.prepared_writes.bytes()) as u64 + overlay
     }
 
     /// Remembers the first update that was refused: the others do not happen without it.
-    pub(crate) fn doom(&mut self, culprit: i32, answer: &[u8]) {
-        self.doom.get_or_insert_with(|| Doom { culprit, answer: answer.to_vec() });
+    pub(crate) fn abort_reason(&mut self, culprit: i32, answer: &[u8]) {
+        self.abort_reason.get_or_insert_with(|| AbortReason { culprit, answer: answer.to_vec() });
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Choices {
     pub age_max_ms: u64,
     /// Transactions that are open at once in the server: 0 to [`TRANSACTIONS_OPEN_MAX`].
     pub open_max: u64,
-    /// Whose transactions go before others'. Whoever is not below any of these has precedence 0.
+    /// Whose transactions have precedence over others'. The one that is not below any of these has precedence 0.
     pub precedence: Vec<Precedence>,
 }
 

@@ -1,4 +1,4 @@
-//! A log that a test holds in its hands: what goes to it is carried out when the test says so.
+//! A log that a test holds in its hands: what goes to it is applied when the test says so.
 
 use super::*;
 use dsa::journal::{Command, Journal, Metrics, OUTCOME_UNKNOWN, Updates};
@@ -7,18 +7,18 @@ use std::sync::Mutex;
 
 /// Takes what comes and keeps it until it is asked for.
 #[derive(Default)]
-pub struct Desk(Mutex<Vec<Updates>>);
+pub struct Fixture(Mutex<Vec<Updates>>);
 
-impl Desk {
-    /// Turns away what came in.
+impl Fixture {
+    /// Rejects what came in.
     pub fn refuse_all(&self) {
         for updates in self.0.lock().expect("nobody panicked").drain(..) {
             updates.refuse(ResultCode::Unavailable, "not today");
         }
     }
 
-    /// Tells that the outcome of what came in is unknown, and carries it out afterwards, as the log of another server would.
-    pub fn carry_out_unknown(&self, applier: &mut Applier) {
+    /// Tells that the outcome of what came in is unknown, and applies it afterwards, as the log of another server would.
+    pub fn apply_unknown(&self, applier: &mut Applier) {
         for updates in self.0.lock().expect("nobody panicked").drain(..) {
             let mut record = Vec::new();
             updates.command(START.wall_ms).encode(&mut record);
@@ -29,7 +29,7 @@ impl Desk {
     }
 }
 
-impl Journal for Desk {
+impl Journal for Fixture {
     fn submit(&self, updates: Updates) {
         self.0.lock().expect("nobody panicked").push(updates);
     }
@@ -44,9 +44,9 @@ pub type Logged = (Vec<u8>, Vec<u8>);
 /// All that went to a log.
 pub type Log = Arc<Mutex<Vec<Logged>>>;
 
-/// Carries out what came in, as the server does.
-pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, desk: &Desk, log: &mut Vec<Logged>) {
-    let coming = std::mem::take(&mut *desk.0.lock().expect("nobody panicked"));
+/// Applies what came in, as the server does.
+pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, fixture: &Fixture, log: &mut Vec<Logged>) {
+    let coming = std::mem::take(&mut *fixture.0.lock().expect("nobody panicked"));
     for mut updates in coming {
         if let Some(record) = updates.settings().cloned() {
             let text = format!("{record:?}").into_bytes();
@@ -73,13 +73,13 @@ pub fn journaled() -> (Client, Log) {
 /// The same, configured otherwise.
 pub fn journaled_with(config: Config) -> (Client, Log) {
     let mut client = Client::empty(config);
-    let (desk, log) = (Arc::new(Desk::default()), Log::default());
-    client.dsa.journal_to(Arc::clone(&desk) as Arc<dyn Journal>);
-    client.desk = Some(Arc::clone(&desk));
+    let (fixture, log) = (Arc::new(Fixture::default()), Log::default());
+    client.dsa.journal_to(Arc::clone(&fixture) as Arc<dyn Journal>);
+    client.fixture = Some(Arc::clone(&fixture));
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
     let (dsa, logged) = (Arc::clone(&client.dsa), Arc::clone(&log));
     client.commit = Some(Rc::new(RefCell::new(move || {
-        commit(&dsa, &mut applier, &desk, &mut logged.lock().expect("nobody panicked"));
+        commit(&dsa, &mut applier, &fixture, &mut logged.lock().expect("nobody panicked"));
     })));
     (client, log)
 }

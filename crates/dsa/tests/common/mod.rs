@@ -223,10 +223,10 @@ pub struct Client {
     pub worker: Worker,
     pub session: Session,
     pub now: Now,
-    /// Carries out what sessions handed over to the journal, if there is one.
+    /// Applies what sessions submitted to the journal, if there is one.
     pub commit: Option<Rc<RefCell<dyn FnMut()>>>,
     /// Where they handed it over.
-    pub desk: Option<Arc<journal::Desk>>,
+    pub fixture: Option<Arc<journal::Fixture>>,
     next_id: i32,
 }
 
@@ -242,7 +242,7 @@ impl Client {
         let mut worker = Worker::new(dsa).expect("there are few readers");
         worker.tick(START);
         let session = Session::new(&mut worker);
-        Client { dsa: Arc::clone(dsa), worker, session, now: START, commit: None, desk: None, next_id: 1 }
+        Client { dsa: Arc::clone(dsa), worker, session, now: START, commit: None, fixture: None, next_id: 1 }
     }
 
     /// Bound as the root DN, over a small tree: `dc=example`, `ou=people`, `ou=groups`, and the people ada (password

@@ -200,7 +200,7 @@ fn passwords_in_the_clear() {
     assert_eq!(end.code, ConstraintViolation, "it would be taken for a hash");
 }
 
-/// With RFC 4370: the password of who the request is carried out as.
+/// With RFC 4370: the password of who the request is applied as.
 #[test]
 fn rfc4370_s3_the_proxied_identitys_password() {
     let mut client = Client::new();

@@ -140,7 +140,7 @@ fn rfc4370_s5_anonymous_clients_act_as_nobody_else() {
     assert_eq!(client.modify_with(ADA, &SET, &as_of("u:ada")).end.code, AuthorizationDenied);
 }
 
-/// The access rules are those of who the request is carried out as, for every operation.
+/// The access rules are those of who the request is applied as, for every operation.
 #[test]
 fn rfc4370_s3_access_is_that_of_the_proxied_identity() {
     let mut client = client();
@@ -168,7 +168,7 @@ fn rfc4370_s3_access_is_that_of_the_proxied_identity() {
     assert_eq!(client.read(ADA, &["modifiersName"]).values("modifiersName"), Some(vec![ROOT_DN.to_owned()]));
 }
 
-/// In a bundle each request is carried out as who it says, and what comes later sees what came before.
+/// In a bundle each request is applied as who it says, and what comes later sees what came before.
 #[test]
 fn rfc4370_s3_each_request_of_a_bundle_is_its_own() {
     let mut client = client();

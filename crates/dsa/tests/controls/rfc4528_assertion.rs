@@ -76,7 +76,7 @@ fn rfc4528_s3_false_and_undefined_fail_and_change_nothing() {
 /// "the evaluation of the assertion and the normal processing of the operation SHALL be done as one atomic action":
 /// requests of one bundle see what those before them did.
 #[test]
-fn rfc4528_s3_evaluated_where_the_operation_is_carried_out() {
+fn rfc4528_s3_evaluated_where_the_operation_is_applied() {
     let mut client = Client::new();
     let (mut input, mut now) = (Vec::new(), 36);
     for step in 0..40 {

@@ -4,8 +4,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 #[allow(dead_code, reason = "each test binary uses its part")]
-#[path = "../transactions/desk.rs"]
-mod desk;
+#[path = "../transactions/fixture.rs"]
+mod fixture;
 
 mod names;
 mod own_entry;

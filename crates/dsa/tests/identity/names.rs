@@ -1,7 +1,7 @@
 //! Names of those who change the directory: there is room for so many, and one more is not recorded as the root DN.
 
 use crate::common::*;
-use crate::desk::{logged, replayed};
+use crate::fixture::{logged, replayed};
 use dsa::Applier;
 use dsa::journal::Command;
 use model::ResultCode::*;
@@ -35,7 +35,7 @@ fn fill(client: &mut Client) -> usize {
 #[test]
 fn the_one_who_is_too_many_is_refused() {
     for is_logged in [false, true] {
-        let mut client = crate::desk::client(is_logged);
+        let mut client = crate::fixture::client(is_logged);
         let users = fill(&mut client);
         assert_eq!(users, NAMES - 2, "the root DN has one, and one is spared");
         let last = user(users);
@@ -71,7 +71,7 @@ fn a_replay_has_the_same_names() {
     }
 }
 
-/// A command of the log that finds no room is refused as a whole, whenever it is carried out.
+/// A command of the log that finds no room is refused as a whole, whenever it is applied.
 #[test]
 fn a_command_without_a_name_changes_nothing() {
     let (mut client, log) = logged();

@@ -1,7 +1,7 @@
 //! A session is the entry that it bound as, whatever becomes of its name.
 
 use crate::common::*;
-use crate::desk::each;
+use crate::fixture::each;
 use model::ResultCode::*;
 use proto::op::ModifyKind::*;
 

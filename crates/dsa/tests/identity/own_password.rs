@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::common::*;
-use crate::desk::{each, logged};
+use crate::fixture::{each, logged};
 use dsa::Anonymous;
 use model::ResultCode::*;
 use model::limits::PASSWORD_BYTES_MAX;
@@ -65,7 +65,7 @@ fn the_log_has_no_clear_text() {
     let logged: Vec<u8> =
         log.lock().expect("nobody panicked")[begin..].iter().flat_map(|l| l.0.clone()).collect();
     assert!(!logged.windows(6).any(|part| part == b"s3cret"));
-    assert!(crate::desk::replayed(&log).binds(ADA, "second-s3cret"));
+    assert!(crate::fixture::replayed(&log).binds(ADA, "second-s3cret"));
 }
 
 #[test]

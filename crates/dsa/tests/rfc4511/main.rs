@@ -24,7 +24,7 @@
 //! | 4.2 | answers protocolError to a version that it does not speak | `s4_2_other_versions` |
 //! | 4.2 | does not dereference aliases when it looks for who binds | `s4_2_aliases_do_not_bind` |
 //! | 4.2 | answers authMethodNotSupported to other choices; takes passwords as they are | `s4_2_unknown_choices`, `s4_2_passwords_are_not_altered` |
-//! | 4.2.1 | completes or abandons what is under way before it binds | `s4_2_1_bind_ends_what_is_under_way` |
+//! | 4.2.1 | completes or abandons what is in progress before it binds | `s4_2_1_bind_ends_what_is_in_progress` |
 //! | 4.2.1 | authMethodNotSupported for an empty SASL mechanism | `s4_2_1_empty_sasl_mechanism` |
 //! | 4.2.1 | forgets earlier binds, whatever becomes of the new one | `s4_2_1_earlier_binds_are_forgotten` |
 //! | 4.2.2 | sends no serverSaslCreds for a simple bind | `s4_2_2_no_server_credentials` |

@@ -52,9 +52,9 @@ fn s4_2_passwords_are_not_altered() {
     }
 }
 
-/// Before a bind is processed, everything under way is complete or abandoned: nothing of it comes afterwards.
+/// Before a bind is processed, everything in progress is complete or abandoned: nothing of it comes afterwards.
 #[test]
-fn s4_2_1_bind_ends_what_is_under_way() {
+fn s4_2_1_bind_ends_what_is_in_progress() {
     let mut client = Client::new();
     add_people(&mut client, 2000);
     let filter = proto::filter_string::parse(b"(objectClass=*)").expect("a filter");

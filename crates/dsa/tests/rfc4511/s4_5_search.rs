@@ -274,7 +274,7 @@ fn s4_5_1_4_pages_share_the_size_limit() {
     assert_eq!(all(&mut client, 10, 20), (vec![10, 10], Success));
     client.bind(ADA, "lace");
     assert_eq!(all(&mut client, 3, 0), (vec![3, 3, 2], SizeLimitExceeded));
-    // Whoever changes what the cookie says of entries returned has one of no search.
+    // The one that changes what the cookie says of entries returned has one of no search.
     let first = page(&mut client, 3, 5, b"").cookie.expect("there is more");
     for at in 0..first.len() {
         let mut forged = first.clone();

@@ -72,7 +72,7 @@ fn s4_7_entries_conform() {
     }
 }
 
-/// A type without equality rule cannot name an entry: by what would two names be told apart?
+/// A type without equality rule cannot name an entry: by what would two names be distinguished?
 #[test]
 fn s4_7_types_without_equality_name_nothing() {
     let mut client = Client::new();

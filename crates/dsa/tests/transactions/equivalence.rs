@@ -1,7 +1,7 @@
 //! What a transaction does is what its updates do one after the other, or nothing, whatever others did meanwhile.
 
 use crate::common::*;
-use crate::desk::*;
+use crate::fixture::*;
 use model::ResultCode;
 use model::Scope;
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         .prop_map(|(updates, meanwhile, commits)| Turn { updates, meanwhile, commits })
 }
 
-/// Carries an update out, in a transaction if one is named.
+/// Applies an update, in a transaction if one is named.
 pub(crate) fn send(client: &mut Client, update: &Update, named: Option<&[u8]>) -> Outcome {
     let mut controls: Vec<Control<'_>> = named.map(transaction_specification::control).into_iter().collect();
     match update {

@@ -1,7 +1,7 @@
 //! The two extensions of DVTDS, rows D73 to D76 of its features.
 
 use crate::common::*;
-use crate::desk::*;
+use crate::fixture::*;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
 use proto::control::{non_transaction, transaction_specification};

@@ -1,7 +1,7 @@
 //! What transactions are kept to.
 
 use crate::common::*;
-use crate::desk::*;
+use crate::fixture::*;
 use dsa::Config;
 use dsa::config::ClientLimits;
 use dsa::transaction::Choices;
@@ -269,7 +269,7 @@ fn at_the_memory_limit_all_or_nothing() {
         let before: Vec<_> = (0..2).map(|at| client.value(&of(at), "description")).collect();
         let is_done = client.commit(&txn).code == Success;
         *if is_done { &mut done } else { &mut refused } += 1;
-        // What the writer left behind would come to light with the next change.
+        // What the writer stale would come to light with the next change.
         assert_eq!(shorter(&mut client, round + 1), Success);
         for (at, before) in before.iter().enumerate() {
             let is_new = client.value(&of(at), "description") != *before;
@@ -279,8 +279,8 @@ fn at_the_memory_limit_all_or_nothing() {
     assert!(refused > 0, "{done} done, {refused} refused");
 }
 
-/// How much a transaction looks at and makes is limited when its updates come, drafted or not. What is in a log happened: it is not
-/// refused for its size when it is carried out again, though it has to go through the overlay then.
+/// How much a transaction looks at and makes is limited when its updates come, prepared or not. What is in a log happened: it is not
+/// refused for its size when it is applied again, though it has to go through the overlay then.
 #[test]
 fn size_is_judged_when_updates_come_and_never_again() {
     const ENTRIES: usize = 2_300;
@@ -307,7 +307,7 @@ fn size_is_judged_when_updates_come_and_never_again() {
     assert!(bytes.contains(&(256 << 20)), "{taken} taken");
     assert_eq!(codes[taken], AdminLimitExceeded);
     assert_ne!(client.commit(&txn).code, Success);
-    // An earlier version logged more than that; the last of them cannot be drafted.
+    // An earlier version logged more than that; the last of them cannot be prepared.
     let mut messages = Vec::new();
     let mut push = |dn: &str, change: (ModifyKind, &str, &[&str])| {
         let changes = changes_of(&[change]);
@@ -325,7 +325,7 @@ fn size_is_judged_when_updates_come_and_never_again() {
     assert_eq!(client.value(&dn(ENTRIES - 1), "title"), Some(vec!["new".to_owned()]));
 }
 
-/// Nor is it refused for the number of shapes, on whichever way it is carried out: a transaction of prepared writes goes through
+/// Nor is it refused for the number of shapes, on whichever way it is applied: a transaction of prepared writes goes through
 /// the overlay where an index is there that was not.
 #[test]
 fn shapes_are_judged_before_the_log_and_never_again() {
@@ -347,7 +347,7 @@ fn shapes_are_judged_before_the_log_and_never_again() {
         config.store.indexes = vec![index];
         let mut again = Client::empty(config);
         again.dsa.shard().bound_shapes(0);
-        carry_out(&again, &log);
+        apply(&again, &log);
         again.bind_root();
         assert_eq!(all(&mut again), all(&mut client), "with an index of {attribute}");
     }

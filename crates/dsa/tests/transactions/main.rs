@@ -14,13 +14,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-mod desk;
-mod drafts;
 mod equivalence;
 mod extensions;
+mod fixture;
 mod limits;
 mod passwords;
 mod precedence;
+mod prepared_writes;
 mod rfc5805;
 mod searches;
 mod searches_model;

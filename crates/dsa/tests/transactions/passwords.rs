@@ -1,7 +1,7 @@
 //! Password modify (RFC 3062) in transactions.
 
 use crate::common::*;
-use crate::desk::*;
+use crate::fixture::*;
 use dsa::transaction::Choices;
 use model::ResultCode::{self, *};
 use proto::Request;
@@ -90,7 +90,7 @@ fn d73_one_password_after_another() {
     });
 }
 
-/// Ada, as a client of her own. Clients go before each other by these, the root DN by the first.
+/// Ada, as a client of her own. Clients have precedence over each other by these, the root DN by the first.
 fn ada_ranked(client: &Client, root: u8, people: u8) -> Client {
     let chosen = [format!("{root}:{ROOT_DN}"), format!("{people}:ou=people,dc=example")];
     let precedence = chosen.iter().map(|one| one.parse().expect("it is one")).collect();

@@ -1,7 +1,7 @@
-//! Whose transaction goes before whose: rows D79 and D80 of the features.
+//! Whose transaction has precedence over whose: rows D79 and D80 of the features.
 
 use crate::common::*;
-use crate::desk::*;
+use crate::fixture::*;
 use dsa::Config;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
@@ -147,7 +147,7 @@ fn answers_at_once_come_after_those_that_wait_for_the_log() {
     });
 }
 
-/// Two clients of different names, of which one goes before for good.
+/// Two clients of different names, of which one has precedence over for good.
 #[test]
 fn d80_a_writer_goes_before_another() {
     let grace = "uid=grace,ou=people,dc=example";

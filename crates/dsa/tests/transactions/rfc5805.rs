@@ -1,7 +1,7 @@
 //! RFC 5805, a test per rule; rules are numbered as the protocol facts number them.
 
 use crate::common::*;
-use crate::desk::*;
+use crate::fixture::*;
 use model::ResultCode::*;
 use proto::Request;
 use proto::control::{

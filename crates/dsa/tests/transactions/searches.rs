@@ -1,7 +1,7 @@
 //! Searches and compares that see their own transaction, where `txn-search` is on: a test per rule.
 
 use crate::common::*;
-use crate::desk::*;
+use crate::fixture::*;
 use dsa::transaction::Choices;
 use model::ResultCode::{self, *};
 use model::filter::Assertion;
@@ -232,7 +232,7 @@ fn one_that_is_too_old_is_aborted_first() {
     assert_eq!(notice.oid.as_deref().map(str::as_bytes), Some(aborted_transaction::OID));
 }
 
-/// Whose updates are carried out as another's is still the session that asks; and it sees no secrets.
+/// Whose updates are applied as another's is still the session that asks; and it sees no secrets.
 #[test]
 fn access_is_that_of_the_session() {
     use proto::ext::password_modify::{self, PasswordModify};

@@ -2,8 +2,8 @@
 //! find what they found before.
 
 use crate::common::*;
-use crate::desk::*;
 use crate::equivalence::*;
+use crate::fixture::*;
 use dsa::transaction::Choices;
 use model::{ResultCode, Scope};
 use proptest::prelude::*;

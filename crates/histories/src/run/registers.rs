@@ -78,7 +78,7 @@ fn write(
     step: impl Fn(Option<bool>) -> Step,
 ) -> Result<(), Lost> {
     recorder.invoke(&[step(None)]);
-    // What depends on nothing is a plain modify: in a transaction it is drafted as it comes, and installed at the end.
+    // What depends on nothing is a plain modify: in a transaction it is prepared as it comes, and installed at the end.
     let reads = (!only_if.is_empty()).then_some(VALUE);
     let update = Update { dn: dn(register), set: vec![(VALUE, value.to_string())], only_if, read: reads };
     let done = match form {

@@ -11,7 +11,7 @@ use std::fmt;
 pub enum Fault {
     /// Not an LDAPMessage, or none of the expected form.
     Malformed,
-    /// A message id that is not under way.
+    /// A message id that is not in progress.
     UnknownId,
     /// An answer to another operation than the one asked for.
     WrongOperation,

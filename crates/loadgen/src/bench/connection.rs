@@ -1,4 +1,4 @@
-//! One connection: its queue of requests under way and the check of their answers.
+//! One connection: its queue of requests in progress and the check of their answers.
 
 use super::Workload;
 use super::answer::{Answer, Expected, Fault, parse};
@@ -23,12 +23,12 @@ struct Slot {
     sent_ns: u64,
     id: u32,
     operation: Operation,
-    under_way: bool,
+    active: bool,
     entry_seen: bool,
 }
 
 const FREE: Slot =
-    Slot { key: 0, sent_ns: 0, id: 0, operation: Operation::Search, under_way: false, entry_seen: false };
+    Slot { key: 0, sent_ns: 0, id: 0, operation: Operation::Search, active: false, entry_seen: false };
 
 /// A connection with its queue.
 pub(super) struct Client {
@@ -40,7 +40,7 @@ pub(super) struct Client {
     mask: u32,
     /// Counts requests of all slots; with the slot it makes the message id.
     round: u32,
-    pub(super) under_way: usize,
+    pub(super) active: usize,
     /// When the next burst is due, with a rate.
     pub(super) due_ns: u64,
     /// The beginning of an answer whose end has not come yet.
@@ -69,7 +69,7 @@ impl Client {
             free,
             mask,
             round: 0,
-            under_way: 0,
+            active: 0,
             due_ns: 0,
             rest: Vec::new(),
             pending: Vec::new(),
@@ -101,10 +101,9 @@ impl Client {
             self.round = if self.round + 1 < rounds { self.round + 1 } else { 0 };
             let id = ID_FIRST + self.round * (self.mask + 1) + slot;
             let (operation, key) = templates.write(id, random, out);
-            self.slots[slot as usize] =
-                Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
+            self.slots[slot as usize] = Slot { key, sent_ns, id, operation, active: true, entry_seen: false };
         }
-        self.under_way += count as usize;
+        self.active += count as usize;
         self.write(out.written(), poller);
         count
     }
@@ -116,7 +115,7 @@ impl Client {
 
     /// Is everything answered that was begun?
     pub(super) fn is_done(&self) -> bool {
-        self.closed || (self.under_way == 0 && !self.owes_end())
+        self.closed || (self.active == 0 && !self.owes_end())
     }
 
     /// Sends what comes next of a transaction: with a limit for the last time perhaps fewer updates than others have.
@@ -133,8 +132,7 @@ impl Client {
         self.round = if self.round + 1 < IDS / (self.mask + 1) { self.round + 1 } else { 0 };
         let first = ID_FIRST + self.round * (self.mask + 1);
         let bound_places = self.slots.len() - Bound::COUNT;
-        let slot =
-            |key, id, operation| Slot { key, sent_ns, id, operation, under_way: true, entry_seen: false };
+        let slot = |key, id, operation| Slot { key, sent_ns, id, operation, active: true, entry_seen: false };
         let mut updates = 0;
         let has_updates = transactions.step == Step::Updates;
         if has_updates {
@@ -157,7 +155,7 @@ impl Client {
             out.slice(&request);
             self.slots[place] = slot(0, id, Operation::Transaction(*bound));
         }
-        self.under_way += updates as usize + bounds.len();
+        self.active += updates as usize + bounds.len();
         self.transactions = Some(transactions);
         self.write(out.written(), poller);
         updates
@@ -225,7 +223,7 @@ impl Client {
             let Some((id, answer)) = parse(buffer, message) else { break Err(Fault::Malformed) };
             let place = id.wrapping_sub(ID_FIRST) & self.mask;
             let slot = match self.slots.get_mut(place as usize) {
-                Some(slot) if slot.id == id && slot.under_way => slot,
+                Some(slot) if slot.id == id && slot.active => slot,
                 _ => {
                     recorder.faults.add(Fault::UnknownId);
                     continue;
@@ -241,15 +239,15 @@ impl Client {
                         }
                         _ => recorder.faults.add(Fault::WrongOperation),
                     }
-                    slot.under_way = false;
-                    self.under_way -= 1;
+                    slot.active = false;
+                    self.active -= 1;
                 }
                 Answer::Other => {}
                 Answer::Done(operation, code) => {
                     check_result(slot, operation, code, &mut recorder.faults);
-                    slot.under_way = false;
+                    slot.active = false;
                     self.free.push(place);
-                    self.under_way -= 1;
+                    self.active -= 1;
                     if slot.sent_ns != sent_ns {
                         recorder.latency(now_ns.saturating_sub(sent_ns), count);
                         (sent_ns, count) = (slot.sent_ns, 0);

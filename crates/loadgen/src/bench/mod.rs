@@ -1,6 +1,6 @@
 //! Workloads against a running server: as many operations as one machine can send, every answer checked.
 //!
-//! A thread has an epoll and a share of the connections. A connection keeps `queue` requests under way: as bursts
+//! A thread has an epoll and a share of the connections. A connection keeps `queue` requests in progress: as bursts
 //! (write all, await all) or as a sliding window (each answer makes room for one more request). Requests are copies
 //! of templates with message id, key and value patched in; answers are checked against the slot of their message id.
 
@@ -130,9 +130,9 @@ pub struct Settings {
     pub credentials: Option<(String, String)>,
     /// How many connections.
     pub connections: usize,
-    /// Requests under way on each.
+    /// Requests in progress on each.
     pub queue: usize,
-    /// How they are kept under way.
+    /// How they are kept in progress.
     pub window: Window,
     /// Whether the server is told how many that are, with the first bind of every connection.
     pub queue_length_control: bool,
@@ -217,7 +217,7 @@ impl Default for Settings {
     }
 }
 
-/// The most requests under way on one connection.
+/// The most requests in progress on one connection.
 pub const QUEUE_MAX: usize = 1 << 16;
 /// The most connections.
 pub const CONNECTIONS_MAX: usize = 60_000;

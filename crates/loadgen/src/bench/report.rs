@@ -5,7 +5,7 @@ use super::{SWITCHED_OFF, Settings, Workload};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
-/// The longest latency that is told apart from longer ones: 100 s.
+/// The longest latency that is distinguished from longer ones: 100 s.
 const LATENCY_NS_MAX: u64 = 100_000_000_000;
 
 /// Faults by kind.

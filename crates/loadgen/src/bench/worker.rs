@@ -22,7 +22,7 @@ const SILENCE_NS_MAX: u64 = 30_000_000_000;
 enum Stage {
     WarmUp,
     Measure,
-    /// Nothing more is sent; the requests under way are awaited.
+    /// Nothing more is sent; the requests in progress are awaited.
     Drain,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Worker<'a> {
         let mut last_answer = now;
         self.since_ns = now;
         self.first_bursts(now, server_pid);
-        while !(self.stage == Stage::Drain && self.clients.iter().all(|c| c.closed || c.under_way == 0)) {
+        while !(self.stage == Stage::Drain && self.clients.iter().all(|c| c.closed || c.active == 0)) {
             let timeout = self.pause_before_next(now);
             self.poller.wait(&mut events, Some(timeout))?;
             let mut any = false;
@@ -163,7 +163,7 @@ impl<'a> Worker<'a> {
                 last_answer = now;
             }
             self.due_bursts(now);
-            if now - last_answer > SILENCE_NS_MAX && self.clients.iter().any(|c| c.under_way > 0)
+            if now - last_answer > SILENCE_NS_MAX && self.clients.iter().any(|c| c.active > 0)
                 || self.clients.iter().all(|client| client.closed)
             {
                 self.end(now, server_pid);
@@ -218,7 +218,7 @@ impl<'a> Worker<'a> {
     fn pause_before_next(&self, now: u64) -> Duration {
         const LOOK_AROUND: u64 = 50_000_000;
         let Some(_) = self.interval_ns else { return Duration::from_nanos(LOOK_AROUND) };
-        let idle = self.clients.iter().filter(|client| client.under_way == 0 && !client.closed);
+        let idle = self.clients.iter().filter(|client| client.active == 0 && !client.closed);
         let due = idle.map(|client| client.due_ns.saturating_sub(now)).min().unwrap_or(LOOK_AROUND);
         // The kernel's waits have milliseconds: below one, look again at once.
         Duration::from_millis(due.min(LOOK_AROUND) / 1_000_000)
@@ -259,7 +259,7 @@ impl<'a> Worker<'a> {
     /// Sends what the window allows.
     fn refill(&mut self, index: usize, now: u64) {
         let client = &self.clients[index];
-        let waits = self.settings.window == Window::Burst && client.under_way > 0;
+        let waits = self.settings.window == Window::Burst && client.active > 0;
         if self.stage == Stage::Drain || waits {
             return;
         }
@@ -274,7 +274,7 @@ impl<'a> Worker<'a> {
     fn due_bursts(&mut self, now: u64) {
         if self.interval_ns.is_some() && self.stage != Stage::Drain {
             for index in 0..self.clients.len() {
-                if self.clients[index].under_way == 0 {
+                if self.clients[index].active == 0 {
                     self.due_burst(index, now);
                 }
             }
@@ -285,7 +285,7 @@ impl<'a> Worker<'a> {
         let due = self.clients[index].due_ns;
         if due <= now {
             // The start and the end of a transaction are no burst of their own.
-            if self.send(index, due) > 0 || self.clients[index].under_way == 0 {
+            if self.send(index, due) > 0 || self.clients[index].active == 0 {
                 self.clients[index].due_ns = due + self.interval_ns.unwrap_or(0);
             }
         }
@@ -304,7 +304,7 @@ impl<'a> Worker<'a> {
 
     fn finish(mut self) -> Part {
         self.clients.iter_mut().for_each(Client::unbind);
-        let lost: usize = self.clients.iter().map(|client| client.under_way).sum();
+        let lost: usize = self.clients.iter().map(|client| client.active).sum();
         self.recorder.faults.add_many(Fault::Lost, lost as u64);
         let (seconds, spent) = self.spent.unwrap_or_default();
         debug_assert!(seconds > 0.0 || self.recorder.operations() == 0);

@@ -148,7 +148,7 @@ pub(super) fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &m
             return Some(at);
         }
         if group.len() > 1 {
-            // A loop of nothing but loads: the processor has as many of them under way as it can.
+            // A loop of nothing but loads: the processor has as many of them in progress as it can.
             std::hint::black_box(group.iter().fold(0, |sum, request| sum ^ table.touch(request.key)));
         }
         for request in &*group {

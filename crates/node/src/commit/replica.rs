@@ -25,7 +25,7 @@ const LEADER_LOST: &str = "another server took over while this was being written
 /// What is said of updates that are known to be lost.
 const LOST: &str = "another server took over before this was written: nothing was changed; try again";
 
-/// Bytes of updates that are answered before threads are woken to tell their clients, while others are carried out.
+/// Bytes of updates that are answered before threads are woken to tell their clients, while others are applied.
 const WAKE_BYTES: usize = 16 << 10;
 
 /// Buffers of commands that are kept.

@@ -1,4 +1,4 @@
-//! Memory for what is to be logged. It is judged before: what is in the log is carried out, whatever memory that takes.
+//! Memory for what is to be logged. It is judged before: what is in the log is applied, whatever memory that takes.
 
 use dsa::journal::Updates;
 use store::{Shard, memory_bytes_end};
@@ -10,7 +10,7 @@ pub(super) struct Room<'s> {
     bytes_max: u64,
     /// Bytes that the directory takes.
     used: u64,
-    /// Bytes by which it grows at most when what is logged is carried out.
+    /// Bytes by which it grows at most when what is logged is applied.
     promised: u64,
     /// Bytes above which cleaning did not help in this step: it is not tried again for them.
     in_vain: u64,
@@ -21,7 +21,7 @@ impl<'s> Room<'s> {
         Room { shard, bytes_max, used: shard.memory().total(), promised, in_vain: u64::MAX }
     }
 
-    /// Is there memory for these updates, besides those that are logged and not carried out yet? If not as things are, after
+    /// Is there memory for these updates, besides those that are logged and not applied yet? If not as things are, after
     /// some cleaning.
     ///
     /// # Errors

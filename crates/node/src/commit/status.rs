@@ -1,4 +1,4 @@
-//! How log and snapshots fare, for whoever looks.
+//! How log and snapshots fare, for the one that looks.
 
 use dsa::journal::Metrics;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -29,7 +29,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Starts them. `on_failed` is called once if the log fails, when everything under way was answered.
+    /// Starts them. `on_failed` is called once if the log fails, when everything in progress was answered.
     ///
     /// # Errors
     /// When a thread cannot be started.

@@ -15,7 +15,7 @@ fn line(text: &str) -> String {
     format!("{KEY} = \"{:08x}\"", crc32c::crc32c(text.as_bytes()))
 }
 
-/// The lines before the checksum. Files of versions that wrote none are taken as they are, so whoever reads them must
+/// The lines before the checksum. Files of versions that wrote none are taken as they are, so the one that reads them must
 /// refuse keys that are not known: one could have been this.
 ///
 /// # Errors

@@ -160,7 +160,7 @@ impl Pass {
     /// # Errors
     /// What the disk says.
     pub(super) fn keep(&self, snapshots: &mut SnapshotStore) -> Result<(), DataError> {
-        // What a draft that was given up has left.
+        // What a prepared write that was given up has left.
         snapshots.clear(&mut |_, _| ());
         let (point, index) = self.point()?;
         snapshots.write(point, index)?;

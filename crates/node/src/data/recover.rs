@@ -24,7 +24,7 @@ use wal::{Cut, LocalLog, Opened};
 pub enum Stage {
     /// Bytes of the snapshot that were read, and all of them.
     Snapshot(u64, u64),
-    /// Records of the log that were carried out again.
+    /// Records of the log that were applied again.
     Log(u64),
 }
 
@@ -36,7 +36,7 @@ pub struct Recovered {
     pub committer: Committer,
     /// Its snapshots.
     pub snapshots: SnapshotStore,
-    /// Records that were carried out again.
+    /// Records that were applied again.
     pub records: u64,
     /// The torn tail, if the last end was not a clean one and no pass before the last has cut it. It was told.
     pub cut: Option<Cut>,
@@ -148,7 +148,7 @@ impl Data {
         }
         applier.forget_operations();
         dsa.shard().writer().find_free_ids();
-        // What a draft that was given up has left.
+        // What a prepared write that was given up has left.
         snapshots.snapshots().remove_unnamed(&mut |_, _| ())?;
         self.keep_schema_time(&schema_time)?;
         make_room(&dsa, limits.memory_bytes_max);

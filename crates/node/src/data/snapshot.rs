@@ -38,7 +38,7 @@ pub struct SnapshotStore {
     /// Generation of the next slot map. Never given twice, also not after a failure: it may not be certain then which
     /// snapshot is the last, and files of both must stay what they are.
     next: u64,
-    /// Where files of the log go before they are used again.
+    /// Where files of the log have precedence over they are used again.
     archive: Option<(Arc<dyn Disk>, PathBuf)>,
 }
 
@@ -105,15 +105,15 @@ impl SnapshotStore {
         Ok(written)
     }
 
-    /// Begins to make a checkpoint the last snapshot: writes the slot map, and lets go of all that needs no writing. What is
-    /// held from then on are the segments that are not written. One at a time; one that is dropped was in vain.
+    /// Begins to make a checkpoint the last snapshot: writes the slot map, and releases all that needs no writing. What is
+    /// held from then on are the segments that are not written. One at a time; one that is dropped was without effect.
     ///
     /// # Errors
     /// As [`SnapshotStore::write`].
     pub fn begin(&mut self, point: Point, index: Index, way: Way) -> Result<Step, SnapshotError> {
         let slots = FileId { kind: SLOTS, number: 0, generation: self.next };
         self.next += 1;
-        let begun = Writing::begin(self.snapshots.draft(), slots, point, index, way);
+        let begun = Writing::begin(self.snapshots.unfinished(), slots, point, index, way);
         begun.map(|writing| Step::Goes(Box::new(writing))).inspect_err(|_| self.clear(&mut |_, _| ()))
     }
 

@@ -47,11 +47,11 @@ pub(super) fn build(server: &Server, texts: &[String], no_wait: bool, quiet: boo
         let lines = indexes.list().map_err(Failed::of)?;
         let ours = ours.get_or_insert_with(|| asked_for(texts, &before, &lines));
         let of_ours: Vec<&IndexLine> = lines.iter().filter(|line| ours.contains(&line.index)).collect();
-        let under_way = of_ours.iter().filter(|line| !matches!(&line.state[..], "ready" | "failed")).count();
+        let active = of_ours.iter().filter(|line| !matches!(&line.state[..], "ready" | "failed")).count();
         if let Some(line) = lines.iter().find(|line| line.entries.is_some()) {
             bar.iter_mut().for_each(|bar| bar.show(line));
         }
-        if under_way == 0 {
+        if active == 0 {
             bar.iter().for_each(IndexBar::clear);
             return told(&of_ours, ours);
         }

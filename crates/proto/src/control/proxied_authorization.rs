@@ -1,4 +1,4 @@
-//! Proxied authorization (RFC 4370): the request is carried out as if another one had sent it. It must be critical.
+//! Proxied authorization (RFC 4370): the request is applied as if another one had sent it. It must be critical.
 
 use super::Control;
 

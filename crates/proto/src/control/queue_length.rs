@@ -1,4 +1,4 @@
-//! Queue length control: how many answers a client expects before it looks at them. This server's own definition; drafts of
+//! Queue length control: how many answers a client expects before it looks at them. This server's own definition; prepared writes of
 //! others that had the name were never published with an encoding.
 //!
 //! ```text

@@ -48,7 +48,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Decodes and hands over to `build`, so that the request arises where it is returned: moving it costs as
+    /// Decodes and submits to `build`, so that the request arises where it is returned: moving it costs as
     /// much as decoding it.
     #[inline(always)]
     pub(crate) fn decode<T>(

@@ -270,7 +270,7 @@ fn a_class_is_published_with_each_attribute_once() {
 }
 
 /// What directories were written by is known by its text as it was: an OID that is no longer shown is found, and the
-/// definitions that rules are told apart by have not changed.
+/// definitions that rules are distinguished by have not changed.
 #[test]
 fn what_was_defined_before_is_known() {
     const LONG: &str = "2.25.154922985830315352532805608621549046223";

@@ -1,6 +1,6 @@
-//! Sessions paint all boards in a colour of their own, in transactions of plain modifies, which are drafted as they come in
-//! and installed at the end: whoever reads all boards at once finds one colour. Meanwhile others write something else on
-//! a board, so that drafts are made of entries that are not there any more.
+//! Sessions paint all boards in a colour of their own, in transactions of plain modifies, which are prepared as they come in
+//! and installed at the end: the one that reads all boards at once finds one colour. Meanwhile others write something else on
+//! a board, so that prepared writes are made of entries that are not there any more.
 
 use super::Workload;
 use crate::clients::Scan;

@@ -1,5 +1,5 @@
 //! Sessions move amounts between accounts, in transactions of two modifies, each only if the balance is still what was read;
-//! and within an account, from one purse to the other, by an update alone. Whoever reads all of them finds the same sum.
+//! and within an account, from one purse to the other, by an update alone. The one that reads all of them finds the same sum.
 
 use super::Workload;
 use crate::clients::Scan;

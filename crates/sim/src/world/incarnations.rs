@@ -182,7 +182,7 @@ impl World {
         if !answers.is_empty() {
             self.trace.note(format_args!("  session {session} gets {answers:?}"));
         }
-        // A replica that leads no more tells everybody to try again, whatever goes before.
+        // A replica that leads no more tells everybody to try again, whatever has precedence over.
         if self.group.is_none() {
             let ranked = self.precedence.on_answers(session, &answers);
             ranked.map_err(|what| Violation { property: properties::PRECEDENCE, what })?;

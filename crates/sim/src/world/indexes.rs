@@ -47,7 +47,7 @@ impl World {
             let pace = node.step_indexes();
             self.trace.note(format_args!("  indexes: {pace:?}"));
         }
-        // Whoever waits for the log cannot ask.
+        // The one that waits for the log cannot ask.
         if node.waits(0) {
             return Ok(());
         }

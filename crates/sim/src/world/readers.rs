@@ -28,7 +28,7 @@ struct Standing {
 }
 
 impl Readers {
-    /// Nobody reads. What becomes of readers is drawn apart from all else.
+    /// No reader pins. What becomes of readers is drawn apart from all else.
     pub(super) fn new(seed: u64) -> Readers {
         Readers { random: Random::new(!seed), standing: None }
     }

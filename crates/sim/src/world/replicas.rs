@@ -19,7 +19,7 @@ const PAUSES_OF_1000: u64 = 20;
 const PAUSE_NS: u64 = 11_000_000_000;
 
 impl World {
-    /// The model carries out what is in the log, up to `end`.
+    /// The model applies what is in the log, up to `end`.
     pub(super) fn follow(&mut self, end: u64) -> Result<(), String> {
         match &self.group {
             Some(group) => self.oracle.follow_group(group, end),

@@ -18,12 +18,12 @@ const RANKS: [u8; 4] = [0, 0, 3, 9];
 const NOTICES_OF_1000: u64 = 100;
 const UPDATES_OF_1000: u64 = 250;
 
-/// What was seen beside transactions that were being carried out.
+/// What was seen beside transactions that were being applied.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched(Rc<RefCell<Option<String>>>);
 
 impl World {
-    /// From now on whoever carries out a transaction is looked at between its updates: others see nothing of them.
+    /// From now on the one that applies a transaction is looked at between its updates: others see nothing of them.
     pub(super) fn watch(&mut self, node: &Node) {
         let (dsa, half) = (Arc::clone(&node.recovered.dsa), self.watched.clone());
         let before = Cell::new(0);
@@ -61,7 +61,7 @@ impl World {
         node.send(0, &bundle.bytes, &self.clock);
     }
 
-    /// In some worlds sessions go before others, as this incarnation says.
+    /// In some worlds sessions have precedence over others, as this incarnation says.
     pub(super) fn rank(&mut self, node: &mut Node) {
         let mut ranks = [0; SESSIONS];
         if self.has_ranks {

@@ -123,7 +123,7 @@ impl Place {
         let mut bundle = Bundle::default();
         fill(&mut bundle);
         self.clock.pass_ns(1_000_000_000);
-        self.node.carry_out(0, &bundle, &self.clock);
+        self.node.apply(0, &bundle, &self.clock);
     }
 
     /// One change, of an entry that every fixture has.

@@ -162,7 +162,7 @@ impl Writer<'_> {
         }
         self.settle_ordering(write.id);
         self.shard.heap.put_removed(&mut self.state.heap, write.id, self.sequence);
-        self.bury(write.id);
+        self.mark_dead(write.id);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::shape::Form;
 use crate::shard::{ReadPoint, Writer};
 use model::EntryId;
 
-/// Is an entry such that the command may be carried out? The read point is what the batch has made so far.
+/// Is an entry such that the command may be applied? The read point is what the batch has made so far.
 pub type Condition<'c> = &'c mut dyn FnMut(&EntryRef<'_>, ReadPoint<'_>) -> bool;
 
 /// Id of an entry that is not stored: none is ever given to one that is.

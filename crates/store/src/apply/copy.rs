@@ -3,7 +3,7 @@
 use crate::overlay::Partial;
 use crate::record::{self, EntryRef, Stamps, ValueSet, Values, ber_octets};
 use crate::refused::Refused;
-use crate::shape::Draft;
+use crate::shape::ShapeParts;
 use crate::shard::{ReadPoint, Writer};
 use crate::values::SetPosition;
 use model::{Description, EntryId};
@@ -32,14 +32,14 @@ impl Writer<'_> {
         debug_assert_eq!(taken.ok(), Some(id), "it was given");
         let shape = entry.shape;
         let class_values: SmallVec<[&[u8]; 8]> = shape.class_values.iter().map(|value| &**value).collect();
-        let draft = Draft {
+        let parts = ShapeParts {
             class_values: &class_values,
             structural: shape.structural,
             slots: &shape.slots,
             naming: &shape.naming,
             schema: &shard.schema,
         };
-        let number = shard.shapes.intern(&mut self.state.shapes, draft);
+        let number = shard.shapes.intern(&mut self.state.shapes, parts);
         let number = number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))?;
         let stamps = self.stamps_of(base, entry);
         let mut out = Vec::with_capacity(entry.len() + 16);
@@ -105,7 +105,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// When there is no memory.
-    pub(crate) fn top_up<'v>(
+    pub(crate) fn extend<'v>(
         &mut self,
         base: ReadPoint<'_>,
         from: &EntryRef<'_>,

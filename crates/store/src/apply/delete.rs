@@ -37,7 +37,7 @@ impl Writer<'_> {
         let version = self.sequence;
         shard.heap.put_removed(&mut self.state.heap, id.0, version);
         self.settle_ordering(id.0);
-        self.bury(id.0);
+        self.mark_dead(id.0);
         self.count_entries(-1);
         Ok(id)
     }
@@ -70,7 +70,7 @@ impl Writer<'_> {
             if indexes.at(number).presence().is_some() {
                 self.drop_key(number, Key::Presence, id);
             }
-            self.drop_left_behind(number, id);
+            self.drop_stale_keys(number, id);
         }
         let mut removed = Vec::new();
         let writer = &mut self.state.heap;

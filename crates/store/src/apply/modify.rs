@@ -220,7 +220,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// More than a few values are told apart by their sorted normal forms.
+    /// More than a few values are distinguished by their sorted normal forms.
     fn refuse_duplicates(&self, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
         if values.len() < 2 {
             return Ok(());
@@ -376,7 +376,7 @@ impl<'s> Writer<'s> {
         }
         let mut sets: SmallVec<[(Description, ValueSet); 2]> = SmallVec::new();
         for set in &edit.sets {
-            let after = if set.is_unchanged() { Some(set.set) } else { self.carry_out(id, set)? };
+            let after = if set.is_unchanged() { Some(set.set) } else { self.apply(id, set)? };
             sets.extend(after.map(|after| (set.description, after)));
         }
         self.write_entry(&Write { id, parent, entry: &checked, sets: &sets, naming, stamps })?;

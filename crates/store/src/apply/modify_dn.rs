@@ -118,7 +118,7 @@ impl Writer<'_> {
 }
 
 /// What leads to an entry from its names and superiors, before and after. The new links are made before the entry
-/// is written, so that a refusal leaves it findable, and whoever follows them too early does not find what it looks
+/// is written, so that a refusal leaves it findable, and the one that follows them too early does not find what it looks
 /// for.
 struct Links {
     id: u32,

@@ -124,7 +124,7 @@ impl Writer<'_> {
         outcome
     }
 
-    /// Asks for the memory that adding this entry will look at first.
+    /// Prefetches the memory that adding this entry will look at first.
     #[inline]
     pub fn prefetch_prepared(&self, prepared: &Prepared) {
         self.view().prefetch_key(prepared.superior(), &prepared.key, &self.state.cache);

@@ -27,7 +27,7 @@ pub(super) fn place_of(schema: &Schema, shape: &Shape, description: Description)
 type Places = SmallVec<[usize; CHANGES_MAX]>;
 
 impl Writer<'_> {
-    /// Carries a modify out, if it only gives new values to attributes that have one value and keep one. `None` if
+    /// Applies a modify, if it only gives new values to attributes that have one value and keep one. `None` if
     /// it does more, or may not: then nothing was done.
     pub(super) fn replace_values(
         &mut self,

@@ -136,7 +136,7 @@ impl Writer<'_> {
         steps
     }
 
-    /// Asks for the memory that a row needs; returns its tag in the DN hash.
+    /// Prefetches the memory that a row needs; returns its tag in the DN hash.
     #[inline]
     fn ask_for(&self, rows: &Rows, at: usize, common: &Common) -> u32 {
         let tag = rows.rows[at].dn_tag(self.shard, common.parent);
@@ -171,7 +171,7 @@ impl Writer<'_> {
             // What leads to an id without an entry leads nowhere.
             shard.heap.put_removed(&mut self.state.heap, id, self.sequence);
             self.later(Later::Dn { tag, id });
-            self.bury(id);
+            self.mark_dead(id);
             return None;
         }
         let (created, values) = (self.stamp(unix_ms), rows.values_of(at));

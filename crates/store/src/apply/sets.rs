@@ -106,7 +106,7 @@ impl Writer<'_> {
     }
 
     /// Makes the planned changes; returns the set as it is then, `None` if nothing is left of it.
-    pub(super) fn carry_out(&mut self, id: u32, edit: &SetEdit<'_>) -> Result<Option<ValueSet>, Refused> {
+    pub(super) fn apply(&mut self, id: u32, edit: &SetEdit<'_>) -> Result<Option<ValueSet>, Refused> {
         let sequence = self.version();
         if edit.count() == 0 {
             self.delete_set(id, edit.description, edit.set.root)?;

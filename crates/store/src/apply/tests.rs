@@ -459,8 +459,14 @@ fn too_many_values_of_a_naming_attribute_are_refused() {
     assert_eq!(find(&shard, dn, Scope::Base, &equality("cn", "Name 59999")).len(), 1);
 }
 
-/// A replacement of one attribute, drafted at what is published.
-fn draft(shard: &Arc<Shard>, dn: &str, name: &str, value: &str, drafts: &mut Vec<u8>) -> Option<Ready> {
+/// A replacement of one attribute, prepared at what is published.
+fn prepared_write(
+    shard: &Arc<Shard>,
+    dn: &str,
+    name: &str,
+    value: &str,
+    prepared_writes: &mut Vec<u8>,
+) -> Option<PreparedWrite> {
     let mut reader = Reader::register(shard).expect("a slot is free");
     let (pin, mut cache, mut keys) = (reader.pin(), DnCache::default(), Vec::new());
     let point = pin.read_point();
@@ -468,20 +474,20 @@ fn draft(shard: &Arc<Shard>, dn: &str, name: &str, value: &str, drafts: &mut Vec
     let known = Known { target, keys: &keys, sequence: point.sequence() };
     let description = shard.schema.find_description(name.as_bytes()).expect("a known type");
     let replacement = Replacement { description, value: value.as_bytes() };
-    point.ready(&known, &[replacement], &mut cache, drafts)
+    point.ready(&known, &[replacement], &mut cache, prepared_writes)
 }
 
-fn install(shard: &Shard, ready: &Ready, drafts: &mut [u8]) -> bool {
+fn install(shard: &Shard, ready: &PreparedWrite, prepared_writes: &mut [u8]) -> bool {
     let mut writer = shard.writer();
-    writer.reserve(drafts.len()).expect("there is room");
+    writer.reserve(prepared_writes.len()).expect("there is room");
     let stamp = stamp(&mut writer);
-    let is_installed = writer.install(ready, drafts, stamp);
+    let is_installed = writer.install(ready, prepared_writes, stamp);
     writer.publish();
     is_installed
 }
 
 #[test]
-fn a_draft_is_installed_unless_the_entry_changed() {
+fn a_prepared_write_is_installed_unless_the_entry_changed() {
     let shard = shard_with(Vec::new());
     add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
     let person = [PERSON[0], PERSON[1], ("description", &["old"]), ("title", &["a", "b"])];
@@ -489,10 +495,10 @@ fn a_draft_is_installed_unless_the_entry_changed() {
         add(&shard, &format!("cn={name},dc=com"), &person).unwrap();
     }
     let holds = |name: &str, value: &str| find(&shard, "dc=com", Scope::One, &equality(name, value)).len();
-    let mut drafts = Vec::new();
+    let mut prepared_writes = Vec::new();
     let mut ready = |name: &str, value: &str| {
-        drafts.clear();
-        (draft(&shard, "cn=a,dc=com", name, value, &mut drafts), drafts.clone())
+        prepared_writes.clear();
+        (prepared_write(&shard, "cn=a,dc=com", name, value, &mut prepared_writes), prepared_writes.clone())
     };
     let (first, mut bytes) = ready("description", "new");
     assert!(install(&shard, &first.unwrap(), &mut bytes));
@@ -505,7 +511,7 @@ fn a_draft_is_installed_unless_the_entry_changed() {
         "the one that was not changed has its creation"
     );
 
-    // Another attribute of the entry changes in between: the draft would undo that.
+    // Another attribute of the entry changes in between: the prepared write would undo that.
     let (stale, mut bytes) = ready("description", "newer");
     change(&shard, "cn=a,dc=com", ChangeKind::Replace, "sn", &["y"]).unwrap();
     assert!(!install(&shard, &stale.unwrap(), &mut bytes));
@@ -518,31 +524,31 @@ fn a_draft_is_installed_unless_the_entry_changed() {
     rename(&shard, "cn=b,dc=com", "cn=a", true, None).unwrap();
     assert!(!install(&shard, &stale.unwrap(), &mut bytes));
 
-    // What is refused, or more than a value in another's place, is not drafted.
+    // What is refused, or more than a value in another's place, is not prepared.
     for (name, value) in [("cn", "z"), ("title", "c"), ("mail", "m"), ("sn", ""), ("entryUUID", "x")] {
         assert!(ready(name, value).0.is_none(), "{name}");
     }
     assert!(ready("description", &"x".repeat(70_000)).0.is_none(), "a long record is the writer's");
     assert!(ready("description", "x").0.is_some());
     let mut none = Vec::new();
-    assert!(draft(&shard, "cn=missing,dc=com", "sn", "x", &mut none).is_none());
+    assert!(prepared_write(&shard, "cn=missing,dc=com", "sn", "x", &mut none).is_none());
 }
 
 #[test]
-fn drafts_without_room_are_not_installed() {
+fn prepared_writes_without_room_are_not_installed() {
     let shard = shard_with(Vec::new());
     add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
     add(&shard, "cn=a,dc=com", &PERSON).unwrap();
-    let mut drafts = Vec::new();
-    let ready = draft(&shard, "cn=a,dc=com", "sn", "y", &mut drafts).unwrap();
+    let mut prepared_writes = Vec::new();
+    let ready = prepared_write(&shard, "cn=a,dc=com", "sn", "y", &mut prepared_writes).unwrap();
     let mut writer = shard.writer();
     let stamp = stamp(&mut writer);
-    assert!(!writer.install(&ready, &mut drafts, stamp), "nothing was reserved");
+    assert!(!writer.install(&ready, &mut prepared_writes, stamp), "nothing was reserved");
     let limit = shard.settings().memory_bytes_max as usize;
     assert!(writer.reserve(limit).is_err());
-    writer.reserve(drafts.len()).unwrap();
-    assert!(writer.install(&ready, &mut drafts, stamp));
-    assert!(!writer.install(&ready, &mut drafts, stamp), "the room is used up");
+    writer.reserve(prepared_writes.len()).unwrap();
+    assert!(writer.install(&ready, &mut prepared_writes, stamp));
+    assert!(!writer.install(&ready, &mut prepared_writes, stamp), "the room is used up");
     writer.publish();
 }
 

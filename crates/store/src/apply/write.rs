@@ -5,7 +5,7 @@ use super::name::Naming;
 use super::sets::SetKey;
 use crate::record::{self, Stamps, ValueSet, ber_octets};
 use crate::refused::Refused;
-use crate::shape::{Draft, Form, Slot};
+use crate::shape::{Form, ShapeParts, Slot};
 use crate::shard::Writer;
 use crate::tree::TreeWriter;
 use model::{Description, Entry, TypeId};
@@ -105,14 +105,14 @@ impl Writer<'_> {
         );
         let class_values: smallvec::SmallVec<[&[u8]; 8]> =
             classes_at.into_iter().flat_map(|at| entry.values(at)).collect();
-        let draft = Draft {
+        let parts = ShapeParts {
             class_values: &class_values,
             structural: entry.state().structural(),
             slots: &slots,
             naming: &naming,
             schema: &self.shard.schema,
         };
-        let number = self.shard.shapes.intern(&mut self.state.shapes, draft);
+        let number = self.shard.shapes.intern(&mut self.state.shapes, parts);
         self.state.scratch.slots = slots;
         number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))
     }

@@ -6,7 +6,7 @@ use crate::given::DeadIds;
 use crate::index::settings::IndexSettings;
 use crate::restore::RestoreError;
 use crate::segment::{Heap, Part};
-use crate::shape::{Draft, Form, SHAPES_MAX, Shape, Shapes, ShapesWriter, Slot};
+use crate::shape::{Form, SHAPES_MAX, Shape, ShapeParts, Shapes, ShapesWriter, Slot};
 use crate::shard::{NAMES_MAX, ReadPoint, Settings};
 use model::{Csn, EntryId};
 use schema::{BinaryTransfer, HeldDescriptions, Schema};
@@ -17,7 +17,7 @@ const MAGIC: [u8; 8] = *b"pandomet";
 const FORMAT: u32 = 2;
 const FORMAT_OLD: u32 = 1;
 
-/// Attributes of a shape, from the first on, that are told apart by `;binary`.
+/// Attributes of a shape, from the first on, that are distinguished by `;binary`.
 const BINARY_SLOTS_MAX: u32 = 8;
 
 const OPERATIONAL: u8 = 1;
@@ -279,8 +279,8 @@ impl Meta {
             // Earlier versions kept `;binary` apart: of shapes that are alike without it only one is as all are now.
             for apart in 0..1_u32 << BINARY_SLOTS_MAX {
                 let Some(slots) = stored.slots(schema, &mut held, apart)? else { break };
-                let draft = Draft { class_values, structural, slots: &slots, naming, schema };
-                is_made = shapes.intern(writer, draft) == Some(stored.number);
+                let parts = ShapeParts { class_values, structural, slots: &slots, naming, schema };
+                is_made = shapes.intern(writer, parts) == Some(stored.number);
                 if is_made {
                     break;
                 }

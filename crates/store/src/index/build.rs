@@ -128,7 +128,7 @@ impl Writer<'_> {
         next.place(number, index, &shard.schema);
         put(&mut self.state.indexes, number, Some(side));
         shard.indexes.swap(next, &mut self.state.garbage);
-        // Modifies that were drafted before do not know of it; they are looked at again.
+        // Modifies that were prepared before do not know of it; they are looked at again.
         self.names_change();
         Ok(IndexBuild { name, number, walk: KeyWalk::begin(), complete_at: None })
     }
@@ -204,7 +204,7 @@ impl Writer<'_> {
         let state = &mut *self.state;
         let side = state.indexes[usize::from(number)].take();
         state.deferred.forget_index(number);
-        state.left_behind.forget_index(number);
+        state.stale_keys.forget_index(number);
         state.leaving.insert(number, index.ordering_root().into_iter().collect());
         IndexDrop { number, since: self.sequence, _content: (index, side) }
     }

@@ -109,7 +109,7 @@ impl<'s> Writer<'s> {
         postings.insert_new(writer, &mut context, tag, id).map_err(full)
     }
 
-    /// Asks for the memory that [`Writer::add_tag`] looks at first.
+    /// Prefetches the memory that [`Writer::add_tag`] looks at first.
     #[inline]
     pub(crate) fn prefetch_tag(&self, number: u16, tag: u32) {
         if let Content::Equality(postings) = &self.view().indexes().at(number).content {

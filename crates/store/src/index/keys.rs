@@ -83,7 +83,7 @@ impl AttributeIndex {
     }
 
     /// Takes the keys that a version of an entry has out of `keys`. Walks through its sets.
-    pub(crate) fn strike_out(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, keys: &mut BTreeSet<Key>) {
+    pub(crate) fn remove_held(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, keys: &mut BTreeSet<Key>) {
         let mut own = Vec::new();
         let mut strike = |value: &[u8]| {
             own.clear();

@@ -39,7 +39,7 @@ impl Lookup {
         }
     }
 
-    /// What the keys of each index go into, by number, when nobody reads yet. Ordering keys go elsewhere
+    /// What the keys of each index go into, by number, when no reader pins yet. Ordering keys go elsewhere
     /// ([`gather`]).
     pub(crate) fn sinks<'s>(&'s self, writers: &'s mut IndexesWriter) -> impl Iterator<Item = Sink<'s>> {
         self.all().zip(writers).map(|((_, index), side)| {

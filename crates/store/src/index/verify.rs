@@ -5,7 +5,7 @@
 //! a read point and nothing else, another one for each step.
 //!
 //! *Every key in the index must be of an entry.* An index has more than that: what entries have lost and older readers may
-//! need, what is about to be added, and keys that values of big sets have left behind. What seems to be too much is a doubt,
+//! need, what is about to be added, and keys that values of big sets have stale. What seems to be too much is a doubt,
 //! which is settled under the writer's role: who has it knows what is due to go. Whether a value of a big set has a key in a
 //! substring or an ordering index only a walk through all of the set would tell; such keys are counted and passed over.
 //!
@@ -31,7 +31,7 @@ const FINDINGS_MAX: usize = 16;
 /// made first.
 const DUE_MAX: usize = 10_000;
 
-/// A comparison that is under way.
+/// A comparison that is in progress.
 pub struct IndexVerify {
     name: IndexName,
     /// The very index: when it is dropped, and another one made, that is another one.
@@ -237,7 +237,7 @@ impl Writer<'_> {
     /// May an index have a key of an entry, which is not due to go?
     fn may_have(&self, number: u16, index: &AttributeIndex, id: u32, key: Key) -> bool {
         let oldest = self.shard.readers.oldest();
-        self.state.left_behind.has(number, id, key)
+        self.state.stale_keys.has(number, id, key)
             || self.any_version(id, oldest, |at, entry| index.keeps(at, entry, key) != Keeps::No)
     }
 }

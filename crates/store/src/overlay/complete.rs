@@ -1,4 +1,4 @@
-//! What makes an overlay, once all updates were carried out in it, and the shard that it lies on one directory for those who
+//! What makes an overlay, once all updates were applied in it, and the shard that it lies on one directory for those who
 //! look: each entry is in one of the two as it is after the updates, name and number of subordinates included.
 
 use super::Overlay;
@@ -14,7 +14,7 @@ const SLICE: usize = 256;
 impl Overlay {
     /// Copies what else the updates have made different: up to `below_max` entries below those that have another name now.
     /// Returns the ids, ascending, of the entries that are to be looked for here, and are gone if they are not here. All
-    /// others are as they are in `base`. No update must be carried out here any more.
+    /// others are as they are in `base`. No update must be applied here any more.
     ///
     /// # Errors
     /// When there are more, or no memory.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Entries whose records are asked for ahead of the one that is looked at.
+/// Entries whose records are prefetched of the one that is looked at.
 const AHEAD: u32 = 16;
 
 /// Where a tag and an id go: DN hash, children, then each index.

@@ -46,7 +46,7 @@ pub(super) fn fill(
             }
         }
         garbage.collect(&shard.readers);
-        sink.nobody_reads();
+        sink.no_reader_pins();
     });
     errors.none()
 }

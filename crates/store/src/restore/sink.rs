@@ -33,7 +33,7 @@ impl Sink<'_> {
         let view = Held::by(readers);
         for (at, &(tag, id)) in pairs.iter().enumerate() {
             if at % REUSE_PAIRS == 0 {
-                self.nobody_reads();
+                self.no_reader_pins();
             }
             let ahead = pairs.get(at + AHEAD).map_or(tag, |(tag, _)| *tag);
             match self {
@@ -56,10 +56,10 @@ impl Sink<'_> {
     }
 
     /// Nobody looks at what was replaced: it is room again.
-    pub(super) fn nobody_reads(&mut self) {
+    pub(super) fn no_reader_pins(&mut self) {
         match self {
-            Sink::Table(_, writer) => writer.nobody_reads(),
-            Sink::Postings(_, writer) => writer.nobody_reads(),
+            Sink::Table(_, writer) => writer.no_reader_pins(),
+            Sink::Postings(_, writer) => writer.no_reader_pins(),
             Sink::Ids(_) | Sink::Nothing => {}
         }
     }

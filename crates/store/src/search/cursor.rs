@@ -19,7 +19,7 @@ const AHEAD: usize = 16;
 /// Ids read from a long list at a time.
 const SLICE: usize = 256;
 
-/// A search under way. It holds no borrow; each step is given the same read point.
+/// A suspended search. It holds no borrow; each step is given the same read point.
 pub struct Cursor {
     scopes: Scopes,
     pub(super) filter: Compiled,
@@ -66,7 +66,7 @@ impl<'a> ReadPoint<'a> {
         Some(EqualityHint { index, tag: crate::hash::tag(hash), likely: 0 })
     }
 
-    /// Asks for the hash bucket that an equality assertion will look at.
+    /// Prefetches the hash bucket that an equality assertion will look at.
     #[inline]
     pub fn prefetch_equality(self, hint: &EqualityHint) {
         if let Some(postings) = self.postings(hint.index) {

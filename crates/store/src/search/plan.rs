@@ -151,7 +151,7 @@ impl<'a> ReadPoint<'a> {
                     hashes.map(|hash| postings.find(tag(hash)).len() as u64).min()
                 })
             }
-            // A range is taken to leave a tenth, so that any equality goes before it.
+            // A range is taken to leave a tenth, so that any equality has precedence over it.
             Test::AtLeast { .. } | Test::AtMost { .. } => {
                 index(IndexKind::Ordering).map(|_| self.shard.entries() / 10)
             }

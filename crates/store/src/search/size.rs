@@ -1,4 +1,4 @@
-//! The memory that a search keeps while it is under way.
+//! The memory that a search keeps while it is in progress.
 
 use super::cursor::Cursor;
 use super::filter::{Compiled, Node, Normal, Test};

@@ -9,10 +9,10 @@ pub(super) const CLEANED_TOGETHER: usize = 32;
 impl Heap {
     /// Gives back to use what no reader can see any more.
     pub(crate) fn reuse(&self, writer: &mut HeapWriter, readers: &Readers) {
-        // Before the segments are looked at: what is let go of later is looked at the next time.
-        let let_go = self.let_go.load(Ordering::Acquire);
-        if writer.let_go != let_go {
-            writer.let_go = let_go;
+        // Before the segments are looked at: what is release later is looked at the next time.
+        let release = self.release.load(Ordering::Acquire);
+        if writer.release != release {
+            writer.release = release;
             let free = &mut writer.free;
             writer.held.retain(|number| {
                 let is_held = self.is_held(*number);
@@ -123,7 +123,7 @@ impl Heap {
                 };
                 let copy = self.append(writer, id, flags, link, payload);
                 slot.store(copy as u64, Ordering::Release);
-                writer.bury(address, header.object_len as u32, 0);
+                writer.mark_dead(address, header.object_len as u32, 0);
                 moved += header.object_len;
             }
             address += header.object_len;

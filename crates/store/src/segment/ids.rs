@@ -10,7 +10,7 @@ pub(super) struct Ids {
     next: u32,
     free: IdBits,
     max: u32,
-    /// Those that were reserved for commands which are not carried out yet.
+    /// Those that were reserved for commands which are not applied yet.
     reserved: IdBits,
     /// What new objects must take, if it is not for the heap to choose.
     given: Option<VecDeque<u32>>,

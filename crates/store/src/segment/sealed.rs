@@ -57,7 +57,7 @@ pub(crate) struct Sealed {
 
 impl Heap {
     /// Notes what is written. To be followed by [`Heap::unseal`]: until then a reader must stay at the sequence that is
-    /// published now. The parts are held until [`Heap::let_go`] of each.
+    /// published now. The parts are held until [`Heap::release`] of each.
     pub(crate) fn seal(&self, writer: &HeapWriter) -> Sealed {
         self.checkpoints.fetch_add(1, Ordering::AcqRel);
         let mut parts = Vec::new();
@@ -84,10 +84,10 @@ impl Heap {
     }
 
     /// A part is not looked at any more: as far as this checkpoint goes it may be used again.
-    pub(crate) fn let_go(&self, part: &Part) {
-        // Whoever finds no hold comes after all that was read.
+    pub(crate) fn release(&self, part: &Part) {
+        // The one that finds no hold comes after all that was read.
         self.holds_of(part).iter().for_each(|holds| _ = holds.fetch_sub(1, Ordering::Release));
-        self.let_go.fetch_add(1, Ordering::Release);
+        self.release.fetch_add(1, Ordering::Release);
     }
 
     fn holds_of(&self, part: &Part) -> &[AtomicU64] {

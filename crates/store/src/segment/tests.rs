@@ -162,14 +162,14 @@ fn freed_runs_are_used_again() {
     }
 }
 
-/// The draft of an object's next version.
-fn draft(id: u32, older: Place, payload: &[u8]) -> Vec<u8> {
-    let header = draft_header(id, 16, older, payload.len()).expect("it is short");
+/// The prepared write of an object's next version.
+fn prepared_write(id: u32, older: Place, payload: &[u8]) -> Vec<u8> {
+    let header = prepared_header(id, 16, older, payload.len()).expect("it is short");
     [&header[..], payload].concat()
 }
 
 #[test]
-fn a_draft_is_the_next_version() {
+fn a_prepared_write_is_the_next_version() {
     let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
     let id = heap.allocate_id(&mut w).unwrap();
     heap.put(&mut w, id, 0, 1, b"one");
@@ -177,23 +177,26 @@ fn a_draft_is_the_next_version() {
     assert_eq!((object.flags & 16, object.payload), (0, &b"one"[..]));
     assert!(heap.newest(id, 0).is_none(), "a version of later is not to be seen");
     let live = w.bytes_live();
-    assert!(heap.put_draft(&mut w, id, place, &mut draft(id, place, b"three"), 2));
+    assert!(heap.put_prepared(&mut w, id, place, &mut prepared_write(id, place, b"three"), 2));
     assert_eq!(w.bytes_live(), live + 2, "the old version is dead");
     assert_eq!(heap.read(id, 1).unwrap().payload, b"one");
     let new = heap.read(id, 2).unwrap();
     assert_eq!((new.flags & 16, new.payload), (16, &b"three"[..]));
     assert!(
-        !heap.put_draft(&mut w, id, place, &mut draft(id, place, b"again"), 2),
+        !heap.put_prepared(&mut w, id, place, &mut prepared_write(id, place, b"again"), 2),
         "it is drafted from the first"
     );
     assert_eq!(heap.read(id, 2).unwrap().payload, b"three");
-    assert!(draft_header(id, 0, place, usize::from(u16::MAX)).is_none(), "a long object cannot be drafted");
+    assert!(
+        prepared_header(id, 0, place, usize::from(u16::MAX)).is_none(),
+        "a long object cannot be drafted"
+    );
 }
 
-/// The version that it was drafted from died, its segment was begun anew, and another version of the same object came
+/// The version that it was prepared from died, its segment was begun anew, and another version of the same object came
 /// to lie at the same address.
 #[test]
-fn a_draft_from_an_address_that_was_written_again_is_refused() {
+fn a_prepared_write_from_an_address_that_was_written_again_is_refused() {
     let readers = Readers::new();
     let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
     let id = heap.allocate_id(&mut w).unwrap();
@@ -213,11 +216,11 @@ fn a_draft_from_an_address_that_was_written_again_is_refused() {
         }
         assert!(sequence < 1_000_000, "addresses come again");
     };
-    assert!(!heap.put_draft(&mut w, id, place, &mut draft(id, place, b"lost"), sequence + 1));
+    assert!(!heap.put_prepared(&mut w, id, place, &mut prepared_write(id, place, b"lost"), sequence + 1));
     assert_eq!(heap.read(id, sequence + 1).unwrap().payload, &again[..]);
 }
 
-/// Once the addresses are known, what was sealed stays as it was, though nobody reads, and nothing written later is kept.
+/// Once the addresses are known, what was sealed stays as it was, though no reader pins, and nothing written later is kept.
 #[test]
 fn sealed_parts_are_held_and_nothing_else() {
     let (readers, heap, mut w) = filled();
@@ -239,7 +242,7 @@ fn sealed_parts_are_held_and_nothing_else() {
     assert!(w.bytes_used() < before + 16 * SEGMENT as u64, "{before} grew to {}", w.bytes_used());
     for (part, copy) in sealed.parts.iter().zip(&copies) {
         assert!(heap.part_bytes(part) == copy, "segment {}", part.number);
-        heap.let_go(part);
+        heap.release(part);
     }
     rounds(&mut w, 60..80);
     assert!(w.held.is_empty());

@@ -27,7 +27,7 @@ impl<'r> Look<'r> {
         let reader = Reader::register(self.shard)?;
         // While another slot protects this sequence nothing that it needs is freed, so a second one at the same is safe.
         self.shard.readers.pin_at(reader.slot, self.sequence);
-        Some(LongReadPoint { reader, sequence: self.sequence, buried: self.shard.memory.buried() })
+        Some(LongReadPoint { reader, sequence: self.sequence, dead_bytes: self.shard.memory.dead_bytes() })
     }
 }
 

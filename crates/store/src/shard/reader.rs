@@ -24,7 +24,7 @@ impl Reader {
     /// Looks at what is published now, for as long as need be.
     pub fn stay(self) -> LongReadPoint {
         let sequence = self.shard.readers.pin(self.slot);
-        LongReadPoint { sequence, buried: self.shard.memory.buried(), reader: self }
+        LongReadPoint { sequence, dead_bytes: self.shard.memory.dead_bytes(), reader: self }
     }
 
     /// Looks at what is published now. The reader rests again when the pin is dropped.
@@ -71,8 +71,8 @@ impl Drop for Pin<'_> {
 pub struct LongReadPoint {
     pub(super) reader: Reader,
     pub(super) sequence: u64,
-    /// What [`crate::memory_use::MemoryGauges::buried`] was when it began.
-    pub(super) buried: u64,
+    /// What [`crate::memory_use::MemoryGauges::dead_bytes`] was when it began.
+    pub(super) dead_bytes: u64,
 }
 
 impl LongReadPoint {

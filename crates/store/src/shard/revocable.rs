@@ -1,5 +1,5 @@
 //! Readers that may be revoked: searches that go on from slice to slice, and reads between updates that wait for their client, hold back
-//! the cleaner, and when memory is short the oldest of them is ended. Whoever pins for a moment, or must come to its end (checkpoints, builds, exports), cannot be.
+//! the cleaner, and when memory is short the oldest of them is ended. The one that pins for a moment, or must come to its end (checkpoints, builds, exports), cannot be.
 
 use super::look::Look;
 use super::reader::{LongReadPoint, Pin, Reader};
@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use env::planted;
 use std::net::SocketAddr;
 
-/// Whose reader it is, for whoever is told of its end.
+/// Whose reader it is, for the one that is told of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// When it began, in nanoseconds of the clock that its owner goes by.
@@ -49,8 +49,8 @@ struct List {
 struct Entry {
     holder: Holder,
     sequence: u64,
-    /// What [`crate::memory_use::MemoryGauges::buried`] was when it began.
-    buried: u64,
+    /// What [`crate::memory_use::MemoryGauges::dead_bytes`] was when it began.
+    dead_bytes: u64,
     /// What it held when it was revoked.
     revoked: Option<u64>,
 }
@@ -81,26 +81,26 @@ impl Look<'_> {
         let reader = Reader::register(shard)?;
         // While another slot protects this sequence nothing that it needs is freed.
         shard.readers.pin_away_at(reader.slot, sequence);
-        let buried = shard.memory.buried();
-        Some(RevocableReadPoint::listed(reader, sequence, holder, buried))
+        let dead_bytes = shard.memory.dead_bytes();
+        Some(RevocableReadPoint::listed(reader, sequence, holder, dead_bytes))
     }
 }
 
 impl LongReadPoint {
     /// The same point, which may be revoked from now on.
     pub fn into_revocable(self, holder: Holder) -> RevocableReadPoint {
-        let LongReadPoint { reader, sequence, buried } = self;
+        let LongReadPoint { reader, sequence, dead_bytes } = self;
         // It is found by who revokes once it is listed.
         reader.shard.readers.leave(reader.slot, sequence);
-        RevocableReadPoint::listed(reader, sequence, holder, buried)
+        RevocableReadPoint::listed(reader, sequence, holder, dead_bytes)
     }
 }
 
 impl RevocableReadPoint {
-    /// Of a reader whose slot is *away*: who revokes finds it from now on. So much was buried when it began.
-    fn listed(reader: Reader, sequence: u64, holder: Holder, buried: u64) -> RevocableReadPoint {
+    /// Of a reader whose slot is *away*: who revokes finds it from now on. So much was marked dead when it began.
+    fn listed(reader: Reader, sequence: u64, holder: Holder, dead_bytes: u64) -> RevocableReadPoint {
         let shard = &reader.shard;
-        let entry = Entry { holder, sequence, buried, revoked: None };
+        let entry = Entry { holder, sequence, dead_bytes, revoked: None };
         let at = usize::from(reader.slot);
         let mut list = lock(&shard.revocables.list);
         let len = list.readers.len().max(at + 1);
@@ -203,11 +203,11 @@ impl Shard {
     }
 
     fn standing<'l>(&'l self, list: &'l List) -> impl Iterator<Item = (usize, Revoked)> + 'l {
-        let buried = self.memory.buried();
+        let dead_bytes = self.memory.dead_bytes();
         list.readers.iter().enumerate().filter_map(move |(slot, entry)| {
-            let Entry { holder, sequence, buried: before, .. } =
+            let Entry { holder, sequence, dead_bytes: before, .. } =
                 entry.filter(|entry| entry.revoked.is_none())?;
-            Some((slot, Revoked { holder, sequence, bytes: buried.wrapping_sub(before) }))
+            Some((slot, Revoked { holder, sequence, bytes: dead_bytes.wrapping_sub(before) }))
         })
     }
 

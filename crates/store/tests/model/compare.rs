@@ -12,7 +12,7 @@ use store::search::evaluate::Evaluator;
 use store::search::{Compiled, Cursor, Scopes, Step};
 use store::values::SetPosition;
 use store::{
-    Add, Change, DnCache, EntryRef, IndexSettings, Known, Modify, ModifyDn, ReadPoint, Reader, Ready,
+    Add, Change, DnCache, EntryRef, IndexSettings, Known, Modify, ModifyDn, PreparedWrite, ReadPoint, Reader,
     Refused, Replacement, Settings, Shard, Stamp, Writer,
 };
 
@@ -70,7 +70,7 @@ fn stamp(writer: &mut Writer<'_>) -> Stamp {
     Stamp { csn: writer.stamp(1_767_323_045_000), actor: 0 }
 }
 
-/// Carries out an operation on the real shard.
+/// Applies an operation on the real shard.
 pub(crate) fn apply(writer: &mut Writer<'_>, shard: &Shard, op: &Op) -> Result<EntryId, Refused> {
     let description = |text: &str| shard.schema().intern_description(text.as_bytes()).expect("a known type");
     let stamp = stamp(writer);
@@ -114,17 +114,17 @@ pub(crate) fn apply(writer: &mut Writer<'_>, shard: &Shard, op: &Op) -> Result<E
     }
 }
 
-/// Drafts a modify at a read point, if it is one that can be drafted.
-pub(crate) fn draft(
+/// Prepares a modify at a read point, if it is one that can be prepared.
+pub(crate) fn prepared_write(
     point: ReadPoint<'_>,
     op: &Op,
     cache: &mut DnCache,
-    drafts: &mut Vec<u8>,
-) -> Option<Ready> {
+    prepared_writes: &mut Vec<u8>,
+) -> Option<PreparedWrite> {
     let Op::Modify { dn, changes } = op else { return None };
     let mut keys = Vec::new();
     let target = point.target(text(dn).as_bytes(), cache, &mut keys).ok()?;
-    // Options that nobody has used yet are known to no schema: such a modify cannot be drafted.
+    // Options that nobody has used yet are known to no schema: such a modify cannot be prepared.
     let replacement = |(kind, name, values): &'_ (ChangeKind, String, Vec<String>)| {
         assert!(matches!(kind, ChangeKind::Replace) && values.len() == 1, "only replacements are drafted");
         point.shard().schema().find_description(name.as_bytes())
@@ -134,13 +134,13 @@ pub(crate) fn draft(
         .map(|change| Some(Replacement { description: replacement(change)?, value: change.2[0].as_bytes() }))
         .collect::<Option<_>>()?;
     let known = Known { target, keys: &keys, sequence: point.sequence() };
-    point.ready(&known, &replacements, cache, drafts)
+    point.ready(&known, &replacements, cache, prepared_writes)
 }
 
-/// Installs what was drafted; `false` if it cannot be.
-pub(crate) fn install(writer: &mut Writer<'_>, ready: &Ready, drafts: &mut [u8]) -> bool {
+/// Installs what was prepared; `false` if it cannot be.
+pub(crate) fn install(writer: &mut Writer<'_>, ready: &PreparedWrite, prepared_writes: &mut [u8]) -> bool {
     let stamp = stamp(writer);
-    writer.install(ready, drafts, stamp)
+    writer.install(ready, prepared_writes, stamp)
 }
 
 /// The code of an outcome.

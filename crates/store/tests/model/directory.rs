@@ -178,7 +178,7 @@ impl Node {
 }
 
 impl Directory {
-    /// Carries out an operation, or says why not.
+    /// Applies an operation, or says why not.
     pub(crate) fn apply(&mut self, op: &Op) -> Outcome {
         match op {
             Op::Add { dn, attributes } => self.add(dn, attributes),

@@ -9,7 +9,7 @@ const FINDINGS_MAX: usize = 10;
 /// Bytes of memory beyond which a build is given up: never reached here.
 const BYTES_MAX: u64 = 8 << 30;
 
-/// What is under way, and what was done.
+/// What is in progress, and what was done.
 #[derive(Default)]
 pub(crate) struct Indexes {
     building: Option<IndexBuild>,
@@ -21,7 +21,7 @@ pub(crate) struct Indexes {
 }
 
 impl Indexes {
-    /// Takes one step of what is under way, or begins something.
+    /// Takes one step of what is in progress, or begins something.
     pub(crate) fn act(&mut self, choices: &mut impl Choices, shard: &Arc<Shard>) -> Result<(), String> {
         let mut writer = shard.writer();
         self.leaving.retain(|drop| !writer.index_free(drop, 3));
@@ -50,7 +50,7 @@ impl Indexes {
         Ok(())
     }
 
-    /// Compares a little of an index with the entries. Nothing may be found, whatever is under way.
+    /// Compares a little of an index with the entries. Nothing may be found, whatever is in progress.
     pub(crate) fn verify(&mut self, choices: &mut impl Choices, shard: &Arc<Shard>) -> Result<(), String> {
         let mut reader = Reader::register(shard).ok_or("too many readers")?;
         let Some(verify) = &mut self.verify else {
@@ -77,7 +77,7 @@ impl Indexes {
         Ok(())
     }
 
-    /// Brings all to its end, when nobody reads.
+    /// Brings all to its end, when no reader pins.
     pub(crate) fn finish(&mut self, shard: &Arc<Shard>) -> Result<(), String> {
         if let Some(mut build) = self.building.take() {
             let mut is_ready = false;

@@ -8,7 +8,7 @@ use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::search::evaluate::Evaluator;
-use store::{DnCache, LongReadPoint, Reader, Ready, Shard};
+use store::{DnCache, LongReadPoint, PreparedWrite, Reader, Shard};
 
 /// How much and how often.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ struct Run<'c, C> {
     cache: DnCache,
     evaluator: Evaluator,
     last: VecDeque<String>,
-    /// Drafts that were installed.
+    /// Prepared writes that were installed.
     installed: usize,
     indexes: Indexes,
 }
@@ -99,54 +99,60 @@ impl<C: Choices> Run<'_, C> {
         self.last.push_back(text);
     }
 
-    /// One to four operations that become visible at once, and now and then some that were drafted before, with
+    /// One to four operations that become visible at once, and now and then some that were prepared before, with
     /// another batch between or not.
     fn batch(&mut self) -> Result<usize, String> {
         if !self.choices.one_in(3) {
             return self.write(Vec::new(), &mut []);
         }
-        let mut drafts = Vec::new();
-        let drafted = self.draft(&mut drafts);
+        let mut prepared_writes = Vec::new();
+        let prepared_write = self.prepared_write(&mut prepared_writes);
         let between = if self.choices.one_in(2) { self.write(Vec::new(), &mut [])? } else { 0 };
         if self.plan.changing && self.choices.one_in(2) {
             self.indexes.act(self.choices, &self.shard)?;
         }
-        Ok(between + self.write(drafted, &mut drafts)?)
+        Ok(between + self.write(prepared_write, &mut prepared_writes)?)
     }
 
-    /// Up to four replacements, drafted if they can be, of which several may be about the same entry.
-    fn draft(&mut self, drafts: &mut Vec<u8>) -> Vec<(Op, Option<Ready>)> {
+    /// Up to four replacements, prepared if they can be, of which several may be about the same entry.
+    fn prepared_write(&mut self, prepared_writes: &mut Vec<u8>) -> Vec<(Op, Option<PreparedWrite>)> {
         let pin = self.reader.pin();
         self.cache.refresh(pin.read_point());
-        let mut drafted = Vec::new();
+        let mut prepared_write = Vec::new();
         for _ in 0..1 + self.choices.below(4) {
             let op = generate::replacement(self.choices, &self.naive, &self.plan.taste);
-            let ready = compare::draft(pin.read_point(), &op, &mut self.cache, drafts);
-            drafted.push((op, ready));
+            let ready = compare::prepared_write(pin.read_point(), &op, &mut self.cache, prepared_writes);
+            prepared_write.push((op, ready));
         }
-        drafted
+        prepared_write
     }
 
-    /// A batch of operations of which some may be drafted.
-    fn write(&mut self, drafted: Vec<(Op, Option<Ready>)>, drafts: &mut [u8]) -> Result<usize, String> {
+    /// A batch of operations of which some may be prepared.
+    fn write(
+        &mut self,
+        prepared_write: Vec<(Op, Option<PreparedWrite>)>,
+        prepared_writes: &mut [u8],
+    ) -> Result<usize, String> {
         let shard = Arc::clone(&self.shard);
-        let others = match (drafted.is_empty(), self.choices.one_in(3)) {
+        let others = match (prepared_write.is_empty(), self.choices.one_in(3)) {
             (true, true) => 2 + self.choices.below(3),
             (true, false) => 1,
             (false, _) => self.choices.below(3),
         };
-        let mut ops: Vec<Option<(Op, Option<Ready>)>> = drafted.into_iter().map(Some).collect();
+        let mut ops: Vec<Option<(Op, Option<PreparedWrite>)>> =
+            prepared_write.into_iter().map(Some).collect();
         for _ in 0..others {
             ops.insert(self.choices.below(ops.len() + 1), None);
         }
         let mut writer = shard.writer();
-        writer.reserve(drafts.len()).map_err(|refused| format!("no room for drafts: {refused}"))?;
+        writer.reserve(prepared_writes.len()).map_err(|refused| format!("no room for drafts: {refused}"))?;
         for op in ops.iter_mut() {
             let (op, ready) = match op.take() {
-                Some(drafted) => drafted,
+                Some(prepared_write) => prepared_write,
                 None => (generate::op(self.choices, &self.naive, &self.plan.taste, self.plan.entries), None),
             };
-            let is_installed = ready.is_some_and(|ready| compare::install(&mut writer, &ready, drafts));
+            let is_installed =
+                ready.is_some_and(|ready| compare::install(&mut writer, &ready, prepared_writes));
             self.installed += usize::from(is_installed);
             let real = if is_installed { None } else { Some(compare::apply(&mut writer, &shard, &op)) };
             let naive = self.naive.apply(&op).err().unwrap_or(ResultCode::Success);

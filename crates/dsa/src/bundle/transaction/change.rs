@@ -1,7 +1,7 @@
 //! An extended operation that writes, in a transaction: it sees what the transaction has made of its entry, and is kept as the modify
 //! that it comes to.
 
-use super::{IN_THE_WAY, member};
+use super::{CONFLICT, member};
 use crate::context::Reading;
 use crate::control;
 use crate::extension::{Change, Writes};
@@ -56,7 +56,7 @@ fn prepare(
     scratch.evaluator.cache.refresh(base);
     let mut reading = Reading { dsa, read_point: base, scratch, now: *now };
     let target = (writes.target)(&mut reading, &identity, value).map_err(own_words)?;
-    member::lay_over(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
+    member::ensure_overlay(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
     // Who may change its own only has nothing else looked at. An entry that the transaction has added or renamed is there by now.
     let mut own = Vec::new();
@@ -80,6 +80,6 @@ fn prepare(
         (writes.prepare)(&mut reading, &identity, id, value, target.as_deref()).map_err(own_words)?;
     match transaction.hold(dsa, change.dn()) {
         Ok(()) => Ok(change),
-        Err(_) => Err((ResultCode::Busy, IN_THE_WAY.to_owned())),
+        Err(_) => Err((ResultCode::Busy, CONFLICT.to_owned())),
     }
 }

@@ -1,8 +1,8 @@
-//! The end of a transaction: its updates are carried out in the writer's role, all of them or none. What comes out depends on
+//! The end of a transaction: its updates are applied in the writer's role, all of them or none. What comes out depends on
 //! nothing but the directory and the updates.
 //!
-//! If every update is a draft that still holds, or can be drafted anew, all of them are installed. Otherwise they are judged
-//! in an overlay first, and carried out for good if every one of them goes well there.
+//! If every update is a prepared write that still holds, or can be prepared anew, all of them are installed. Otherwise they are judged
+//! in an overlay first, and applied for good if every one of them goes well there.
 
 use super::super::group::{self, Group, Hint};
 use super::super::update::authorize;
@@ -10,14 +10,14 @@ use crate::access::{Effective, Rights};
 use crate::context::Writing;
 use crate::control;
 use crate::dispatch;
-use crate::drafts::Drafts;
 use crate::engine::Dsa;
 use crate::faults;
 use crate::journal;
 use crate::op::extended::end_transaction;
 use crate::op::modify::Replacing;
 use crate::outcome;
-use crate::transaction::{Doom, Evaluation};
+use crate::prepared_writes::PreparedWrites;
+use crate::transaction::{AbortReason, Evaluation};
 use crate::worker::Parts;
 use crate::worker::{Scratch, Worker};
 use env::clock::Now;
@@ -29,9 +29,9 @@ use proto::result::result_code;
 use proto::{Outline, tag};
 use smallvec::SmallVec;
 use store::overlay::Overlay;
-use store::{Known, Ready, Stamp, Writer};
+use store::{Known, PreparedWrite, Stamp, Writer};
 
-/// Drafts that another client or the cleaner made stale are few: a share of the room is kept for them.
+/// Prepared writes that another client or the cleaner made stale are few: a share of the room is kept for them.
 const SPARE_SHARE: usize = 8;
 
 /// Where the answer to the end goes.
@@ -43,7 +43,7 @@ pub(crate) struct Ending<'o> {
 
 /// Updates that happen together, and who asks for them.
 #[derive(Clone, Copy)]
-pub(crate) struct Together<'t> {
+pub(crate) struct WriteSet<'t> {
     pub(crate) effective: Effective<'t>,
     /// Whole messages.
     pub(crate) messages: &'t [u8],
@@ -51,120 +51,129 @@ pub(crate) struct Together<'t> {
     pub(crate) ids: &'t [u32],
 }
 
-/// Carries out a transaction that was logged. Returns the result code that it came to.
+/// Applies a transaction that was logged. Returns the result code that it came to.
 pub(crate) fn apply(
     worker: &mut Worker,
-    together: Together<'_>,
-    drafts: Option<&mut Drafts>,
+    write_set: WriteSet<'_>,
+    prepared_writes: Option<&mut PreparedWrites>,
     ending: Option<Ending<'_>>,
 ) -> u32 {
     planted::tell(faults::TRANSACTION_BEGINS);
-    let mut together = together;
+    let mut write_set = write_set;
     if planted::is_at_replay(faults::HALF_REPLAYED) {
-        let half = journal::messages(together.messages).count().div_ceil(2);
-        let first = journal::messages(together.messages).take(half).map(<[u8]>::len).sum();
-        together.messages = &together.messages[..first];
+        let half = journal::messages(write_set.messages).count().div_ceil(2);
+        let first = journal::messages(write_set.messages).take(half).map(<[u8]>::len).sum();
+        write_set.messages = &write_set.messages[..first];
     }
-    run(&mut worker.parts(), together, drafts, ending)
+    run(&mut worker.parts(), write_set, prepared_writes, ending)
 }
 
-/// Commits updates. Without drafts they are made. Returns the result code that it came to: of a failure that of the update
+/// Commits updates. Without prepared writes they are made. Returns the result code that it came to: of a failure that of the update
 /// which stood against it.
 pub(super) fn run(
     parts: &mut Parts<'_>,
-    together: Together<'_>,
-    drafts: Option<&mut Drafts>,
+    write_set: WriteSet<'_>,
+    prepared_writes: Option<&mut PreparedWrites>,
     ending: Option<Ending<'_>>,
 ) -> u32 {
-    let mut made = Drafts::default();
-    let drafts = match drafts {
-        Some(drafts) => drafts,
+    let mut made = PreparedWrites::default();
+    let prepared_writes = match prepared_writes {
+        Some(prepared_writes) => prepared_writes,
         None => {
-            draft_all(parts, together, &mut made);
+            prepare_all(parts, write_set, &mut made);
             &mut made
         }
     };
     let mut answers = Vec::new();
-    let outcome = match install_all(parts, together, drafts) {
+    let outcome = match install_all(parts, write_set, prepared_writes) {
         true => Ok(()),
-        false => carry_out(parts, together, &mut answers),
+        false => apply_all(parts, write_set, &mut answers),
     };
     let code = match &outcome {
         Ok(()) => ResultCode::Success as u32,
-        Err(doom) => result_code(&doom.answer).expect("the agent's own answer").0,
+        Err(abort_reason) => result_code(&abort_reason.answer).expect("the agent's own answer").0,
     };
     if let Some(Ending { id, out }) = ending {
         match outcome {
             Ok(()) => end_transaction::succeed(id, &answers, out),
-            Err(doom) => end_transaction::fail(id, &doom, out),
+            Err(abort_reason) => end_transaction::fail(id, &abort_reason, out),
         }
     }
     code
 }
 
-/// Drafts the updates, up to the first that cannot be drafted: in its place there is none.
-fn draft_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) {
-    if draft_some(parts, together, drafts).is_none() {
-        drafts.push_none();
+/// Prepares the updates, up to the first that cannot be prepared: in its place there is none.
+fn prepare_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: &mut PreparedWrites) {
+    if prepare_some(parts, write_set, prepared_writes).is_none() {
+        prepared_writes.push_none();
     }
 }
 
-fn draft_some(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) -> Option<()> {
+fn prepare_some(
+    parts: &mut Parts<'_>,
+    write_set: WriteSet<'_>,
+    prepared_writes: &mut PreparedWrites,
+) -> Option<()> {
     let (mut group, mut at) = (Group::new(), 0);
-    while at < together.messages.len() {
+    while at < write_set.messages.len() {
         group.clear();
-        (at, _) = group::gather(together.messages, at, &mut group);
+        (at, _) = group::gather(write_set.messages, at, &mut group);
         if group.is_empty() {
             return None;
         }
-        parts.look_ahead(Rights::Public, &mut group);
+        parts.prefetch(Rights::Public, &mut group);
         let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
         let Scratch { evaluator, keys, .. } = &mut **scratch;
         let pin = reader.pin();
         let read_point = pin.read_point();
         let mut replacing = Replacing::new(read_point.shard().schema());
         for (in_group, update) in group.iter().enumerate() {
-            group::bring_near(read_point, &group, in_group);
+            group::prefetch_next(read_point, &group, in_group);
             let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
             let replacements = replacing.of(outline)?;
             let known = Known { target: *target, keys, sequence: *sequence };
-            let at = drafts.ready().len();
-            drafts.draft_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
+            let at = prepared_writes.ready().len();
+            prepared_writes.prepare_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
         }
     }
     Some(())
 }
 
-/// Installs all drafts; those that another client's update or the cleaner made stale are made anew. `false`, and nothing done, if
+/// Installs all prepared writes; those that another client's update or the cleaner made stale are made anew. `false`, and nothing done, if
 /// that cannot be.
-fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Drafts) -> bool {
+fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: &mut PreparedWrites) -> bool {
     let shard = &parts.dsa.shard;
-    if !fast::IS_ON || shard.has_referrals() || drafts.ready().iter().any(Option::is_none) {
+    if !fast::IS_ON || shard.has_referrals() || prepared_writes.ready().iter().any(Option::is_none) {
         return false;
     }
-    drafts.ready().iter().flatten().for_each(|ready| shard.prefetch_ready(ready));
+    prepared_writes.ready().iter().flatten().for_each(|ready| shard.prefetch_ready(ready));
     let mut writer = shard.writer();
     // Making room may move entries, so that comes first, also for the few that are made anew.
-    let made = drafts.bytes();
+    let made = prepared_writes.bytes();
     make_way(&mut writer, made);
     let spares = [made / SPARE_SHARE, 0];
     let Some(spare) = spares.into_iter().find(|spare| writer.reserve(made + spare).is_ok()) else {
         return false;
     };
-    let stale = stale(&writer, drafts);
+    let stale = stale(&writer, prepared_writes);
     if !stale.is_empty() {
-        if !draft_anew(parts, &writer, together, drafts, &stale) {
+        if !prepare_anew(parts, &writer, write_set, prepared_writes, &stale) {
             return false;
         }
-        let lacking = (drafts.bytes() - made).saturating_sub(spare);
-        if lacking > 0 && (writer.reserve(lacking).is_err() || !self::stale(&writer, drafts).is_empty()) {
+        let lacking = (prepared_writes.bytes() - made).saturating_sub(spare);
+        if lacking > 0
+            && (writer.reserve(lacking).is_err() || !self::stale(&writer, prepared_writes).is_empty())
+        {
             return false;
         }
-        debug_assert!(self::stale(&writer, drafts).is_empty(), "nothing moved since they were looked at");
+        debug_assert!(
+            self::stale(&writer, prepared_writes).is_empty(),
+            "nothing moved since they were looked at"
+        );
     }
-    let (ready, bytes) = drafts.parts();
+    let (ready, bytes) = prepared_writes.parts();
     // Without a name it is refused where all others are judged.
-    let Some(actor) = writer.name(together.effective.dn()) else { return false };
+    let Some(actor) = writer.name(write_set.effective.dn()) else { return false };
     for ready in ready.iter().flatten() {
         let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
         if !ready.is_followed() {
@@ -178,7 +187,7 @@ fn install_all(parts: &mut Parts<'_>, together: Together<'_>, drafts: &mut Draft
     true
 }
 
-/// Makes room for so many bytes under the memory limit: before the first update is carried out, since others must not see
+/// Makes room for so many bytes under the memory limit: before the first update is applied, since others must not see
 /// some of them.
 fn make_way(writer: &mut Writer<'_>, bytes: usize) {
     if writer.is_tight(1, bytes) {
@@ -186,38 +195,45 @@ fn make_way(writer: &mut Writer<'_>, bytes: usize) {
     }
 }
 
-/// Positions of the drafts that cannot be installed any more. Of several of one entry it is all or none.
-fn stale(writer: &Writer<'_>, drafts: &Drafts) -> SmallVec<[usize; 32]> {
+/// Positions of the prepared writes that cannot be installed any more. Of several of one entry it is all or none.
+fn stale(writer: &Writer<'_>, prepared_writes: &PreparedWrites) -> SmallVec<[usize; 32]> {
     if planted::is(faults::STALE_DRAFTS_DROPPED) {
         return SmallVec::new();
     }
-    let is_stale = |ready: &Option<Ready>| !ready.as_ref().is_some_and(|ready| writer.can_install(ready));
-    drafts.ready().iter().enumerate().filter(|(_, ready)| is_stale(ready)).map(|(at, _)| at).collect()
+    let is_stale =
+        |ready: &Option<PreparedWrite>| !ready.as_ref().is_some_and(|ready| writer.can_install(ready));
+    prepared_writes
+        .ready()
+        .iter()
+        .enumerate()
+        .filter(|(_, ready)| is_stale(ready))
+        .map(|(at, _)| at)
+        .collect()
 }
 
-/// Makes the drafts at these positions anew. `false` if one of the updates is more than a draft.
+/// Makes the prepared writes at these positions anew. `false` if one of the updates is more than a prepared write.
 #[cold]
-fn draft_anew(
+fn prepare_anew(
     parts: &mut Parts<'_>,
     writer: &Writer<'_>,
-    together: Together<'_>,
-    drafts: &mut Drafts,
+    write_set: WriteSet<'_>,
+    prepared_writes: &mut PreparedWrites,
     stale: &[usize],
 ) -> bool {
     let view = writer.view();
     let cache = &mut parts.scratch.updating.cache;
     cache.forget();
     let mut keys = Vec::new();
-    drafts.forget();
+    prepared_writes.forget();
     let mut again = |at: usize, message: &[u8]| {
         keys.clear();
         let outline = Outline::of(message)?;
         let target = view.target(outline.dn, cache, &mut keys).ok()?;
         let known = Known { target, keys: &keys, sequence: view.sequence() };
         let mut replacing = Replacing::new(view.shard().schema());
-        drafts.draft_member(view, &known, replacing.of(&outline)?, cache, at)
+        prepared_writes.prepare_member(view, &known, replacing.of(&outline)?, cache, at)
     };
-    let (mut messages, mut next) = (journal::messages(together.messages), 0);
+    let (mut messages, mut next) = (journal::messages(write_set.messages), 0);
     stale.iter().all(|at| {
         let message = messages.nth(at - next);
         next = at + 1;
@@ -229,22 +245,26 @@ fn draft_anew(
 ///
 /// # Errors
 /// The first that does not go well: nothing was done.
-fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8>) -> Result<(), Doom> {
+fn apply_all(
+    parts: &mut Parts<'_>,
+    write_set: WriteSet<'_>,
+    answers: &mut Vec<u8>,
+) -> Result<(), AbortReason> {
     let dsa = parts.dsa;
     let mut writer = dsa.shard.writer();
     let bytes = match planted::is(faults::COMMIT_NOT_JUDGED) {
-        false => judge_all(parts, &writer, together)?,
+        false => judge_all(parts, &writer, write_set)?,
         true => 0,
     };
-    let updates = journal::messages(together.messages).count();
+    let updates = journal::messages(write_set.messages).count();
     make_way(&mut writer, bytes);
     if writer.grant(bytes + updates * super::UPDATE_BYTES as usize).is_err() {
-        return Err(out_of_memory(parts, together.messages));
+        return Err(out_of_memory(parts, write_set.messages));
     }
-    let Some(actor) = writer.name(together.effective.dn()) else {
-        return Err(doom(together.messages, authorize::NO_NAME.1));
+    let Some(actor) = writer.name(write_set.effective.dn()) else {
+        return Err(abort_reason(write_set.messages, authorize::NO_NAME.1));
     };
-    for frame in journal::messages(together.messages) {
+    for frame in journal::messages(write_set.messages) {
         let message = Message::decode(frame).expect("it was judged");
         let requested = control::requested(&message.request, message.controls).expect("it was judged");
         let mut writing = Writing {
@@ -252,7 +272,7 @@ fn carry_out(parts: &mut Parts<'_>, together: Together<'_>, answers: &mut Vec<u8
             writer: &mut writer,
             scratch: parts.scratch,
             now: parts.now,
-            effective: together.effective,
+            effective: write_set.effective,
             actor,
             spare: None,
             known: None,
@@ -293,7 +313,11 @@ pub(super) fn leak(
 }
 
 /// Carries the updates out in an overlay. Returns the bytes that they took there.
-fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>) -> Result<usize, Doom> {
+fn judge_all(
+    parts: &mut Parts<'_>,
+    writer: &Writer<'_>,
+    write_set: WriteSet<'_>,
+) -> Result<usize, AbortReason> {
     let base = writer.view();
     // What was taken and logged is not refused for its size.
     let overlay = match planted::is_at_replay(faults::LIMIT_AT_APPLY) {
@@ -301,17 +325,17 @@ fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>)
         false => Overlay::unlimited(&parts.dsa.shard),
     };
     let Ok(mut overlay) = overlay else {
-        return Err(out_of_memory(parts, together.messages));
+        return Err(out_of_memory(parts, write_set.messages));
     };
     overlay.stamp_like(writer.last_csn());
     let (mut answers, mut adds) = (Vec::new(), 0);
-    for frame in journal::messages(together.messages) {
+    for frame in journal::messages(write_set.messages) {
         answers.clear();
         let message = match Message::decode(frame) {
             Ok(message) => message,
             Err(error) => {
                 outcome::answer_malformed(&error, &mut answers);
-                return Err(Doom { culprit: 0, answer: answers });
+                return Err(AbortReason { culprit: 0, answer: answers });
             }
         };
         let culprit = message.id;
@@ -319,35 +343,35 @@ fn judge_all(parts: &mut Parts<'_>, writer: &Writer<'_>, together: Together<'_>)
             Ok(requested) => requested,
             Err(error) => {
                 control::refuse(&message, error, &mut answers);
-                return Err(Doom { culprit, answer: answers });
+                return Err(AbortReason { culprit, answer: answers });
             }
         };
-        let new_id = together.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
+        let new_id = write_set.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
         adds += usize::from(matches!(message.request, Request::Add(_)));
         let (dsa, scratch, now) = (parts.dsa, &mut *parts.scratch, parts.now);
-        let effective = together.effective;
+        let effective = write_set.effective;
         let mut evaluation = Evaluation { dsa, overlay: &mut overlay, base, scratch, now, effective };
         if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
-            return Err(Doom { culprit, answer: answers });
+            return Err(AbortReason { culprit, answer: answers });
         }
     }
     Ok(overlay.bytes() as usize)
 }
 
-/// There is no memory to carry out an update, the first of these messages. In a directory that is logged nothing must go on
+/// There is no memory to apply an update, the first of these messages. In a directory that is logged nothing must go on
 /// then.
 #[cold]
-fn out_of_memory(parts: &mut Parts<'_>, messages: &[u8]) -> Doom {
+fn out_of_memory(parts: &mut Parts<'_>, messages: &[u8]) -> AbortReason {
     parts.scratch.lacked_memory = true;
-    doom(messages, "memory-max is reached: there is no memory for the transaction")
+    abort_reason(messages, "memory-max is reached: there is no memory for the transaction")
 }
 
-/// The first of these messages cannot be carried out for want of something.
-fn doom(messages: &[u8], text: &str) -> Doom {
+/// The first of these messages cannot be applied for want of something.
+fn abort_reason(messages: &[u8], text: &str) -> AbortReason {
     let outline = Outline::of(messages);
     let (culprit, op_tag) = outline.map_or((0, 0), |outline| (outline.id, outline.op_tag));
     let response = tag::response_to(op_tag).unwrap_or(tag::EXTENDED_RESPONSE);
     let mut answer = Vec::new();
     outcome::say(&mut answer, culprit, response, ResultCode::AdminLimitExceeded, text);
-    Doom { culprit, answer }
+    AbortReason { culprit, answer }
 }

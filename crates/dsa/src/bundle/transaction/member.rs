@@ -30,8 +30,8 @@ use proto::tag;
 use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 use store::{DnCache, Known, ReadPoint};
 
-/// Accepts updates as long as each can be drafted. Returns how many.
-pub(super) fn draft_some(
+/// Accepts updates as long as each can be prepared. Returns how many.
+pub(super) fn prepare_some(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
@@ -52,7 +52,7 @@ pub(super) fn draft_some(
         return 0;
     }
     evaluator.cache.refresh(read_point);
-    let mut drafting = Drafting {
+    let mut preparing = Preparing {
         dsa,
         transaction,
         read_point,
@@ -65,8 +65,8 @@ pub(super) fn draft_some(
     };
     let mut accepted = 0;
     for (at, update) in updates.iter().enumerate() {
-        group::bring_near(read_point, updates, at);
-        let Some(id) = drafting.accept(update) else { break };
+        group::prefetch_next(read_point, updates, at);
+        let Some(id) = preparing.accept(update) else { break };
         outcome::succeed(out, id, tag::MODIFY_RESPONSE);
         accepted += 1;
     }
@@ -74,8 +74,8 @@ pub(super) fn draft_some(
     accepted
 }
 
-/// What it takes to draft updates of a transaction at a read point.
-struct Drafting<'d, 'u> {
+/// What it takes to prepare updates of a transaction at a read point.
+struct Preparing<'d, 'u> {
     dsa: &'d Dsa,
     transaction: &'d mut Transaction,
     read_point: ReadPoint<'d>,
@@ -90,8 +90,8 @@ struct Drafting<'d, 'u> {
     naming: &'u [u8],
 }
 
-impl<'u> Drafting<'_, 'u> {
-    /// Accepts an update if it can be drafted. Returns the id of its message.
+impl<'u> Preparing<'_, 'u> {
+    /// Accepts an update if it can be prepared. Returns the id of its message.
     #[inline]
     fn accept(&mut self, update: &'u Pending<'u>) -> Option<i32> {
         let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
@@ -104,17 +104,17 @@ impl<'u> Drafting<'_, 'u> {
         if *updates >= updates_max || (messages.len() + update.frame().len()) as u64 > bytes_max {
             return None;
         }
-        if self.transaction.drafts.entry_bytes() > OVERLAY_BYTES_MAX {
+        if self.transaction.prepared_writes.entry_bytes() > OVERLAY_BYTES_MAX {
             return None;
         }
         if self.dsa.transactions.ranks() {
             self.transaction.hold(self.dsa, outline.dn).ok()?;
         }
-        let Transaction { messages, updates, drafts, .. } = &mut *self.transaction;
+        let Transaction { messages, updates, prepared_writes, .. } = &mut *self.transaction;
         let replacements = self.replacing.of_operation(outline)?;
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
         let at = *updates as usize;
-        drafts.draft_member(self.read_point, &known, replacements, self.cache, at)?;
+        prepared_writes.prepare_member(self.read_point, &known, replacements, self.cache, at)?;
         outline.put_without_controls(update.frame(), messages);
         *updates += 1;
         Some(outline.id)
@@ -143,7 +143,7 @@ pub(super) fn judge(
         Ok(request) => request,
         Err(error) => {
             match outcome::answer_malformed(error, out) {
-                true => transaction.doom(error.message_id.unwrap_or_default(), &out[begin..]),
+                true => transaction.abort_reason(error.message_id.unwrap_or_default(), &out[begin..]),
                 false => session.refuse_malformed(error, out),
             }
             return;
@@ -165,7 +165,7 @@ pub(super) fn judge(
         }
     };
     if !is_accepted {
-        transaction.doom(request.message.id, &out[begin..]);
+        transaction.abort_reason(request.message.id, &out[begin..]);
     }
 }
 
@@ -215,7 +215,7 @@ fn authorize<'r, 'a>(
     let holds = |dn: &Vec<u8>| transaction.hold(dsa, dn).is_ok();
     match super::names(&request.message.request).iter().all(holds) {
         true => Ok(Authorized::Entry(effective, requested)),
-        false => Err((ResultCode::Busy, super::IN_THE_WAY).into()),
+        false => Err((ResultCode::Busy, super::CONFLICT).into()),
     }
 }
 
@@ -261,7 +261,7 @@ pub(super) fn evaluate(
     let Parts { dsa, reader, scratch, now, .. } = parts;
     let pin = reader.pin();
     let base = pin.read_point();
-    if let Err((code, text)) = lay_over(transaction, (dsa, base, scratch, *now)) {
+    if let Err((code, text)) = ensure_overlay(transaction, (dsa, base, scratch, *now)) {
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;
     }
@@ -295,7 +295,7 @@ fn response_tag(message: &Message<'_>) -> u8 {
 ///
 /// # Errors
 /// Code and text of the refusal when there is no address space.
-pub(super) fn lay_over(
+pub(super) fn ensure_overlay(
     transaction: &mut Transaction,
     with: (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
 ) -> Result<(), (ResultCode, &'static str)> {
@@ -307,7 +307,7 @@ pub(super) fn lay_over(
     if overlay.is_some() { Ok(()) } else { Err((ResultCode::Busy, text)) }
 }
 
-/// A new overlay, with everything in it that was only drafted so far. `None` when there is no address space.
+/// A new overlay, with everything in it that was only prepared so far. `None` when there is no address space.
 fn overlay_of(
     messages: &[u8],
     effective: Effective<'_>,

@@ -8,15 +8,15 @@ use crate::access::{Effective, Rights};
 use crate::context::Writing;
 use crate::control;
 use crate::dispatch;
-use crate::drafts::Drafts;
 use crate::monitor::{Counters, MODIFIES, count};
 use crate::outcome;
+use crate::prepared_writes::PreparedWrites;
 use crate::referral::refer_update;
 use crate::worker::Parts;
 use proto::message::Message;
 use proto::tag;
 use std::ops::Range;
-use store::{Known, Ready, Stamp};
+use store::{Known, PreparedWrite, Stamp};
 
 /// Applies updates of one identity that follow each other, as one batch.
 pub(in crate::bundle) fn apply(
@@ -25,37 +25,37 @@ pub(in crate::bundle) fn apply(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) {
-    let mut drafts = std::mem::take(&mut parts.scratch.drafts);
-    drafts.clear();
-    prepare(parts, updates, &mut drafts);
-    apply_prepared(effective, parts, updates, &mut drafts, 0, out);
-    parts.scratch.drafts = drafts;
+    let mut prepared_writes = std::mem::take(&mut parts.scratch.prepared_writes);
+    prepared_writes.clear();
+    prepare(parts, updates, &mut prepared_writes);
+    apply_prepared(effective, parts, updates, &mut prepared_writes, 0, out);
+    parts.scratch.prepared_writes = prepared_writes;
 }
 
-/// As [`apply`], of updates that were drafted when they came in; theirs are the drafts from position `first` on.
-pub(in crate::bundle) fn apply_drafted(
+/// As [`apply`], of updates that were prepared when they came in; theirs are the prepared writes from position `first` on.
+pub(in crate::bundle) fn apply_prepared_before(
     effective: Effective<'_>,
     parts: &mut Parts<'_>,
     updates: &mut Group<'_>,
-    drafts: &mut Drafts,
+    prepared_writes: &mut PreparedWrites,
     first: usize,
     out: &mut Vec<u8>,
 ) {
-    let ready = &drafts.ready()[first..first + updates.len()];
+    let ready = &prepared_writes.ready()[first..first + updates.len()];
     ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_ready(ready));
     parts.hinted_at = None;
     if ready.iter().any(Option::is_none) {
-        parts.look_ahead(Rights::Public, updates);
+        parts.prefetch(Rights::Public, updates);
     }
-    apply_prepared(effective, parts, updates, drafts, first, out);
+    apply_prepared(effective, parts, updates, prepared_writes, first, out);
 }
 
-/// Takes the writer's role, runs the updates in order, publishes. Their drafts are those from position `first` on.
+/// Takes the writer's role, runs the updates in order, publishes. Their prepared writes are those from position `first` on.
 fn apply_prepared(
     effective: Effective<'_>,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
-    drafts: &mut Drafts,
+    prepared_writes: &mut PreparedWrites,
     first: usize,
     out: &mut Vec<u8>,
 ) {
@@ -67,11 +67,12 @@ fn apply_prepared(
         return refuse_unnamed(counters, updates, out);
     };
     // Without room for all of them each is looked at alone.
-    let (ready, bytes) = drafts.parts();
+    let (ready, bytes) = prepared_writes.parts();
     let ready = &ready[first..first + updates.len()];
-    let mut drafted = ready.iter().flatten().map(Ready::range);
-    let range =
-        drafted.next().map(|first| first.start..drafted.next_back().map_or(first.end, |last| last.end));
+    let mut prepared_write = ready.iter().flatten().map(PreparedWrite::range);
+    let range = prepared_write
+        .next()
+        .map(|first| first.start..prepared_write.next_back().map_or(first.end, |last| last.end));
     let length = |update: &Pending<'_>| update.frame().len();
     let is_tight = writer.is_tight(updates.len(), updates.iter().map(length).sum());
     if is_tight {
@@ -94,7 +95,7 @@ fn apply_prepared(
         if is_tight {
             writer.make_way(length(&updates[done]));
         }
-        // There may be referral objects since the drafts were made: what is below them is not what it was.
+        // There may be referral objects since the prepared writes were made: what is below them is not what it was.
         let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());
         let mut spare = None;
         let is_installed = ready.is_some_and(|ready| {

@@ -52,7 +52,7 @@ pub(in crate::bundle) fn authorize_proxied(
         .ok_or(proxied_authorization::REFUSAL)
 }
 
-/// Has the directory room for the name of whoever changes it?
+/// Has the directory room for the name of the one that changes it?
 ///
 /// # Errors
 /// The refusal if it has not.

@@ -10,7 +10,7 @@ use crate::control::Requested;
 use crate::extension::{Change, Writes};
 use crate::identity::Identity;
 use crate::op::own_password;
-use crate::session::{Acting, Session};
+use crate::session::{ActingIdentity, Session};
 use crate::worker::Parts;
 
 /// What an extended operation with this value comes to.
@@ -88,8 +88,8 @@ pub(super) fn submit(
             submitting::collect(session, parts, &group);
             let authorization_id = Vec::new();
             session.batch.acting =
-                Some(Box::new(Acting { identity, authorization_id, password: Some(change) }));
-            submitting::hand_over(session, parts.dsa);
+                Some(Box::new(ActingIdentity { identity, authorization_id, password: Some(change) }));
+            submitting::submit_collected(session, parts.dsa);
         }
     }
 }

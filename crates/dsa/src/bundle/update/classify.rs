@@ -164,11 +164,11 @@ mod tests {
 
     #[test]
     fn an_update_that_waits_for_those_before_it_is_decoded_once() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let log = Arc::new(Kept::default());
-        desk.worker.dsa.journal_to(Arc::clone(&log) as Arc<dyn Journal>);
-        let mut session = Session::new(&mut desk.worker);
-        session.identity = desk.identity.clone();
+        fixture.worker.dsa.journal_to(Arc::clone(&log) as Arc<dyn Journal>);
+        let mut session = Session::new(&mut fixture.worker);
+        session.identity = fixture.identity.clone();
         // A control that is malformed is refused at once, which must not come before the answer to the first update.
         let malformed =
             Control { oid: read_entry::PRE_OID, critical: true, value: Some(b"no selection".as_slice()) };
@@ -177,15 +177,15 @@ mod tests {
         delete(2, &[malformed], &mut input);
         delete(3, &[], &mut input);
         CLASSIFIED.set(0);
-        let feed = session.feed(&mut desk.worker, &input, &mut out);
+        let feed = session.feed(&mut fixture.worker, &input, &mut out);
         assert_eq!((feed.state, out.len(), CLASSIFIED.get()), (State::Waiting, 0, 1));
         assert!(session.suspended.is_some());
         assert_eq!(log.refuse(), 1);
-        assert_eq!(wait(&mut session, &mut desk.worker, &mut out), State::Busy);
-        assert_eq!(session.step(&mut desk.worker, &mut out), State::Idle);
+        assert_eq!(wait(&mut session, &mut fixture.worker, &mut out), State::Busy);
+        assert_eq!(session.step(&mut fixture.worker, &mut out), State::Idle);
         assert!(session.suspended.is_none());
         assert_eq!(CLASSIFIED.get(), 1, "it was answered without being decoded anew");
-        let feed = session.feed(&mut desk.worker, &input[feed.consumed..], &mut out);
+        let feed = session.feed(&mut fixture.worker, &input[feed.consumed..], &mut out);
         assert_eq!((feed.state, log.refuse(), CLASSIFIED.get()), (State::Waiting, 1, 1));
     }
 }

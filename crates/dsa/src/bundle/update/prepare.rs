@@ -1,5 +1,5 @@
 //! Third stage: what an update needs of the directory as it is now. Nothing of it is final: the entry may be another one when the update
-//! has its turn, and then it is prepared anew by whoever applies it.
+//! has its turn, and then it is prepared anew by the one that applies it.
 
 use super::super::group::{self, Hint, Pending};
 use super::super::transaction;
@@ -7,9 +7,9 @@ use super::Refused;
 use super::classify::Request;
 use crate::admission;
 use crate::control::{Requested, assertion, update};
-use crate::drafts::Drafts;
 use crate::identity::Identity;
 use crate::op;
+use crate::prepared_writes::PreparedWrites;
 use crate::worker::Parts;
 use crate::worker::Scratch;
 use env::fast;
@@ -62,19 +62,23 @@ fn fails_now(
     found.and_then(is_true) == Some(false)
 }
 
-/// Makes prepared writes of updates at a read point, as far as they can be made; appends to `drafts`.
-pub(in crate::bundle) fn prepare(parts: &mut Parts<'_>, updates: &[Pending<'_>], drafts: &mut Drafts) {
+/// Makes prepared writes of updates at a read point, as far as they can be made; appends to `prepared_writes`.
+pub(in crate::bundle) fn prepare(
+    parts: &mut Parts<'_>,
+    updates: &[Pending<'_>],
+    prepared_writes: &mut PreparedWrites,
+) {
     let Parts { reader, scratch, hinted_at, .. } = parts;
     let pin = reader.pin();
     let read_point = pin.read_point();
     // Whether an update is to be referred is looked at by the writer.
     let sequence = hinted_at.filter(|_| fast::IS_ON && !read_point.shard().has_referrals());
-    let Some(sequence) = sequence else { return drafts.push_nones(updates.len()) };
+    let Some(sequence) = sequence else { return prepared_writes.push_nones(updates.len()) };
     let Scratch { evaluator, keys, .. } = &mut **scratch;
     evaluator.cache.refresh(read_point);
     let mut replacing = op::modify::Replacing::new(read_point.shard().schema());
-    drafts.push_each(updates.len(), |at, bytes| {
-        group::bring_near(read_point, updates, at);
+    prepared_writes.push_each(updates.len(), |at, bytes| {
+        group::prefetch_next(read_point, updates, at);
         let (Hint::Target(target), Some(outline)) = (&updates[at].hint, &updates[at].outline) else {
             return None;
         };

@@ -44,11 +44,11 @@ pub(super) fn has_room_for_reads(session: &mut Session, reads: usize, is_first: 
 /// Puts updates with those that will be logged together.
 pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
     if session.batch.is_empty() {
-        (session.batch.messages, session.batch.drafts) = parts.scratch.buffers.take();
+        (session.batch.messages, session.batch.prepared_writes) = parts.scratch.buffers.take();
     }
     session.batch.messages.extend_from_slice(Pending::frames(updates));
     session.batch.adds += updates.iter().filter(|update| update.is_add()).count();
-    prepare(parts, updates, &mut session.batch.drafts);
+    prepare(parts, updates, &mut session.batch.prepared_writes);
 }
 
 /// Submits a change of settings, whose message is `frame`, to the log by itself.
@@ -58,12 +58,12 @@ pub(super) fn settings(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8
     gather(frame, 0, &mut group);
     collect(session, parts, &group);
     session.batch.settings = Some(Box::new(change));
-    hand_over(session, parts.dsa);
+    submit_collected(session, parts.dsa);
 }
 
-/// Hands the session's updates over to be logged, if it has any; it waits for what becomes of them.
+/// Submits the session's updates to be logged, if it has any; it waits for what becomes of them.
 #[inline]
-pub(in crate::bundle) fn hand_over(session: &mut Session, dsa: &Dsa) {
+pub(in crate::bundle) fn submit_collected(session: &mut Session, dsa: &Dsa) {
     if !session.batch.is_empty() {
         submit_all(session, dsa);
     }
@@ -73,14 +73,15 @@ pub(in crate::bundle) fn hand_over(session: &mut Session, dsa: &Dsa) {
 fn submit_all(session: &mut Session, dsa: &Dsa) {
     let Some(journal) = dsa.journal.get() else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
-    let Batch { messages, adds, drafts, settings, acting, .. } = std::mem::take(&mut session.batch);
+    let Batch { messages, adds, prepared_writes, settings, acting, .. } = std::mem::take(&mut session.batch);
     let (actor, change) = match acting {
         None => (session.identity.dn.clone(), None),
         Some(acting) => (acting.identity.dn, acting.password),
     };
     let waiting = session.mixed.bytes();
-    let marks = session.mixed.hand_over();
-    let updates = Updates::new(messages, adds, drafts, actor, reply).marked(marks).changing(settings);
+    let marks = session.mixed.take_marks();
+    let updates =
+        Updates::new(messages, adds, prepared_writes, actor, reply).marked(marks).changing(settings);
     submit(session, dsa, &**journal, updates, waiting, change);
 }
 

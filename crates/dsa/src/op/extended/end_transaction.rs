@@ -3,7 +3,7 @@
 use crate::extension::{Bound, Extension, Role};
 use crate::journal::Buffers;
 use crate::outcome;
-use crate::transaction::{Doom, Holding, Transaction, Transactions};
+use crate::transaction::{AbortReason, Holding, Transaction, Transactions};
 use model::ResultCode;
 use proto::control::{Controls, proxied_authorization};
 use proto::ext::end_transaction::{EndTransaction, OID, UpdatesControls, encode_culprit};
@@ -38,7 +38,7 @@ pub(crate) fn run(
         outcome::say(out, message.id, EXTENDED_RESPONSE, code, text);
         return None;
     };
-    if end.commit && transaction.doom.is_none() && transaction.updates > 0 {
+    if end.commit && transaction.abort_reason.is_none() && transaction.updates > 0 {
         if transaction.holding.as_ref().is_none_or(Holding::end) {
             return Some(transaction);
         }
@@ -48,11 +48,11 @@ pub(crate) fn run(
         outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::Busy, text);
         return None;
     }
-    match transaction.doom.as_ref().filter(|_| end.commit) {
-        Some(doom) => fail(message.id, doom, out),
+    match transaction.abort_reason.as_ref().filter(|_| end.commit) {
+        Some(abort_reason) => fail(message.id, abort_reason, out),
         None => outcome::succeed(out, message.id, EXTENDED_RESPONSE),
     }
-    buffers.put(transaction.messages, transaction.drafts);
+    buffers.put(transaction.messages, transaction.prepared_writes);
     None
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn succeed(id: i32, answers: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Answers that none was done, and which one stood against it.
-pub(crate) fn fail(id: i32, doom: &Doom, out: &mut Vec<u8>) {
-    let reply = Reply::decode(&doom.answer).expect("the agent's own answer");
+pub(crate) fn fail(id: i32, abort_reason: &AbortReason, out: &mut Vec<u8>) {
+    let reply = Reply::decode(&abort_reason.answer).expect("the agent's own answer");
     let result = match reply.response {
         Response::Done(_, result) => result,
         Response::Extended(response) => response.result,
         _ => unreachable!("updates have plain answers"),
     };
-    let culprit = (doom.culprit != 0).then(|| encode_culprit(doom.culprit));
+    let culprit = (abort_reason.culprit != 0).then(|| encode_culprit(abort_reason.culprit));
     ExtendedResponse { result, oid: None, value: culprit.as_deref() }.encode(out, id, &[]);
 }

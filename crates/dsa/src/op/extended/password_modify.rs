@@ -140,7 +140,7 @@ fn is_own(reading: &Reading<'_>, identity: &Identity, entry: &EntryRef<'_>) -> b
 }
 
 /// What is true of an entry, and hardly of another one: its entryUUID. Where there are no operational attributes, a stored password: it
-/// has a salt, or is known to whoever has the same; none is needed if the change `proves` one. In BER.
+/// has a salt, or is known to the one that has the same; none is needed if the change `proves` one. In BER.
 pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: bool) -> Option<Vec<u8>> {
     let read_point = reading.read_point;
     let known = read_point.shard().schema().well_known();
@@ -169,7 +169,7 @@ pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: b
     Some(assertion::encode(&Filter::Equality(Assertion { attribute, value: &value })))
 }
 
-/// A change of an entry as the modify that it comes to. With a sign it is carried out only of an entry that has it.
+/// A change of an entry as the modify that it comes to. With a sign it is applied only of an entry that has it.
 pub(crate) fn make(
     reading: &mut Reading<'_>,
     identity: &Identity,

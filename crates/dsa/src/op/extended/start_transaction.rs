@@ -19,7 +19,7 @@ use proto::tag::EXTENDED_RESPONSE;
 pub(super) const EXTENSION: Extension =
     Extension { oid: OID, controls: &[proxied_authorization::OID], role: Role::Bounds(Bound::Start) };
 
-/// Answers a begin by a client, of a transaction whose updates will be carried out as `identity`: `None` if the client may not be that.
+/// Answers a begin by a client, of a transaction whose updates will be applied as `identity`: `None` if the client may not be that.
 pub(crate) fn run(
     transactions: &mut Transactions,
     client: &Identity,
@@ -81,7 +81,7 @@ fn begin(
     if transactions.len() >= SESSION_TRANSACTIONS_MAX {
         return Err((ResultCode::Busy, "the limit of open transactions in a session is reached"));
     }
-    // Whoever acts as others has one share all the same.
+    // The one that acts as others has one share all the same.
     let open = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max(), client)
         .map_err(|text| (ResultCode::Busy, text))?;
     transactions.push(Transaction::new(identifier, identity, now.monotonic_ns, open));

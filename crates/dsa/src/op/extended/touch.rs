@@ -49,44 +49,44 @@ mod tests {
 
     const ANN: &[u8] = b"uid=ann,dc=com";
 
-    fn ask(desk: &mut Fixture, session: &mut Session, oid: &[u8], controls: &[Control<'_>]) -> ResultCode {
+    fn ask(fixture: &mut Fixture, session: &mut Session, oid: &[u8], controls: &[Control<'_>]) -> ResultCode {
         let value = Some(ANN).filter(|_| oid == OID);
         let mut input = Vec::new();
         Request::Extended(Extended { oid, value }).encode(&mut input, 7, controls);
-        session.feed(&mut desk.worker, &input, &mut desk.out);
-        desk.answer().code
+        session.feed(&mut fixture.worker, &input, &mut fixture.out);
+        fixture.answer().code
     }
 
     #[test]
     fn an_operation_of_the_list_writes() {
-        let mut desk = Fixture::new();
-        let mut session = Session::new(&mut desk.worker);
-        assert_eq!(ask(&mut desk, &mut session, OID, &[]), ResultCode::InsufficientAccessRights);
-        session.identity = desk.identity.clone();
+        let mut fixture = Fixture::new();
+        let mut session = Session::new(&mut fixture.worker);
+        assert_eq!(ask(&mut fixture, &mut session, OID, &[]), ResultCode::InsufficientAccessRights);
+        session.identity = fixture.identity.clone();
         assert_eq!(
-            desk.compare("uid=ann,dc=com", "description", "touched").code,
+            fixture.compare("uid=ann,dc=com", "description", "touched").code,
             ResultCode::NoSuchAttribute
         );
-        assert_eq!(ask(&mut desk, &mut session, OID, &[]), ResultCode::Success);
-        assert_eq!(desk.compare("uid=ann,dc=com", "description", "touched").code, ResultCode::CompareTrue);
+        assert_eq!(ask(&mut fixture, &mut session, OID, &[]), ResultCode::Success);
+        assert_eq!(fixture.compare("uid=ann,dc=com", "description", "touched").code, ResultCode::CompareTrue);
     }
 
     #[test]
     fn one_that_knows_no_transactions_belongs_to_none() {
-        let mut desk = Fixture::new();
+        let mut fixture = Fixture::new();
         let choices = crate::transaction::Choices { implicit_membership: true, ..Default::default() };
-        desk.dsa.transactions.put(&choices, desk.dsa.shard.schema()).expect("they fit");
-        let mut session = Session::new(&mut desk.worker);
-        session.identity = desk.identity.clone();
-        assert_eq!(ask(&mut desk, &mut session, start_transaction::OID, &[]), ResultCode::Success);
+        fixture.dsa.transactions.put(&choices, fixture.dsa.shard.schema()).expect("they fit");
+        let mut session = Session::new(&mut fixture.worker);
+        session.identity = fixture.identity.clone();
+        assert_eq!(ask(&mut fixture, &mut session, start_transaction::OID, &[]), ResultCode::Success);
         let identifier = session.transactions.implied().expect("one is open").to_vec();
-        assert_eq!(ask(&mut desk, &mut session, OID, &[]), ResultCode::UnwillingToPerform, "implied");
+        assert_eq!(ask(&mut fixture, &mut session, OID, &[]), ResultCode::UnwillingToPerform, "implied");
         let oid = transaction_specification::OID;
         let named = Control { oid, critical: true, value: Some(&identifier) };
-        let code = ask(&mut desk, &mut session, OID, &[named]);
+        let code = ask(&mut fixture, &mut session, OID, &[named]);
         assert_eq!(code, ResultCode::UnavailableCriticalExtension);
         assert_eq!(
-            desk.compare("uid=ann,dc=com", "description", "touched").code,
+            fixture.compare("uid=ann,dc=com", "description", "touched").code,
             ResultCode::NoSuchAttribute
         );
     }

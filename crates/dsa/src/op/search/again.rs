@@ -1,11 +1,11 @@
-//! Searches of a form that was met before, which need not be decoded: see [`crate::recent`].
+//! Searches of a form that was seen before, which need not be decoded: see [`crate::recent`].
 
 use super::base::Base;
-use super::{Around, allows, special};
+use super::{SearchContext, allows, special};
 use crate::access::{Rights, Rules};
 use crate::context::Reading;
 use crate::control::Requested;
-use crate::entry_writer::{Answer, Asked, Chosen, Templates};
+use crate::entry_writer::{Answer, Chosen, RequestedSelection, Templates};
 use crate::monitor::{Counters, count};
 use crate::recent::{Again, Asserted};
 use crate::worker::Scratch;
@@ -20,14 +20,14 @@ use store::{DnCache, EntryRef, ReadPoint, Target};
 /// Keeps the form of a search that the next ones are likely to have too.
 pub(super) fn remember(
     reading: &mut Reading<'_>,
-    around: &Around<'_>,
+    context: &SearchContext<'_>,
     request: &Search<'_>,
     requested: &Requested<'_>,
     base: &Base,
     filter: &Compiled,
-    asked: Asked<'_>,
+    asked: RequestedSelection<'_>,
 ) {
-    let Some(outline) = around.outline.filter(|_| !base.is_system && requested.paged.is_none()) else {
+    let Some(outline) = context.outline.filter(|_| !base.is_system && requested.paged.is_none()) else {
         return;
     };
     let Scratch { templates, recent, .. } = &mut *reading.scratch;
@@ -46,13 +46,13 @@ pub(super) fn remember(
     }
 }
 
-/// May searches at a read point be run as those that were met before? Not where an entry may stand for others.
+/// May searches at a read point be run from cached query templates? Not where an entry may stand for others.
 #[inline]
 pub(crate) fn is_possible(read_point: ReadPoint<'_>) -> bool {
     special::is_plain(read_point.shard())
 }
 
-/// Runs a search for one entry, of a form that was met before, where that [`is_possible`]. `false` if it is not as simple as
+/// Runs a search for one entry, of a form that was seen before, where that [`is_possible`]. `false` if it is not as simple as
 /// most: then nothing was done.
 #[inline]
 pub(crate) fn base(
@@ -87,7 +87,7 @@ pub(crate) fn base(
     answering.put_done()
 }
 
-/// Runs a search by an equality assertion, of a form that was met before, where that [`is_possible`]. `false` if it is not as
+/// Runs a search by an equality assertion, of a form that was seen before, where that [`is_possible`]. `false` if it is not as
 /// simple as most: then nothing was done. `asserted`: where it will look, and where the assertion value lies among the group's keys.
 #[inline]
 pub(crate) fn equality(

@@ -1,6 +1,6 @@
 //! Where a search begins: in the directory, or among the server's own entries.
 
-use super::Around;
+use super::SearchContext;
 use super::special::settle_base;
 use crate::context::Reading;
 use crate::control::Requested;
@@ -34,21 +34,21 @@ pub(super) enum Refusal {
 /// Finds the base: in the directory, else among the server's own entries.
 pub(super) fn find_base(
     reading: &mut Reading<'_>,
-    around: &Around<'_>,
+    context: &SearchContext<'_>,
     request: &Search<'_>,
     requested: &Requested<'_>,
 ) -> Result<Base, Refusal> {
     let Scratch { evaluator, keys, .. } = &mut *reading.scratch;
     let cache = &mut evaluator.cache;
     let read_point = reading.read_point;
-    let found = match around.hint {
+    let found = match context.hint {
         Some(target) => read_point
             .lookup(&target, keys, cache)
             .ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target))),
         None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
         None => read_point.resolve(request.base, cache),
     };
-    let may_search = reading.dsa.rules.may_search(around.identity.rights);
+    let may_search = reading.dsa.rules.may_search(context.identity.rights);
     let found = if may_search { settle_base(reading, request, requested, found)? } else { found };
     let unresolved = match found {
         Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
@@ -68,8 +68,8 @@ pub(super) fn find_base(
     }
     let system = &reading.dsa.system;
     let cache = &mut reading.scratch.system_evaluator.cache;
-    match around.system_look.read_point().resolve(system.kept_as(request.base), cache) {
-        Ok(_) if !system.may_read(around.identity.rights, request.base) => Err(Refusal::Access),
+    match context.system_look.read_point().resolve(system.kept_as(request.base), cache) {
+        Ok(_) if !system.may_read(context.identity.rights, request.base) => Err(Refusal::Access),
         Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
         Err(_) if !may_search => Err(Refusal::Access),
         Err(_) => Err(Refusal::Unresolved(unresolved)),

@@ -3,12 +3,12 @@
 
 use super::base::Base;
 use super::special::{SpecialEntries, is_omitted};
-use super::{Around, Running, put_under_way, run_base, run_cursor};
+use super::{Running, SearchContext, run_base, run_cursor, suspend};
 use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
-use crate::entry_writer::{Asked, Large};
+use crate::entry_writer::{Large, RequestedSelection};
 use crate::monitor::{Counters, count};
 use crate::outcome;
 use crate::transaction::View;
@@ -42,7 +42,7 @@ enum Stopped {
 /// Runs it, or begins it.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
-    around: &mut Around<'_>,
+    context: &mut SearchContext<'_>,
     view: View,
     id: i32,
     request: &Search<'_>,
@@ -70,9 +70,9 @@ pub(crate) fn run(
     };
     let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
     let passes = assertion
-        .map_or(Ok(true), |(filter, _)| inside.passes(reading, base.id, filter, around.identity.rights));
+        .map_or(Ok(true), |(filter, _)| inside.passes(reading, base.id, filter, context.identity.rights));
     match passes {
-        Ok(true) => inside.search(reading, around, &base, id, request, out),
+        Ok(true) => inside.search(reading, context, &base, id, request, out),
         Ok(false) => assertion::refuse(out, id, tag::SEARCH_DONE),
         Err(Stopped::TooLong) => assertion::refuse_long(out, id, tag::SEARCH_DONE),
         Err(_) => refuse_partial(id, out),
@@ -101,20 +101,21 @@ impl Inside<'_> {
     fn search(
         mut self,
         reading: &mut Reading<'_>,
-        around: &mut Around<'_>,
+        context: &mut SearchContext<'_>,
         base: &Base,
         id: i32,
         request: &Search<'_>,
         out: &mut Vec<u8>,
     ) {
-        let (read_point, rights) = (reading.read_point, around.identity.rights);
-        let asked = Asked { selectors: request.selection, types_only: request.types_only, rights };
+        let (read_point, rights) = (reading.read_point, context.identity.rights);
+        let asked =
+            RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
         let filter = compiled(reading.dsa, read_point, &request.filter, rights);
         let outside = read_point.entry(base.id);
         if let Some(entry) = &outside
             && request.scope == Scope::Base
             && !self.view.differs(base.id)
-            && run_base(reading, around, id, read_point, entry, &filter, asked, base, out)
+            && run_base(reading, context, id, read_point, entry, &filter, asked, base, out)
         {
             return;
         }
@@ -133,7 +134,7 @@ impl Inside<'_> {
         running.special = SpecialEntries::hiding();
         running.hidden = self.view.different().to_vec();
         let mut found = Vec::new();
-        match self.put_different(reading.dsa, &mut running, request, asked, around.counters, &mut found) {
+        match self.put_different(reading.dsa, &mut running, request, asked, context.counters, &mut found) {
             Ok(()) => {}
             Err(Stopped::SizeLimit) => running.over = Some(ResultCode::SizeLimitExceeded),
             Err(Stopped::Partial) => return refuse_partial(id, out),
@@ -144,11 +145,11 @@ impl Inside<'_> {
         }
         if found.len() > OUT_BYTES_SOFT_MAX {
             let large = Large::of_messages(out.len(), &found);
-            return put_under_way(reading, around, running, asked.selectors, Some(large), out);
+            return suspend(reading, context, running, asked.selectors, Some(large), out);
         }
         out.append(&mut found);
         match running.over {
-            None => run_cursor(reading, around, read_point, running, asked, out),
+            None => run_cursor(reading, context, read_point, running, asked, out),
             Some(code) => running.end(out, code),
         }
     }
@@ -159,7 +160,7 @@ impl Inside<'_> {
         dsa: &Dsa,
         running: &mut Running,
         request: &Search<'_>,
-        asked: Asked<'_>,
+        asked: RequestedSelection<'_>,
         counters: &Counters,
         out: &mut Vec<u8>,
     ) -> Result<(), Stopped> {

@@ -1,4 +1,4 @@
-//! What a search under way takes of what clients may have: one of the searches of its peer, and memory for its filter.
+//! What a suspended search takes of what clients may have: one of the searches of its peer, and memory for its filter.
 
 use crate::access::Rights;
 use crate::client_memory::{Kept, UNCOUNTED_BYTES};
@@ -6,7 +6,7 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::peers::{Asker, Peer, SearchPermit};
 
-/// Said of a search that cannot be put under way.
+/// Said of a search that cannot be suspended.
 pub(super) const TOO_MANY: &str = "the limit of active searches is reached";
 const TOO_MUCH: &str = "the memory limit of active searches is reached; try again or use a shorter filter";
 

@@ -86,7 +86,7 @@ pub struct Restored {
     pub last: Index,
     /// Unix time in milliseconds at which it was given; `None` when it is in the snapshot.
     pub last_ms: Option<u64>,
-    /// Records behind the snapshot: the first start carries them out.
+    /// Records behind the snapshot: the first start applies them.
     pub records: u64,
     /// The log goes on after it: the point in time lies inside of what there is.
     pub goes_on: bool,
@@ -287,14 +287,14 @@ impl Work<'_> {
         let rules = snapshot::parts(&from, &held.manifest.meta)?.rules.map(Rules::of_sealed).transpose();
         let rules = rules.map_err(|what| DataError::Facts(from.join("manifest"), what))?;
         let mut snapshots = Snapshots::open(Arc::clone(self.disk), &snapshot_dir(self.to))?;
-        let mut draft = snapshots.draft();
+        let mut unfinished = snapshots.unfinished();
         let (mut done, total) = (0, held.manifest.files.iter().map(|record| record.bytes).sum());
         for file in &held.files {
-            draft.copy(file)?;
+            unfinished.copy(file)?;
             done += file.bytes();
             on_bytes(done, total);
         }
-        snapshots.commit(draft, held.manifest.index, held.manifest.meta)?;
+        snapshots.commit(unfinished, held.manifest.index, held.manifest.meta)?;
         Ok(rules)
     }
 

@@ -166,7 +166,7 @@ impl Work<'_> {
         let known_files = self.known_files();
         let known_dir = self.known.map(|known| snapshot_dir(&known.dir)).unwrap_or_default();
         let mut snapshots = Snapshots::open(Arc::clone(self.disk), &snapshot_dir(self.new))?;
-        let mut draft = snapshots.draft();
+        let mut unfinished = snapshots.unfinished();
         let total = held.manifest.files.iter().map(|record| record.bytes).sum();
         let (mut written, mut shared) = (0, 0);
         for file in &held.files {
@@ -175,15 +175,15 @@ impl Work<'_> {
             let is_known = known_files.get(&record.id) == Some(record)
                 && SnapshotFile::open(&**self.disk, &known_dir, record)
                     .is_ok_and(|known| known.verify().is_ok());
-            if is_known && draft.link(&known_dir, record) {
+            if is_known && unfinished.link(&known_dir, record) {
                 shared += record.bytes;
             } else {
-                draft.copy(file)?;
+                unfinished.copy(file)?;
                 written += record.bytes;
             }
             on_bytes(written + shared, total);
         }
-        snapshots.commit(draft, held.manifest.index, held.manifest.meta.clone())?;
+        snapshots.commit(unfinished, held.manifest.index, held.manifest.meta.clone())?;
         Ok((written, shared))
     }
 }

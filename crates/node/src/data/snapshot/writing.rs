@@ -1,10 +1,10 @@
-//! A snapshot on its way to the disk, one piece after the other: whoever takes the steps may take his time between them.
+//! A snapshot on its way to the disk, one piece after the other: the one that takes the steps may take his time between them.
 
 use super::{Point, segment_file};
 use env::disk::UNCACHED_ALIGN;
 use store::{Checkpoint, Segments};
 use wal::Index;
-use wal::snapshot::{Draft, FileId, FileRecord, FileWriter, SnapshotError, Snapshots};
+use wal::snapshot::{FileId, FileRecord, FileWriter, SnapshotError, Snapshots, UnfinishedSnapshot};
 
 /// Addresses of the slot map that are written at once: their bytes keep the next ones aligned.
 const SLOTS_TOGETHER: usize = 1 << 17;
@@ -51,7 +51,7 @@ pub enum Step {
 
 /// A snapshot that is being written.
 pub struct Writing {
-    draft: Draft,
+    unfinished: UnfinishedSnapshot,
     segments: Segments,
     index: Index,
     meta: Vec<u8>,
@@ -68,21 +68,21 @@ impl std::fmt::Debug for Writing {
 impl Writing {
     /// Writes the slot map and finds out what else there is to write.
     pub(super) fn begin(
-        mut draft: Draft,
+        mut unfinished: UnfinishedSnapshot,
         slots: FileId,
         Point { checkpoint, state, rules, settings }: Point,
         index: Index,
         way: Way,
     ) -> Result<Writing, SnapshotError> {
-        let slots = write_slots(draft.create(slots)?, &checkpoint, way)?;
+        let slots = write_slots(unfinished.create(slots)?, &checkpoint, way)?;
         let meta = state.join(&rules, settings.as_deref(), &checkpoint.meta());
         let mut segments = checkpoint.into_segments();
         let slots = slots.finish()?;
         let count = segments.count();
-        segments.let_go_of(|segment| draft.keep(segment_file(segment)));
+        segments.release(|segment| unfinished.keep(segment_file(segment)));
         let written = Written { bytes: slots.bytes, segments: count, kept: count - segments.count() };
-        draft.add(slots);
-        Ok(Writing { draft, segments, index, meta, way, written })
+        unfinished.add(slots);
+        Ok(Writing { unfinished, segments, index, meta, way, written })
     }
 
     /// How far it is.
@@ -93,21 +93,21 @@ impl Writing {
 
     /// Writes the next segment. False when there is none.
     pub(super) fn write_next(&mut self) -> Result<bool, SnapshotError> {
-        let (draft, way) = (&mut self.draft, self.way);
+        let (unfinished, way) = (&mut self.unfinished, self.way);
         let written = self.segments.write_next(|segment, bytes| -> Result<FileRecord, SnapshotError> {
-            let mut file = draft.create(segment_file(segment))?;
+            let mut file = unfinished.create(segment_file(segment))?;
             put(&mut file, bytes, way)?;
             Ok(file.finish()?)
         })?;
         let Some(record) = written else { return Ok(false) };
         self.written.bytes += record.bytes;
-        self.draft.add(record);
+        self.unfinished.add(record);
         Ok(true)
     }
 
     /// Makes it the last snapshot.
     pub(super) fn commit(self, snapshots: &mut Snapshots) -> Result<Written, SnapshotError> {
-        snapshots.replace(self.draft, self.index, self.meta)?;
+        snapshots.replace(self.unfinished, self.index, self.meta)?;
         Ok(self.written)
     }
 }

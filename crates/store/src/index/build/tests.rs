@@ -111,7 +111,7 @@ fn an_index_waits_for_older_readers() {
 }
 
 #[test]
-fn a_search_under_way_outlives_its_index() {
+fn a_search_in_progress_outlives_its_index() {
     let index = IndexSettings { attribute: "l".to_owned(), equality: true, ..IndexSettings::default() };
     let shard = shard_with(vec![index]);
     people(&shard, 1000);

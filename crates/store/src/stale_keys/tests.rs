@@ -106,7 +106,7 @@ fn keys_of_single_values_go_with_the_set_at_the_latest() {
     change(&shard, ENTRY, ChangeKind::Delete, "xText", &[]).unwrap();
     settle(&shard);
     assert_eq!((held(&shard), candidates(&shard, "aa0")), ((1, 1), 0));
-    assert!(shard.writer().state.left_behind.keys.is_empty());
+    assert!(shard.writer().state.stale_keys.keys.is_empty());
 }
 
 #[test]

@@ -12,27 +12,27 @@ use crate::shard::Writer;
 use model::EntryId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys of a set's values that are made for each key left behind, at most.
+/// Keys of a set's values that are made for each key stale, at most.
 const WALK_SHARE: u64 = 4;
 
 /// By entry and number of the index: keys that may be too many.
 #[derive(Default)]
-pub(crate) struct LeftBehind {
+pub(crate) struct StaleKeys {
     keys: BTreeMap<(u32, u16), BTreeSet<Key>>,
 }
 
-impl LeftBehind {
+impl StaleKeys {
     /// An index was dropped.
     pub(crate) fn forget_index(&mut self, number: u16) {
         self.keys.retain(|(_, other), _| *other != number);
     }
 
-    /// Was this key of an entry left behind in an index?
+    /// Was this key of an entry stale in an index?
     pub(crate) fn has(&self, number: u16, id: u32, key: Key) -> bool {
         self.keys.get(&(id, number)).is_some_and(|keys| keys.contains(&key))
     }
 
-    /// Keys left behind in an index.
+    /// Keys stale in an index.
     pub(crate) fn of_index(&self, number: u16) -> u64 {
         self.keys.iter().filter(|((_, other), _)| *other == number).map(|(_, keys)| keys.len() as u64).sum()
     }
@@ -43,19 +43,19 @@ impl Writer<'_> {
     pub(crate) fn leave_behind(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
         let in_sets = self.keys_in_sets(number, id);
         if in_sets == 0 {
-            // Only a version that is about to pass has a set. Who drops a set for good drops what was left behind.
+            // Only a version that is about to pass has a set. Who drops a set for good drops what was stale.
             return self.later(Later::Key { index: number, key, id });
         }
-        let keys = self.state.left_behind.keys.entry((id, number)).or_default();
+        let keys = self.state.stale_keys.keys.entry((id, number)).or_default();
         keys.insert(key);
         if keys.len() as u64 * WALK_SHARE >= in_sets {
             self.walk_sets(number, id, oldest);
         }
     }
 
-    /// A big set of an entry goes: what was left behind is decided anew.
-    pub(crate) fn drop_left_behind(&mut self, number: u16, id: u32) {
-        for key in self.state.left_behind.keys.remove(&(id, number)).unwrap_or_default() {
+    /// A big set of an entry goes: what was stale is decided anew.
+    pub(crate) fn drop_stale_keys(&mut self, number: u16, id: u32) {
+        for key in self.state.stale_keys.keys.remove(&(id, number)).unwrap_or_default() {
             self.drop_key(number, key, id);
         }
     }
@@ -76,19 +76,19 @@ impl Writer<'_> {
             .sum()
     }
 
-    /// Takes away all keys left behind that no value has. The ordering tree is versioned, so only the newest version
+    /// Takes away all keys stale that no value has. The ordering tree is versioned, so only the newest version
     /// of the entry counts there; elsewhere all do that a reader may see.
     fn walk_sets(&mut self, number: u16, id: u32, oldest: u64) {
         let view = self.view();
         let index = view.indexes().at(number);
-        let left = self.state.left_behind.keys.remove(&(id, number)).unwrap_or_default();
+        let left = self.state.stale_keys.keys.remove(&(id, number)).unwrap_or_default();
         let (mut gone, mut unseen) = (left.clone(), left);
         if let Some(entry) = view.entry(EntryId(id)) {
-            index.strike_out(view, &entry, &mut gone);
+            index.remove_held(view, &entry, &mut gone);
         }
         unseen.retain(|key| !matches!(key, Key::Ordering(_)) && gone.contains(key));
         self.any_version(id, oldest, |at, entry| {
-            index.strike_out(at, entry, &mut unseen);
+            index.remove_held(at, entry, &mut unseen);
             unseen.is_empty()
         });
         for key in gone {

@@ -1,8 +1,8 @@
-//! Transactions of many updates that are drafted when they come, some of whose drafts are stale at the end.
+//! Transactions of many updates that are prepared when they come, some of whose prepared writes are stale at the end.
 
 use crate::common::*;
-use crate::desk::*;
 use crate::equivalence::{BASE, Update, one_by_one, send, state};
+use crate::fixture::*;
 use model::{ResultCode, Scope};
 use proto::op::ModifyKind;
 
@@ -58,7 +58,7 @@ fn what_another_client_changed_is_made_anew() {
     }
 }
 
-/// Names are spelled as they were sent, also of what a transaction drafted, made and renamed, and when that is carried out again.
+/// Names are spelled as they were sent, also of what a transaction prepared, made and renamed, and when that is applied again.
 #[test]
 fn names_are_spelled_as_sent() {
     let (mut client, log) = logged();

@@ -1,22 +1,22 @@
 //! Updates that are ready to be installed (prepared writes), in the order of their messages.
 
 use crate::last_of::LastOf;
-use store::{DnCache, Known, ReadPoint, Ready, Replacement};
+use store::{DnCache, Known, PreparedWrite, ReadPoint, Replacement};
 
 /// Updates that are ready to be installed, with what they are made of.
 #[derive(Debug, Default)]
-pub(crate) struct Drafts {
+pub(crate) struct PreparedWrites {
     /// One for each update; `None` for one that the writer must look at.
-    ready: Vec<Option<Ready>>,
+    ready: Vec<Option<PreparedWrite>>,
     bytes: Vec<u8>,
-    /// Which update of a transaction drafted an entry last.
+    /// Which update of a transaction prepared an entry last.
     last_of: LastOf,
     /// Bytes of the entries that a transaction's updates looked at and made, as an overlay counts them: an entry that is looked
     /// at is about as long as its next version.
     entry_bytes: u64,
 }
 
-impl Drafts {
+impl PreparedWrites {
     pub(crate) fn clear(&mut self) {
         self.ready.clear();
         self.bytes.clear();
@@ -29,30 +29,30 @@ impl Drafts {
         self.entry_bytes
     }
 
-    /// Bytes of the drafts.
+    /// Bytes of the prepared writes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Updates that there is a draft of, or that have none.
+    /// Updates that there is a prepared write of, or that have none.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.ready.len()
     }
 
-    pub(crate) fn ready(&self) -> &[Option<Ready>] {
+    pub(crate) fn ready(&self) -> &[Option<PreparedWrite>] {
         &self.ready
     }
 
     /// The updates, and the bytes that theirs are made of.
-    pub(crate) fn parts(&mut self) -> (&[Option<Ready>], &mut [u8]) {
+    pub(crate) fn parts(&mut self) -> (&[Option<PreparedWrite>], &mut [u8]) {
         (&self.ready, &mut self.bytes)
     }
 
-    /// Drafts a modify of a transaction, which is its update number `at`: on top of the draft of an earlier one if there is one of
-    /// the same entry. `None`, and nothing done, if it cannot be drafted.
+    /// Prepares a modify of a transaction, which is its update number `at`: on top of the prepared write of an earlier one if there is one of
+    /// the same entry. `None`, and nothing done, if it cannot be prepared.
     #[inline]
-    pub(crate) fn draft_member(
+    pub(crate) fn prepare_member(
         &mut self,
         read_point: ReadPoint<'_>,
         known: &Known<'_>,
@@ -78,7 +78,7 @@ impl Drafts {
         Some(())
     }
 
-    /// Forgets which entries were drafted: what is drafted next is made of what is in the directory.
+    /// Forgets which entries were prepared: what is prepared next is made of what is in the directory.
     pub(crate) fn forget(&mut self) {
         self.last_of.clear();
     }
@@ -88,9 +88,9 @@ impl Drafts {
     pub(crate) fn push_each(
         &mut self,
         count: usize,
-        mut prepare: impl FnMut(usize, &mut Vec<u8>) -> Option<Ready>,
+        mut prepare: impl FnMut(usize, &mut Vec<u8>) -> Option<PreparedWrite>,
     ) {
-        let Drafts { ready, bytes, .. } = self;
+        let PreparedWrites { ready, bytes, .. } = self;
         ready.extend((0..count).map(|at| prepare(at, bytes)));
     }
 
@@ -99,7 +99,7 @@ impl Drafts {
         self.ready.resize(self.ready.len() + count, None);
     }
 
-    /// Says that the next update has no draft.
+    /// Says that the next update has no prepared write.
     #[inline]
     pub(crate) fn push_none(&mut self) {
         self.ready.push(None);
@@ -107,7 +107,7 @@ impl Drafts {
 
     /// Bytes of memory that it keeps.
     pub(crate) fn capacity(&self) -> usize {
-        let ready = self.ready.capacity() * size_of::<Option<Ready>>();
+        let ready = self.ready.capacity() * size_of::<Option<PreparedWrite>>();
         self.bytes.capacity() + ready + self.last_of.capacity()
     }
 }

@@ -1,6 +1,6 @@
 //! A modify whose part that needs no writer is done: the entry found, the values checked, the record of its next
-//! version drafted. The writer installs the draft as it is if the entry is still the version that it was drafted from,
-//! and no name changed. If not, the modify is carried out as if there had been no draft, which is always possible and
+//! version prepared. The writer installs the prepared write as it is if the entry is still the version that it was prepared from,
+//! and no name changed. If not, the modify is applied as if there had been no prepared write, which is always possible and
 //! decides the same.
 
 use super::Stamp;
@@ -8,7 +8,7 @@ use super::replace::place_of;
 use crate::dn_cache::DnCache;
 use crate::record::{self, NEXT_BYTES};
 use crate::resolve::Known;
-use crate::segment::{DRAFT_HEADER, NODE, Place, draft_header, drafted_flags};
+use crate::segment::{NODE, PREPARED_HEADER, Place, prepared_flags, prepared_header};
 use crate::shard::{ReadPoint, Shard, Writer};
 use crate::{EntryRef, Refused};
 use model::{Description, EntryId};
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 /// Replacements of one modify; more of them are left to the writer.
 pub const REPLACEMENTS_MAX: usize = 4;
 
-/// What a single modify asks for beyond its draft at most, so that room for all is room for each.
+/// What a single modify asks for beyond its prepared write at most, so that room for all is room for each.
 const RESERVE_SLACK: usize = 72 << 10;
 
 /// A new value for an attribute that has one value.
@@ -33,11 +33,11 @@ pub struct Replacement<'v> {
 
 /// A modify that is ready to be installed. It stays valid: what happens meanwhile is noticed when it is used.
 #[derive(Clone, Copy, Debug)]
-pub struct Ready {
+pub struct PreparedWrite {
     id: u32,
-    /// What it was drafted from.
+    /// What it was prepared from.
     place: Place,
-    /// Where the draft lies in the caller's buffer.
+    /// Where the prepared write lies in the caller's buffer.
     start: u32,
     end: u32,
     /// Its name leads to the entry unless names changed after this commit sequence.
@@ -54,20 +54,20 @@ struct Placed<'v> {
     value: &'v [u8],
 }
 
-impl Ready {
+impl PreparedWrite {
     /// The entry that it is about.
     #[inline]
     pub fn id(&self) -> EntryId {
         EntryId(self.id)
     }
 
-    /// Is another draft made of this one ([`ReadPoint::ready_after`])? Then that one is to be installed.
+    /// Is another prepared write made of this one ([`ReadPoint::ready_after`])? Then that one is to be installed.
     #[inline]
     pub fn is_followed(&self) -> bool {
         self.is_followed
     }
 
-    /// Where the draft lies in the buffer that it was appended to.
+    /// Where the prepared write lies in the buffer that it was appended to.
     #[inline]
     pub fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize
@@ -75,15 +75,15 @@ impl Ready {
 }
 
 impl Shard {
-    /// Asks for the memory that installing a draft looks at first.
+    /// Prefetches the memory that installing a prepared write looks at first.
     #[inline]
-    pub fn prefetch_ready(&self, ready: &Ready) {
+    pub fn prefetch_ready(&self, ready: &PreparedWrite) {
         self.heap.prefetch_slot(ready.id);
     }
 }
 
 impl<'a> ReadPoint<'a> {
-    /// Drafts what a modify makes of the entry that it is about; appends to `drafts`. `None` if the modify does more
+    /// Prepares what a modify makes of the entry that it is about; appends to `prepared_writes`. `None` if the modify does more
     /// than to give new values to attributes that have one value and keep one, with no index that knows the value, or
     /// would be refused, or if the entry is just being changed: then it is the writer's.
     pub fn ready(
@@ -91,62 +91,62 @@ impl<'a> ReadPoint<'a> {
         known: &Known<'_>,
         replacements: &[Replacement<'_>],
         cache: &mut DnCache,
-        drafts: &mut Vec<u8>,
-    ) -> Option<Ready> {
+        prepared_writes: &mut Vec<u8>,
+    ) -> Option<PreparedWrite> {
         if !self.names_hold_since(known.sequence) {
             return None;
         }
         let (entry, place) = self.newest_at(known, cache)?;
-        self.draft_of(&entry, place, known.sequence, replacements, drafts)
+        self.prepare_from(&entry, place, known.sequence, replacements, prepared_writes)
     }
 
     /// As [`ReadPoint::ready`], of the entry as it is seen here, though it may be changing just now. It cannot be installed,
-    /// but tells what a modify comes to: it is to be drafted again.
+    /// but tells what a modify comes to: it is to be prepared again.
     pub fn ready_as_seen(
         self,
         known: &Known<'_>,
         replacements: &[Replacement<'_>],
         cache: &mut DnCache,
-        drafts: &mut Vec<u8>,
-    ) -> Option<Ready> {
+        prepared_writes: &mut Vec<u8>,
+    ) -> Option<PreparedWrite> {
         if !self.names_hold_since(known.sequence) {
             return None;
         }
         let entry = self.lookup_entry(&known.target, known.keys, cache)?;
-        self.draft_of(&entry, Place::NONE, known.sequence, replacements, drafts)
+        self.prepare_from(&entry, Place::NONE, known.sequence, replacements, prepared_writes)
     }
 
-    /// Drafts what becomes of an entry at a place whose name leads there unless names changed after `names`.
+    /// Prepares what becomes of an entry at a place whose name leads there unless names changed after `names`.
     #[inline]
-    fn draft_of(
+    fn prepare_from(
         self,
         entry: &EntryRef<'_>,
         place: Place,
         names: u64,
         replacements: &[Replacement<'_>],
-        drafts: &mut Vec<u8>,
-    ) -> Option<Ready> {
+        prepared_writes: &mut Vec<u8>,
+    ) -> Option<PreparedWrite> {
         let mut placed = [Placed::default(); REPLACEMENTS_MAX];
         let placed = placed.get_mut(..replacements.len())?;
         self.place_all(entry, replacements, placed)?;
-        let start = drafts.len() as u32;
-        draft(entry, place, placed, drafts)?;
-        let end = drafts.len() as u32;
-        Some(Ready { id: entry.id.0, place, start, end, names, is_followed: false })
+        let start = prepared_writes.len() as u32;
+        draft(entry, place, placed, prepared_writes)?;
+        let end = prepared_writes.len() as u32;
+        Some(PreparedWrite { id: entry.id.0, place, start, end, names, is_followed: false })
     }
 
-    /// As [`ReadPoint::ready`], of a modify that comes after another one of the same entry, whose draft is `before`: what
+    /// As [`ReadPoint::ready`], of a modify that comes after another one of the same entry, whose prepared write is `before`: what
     /// both come to.
     pub fn ready_after(
         self,
-        before: &mut Ready,
+        before: &mut PreparedWrite,
         replacements: &[Replacement<'_>],
-        drafts: &mut Vec<u8>,
-    ) -> Option<Ready> {
-        let made = drafts[before.range()].to_vec();
-        let flags = drafted_flags(&made);
-        let entry = EntryRef::new(before.id, flags, &made[DRAFT_HEADER..], &self.shard.shapes);
-        let ready = self.draft_of(&entry, before.place, before.names, replacements, drafts)?;
+        prepared_writes: &mut Vec<u8>,
+    ) -> Option<PreparedWrite> {
+        let made = prepared_writes[before.range()].to_vec();
+        let flags = prepared_flags(&made);
+        let entry = EntryRef::new(before.id, flags, &made[PREPARED_HEADER..], &self.shard.shapes);
+        let ready = self.prepare_from(&entry, before.place, before.names, replacements, prepared_writes)?;
         before.is_followed = true;
         Some(ready)
     }
@@ -209,11 +209,11 @@ fn draft(entry: &EntryRef<'_>, place: Place, placed: &[Placed<'_>], out: &mut Ve
     let gone: usize = placed.iter().map(|placed| placed.end - placed.start).sum();
     let come: usize = placed.iter().map(|placed| record::value_len(placed.value)).sum();
     let len = NEXT_BYTES + old.len() - from - gone + come;
-    let header = draft_header(entry.id.0, flags, place, len)?;
-    let mut start = [0; DRAFT_HEADER + NEXT_BYTES];
+    let header = prepared_header(entry.id.0, flags, place, len)?;
+    let mut start = [0; PREPARED_HEADER + NEXT_BYTES];
     *start.first_chunk_mut().expect("it is longer") = header;
     *start.last_chunk_mut().expect("it is longer") = begin;
-    out.reserve(DRAFT_HEADER + len);
+    out.reserve(PREPARED_HEADER + len);
     out.extend_from_slice(&start);
     for Placed { start, end, value } in placed {
         out.extend_from_slice(&old[from..*start]);
@@ -225,7 +225,7 @@ fn draft(entry: &EntryRef<'_>, place: Place, placed: &[Placed<'_>], out: &mut Ve
 }
 
 impl Writer<'_> {
-    /// Makes sure that there is room for drafts of so many bytes; without it none is installed.
+    /// Makes sure that there is room for prepared writes of so many bytes; without it none is installed.
     ///
     /// # Errors
     /// When there is not. Each alone may still fit.
@@ -237,25 +237,25 @@ impl Writer<'_> {
 
     /// Would this be installed now, as far as the entry and its name go?
     #[inline]
-    pub fn can_install(&self, ready: &Ready) -> bool {
+    pub fn can_install(&self, ready: &PreparedWrite) -> bool {
         self.shard.names_changed.load(Ordering::Relaxed) <= ready.names
             && !self.loading
             && self.shard.heap.is_newest(ready.id, ready.place)
     }
 
-    /// Carries out a modify that is ready. `false` if that cannot be done, because the entry or names changed
+    /// Applies a modify that is ready. `false` if that cannot be done, because the entry or names changed
     /// meanwhile or there is no room: nothing was done then, and [`Writer::modify`] knows what is to be.
     #[inline]
-    pub fn install(&mut self, ready: &Ready, drafts: &mut [u8], stamp: Stamp) -> bool {
-        let draft = &mut drafts[ready.range()];
+    pub fn install(&mut self, ready: &PreparedWrite, prepared_writes: &mut [u8], stamp: Stamp) -> bool {
+        let draft = &mut prepared_writes[ready.range()];
         let Some(reserved) = self.reserved.checked_sub(draft.len()) else { return false };
         // Whatever becomes of it, the room for it is needed no more.
         self.reserved = reserved;
         if self.shard.names_changed.load(Ordering::Relaxed) > ready.names || self.loading {
             return false;
         }
-        record::set_modified(&mut draft[DRAFT_HEADER..], stamp.csn, stamp.actor);
+        record::set_modified(&mut draft[PREPARED_HEADER..], stamp.csn, stamp.actor);
         let heap = &self.shard.heap;
-        heap.put_draft(&mut self.state.heap, ready.id, ready.place, draft, self.sequence)
+        heap.put_prepared(&mut self.state.heap, ready.id, ready.place, draft, self.sequence)
     }
 }

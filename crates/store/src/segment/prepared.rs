@@ -1,11 +1,11 @@
-//! Versions that are made ready by readers: a draft is an object complete but for its sequence, made from the version that
+//! Versions that are made ready by readers: a prepared write is an object complete but for its sequence, made from the version that
 //! was the newest one when it was looked at. The writer puts it in place if that is still so, which two words tell.
 
 use super::{Heap, HeapWriter, Object, REMOVED, SEGMENT, VERSION_BYTES, VERSIONED};
 use crate::sync::Ordering;
 
 /// Bytes of the header of an object with a version and a u16 length.
-pub(crate) const DRAFT_HEADER: usize = 7 + VERSION_BYTES;
+pub(crate) const PREPARED_HEADER: usize = 7 + VERSION_BYTES;
 
 /// The newest version of an object, where it lies. Until its segment is begun anew, an address is never written again: as
 /// long as the slot holds it, it is the same version.
@@ -19,7 +19,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Of no object: what is drafted from it has to be drafted again.
+    /// Of no object: what is prepared from it has to be prepared again.
     pub(crate) const NONE: Place = Place { address: u64::MAX, len: 0, serial: 0 };
 }
 
@@ -57,41 +57,46 @@ impl Heap {
             && self.serials[place.address as usize / SEGMENT].load(Ordering::Relaxed) == place.serial
     }
 
-    /// Writes an entry of which all is ready but its sequence: [`draft_header`] and payload. `false` if what it
-    /// was drafted from is no longer the newest version for certain: then nothing was done. Room must have been
+    /// Writes an entry of which all is ready but its sequence: [`prepared_header`] and payload. `false` if what it
+    /// was prepared from is no longer the newest version for certain: then nothing was done. Room must have been
     /// claimed with [`Heap::claim`].
     #[inline]
-    pub(crate) fn put_draft(
+    pub(crate) fn put_prepared(
         &self,
         writer: &mut HeapWriter,
         id: u32,
         older: Place,
-        draft: &mut [u8],
+        prepared_write: &mut [u8],
         sequence: u64,
     ) -> bool {
         if !self.is_newest(id, older) {
             return false;
         }
         let [s0, s1, s2, s3, s4, s5, ..] = sequence.to_le_bytes();
-        *draft[7..].first_chunk_mut().expect("a draft has a header") = [s0, s1, s2, s3, s4, s5];
-        let address = self.write(writer, draft, &[]);
+        *prepared_write[7..].first_chunk_mut().expect("a draft has a header") = [s0, s1, s2, s3, s4, s5];
+        let address = self.write(writer, prepared_write, &[]);
         self.slots[id as usize].store(address as u64, Ordering::Release);
-        writer.bury(older.address as usize, older.len, sequence);
+        writer.mark_dead(older.address as usize, older.len, sequence);
         true
     }
 }
 
-/// The header of the version after the one at `older`, for [`Heap::put_draft`]; `None` if the object would be too
+/// The header of the version after the one at `older`, for [`Heap::put_prepared`]; `None` if the object would be too
 /// long for a u16 length.
 #[inline]
-pub(crate) fn draft_header(id: u32, flags: u8, older: Place, payload: usize) -> Option<[u8; DRAFT_HEADER]> {
-    let [l0, l1] = u16::try_from(DRAFT_HEADER + payload).ok()?.to_le_bytes();
+pub(crate) fn prepared_header(
+    id: u32,
+    flags: u8,
+    older: Place,
+    payload: usize,
+) -> Option<[u8; PREPARED_HEADER]> {
+    let [l0, l1] = u16::try_from(PREPARED_HEADER + payload).ok()?.to_le_bytes();
     let [i0, i1, i2, i3] = id.to_le_bytes();
     let [a0, a1, a2, a3, a4, ..] = older.address.to_le_bytes();
     Some([flags | VERSIONED, l0, l1, i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, a0, a1, a2, a3, a4])
 }
 
-/// The flags of the object that a draft will be.
-pub(crate) fn drafted_flags(draft: &[u8]) -> u8 {
-    draft[0] & !VERSIONED
+/// The flags of the object that a prepared write will be.
+pub(crate) fn prepared_flags(prepared_write: &[u8]) -> u8 {
+    prepared_write[0] & !VERSIONED
 }

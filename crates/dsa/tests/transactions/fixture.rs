@@ -26,16 +26,16 @@ pub(crate) fn logged() -> (Client, Log) {
     (client, log)
 }
 
-/// A client of a directory that all commands of a log were carried out on.
+/// A client of a directory that all commands of a log were applied on.
 pub(crate) fn replayed(log: &Log) -> Client {
     let mut client = Client::empty(config());
-    carry_out(&client, log);
+    apply(&client, log);
     client.bind_root();
     client
 }
 
-/// Carries out all commands of a log on the empty directory of a client, in which they come to the same answers.
-pub(crate) fn carry_out(client: &Client, log: &Log) {
+/// Applies all commands of a log on the empty directory of a client, in which they come to the same answers.
+pub(crate) fn apply(client: &Client, log: &Log) {
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
     for (record, before) in &*log.lock().expect("nobody panicked") {
         let (command, mut again) = (Command::decode(record).expect("it was encoded"), Vec::new());
