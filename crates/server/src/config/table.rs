@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "DN",
             values: Values::Each,
             scope: Scope::Rules,
-            default: "that of the directory; a new one needs at least one",
+            default: "none: a new directory needs at least one, another keeps its own",
             text: "A naming context to hold. Its entry comes by import or add.",
         },
         set: |c, v| each(&mut c.suffixes, v, dn),
@@ -226,7 +226,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "on|off",
             values: Values::One,
             scope: Scope::Rules,
-            default: "as the directory has it; on in a new one",
+            default: "on: in a new directory; another keeps its own",
             text: "Whether every change is checked against the schema.",
         },
         set: |c, v| put(&mut c.schema_check, one(v, switch)),
@@ -238,7 +238,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "on|off",
             values: Values::One,
             scope: Scope::Rules,
-            default: "as the directory has it; on in a new one",
+            default: "on: in a new directory; another keeps its own",
             text: "Whether entries have entryUUID, entryCSN, and the names and times of creation and modification. \
                    Fixed when the directory is created. When off, structuralObjectClass, subschemaSubentry and \
                    hasSubordinates are still returned if requested by name.",
