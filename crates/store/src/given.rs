@@ -34,6 +34,11 @@ impl DeadIds {
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.queue.iter().map(|(id, _)| *id)
     }
+
+    /// Whether no more are forgotten than are dead, and those of the log were deleted by records of it.
+    pub(crate) fn are_counted(&self) -> bool {
+        self.forgotten <= self.queue.len() && (self.at.is_some() || self.queue.is_empty())
+    }
 }
 
 impl Writer<'_> {

@@ -498,6 +498,22 @@ impl HeapWriter {
         self.live -= u64::from(len);
     }
 
+    /// Panics if the counts of bytes and segments contradict each other. Takes constant time.
+    pub(crate) fn invariants(&self) {
+        assert!(self.live <= self.used, "what is alive was written");
+        assert!(self.used <= self.bytes_used(), "what was written lies in segments that are not free");
+        assert!(self.moved <= self.appended, "the cleaner appends what it moves");
+        let idle = self.free.len() + self.retired.len() + self.held.len();
+        assert!(idle <= self.accounts.len(), "no segment is free twice");
+        assert!(self.free_low <= self.free.len(), "so many segments stayed free");
+        assert!(
+            self.current < self.accounts.len() && self.offset >= FIRST,
+            "a segment that was begun is filled"
+        );
+        let current = &self.accounts[self.current];
+        assert!(current.live <= current.used, "what is alive in a segment was written there");
+    }
+
     /// Bytes of segments that hold objects, dead ones included.
     pub(crate) fn bytes_used(&self) -> u64 {
         (self.accounts.len() - self.free.len()) as u64 * SEGMENT as u64

@@ -124,6 +124,11 @@ impl Shapes {
         Shapes { table, count: AtomicUsize::new(0), taken_max, schema, are_for_good: !is_small }
     }
 
+    /// Whether they are those of entries that stay, not of copies for a transaction.
+    pub(crate) fn are_for_good(&self) -> bool {
+        self.are_for_good
+    }
+
     fn release(&self, shape: &Shape) {
         let options = shape.slots.iter().map(|slot| slot.description.options);
         options.for_each(|options| self.schema.release_options(options, self.are_for_good));

@@ -1,6 +1,7 @@
 //! The shard: what readers share, and the writer's exclusive part.
 
 mod hashes;
+mod invariants;
 pub(crate) mod look;
 pub(crate) mod reader;
 pub(crate) mod revocable;
@@ -500,10 +501,12 @@ impl<'s> Writer<'s> {
 
     fn show(&mut self) {
         let (shard, sequence) = (self.shard, self.sequence);
+        assert!(shard.readers.published() <= sequence, "batches are published in order");
         shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
         shard.readers.publish(sequence);
         // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
         self.state.garbage.begin(sequence + 1);
+        self.invariants();
     }
 
     /// Is little room left under the memory limit?
