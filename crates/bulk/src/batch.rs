@@ -128,8 +128,12 @@ impl Batch {
     fn push_row(&mut self, place: Place) {
         self.places.push(place);
         let end = self.rows.len();
+        assert!(self.places.len() == end, "each row has its place");
         match self.steps.last_mut() {
-            Some(Step::Rows(rows)) => rows.end = end,
+            Some(Step::Rows(rows)) => {
+                assert!(rows.end + 1 == end, "the rows of a step are neighbours");
+                rows.end = end;
+            }
             _ => self.steps.push(Step::Rows(end - 1..end)),
         }
     }

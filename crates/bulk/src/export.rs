@@ -151,6 +151,7 @@ pub fn export(
     }
     writing.flush()?;
     writing.to.flush()?;
+    assert!(writing.done.entries <= writing.done.seen, "only entries that were seen are written");
     Ok(writing.done)
 }
 

@@ -204,6 +204,7 @@ impl Storing<'_, '_> {
         let ((rows, places), mut at) = (batch.rows(), range.start);
         while at < range.end && !self.state.is_over() {
             let added = writer.add_rows(rows, at..range.end, self.import.stamp_ms);
+            assert!(added <= range.end - at, "no more rows are added than were given");
             self.state.count_entries(batch.piece.input, added);
             at += added;
             if at < range.end {

@@ -177,6 +177,8 @@ impl Source for Whole<'_> {
         piece.bytes.clear();
         std::mem::swap(&mut piece.bytes, &mut self.carried);
         let end = self.fill(&mut piece.bytes)?;
+        assert!(end <= piece.bytes.len(), "a piece ends within what was read");
+        assert!(end > 0 || self.is_last, "a piece before the last has a record");
         self.carried.clear();
         self.carried.extend_from_slice(&piece.bytes[end..]);
         piece.bytes.truncate(end);

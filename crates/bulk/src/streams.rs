@@ -114,6 +114,7 @@ fn in_order(ready: Receiver<Batch>, mut take: impl FnMut(Batch) -> Option<Batch>
     for batch in ready {
         let lane = batch.lane;
         let next = next.entry(lane).or_insert(0);
+        assert!(batch.number >= *next, "each piece of a lane is taken once");
         early.insert((lane, batch.number), batch);
         while let Some(batch) = early.remove(&(lane, *next)) {
             *next += 1;

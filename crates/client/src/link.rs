@@ -70,6 +70,7 @@ impl Link {
     /// Puts a request behind those that wait to be sent; `encode` appends it with the id. Returns the id.
     pub fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>, i32)) -> i32 {
         self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+        assert!(self.last_id > 0, "0 is the id of what the server sends of itself");
         encode(&mut self.out, self.last_id);
         self.last_id
     }
@@ -107,7 +108,10 @@ impl Link {
     pub fn send(&mut self) {
         while self.waiting() > 0 {
             match self.connection.write(&self.out[self.sent..]) {
-                Progress::Bytes(bytes) => self.sent += bytes,
+                Progress::Bytes(bytes) => {
+                    assert!(bytes <= self.waiting(), "a socket takes no more than it was given");
+                    self.sent += bytes;
+                }
                 // The next read tells of an end.
                 Progress::Later | Progress::Closed => break,
             }
@@ -142,12 +146,14 @@ impl Link {
     fn exchange(&mut self) -> Result<(), ClientError> {
         loop {
             self.send();
+            assert!(self.taken <= self.input.len(), "only what was received is taken");
             self.input.drain(..self.taken);
             self.taken = 0;
             let end = self.input.len();
             self.input.resize(end + READ_BYTES, 0);
             let read = self.connection.read(&mut self.input[end..]);
             let bytes = if let Progress::Bytes(bytes) = read { bytes } else { 0 };
+            assert!(bytes <= READ_BYTES, "a socket gives no more than there is room for");
             self.input.truncate(end + bytes);
             match read {
                 Progress::Bytes(_) => return Ok(()),

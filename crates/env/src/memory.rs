@@ -52,6 +52,7 @@ impl Region {
         }
         let mapped = NonNull::new(mapped.cast::<u8>()).expect("mmap never maps address 0");
         let shift = mapped.as_ptr().align_offset(HUGE_PAGE);
+        assert!(shift <= mapped_len - len, "the aligned range lies inside the mapping");
         // SAFETY: the mapping is one huge page longer than asked for, so the aligned range lies inside it.
         let base = unsafe { mapped.add(shift) };
         let region = Region { base, len, mapped, mapped_len };

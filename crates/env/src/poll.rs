@@ -88,7 +88,7 @@ impl Poller {
     /// # Errors
     /// What epoll says, among it that the source is in the set already.
     pub fn add(&self, source: &impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        debug_assert_ne!(token, WAKE);
+        assert_ne!(token, WAKE, "this token says that the poller was woken");
         Ok(epoll::add(&self.epoll, source, epoll::EventData::new_u64(token), interest.flags())?)
     }
 

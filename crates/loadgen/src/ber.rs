@@ -51,7 +51,7 @@ pub fn element_len(len: usize) -> usize {
 
 /// Appends tag and length. `len` is below 2^32.
 pub fn header(tag: u8, len: usize, out: &mut Vec<u8>) {
-    debug_assert!(len <= u32::MAX as usize);
+    assert!(len <= u32::MAX as usize, "a length has four bytes at most");
     out.push(tag);
     let bytes = (len as u32).to_be_bytes();
     match header_len(len) - 2 {

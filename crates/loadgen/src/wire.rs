@@ -162,6 +162,7 @@ impl Out {
     #[cold]
     fn grow(&mut self, bytes: usize) {
         self.buffer.resize((self.buffer.len() * 2).max(self.at + bytes + PAD).max(64 << 10), 0);
+        assert!(self.buffer.len() - self.at >= bytes + PAD, "there is room for what comes and the slack");
     }
 
     #[inline(always)]

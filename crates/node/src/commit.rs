@@ -292,6 +292,10 @@ impl Committer {
             return Ok(None);
         };
         self.replica.bytes_since_checkpoint = 0;
+        assert!(
+            self.replica.applied() <= self.log.files().synced() || replica::is_planted(),
+            "a snapshot holds nothing that the log could lose"
+        );
         let checkpoint = shard.writer().checkpoint(reader);
         Ok(Some((self.replica.point(checkpoint), self.replica.applied())))
     }
@@ -373,6 +377,7 @@ impl Committer {
         }
         let flushed = self.log.flush().map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
         assert!(flushed, "nothing else is under way");
+        assert!(self.applied() == at.index, "a record that is written alone is the last one");
         Ok(())
     }
 

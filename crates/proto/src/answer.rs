@@ -31,7 +31,7 @@ impl MessageId {
     /// lowest, above it zero. Then how many bytes that are, 8 at most.
     #[inline(always)]
     fn begin(&self, len: usize) -> (u64, usize) {
-        debug_assert!(self.len + len < 0x80);
+        assert!(self.len + len < 0x80, "a short answer has a length of one byte");
         let begin = u64::from(tag::SEQUENCE) | ((self.len + len) as u64) << 8 | self.element << 16;
         (begin, 2 + self.len)
     }
@@ -74,7 +74,7 @@ pub fn put_bare_entry<const N: usize>(out: &mut Short<N>, id: &MessageId, dn: [&
 #[inline(always)]
 pub fn put_done<const N: usize>(out: &mut Short<N>, id: &MessageId, op_tag: u8, code: ResultCode) {
     let done = [op_tag, 7, tag::ENUMERATED, 1, code as u8, tag::OCTET_STRING, 0, tag::OCTET_STRING, 0];
-    debug_assert!((code as u8) < 0x80);
+    assert!((code as u8) < 0x80, "the code of a result has one byte");
     let (begin, begin_len) = id.begin(done.len());
     out.push_some_of(&begin.to_le_bytes(), begin_len);
     out.push_some_of(&done, done.len());

@@ -252,6 +252,7 @@ pub fn put_length(out: &mut Vec<u8>, len: usize) {
         out.push(len as u8);
         return;
     }
+    assert!(u32::try_from(len).is_ok(), "no element has 4 GiB");
     let count = length_of_length(len) - 1;
     out.push(0x80 | count as u8);
     out.extend_from_slice(&(len as u32).to_be_bytes()[4 - count..]);
@@ -326,11 +327,13 @@ pub fn begin(out: &mut Vec<u8>, tag: u8) -> Mark {
 /// Ends an element: fills in its length, moving the contents if the length needs more than one byte.
 #[inline]
 pub fn end(out: &mut Vec<u8>, Mark(start): Mark) {
+    assert!(start <= out.len(), "the contents of an element are behind its header");
     let len = out.len() - start;
     if len < 0x80 {
         out[start - 1] = len as u8;
         return;
     }
+    assert!(u32::try_from(len).is_ok(), "no element has 4 GiB");
     let more = length_of_length(len) - 1;
     out[start - 1] = 0x80 | more as u8;
     out.resize(start + len + more, 0);

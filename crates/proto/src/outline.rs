@@ -48,6 +48,7 @@ impl<'a> Outline<'a> {
     #[inline]
     pub fn put_without_controls(&self, message: &[u8], out: &mut Vec<u8>) {
         let ((_, body), _) = element(message, tag::SEQUENCE).expect("it has an outline");
+        assert!(self.after.len() <= body.len(), "the outline is that of this message");
         match self.after {
             [] => out.extend_from_slice(message),
             after => ber::put_tlv(out, tag::SEQUENCE, &body[..body.len() - after.len()]),

@@ -192,6 +192,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 
     /// Takes the answers to updates that the session waits for.
     fn poll_updates(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        assert!(self.state == State::Waiting, "only a session that waits for updates is answered");
         let shared = self.shared.clone();
         let scratch = &mut *shared.scratch.borrow_mut();
         scratch.reset_out();
@@ -249,6 +250,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         if self.state != State::Waiting || !self.backlog.is_empty() {
             return false;
         }
+        assert!(self.sent == 0, "nothing of an empty backlog was sent");
         let scratch = &mut *self.shared.scratch.borrow_mut();
         if !(1..PUT_OFF_BYTES_MIN).contains(&scratch.out.len()) {
             return false;
@@ -358,6 +360,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             Poll::Pending => return Ok(Input::Nothing),
             Poll::Ready(read) => read?,
         };
+        assert!(read <= end - start, "a stream reads no more than it has room for");
         if read == 0 {
             return Ok(Input::End);
         }
@@ -389,6 +392,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         scratch.worker.tick(now);
         let input = &scratch.read[..len];
         let feed = scratch.worker.feed(&mut self.session, input, &mut scratch.out);
+        assert!(feed.consumed <= input.len(), "a session is done with no more than it was offered");
         self.held.extend_from_slice(&input[feed.consumed..]);
         self.on_fed(feed);
     }
@@ -396,6 +400,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
     /// Feeds what is held.
     fn feed_held(&mut self, scratch: &mut Scratch<W>) {
         let feed = scratch.worker.feed(&mut self.session, &self.held, &mut scratch.out);
+        assert!(feed.consumed <= self.held.len(), "a session is done with no more than it was offered");
         self.held.drain(..feed.consumed);
         self.on_fed(feed);
         // A session that neither takes the rest nor has anything in progress waits for more input, whatever it says.
@@ -421,6 +426,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let mut scratch = self.shared.scratch.borrow_mut();
         let is_worth_it = scratch.out.len() >= PUT_OFF_BYTES_MIN && self.backlog.is_empty();
         if is_worth_it {
+            assert!(self.sent == 0, "nothing of an empty backlog was sent");
             let spare = scratch.spare.pop().unwrap_or_default();
             self.backlog = std::mem::replace(&mut scratch.out, spare);
         }
@@ -452,6 +458,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         if self.backlog.is_empty() {
             return Ok(());
         }
+        assert!(self.sent <= self.backlog.len(), "only what was kept back is sent later");
         while self.sent < self.backlog.len() {
             match write_some(&mut self.stream, cx, &self.backlog[self.sent..]) {
                 Poll::Pending => return Ok(()),
@@ -489,6 +496,10 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 fn write_some<S: Stream>(stream: &mut S, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
     match ready!(stream.poll_write(cx, bytes)) {
         Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-        written => Poll::Ready(written),
+        Ok(written) => {
+            assert!(written <= bytes.len(), "a stream takes no more than it was given");
+            Poll::Ready(Ok(written))
+        }
+        failed => Poll::Ready(failed),
     }
 }

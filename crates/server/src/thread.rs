@@ -205,17 +205,26 @@ impl<W: Worker> Shared<W> {
             waker: RefCell::new(None),
         });
         members.push(member.clone());
+        assert!(
+            members.len() <= self.count.load(Ordering::Relaxed),
+            "a connection is counted before it is served"
+        );
         member
     }
 
     /// Takes a connection off the list.
     fn leave(&self, member: &Member) {
         let mut members = self.members.borrow_mut();
+        assert!(
+            members.get(member.place.get()).is_some_and(|own| std::ptr::eq(&**own, member)),
+            "a member knows its place"
+        );
         members.swap_remove(member.place.get());
         if let Some(moved) = members.get(member.place.get()) {
             moved.place.set(member.place.get());
         }
-        self.count.fetch_sub(1, Ordering::Relaxed);
+        let before = self.count.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > members.len(), "each connection is counted once");
         if members.is_empty() {
             self.empty.notify_one();
         }
@@ -227,6 +236,7 @@ impl<W: Worker> Shared<W> {
         self.sweeps.set(now);
         let mut write_waiters = 0;
         for member in &*self.members.borrow() {
+            assert!(member.since.get() < now, "progress was made at an earlier sweep");
             write_waiters += u64::from(member.waiting.get() == Waiting::Write);
             let allowed = match member.waiting.get() {
                 Waiting::Nothing => 0,

@@ -86,6 +86,7 @@ pub fn file_bytes(disk: &dyn Disk, dir: &Path) -> Result<Option<u32>, OpenError>
 
 /// Copies the first `until` bytes; what follows up to the file's length takes no room and reads as zeros.
 fn copy_file(disk: &dyn Disk, file: &LogFile, until: u32, to: &Path) -> io::Result<()> {
+    assert!(until <= file.header.bytes, "no more is copied than the file has");
     let copy = disk.create(to)?;
     let mut bytes = vec![0; PIECE_BYTES.min(until as usize)];
     for at in (0..until as usize).step_by(PIECE_BYTES) {

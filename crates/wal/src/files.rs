@@ -23,6 +23,7 @@ pub(crate) struct LogFile {
 
 impl LogFile {
     fn new(file: Arc<dyn File>, header: FileHeader) -> LogFile {
+        assert!(header.bytes as usize >= FILE_HEADER_BYTES, "a log file has room for its header");
         LogFile { file, header, seed: header.seed() }
     }
 

@@ -141,6 +141,14 @@ pub(crate) struct BlockHeader {
 impl BlockHeader {
     /// The header, and its checksum, which names the block for the one that follows.
     pub(crate) fn encode(&self, seed: u32) -> ([u8; BLOCK_HEADER_BYTES], u32) {
+        assert!(self.place.offset as usize >= FILE_HEADER_BYTES, "blocks stand behind the file's header");
+        assert!((self.place.offset as usize).is_multiple_of(SECTOR), "no sector is written twice");
+        assert!(self.mark <= self.place, "only what is written can be synced");
+        assert!(self.first.0 > 0, "records are counted from 1");
+        assert!(
+            self.records as usize * RECORD_HEADER_BYTES <= self.body_bytes as usize,
+            "each record has a header"
+        );
         let mut out = [0; BLOCK_HEADER_BYTES];
         out[..4].copy_from_slice(&BLOCK_MAGIC.to_le_bytes());
         out[8..16].copy_from_slice(&self.place.to_u64().to_le_bytes());
@@ -209,10 +217,12 @@ pub(crate) fn body_crc(seed: u32, body: &[u8]) -> u32 {
 /// Appends a record to a block, its payload written by `encode`.
 pub(crate) fn push_record(out: &mut Vec<u8>, kind: Kind, encode: impl FnOnce(&mut Vec<u8>)) {
     let begin = out.len();
+    assert!(begin.is_multiple_of(8), "records begin at whole words");
     out.extend_from_slice(&(u64::from(kind as u8) << 32).to_le_bytes());
     encode(out);
+    assert!(out.len() >= begin + RECORD_HEADER_BYTES, "an encoder appends only");
     let payload = out.len() - begin - RECORD_HEADER_BYTES;
-    // The one that appends bounds a block, so that its length fits.
+    assert!(u32::try_from(payload).is_ok(), "the bound of a block keeps a record's length within its field");
     out[begin..begin + 4].copy_from_slice(&(payload as u32).to_le_bytes());
     out.resize(out.len().next_multiple_of(8), 0);
 }

@@ -1,6 +1,7 @@
 //! The log as its appenders see it.
 
 use crate::error::{Poisoned, Refused};
+use crate::faults;
 use crate::files::{Preparation, Prepared, Role, path};
 use crate::format::{FileHeader, Kind};
 use crate::place::Index;
@@ -8,6 +9,7 @@ use crate::settings::{Mode, Settings};
 use crate::state::{Full, Health, State};
 use env::disk::Disk;
 use env::entropy::Entropy as _;
+use env::planted;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +40,11 @@ pub struct Log {
 
 impl Log {
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, settings: Settings, state: State) -> Log {
+        assert!(state.filling.first.0 > 0, "records are counted from 1");
+        assert!(
+            state.full.back().is_none_or(|full| full.last < state.filling.first),
+            "the next record comes after those of full files"
+        );
         let last = state.filling.first.0 - 1;
         Log {
             disk,
@@ -82,10 +89,13 @@ impl Log {
     }
 
     pub(crate) fn set_safe(&self, index: Index) {
+        assert!(self.safe() <= index, "what is safe stays so");
         self.safe.store(index.0, Ordering::Release);
     }
 
     pub(crate) fn set_synced(&self, index: Index) {
+        let is_planted = planted::is(faults::ANSWERED_BEFORE_SYNC);
+        assert!(self.synced() <= index || is_planted, "what is synced stays so");
         self.synced.store(index.0, Ordering::Release);
     }
 
@@ -163,11 +173,16 @@ impl Log {
     /// taken again after a preparation that succeeds.
     pub fn prepared(&self, outcome: io::Result<Prepared>) {
         let mut state = self.lock();
+        assert!(state.preparing, "a preparation was handed out");
         state.preparing = false;
         state.room_changed = true;
         self.work.notify_one();
         match outcome {
             Ok(Prepared(file)) => {
+                assert!(
+                    file.number() == state.next_number(),
+                    "files are made ready in the order of their numbers"
+                );
                 state.no_space = None;
                 state.ready.push_back(file);
             }
@@ -215,7 +230,8 @@ impl Log {
             // cannot bring its old name back: that of a file which its header would not fit.
             let synced = self.disk.sync_dir(&self.dir);
             let mut state = self.lock();
-            state.full.pop_front();
+            let gone = state.full.pop_front();
+            assert!(gone.is_some_and(|gone| gone.number == file.number), "one release at a time");
             synced?;
             state.spares.extend(keep.then_some(file.number));
             freed += 1;
@@ -239,6 +255,7 @@ impl Log {
         if state.stopping {
             return false;
         }
+        assert!(!state.writer_waits, "a log has one writer");
         state.writer_waits = true;
         let mut state = match timeout {
             Some(timeout) => self.work.wait_timeout(state, timeout).expect("no holder panicked").0,

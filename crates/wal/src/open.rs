@@ -221,6 +221,7 @@ fn wipe(file: &LogFile, end: &End) -> io::Result<()> {
 
 /// Reads a range and writes it as it is, then syncs.
 fn write_again(file: &LogFile, begin: u32, until: u32) -> io::Result<()> {
+    assert!(until <= file.header.bytes, "a part of the file is written again");
     let mut at = begin as usize;
     let mut bytes = Vec::new();
     while at < until as usize {
@@ -271,6 +272,10 @@ fn state(
         }
     };
     let offset = offset.unwrap_or(current.begin().offset);
+    assert!(offset <= current.header.bytes, "the log ends within its last file");
+    assert!(full.windows(2).all(|pair| pair[0].number + 1 == pair[1].number), "files of a log have no gap");
+    assert!(full.last().is_none_or(|full| full.number < current.number()), "full files come first");
+    assert!(from < next, "what a snapshot holds is not numbered again");
     Ok(State {
         filling: Filling::new(Vec::new(), next),
         free: Vec::new(),

@@ -169,6 +169,11 @@ impl Scan<'_> {
         self.end.previous = crc;
         self.end.mark = self.end.mark.max(header.mark);
         self.end.place.offset += header.stride() as u32;
+        assert!(
+            self.end.place.offset <= file.header.bytes,
+            "a header was taken only if its block ends in the file"
+        );
+        assert!((self.end.place.offset as usize).is_multiple_of(SECTOR), "blocks have whole sectors");
         Ok(true)
     }
 
@@ -290,6 +295,7 @@ impl Window {
         }
         let rest = (file.header.bytes - place.offset) as usize;
         self.place = place;
+        assert!(len <= rest, "what is read lies in the file");
         self.bytes.resize(len.max(WINDOW_BYTES).min(rest), 0);
         let read = file.file.read_at(&mut self.bytes, u64::from(place.offset));
         if read.is_err() {

@@ -187,6 +187,8 @@ impl Snapshots {
         index: Index,
         meta: Vec<u8>,
     ) -> Result<(), SnapshotError> {
+        assert!(self.latest.as_ref().is_none_or(|last| last.index <= index), "snapshots go forward");
+        assert!(unfinished.dir == self.dir, "a snapshot is finished in its own folder");
         let manifest = Manifest { index, files: unfinished.files.into_values().collect(), meta };
         // The files got their names after their bytes were synced; now the names are.
         self.disk.sync_dir(&self.dir)?;
@@ -292,7 +294,8 @@ impl UnfinishedSnapshot {
 
     /// Adds a file that [`FileWriter::finish`] has made.
     pub fn add(&mut self, record: FileRecord) {
-        self.files.insert(record.id, record);
+        let other = self.files.insert(record.id, record);
+        assert!(other.is_none(), "a file is added once");
     }
 }
 

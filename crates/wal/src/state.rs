@@ -148,6 +148,7 @@ impl State {
         }
         let next = Filling::new(std::mem::take(&mut self.free), self.filling.next());
         let filled = std::mem::replace(&mut self.filling, next);
+        assert!(filled.next() == self.filling.first, "the next block goes on where this one ends");
         let bytes = filled.stride();
         if bytes > self.rest() {
             self.next_file(filled.first);
@@ -169,7 +170,9 @@ impl State {
 
     fn place(&mut self, filled: Filling, bytes: usize) -> Taken {
         let place = Place { file: self.current.number(), offset: self.offset };
+        assert!(place.offset as usize >= FILE_HEADER_BYTES, "blocks stand behind the file's header");
         self.offset += bytes as u32;
+        assert!(self.offset <= self.current.header.bytes, "a block ends within its file");
         Taken { filled, file: self.current.clone(), place }
     }
 
@@ -178,6 +181,10 @@ impl State {
         let next = self.ready.pop_front().expect("a record was accepted only with a file ready for it");
         assert!(next.number() == self.current.number() + 1, "files are used in order");
         let header = self.current.header;
+        assert!(
+            self.full.back().is_none_or(|full| full.number + 1 == header.number),
+            "full files are in order, without a gap"
+        );
         self.full.push_back(Full { number: header.number, bytes: header.bytes, last: Index(first.0 - 1) });
         self.current = next;
         self.offset = FILE_HEADER_BYTES as u32;

@@ -76,7 +76,8 @@ fn written_bytes(place: Place, stride: usize, file_bytes: u32) -> usize {
     if !is_first_in_page {
         return stride;
     }
-    end.next_multiple_of(CACHE_PAGE).min(file_bytes as usize).max(end) - begin
+    assert!(end <= file_bytes as usize, "a block ends within its file");
+    end.next_multiple_of(CACHE_PAGE).min(file_bytes as usize) - begin
 }
 
 /// A sync of what was written before it was begun. Any thread may run it while the writer goes on.
@@ -174,6 +175,9 @@ impl Writer {
     /// The log is poisoned.
     pub fn write(&mut self, block: &mut Block) -> Result<(), Poisoned> {
         let Taken { filled, file, place } = &mut block.0;
+        assert!(self.end <= *place, "blocks are written in the order in which they were taken");
+        assert!(place.file == file.number(), "a place names the file that it is in");
+        assert!(filled.first == self.written.plus(1), "no record is left out between two blocks");
         let body = &filled.bytes[BLOCK_HEADER_BYTES..];
         let header = BlockHeader {
             place: *place,
@@ -195,6 +199,7 @@ impl Writer {
         self.previous = crc;
         self.end = Place { file: place.file, offset: place.offset + header.stride() as u32 };
         self.written = Index(header.next().0 - 1);
+        assert!(self.end.offset <= file.header.bytes, "a block ends within its file");
         if self.dirty.last().is_none_or(|last| last.number() != file.number()) {
             self.dirty.push(file.clone());
         }
@@ -275,7 +280,12 @@ impl Writer {
     /// The records that became safe since the last call, in order.
     pub fn take_safe(&mut self, each: &mut dyn FnMut(Index, Kind, &[u8])) {
         while let Some(block) = self.safe_blocks.pop_front() {
-            block.records().for_each(|(index, kind, payload)| each(index, kind, payload));
+            let mut read = 0;
+            for (index, kind, payload) in block.records() {
+                each(index, kind, payload);
+                read += 1;
+            }
+            assert!(read == block.0.filled.records, "all that was appended to a block is read of it");
             self.give_back(block);
         }
     }

@@ -67,6 +67,7 @@ impl Proposer {
         if !may_propose {
             return;
         }
+        assert!(matches!(self.term, Term::Open(_)), "only who leads, and has applied all before, proposes");
         self.time_ms = self.time_ms.max(replica.log_state().time_ms).max(wall_ms());
         let (dsa, mut bytes_max) = (Arc::clone(&self.dsa), PARCEL_BYTES_SOFT_MAX);
         let mut room = Room::new(dsa.shard(), self.memory_bytes_max, replica.bytes_needed());
@@ -177,6 +178,7 @@ impl Proposer {
             self.turn_away(updates, ResultCode::AdminLimitExceeded, text);
             return None;
         }
+        assert!(updates.ids().len() <= updates.adds(), "each add has one id at most");
         let adds = updates.adds() - updates.ids().len();
         if adds > 0
             && let Err(refused) = self.dsa.shard().writer().reserve_ids(adds, updates.ids())

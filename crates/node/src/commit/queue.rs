@@ -62,6 +62,7 @@ impl Queue {
         if state.ending {
             return false;
         }
+        assert!(!state.committer_waits, "one committer takes what waits");
         state.committer_waits = true;
         let mut state = match timeout {
             Some(timeout) => {

@@ -136,6 +136,9 @@ impl Replica {
     /// These commands stand in the log at a position that is not committed yet.
     pub(super) fn on_proposed(&mut self, at: Position, head: &Head, commands: Vec<Updates>) {
         assert!(self.proposed.back().is_none_or(|last| last.at < at), "positions go up");
+        assert!(at.index > self.applied() || is_planted(), "what is proposed is not applied yet");
+        assert!(head.time_ms >= self.time_ms, "times of parcels do not go back");
+        assert!(!commands.is_empty(), "a parcel that is proposed has commands to be answered");
         self.proposed.push_back(Proposed { at, head: *head, commands, ids: Vec::new() });
     }
 
@@ -169,6 +172,7 @@ impl Replica {
             Some(own) if !own.commands.is_empty() => self.apply_own(own)?,
             _ => self.apply_other(at.index, kind, payload)?,
         }
+        assert!(self.applied() == at.index, "the chain of outcomes ends with the record that was applied");
         self.bytes_since_checkpoint += payload.len() as u64;
         status.on_applied(at.index);
         self.copy_settings();
@@ -191,6 +195,10 @@ impl Replica {
         let begun = parcels::begin(&mut self.applier, index.0, head.free_before);
         begun.map_err(|error| Failed::Apply(index, error))?;
         self.applier.begin_parcel(index.0, &head);
+        assert!(
+            head.time_ms >= self.time_ms || planted::is(faults::TERM_NOT_COMPARED),
+            "times of parcels do not go back"
+        );
         let mut answered = 0;
         for mut updates in commands.drain(..) {
             if let Some(record) = updates.settings().cloned() {
@@ -338,6 +346,6 @@ impl Replica {
 }
 
 /// Is a fault planted by which records are applied before they are committed?
-fn is_planted() -> bool {
+pub(super) fn is_planted() -> bool {
     planted::is(faults::PUBLISHED_BEFORE_SYNC) || planted::is(faults::ANSWERED_BEFORE_COMMIT)
 }

@@ -53,6 +53,7 @@ impl<'s> Room<'s> {
 
     /// These updates, which were promised room, are not logged now.
     pub(super) fn take_back(&mut self, bytes: u64) {
+        assert!(self.promised >= bytes, "only what was promised is taken back");
         self.promised -= bytes;
     }
 

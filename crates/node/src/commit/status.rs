@@ -26,6 +26,7 @@ impl Status {
     }
 
     pub(super) fn on_applied(&self, index: Index) {
+        assert!(self.applied.load(Ordering::Relaxed) <= index.0, "what is applied stays so");
         self.applied.store(index.0, Ordering::Relaxed);
     }
 

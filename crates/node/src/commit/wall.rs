@@ -51,6 +51,7 @@ impl Wall {
             );
         }
         (self.is_told, self.monotonic_ms) = (is_beyond, Some(monotonic_ms));
+        assert!(now_ms <= END_MS, "a CSN has room for the time that is given");
         self.last_ms = now_ms;
         now_ms
     }

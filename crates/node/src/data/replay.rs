@@ -97,6 +97,7 @@ impl Replay {
     ) -> Result<(), String> {
         self.records += 1;
         let index = record.index.0;
+        assert!(self.applier.chain().last().0 + 1 == index, "records are applied one after the other");
         if record.kind == Kind::Rules {
             self.applier.chain_mut().pass(index);
             // Alone it decides nothing: a start that was stopped before it was through has left it.

@@ -75,9 +75,12 @@ impl FileWriter {
             }
             rest = later;
         }
+        let whole = self.bytes / PIECE_BYTES as u64;
+        assert!(self.crcs.len() as u64 == 4 * whole, "each piece that is whole has a checksum");
     }
 
     fn end_piece(&mut self) {
+        assert!(self.bytes > 0, "no piece is empty");
         self.crcs.extend_from_slice(&self.crc.to_le_bytes());
         self.crc = self.id.seed();
     }
@@ -90,6 +93,8 @@ impl FileWriter {
         if !self.bytes.is_multiple_of(PIECE_BYTES as u64) {
             self.end_piece();
         }
+        let pieces = self.bytes.div_ceil(PIECE_BYTES as u64);
+        assert!(self.crcs.len() as u64 == 4 * pieces, "each piece has a checksum");
         self.file.write_at(&self.crcs, self.bytes)?;
         if !planted::is(faults::SNAPSHOT_NOT_SYNCED) {
             self.file.sync_data()?;

@@ -88,6 +88,11 @@ impl Manifest {
             out.extend_from_slice(&[0; 4]);
         }
         out.extend_from_slice(&self.meta);
+        assert!(self.files.is_sorted_by(|a, b| a.id < b.id), "files are sorted, and each is named once");
+        assert!(
+            out.len() == HEADER_BYTES + self.files.len() * RECORD_BYTES + self.meta.len(),
+            "what is written has the length that a reader expects"
+        );
         let crc = Manifest::crc(&out);
         out[12..16].copy_from_slice(&crc.to_le_bytes());
         out
