@@ -302,8 +302,10 @@ fn size_is_judged_when_updates_come_and_never_again() {
     let change: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "title", &["new"])];
     let codes: Vec<_> = (0..ENTRIES).map(|n| client.modify_in(&txn, &dn(n), &change).code).collect();
     let taken = codes.iter().take_while(|code| **code == Success).count();
-    // Each is looked at and made, with its value of 60,000 bytes and no more than 300 others: 256 MiB in all.
-    let bytes = 2 * 60_000 * taken as u64..2 * 60_300 * (taken as u64 + 1);
+    // Each is looked at and made, with its value of 60,000 bytes and no more than 300 others: 256 MiB in all. An overlay, in which all
+    // of them are where there are no prepared writes, takes up to a third more for the same entries.
+    let per_entry_max = if cfg!(pando_main_road) { 2 * 80_000 } else { 2 * 60_300 };
+    let bytes = 2 * 60_000 * taken as u64..per_entry_max * (taken as u64 + 1);
     assert!(bytes.contains(&(256 << 20)), "{taken} taken");
     assert_eq!(codes[taken], AdminLimitExceeded);
     assert_ne!(client.commit(&txn).code, Success);
