@@ -100,7 +100,7 @@ impl From<io::Error> for ExportError {
 }
 
 /// Writes entries as LDIF content records, in pieces of about 1 MiB. Memory is bounded by a piece, the longest value and
-/// 256 ids for each level of the tree. `on_progress` is told now and then.
+/// 256 ids for each level of the tree. `on_progress` is called now and then.
 ///
 /// # Errors
 /// See [`ExportError`].

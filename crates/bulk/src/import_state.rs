@@ -151,11 +151,11 @@ impl<'t> ImportState<'t> {
         };
         self.rejected += 1;
         let record = &piece.bytes[range];
-        let told = match piece.form {
+        let reported = match piece.form {
             Form::Ldif => on_reject(&fault, record),
             Form::Ber => on_reject(&fault, &as_ldif(record)),
         };
-        if let Err(error) = told {
+        if let Err(error) = reported {
             let reason = format!("what was rejected cannot be written: {error}");
             self.give_up(piece.input, Fault::at(0, reason));
         }

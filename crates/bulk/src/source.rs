@@ -85,7 +85,7 @@ pub(crate) trait Source: Send {
 /// The whole input from the top.
 pub(crate) struct Whole<'r> {
     input: &'r mut dyn ReadDyn,
-    /// Told by the first byte.
+    /// Known by the first byte.
     form: Option<Form>,
     carried: Vec<u8>,
     line: u64,
@@ -156,7 +156,7 @@ impl<'r> Whole<'r> {
         loop {
             match add_stream::frame(&bytes[end..]) {
                 Ok(Frame::Complete { len }) => end += len,
-                // What is wrong behind whole adds is told when it is its turn.
+                // What is wrong behind whole adds is reported when it is its turn.
                 _ if end > 0 => return Ok(end),
                 Ok(Frame::Incomplete { .. }) if self.is_last && bytes.is_empty() => return Ok(0),
                 Ok(Frame::Incomplete { .. }) if self.is_last => {

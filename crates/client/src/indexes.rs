@@ -109,9 +109,10 @@ fn lines(texts: impl Iterator<Item = String>) -> Vec<IndexLine> {
         texts.partition(|text| text.starts_with(DIFFERENCE));
     let mut lines: Vec<IndexLine> = texts.iter().map(|text| line(text)).collect();
     lines.sort_by(|a, b| a.index.cmp(&b.index));
-    let mut told: Vec<(&str, u64, &str)> = differences.iter().filter_map(|text| difference(text)).collect();
-    told.sort_unstable();
-    for (index, _, what) in told {
+    let mut reported: Vec<(&str, u64, &str)> =
+        differences.iter().filter_map(|text| difference(text)).collect();
+    reported.sort_unstable();
+    for (index, _, what) in reported {
         let line = lines.iter_mut().find(|line| line.index == index);
         line.into_iter().for_each(|line| line.differences.push(what.to_owned()));
     }

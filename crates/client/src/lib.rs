@@ -29,7 +29,7 @@ pub struct Server {
 pub enum ClientError {
     /// The network says so.
     Io(io::Error),
-    /// It closed the connection, or told that it will.
+    /// It closed the connection, or said that it will.
     Closed(String),
     /// What it sent is no LDAP, or no answer to what was asked.
     Malformed(&'static str),

@@ -1,5 +1,5 @@
 //! Who may do what. The default rules: the root DN may do everything; users read everything but secrets and change
-//! nothing, unless the configuration lets them; anonymous clients see the root DSE and the subschema, and more only if told so.
+//! nothing, unless the configuration lets them; anonymous clients see the root DSE and the subschema, and more only if it says so.
 
 use crate::identity::Identity;
 use model::attribute::split_options;

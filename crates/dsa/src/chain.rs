@@ -229,12 +229,12 @@ mod tests {
             &[],
         );
         encode_done(&mut answers, 1 << 30, tag::DELETE_RESPONSE, ResultCode::NoSuchObject);
-        let (mut read, mut told) = (Chain::new(1, 0, 0), Chain::new(1, 0, 0));
+        let (mut read, mut reported) = (Chain::new(1, 0, 0), Chain::new(1, 0, 0));
         read.begin(1);
         read.updates(&answers);
-        told.begin(1);
-        [0, 51, 32].into_iter().for_each(|code| told.update(code));
-        assert_eq!(read.digest, told.digest);
+        reported.begin(1);
+        [0, 51, 32].into_iter().for_each(|code| reported.update(code));
+        assert_eq!(read.digest, reported.digest);
     }
 
     #[test]

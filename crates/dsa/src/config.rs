@@ -1,4 +1,4 @@
-//! What the agent is told when it is made.
+//! What the agent is given when it is made.
 
 use crate::access::Anonymous;
 pub use crate::password::Scheme;

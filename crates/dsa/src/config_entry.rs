@@ -41,7 +41,7 @@ pub(crate) fn index_report(dsa: &Dsa) -> Vec<String> {
     looking(dsa, |now| dsa.indexing.report(now, dsa.shard.entries()))
 }
 
-/// Nothing is told when there are too many readers.
+/// Nothing is reported when there are too many readers.
 fn looking(dsa: &Dsa, look: impl Fn(ReadPoint<'_>) -> Vec<String>) -> Vec<String> {
     let reader = Reader::register(&dsa.shard);
     reader.map_or_else(Vec::new, |mut reader| look(reader.pin().read_point()))

@@ -138,7 +138,7 @@ impl Dsa {
         self.root_key.is_some() && self.config.root_password.is_none()
     }
 
-    /// As [`Dsa::is_root`], of the DN of an update: most are told by their number of RDNs.
+    /// As [`Dsa::is_root`], of the DN of an update: most are known by their number of RDNs.
     pub(crate) fn names_root(&self, dn: &[u8]) -> bool {
         let rdns = 1 + dn.iter().filter(|byte| matches!(byte, b',' | b';')).count();
         let is_plain = || !dn.iter().any(|byte| matches!(byte, b'\\' | b'"'));

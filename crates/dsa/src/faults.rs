@@ -16,9 +16,9 @@ env::faults! {
     HALF_REPLAYED = "half-replayed";
     /// Of several updates of one client that are applied again the last is left out.
     OUTCOME_OTHER = "outcome-other";
-    /// A transaction that was preempted by one of higher precedence is committed all the same, and its client not told.
+    /// A transaction that was preempted by one of higher precedence is committed all the same, and its client not informed.
     PREEMPTED_COMMITTED = "preempted-committed";
-    /// A transaction of higher precedence is told to try again, as one of lower precedence is.
+    /// A transaction of higher precedence is asked to try again, as one of lower precedence is.
     PRECEDENCE_IGNORED = "precedence-ignored";
     /// A read that stands between updates of its bundle sees those that follow it.
     LATER_UPDATE_SEEN = "later-update-seen";

@@ -20,14 +20,14 @@ const WARNING_NS: u64 = 60_000_000_000;
 /// Nothing was refused for so long: it is over.
 const QUIET_NS: u64 = 10_000_000_000;
 
-/// When it was looked last, in nanoseconds of the clock of the threads, and what was told of the limit.
+/// When it was looked last, in nanoseconds of the clock of the threads, and what was reported of the limit.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     looked_ns: AtomicU64,
     shortage: Mutex<Shortage>,
 }
 
-/// What is to be told of memory at its limit.
+/// What is to be reported of memory at its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNotice {
     /// Nothing is refused any more.
@@ -44,24 +44,25 @@ pub struct MemoryNotice {
     pub limit: u64,
 }
 
-/// Whether memory is at its limit, as far as it was told.
+/// Whether memory is at its limit, as far as it was reported.
 #[derive(Debug, Default)]
 struct Shortage {
     /// Refusals that were seen, and when there was a new one.
     seen: u64,
     last_ns: u64,
-    told_ns: Option<u64>,
+    reported_ns: Option<u64>,
     is_told: bool,
 }
 
 impl Shortage {
-    /// Looks at the number of refusals. `Some(false)` when it is to be told that there are some, `Some(true)` when that is over.
+    /// Looks at the number of refusals. `Some(false)` when it is to be reported that there are some, `Some(true)` when that is over.
     fn look(&mut self, refused: u64, now_ns: u64) -> Option<bool> {
         if std::mem::replace(&mut self.seen, refused) != refused {
             self.last_ns = now_ns;
-            let is_due = self.told_ns.is_none_or(|told| now_ns.saturating_sub(told) >= WARNING_NS);
+            let is_due =
+                self.reported_ns.is_none_or(|reported| now_ns.saturating_sub(reported) >= WARNING_NS);
             if is_due {
-                (self.told_ns, self.is_told) = (Some(now_ns), true);
+                (self.reported_ns, self.is_told) = (Some(now_ns), true);
             }
             return is_due.then_some(false);
         }
@@ -74,7 +75,7 @@ impl Shortage {
 }
 
 impl Held {
-    /// What is to be told of memory at its limit, which is `limit` bytes: at most once a minute, and when it is over.
+    /// What is to be reported of memory at its limit, which is `limit` bytes: at most once a minute, and when it is over.
     pub(crate) fn memory_notice(&self, shard: &Shard, limit: u64, now_ns: u64) -> Option<MemoryNotice> {
         let refused = shard.refused_for_memory();
         let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use store::{IndexName, ReadPoint};
 
-/// Builds that failed and are still told of.
+/// Builds that failed and are still reported.
 const FAILED_MAX: usize = 64;
 
 /// Something to be done.
@@ -111,7 +111,7 @@ impl Indexing {
         self.lock().plan(asked, now).map(|plan| plan.gone)
     }
 
-    /// A line for each index: its name, its state, and what is to be told of that.
+    /// A line for each index: its name, its state, and what is to be reported of that.
     pub(crate) fn report(&self, now: ReadPoint<'_>, entries_all: u64) -> Vec<String> {
         let (state, schema) = (self.lock(), now.shard().schema());
         let report = now.index_report();
@@ -120,7 +120,7 @@ impl Indexing {
             .iter()
             .map(|index| {
                 let (name, bytes) = (index.name.text(schema), index.bytes);
-                // Until it is written down it is not told to be ready.
+                // Until it is written down it is not reported as ready.
                 let Some(building) = state.building.filter(|building| building.name == index.name) else {
                     let verified = state.verified(index.name, entries_all);
                     return format!("index={name} state=ready bytes={bytes}{verified}");
@@ -145,7 +145,7 @@ impl Indexing {
             match task {
                 Task::Build(name) => lines.push(format!("index={} state=queued", name.text(schema))),
                 Task::Drop(name) => lines.push(format!("index={} state=leaving", name.text(schema))),
-                // Told with the index.
+                // Reported with the index.
                 Task::Verify(_) => {}
             }
         }

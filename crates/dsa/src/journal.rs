@@ -90,7 +90,7 @@ pub struct Updates {
     /// Whole LDAPMessages with update operations, regular in outline.
     messages: Vec<u8>,
     adds: usize,
-    /// What becomes of them, as far as it could be told when they came.
+    /// What becomes of them, as far as it could be known when they came.
     prepared_writes: PreparedWrites,
     /// Where reads stand between them.
     marks: Marks,

@@ -72,7 +72,7 @@ pub(crate) fn unresolved(
     refuse(out, id, response_tag, &refused, read_point, cache);
 }
 
-/// Answers a message that could not be decoded, if an answer is due and its beginning told to what.
+/// Answers a message that could not be decoded, if an answer is due and its beginning said to what.
 #[cold]
 pub(crate) fn answer_malformed(error: &DecodeError, out: &mut Vec<u8>) -> bool {
     match error.answerable() {

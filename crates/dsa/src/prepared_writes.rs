@@ -61,13 +61,13 @@ impl PreparedWrites {
         at: usize,
     ) -> Option<()> {
         let mut ready = read_point
-            .ready(known, replacements, cache, &mut self.bytes)
-            .or_else(|| read_point.ready_as_seen(known, replacements, cache, &mut self.bytes))?;
+            .prepare(known, replacements, cache, &mut self.bytes)
+            .or_else(|| read_point.prepare_as_seen(known, replacements, cache, &mut self.bytes))?;
         let id = ready.id().0;
         let (place, last) = self.last_of.find(id);
         if let Some(last) = last {
             self.bytes.truncate(ready.range().start);
-            ready = read_point.ready_after(self.ready[last].as_mut()?, replacements, &mut self.bytes)?;
+            ready = read_point.prepare_after(self.ready[last].as_mut()?, replacements, &mut self.bytes)?;
         }
         self.entry_bytes += ready.range().len() as u64 * if last.is_none() { 2 } else { 1 };
         self.last_of.set(place, id, at);

@@ -115,7 +115,7 @@ fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec
 fn met_by_update(writing: &mut Writing<'_, '_>, dn: &[u8], is_add: bool) -> Option<Referral> {
     let (mut nearest, is_there) = writing.writer.nearest(dn)?;
     let read_point = writing.writer.view();
-    // That an entry to be added is there already is told to who adds it, whatever it is.
+    // That an entry to be added is there already is answered to the one that adds it, whatever it is.
     if is_add && is_there {
         nearest = read_point.entry(nearest)?.parent();
     }

@@ -160,7 +160,7 @@ impl Worker {
         dsa.shard.take_revoked()
     }
 
-    /// What is to be told of memory at its limit. To be called about once a second by any thread.
+    /// What is to be reported of memory at its limit. To be called about once a second by any thread.
     pub fn memory_notice(&self, now: Now) -> Option<MemoryNotice> {
         let dsa = &self.dsa;
         dsa.held.memory_notice(&dsa.shard, dsa.memory_bytes_max(), now.monotonic_ns)

@@ -240,7 +240,7 @@ fn a_password_is_changed_of_the_entry_that_bound() {
 }
 
 /// Two changes of one password at the same time: the one that gives the old password finds that it is not right any more, and the
-/// other one is applied where the entry can be told by its entryUUID.
+/// other one is applied where the entry can be known by its entryUUID.
 #[test]
 fn two_changes_of_one_password_at_the_same_time() {
     for has_operational in [true, false] {

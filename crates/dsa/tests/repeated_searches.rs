@@ -1,6 +1,6 @@
 //! Searches of a form that a thread seen before are answered without being decoded. Here one client sends random
 //! requests of few forms in bundles, to a worker that remembers; another sends them one by one, each to a worker that
-//! never saw any. Both must be told the same, byte by byte.
+//! never saw any. Both must be answered the same, byte by byte.
 
 mod common;
 

@@ -76,7 +76,7 @@ fn limited(update_bytes_max: u64) -> Config {
     Config { clients: ClientLimits { update_bytes_max, ..ClientLimits::default() }, ..config() }
 }
 
-/// A directory with a log that stands still until it is told to go on.
+/// A directory with a log that stands still until it is allowed to go on.
 fn standing_still(config: Config) -> (Arc<Dsa>, Arc<Fixture>, Applier) {
     let client = Client::with(config);
     let fixture = Arc::new(Fixture::default());

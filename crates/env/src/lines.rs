@@ -99,9 +99,9 @@ mod tests {
         drop(lines);
         let mut rest = String::new();
         reading.read_to_string(&mut rest).unwrap();
-        let (_, told) = rest.rsplit_once("xxx\n").unwrap();
-        let (count, after) = told.split_once(" lines were dropped").unwrap();
-        assert!(count.parse::<u64>().unwrap() > 90_000, "{told}");
-        assert!(after.ends_with("\nafter\n"), "{told}");
+        let (_, reported) = rest.rsplit_once("xxx\n").unwrap();
+        let (count, after) = reported.split_once(" lines were dropped").unwrap();
+        assert!(count.parse::<u64>().unwrap() > 90_000, "{reported}");
+        assert!(after.ends_with("\nafter\n"), "{reported}");
     }
 }

@@ -25,7 +25,7 @@ macro_rules! faults {
     };
 }
 
-/// Called with each moment that is told.
+/// Called with each moment that is reported.
 type Watcher = Option<Rc<dyn Fn(Moment)>>;
 
 thread_local! {
@@ -69,7 +69,7 @@ pub fn is_at_replay(fault: Fault) -> bool {
     cfg!(pando_planted) && REPLAYS.get() && is(fault)
 }
 
-/// Sets what this thread calls with each moment from now on. Without faults in the build no moment is told.
+/// Sets what this thread calls with each moment from now on. Without faults in the build no moment is reported.
 pub fn watch(watcher: Watcher) {
     WATCHER.set(watcher);
 }

@@ -1,4 +1,4 @@
-//! Reading what may have nothing to say for long: FIFOs, pipes, terminals. The one that reads can be told to wait no longer.
+//! Reading what may have nothing to say for long: FIFOs, pipes, terminals. The one that reads can be asked to wait no longer.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{File, OpenOptions};

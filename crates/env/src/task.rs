@@ -100,7 +100,7 @@ pub fn run_beside<T>(beside: impl FnOnce() + Send, here: impl FnOnce() -> T) -> 
     })
 }
 
-/// Runs `worker` on `count` threads of their own, each told its number, while `here` runs on this one; returns when
+/// Runs `worker` on `count` threads of their own, each given its number, while `here` runs on this one; returns when
 /// all are done.
 ///
 /// # Panics

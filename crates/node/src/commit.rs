@@ -81,7 +81,7 @@ pub struct Committer {
     replica: Replica,
     limits: Limits,
     wall: Wall,
-    /// When the last checkpoint was taken, and when the last step was: of the clock that steps are told.
+    /// When the last checkpoint was taken, and when the last step was: of the clock that steps are given.
     checkpoint_ms: Option<u64>,
     now_ms: u64,
 }
@@ -253,7 +253,7 @@ impl Committer {
         applied.map(|()| before < replica.applied())
     }
 
-    /// When the next snapshot by time is due, of the clock that steps are told: none while the last one holds everything.
+    /// When the next snapshot by time is due, of the clock that steps are given: none while the last one holds everything.
     pub fn checkpoint_due_ms(&self) -> Option<u64> {
         let interval =
             self.limits.snapshot_interval_ms.filter(|_| self.applied() > self.queue.status().snapshot())?;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Findings that are told.
+/// Findings that are reported.
 const FINDINGS_MAX: usize = 100;
 
 /// Verify a data directory that is not being served.

@@ -3,7 +3,7 @@
 use crate::output::note;
 use std::process::ExitCode;
 
-/// What is told on standard error, and the exit code.
+/// What is reported on standard error, and the exit code.
 pub(crate) struct Failed {
     pub(crate) code: u8,
     pub(crate) faults: Vec<String>,

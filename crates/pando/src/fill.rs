@@ -29,7 +29,7 @@ pub(crate) struct Doing {
     pub(crate) now: &'static str,
     /// What was done.
     pub(crate) done: &'static str,
-    /// Is each stream told of by itself?
+    /// Is each stream reported by itself?
     pub(crate) tells_streams: bool,
 }
 
@@ -228,7 +228,7 @@ fn loaded(
         let names = if doing.tells_streams { &job.files[..] } else { &[] };
         Bar::new(doing.now, doing.done, names)
     });
-    let loaded = load(&mut |told, total| bar.iter_mut().for_each(|bar| bar.show(told, total)));
+    let loaded = load(&mut |reported, total| bar.iter_mut().for_each(|bar| bar.show(reported, total)));
     match loaded {
         Ok(summary) => {
             bar.into_iter().for_each(|bar| bar.finish(summary));

@@ -75,7 +75,7 @@ EXAMPLES:
         part-*.ldif
 
 FAULTS:
-  A fault is told as `PATH: byte N: DN: reason`, of LDIF as `PATH:LINE:1: byte N: DN: reason`. N counts from 0 and is
+  A fault is reported as `PATH: byte N: DN: reason`, of LDIF as `PATH:LINE:1: byte N: DN: reason`. N counts from 0 and is
   where the record begins. A stream that ends inside an add, or that nobody can follow any further, ends the load
   with --on-error skip too: how much of it is lost is not known. LDIF that is cut off between two lines looks whole.
 

@@ -29,7 +29,7 @@ pub(crate) fn print_ready(address: impl Display) {
     }
 }
 
-/// Writes a line on standard error. Nobody can be told that it cannot be written.
+/// Writes a line on standard error. Nobody can be informed that it cannot be written.
 pub(crate) fn note_line(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

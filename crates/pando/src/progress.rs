@@ -19,12 +19,12 @@ pub(crate) struct Bar {
     line_due: Option<Duration>,
     /// What is going on, and what will have been done.
     words: [&'static str; 2],
-    /// Inputs that are told of one by one, and how far each is.
+    /// Inputs that are reported one by one, and how far each is.
     streams: Vec<(String, Progress)>,
 }
 
 impl Bar {
-    /// Nothing is shown until something has happened. With `streams` it is told of each of them too.
+    /// Nothing is shown until something has happened. With `streams` it shows each of them too.
     pub(crate) fn new(now: &'static str, done: &'static str, streams: &[PathBuf]) -> Bar {
         let template = format!("{now} {{wide_bar}} {{percent:>3}} %  {{msg}}  {{eta}} left");
         let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
@@ -38,9 +38,9 @@ impl Bar {
     }
 
     /// Shows how far it is of `bytes_total`; 0 if that is not known.
-    pub(crate) fn show(&mut self, told: ProgressReport<'_>, bytes_total: u64) {
-        let (elapsed, progress) = (self.bar.elapsed(), told.total);
-        self.streams.iter_mut().zip(told.inputs).for_each(|((_, stream), now)| *stream = *now);
+    pub(crate) fn show(&mut self, reported: ProgressReport<'_>, bytes_total: u64) {
+        let (elapsed, progress) = (self.bar.elapsed(), reported.total);
+        self.streams.iter_mut().zip(reported.inputs).for_each(|((_, stream), now)| *stream = *now);
         match &mut self.line_due {
             None => {
                 self.bar.set_length(bytes_total.max(progress.bytes));

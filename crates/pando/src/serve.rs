@@ -203,7 +203,7 @@ pub(crate) fn cannot_serve(error: std::io::Error) -> End {
 /// Loads the configured file.
 pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<(), End> {
     let mut bar = Bar::new("importing", "imported", &[]);
-    match import::load(config, dsa.shard(), clock, &mut |told, total| bar.show(told, total)) {
+    match import::load(config, dsa.shard(), clock, &mut |progress, total| bar.show(progress, total)) {
         Ok(Some(summary)) => bar.finish(summary),
         Ok(None) => bar.clear(),
         Err(faults) => {

@@ -1,4 +1,4 @@
-//! What a request is about, told from its first bytes: enough to ask for memory, or to see that it asks the same as
+//! What a request is about, known from its first bytes: enough to ask for memory, or to see that it asks the same as
 //! the one before, without decoding it.
 
 use crate::{ber, tag};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use store::Revoked;
 
-/// Searches that are told of at a time, each by a line of its own.
-const ENDED_TOLD_MAX: usize = 8;
+/// Searches that are reported at a time, each by a line of its own.
+const ENDED_REPORTED_MAX: usize = 8;
 
 impl Engine for Dsa {
     type Worker = dsa::Worker;
@@ -39,8 +39,8 @@ impl Worker for dsa::Worker {
             tell_of_limit(&notice);
         }
         let ended = dsa::Worker::look_after_memory(self, now);
-        let (told, others) = ended.split_at(ended.len().min(ENDED_TOLD_MAX));
-        told.iter().for_each(|search| tell_of_end(search, now));
+        let (reported, others) = ended.split_at(ended.len().min(ENDED_REPORTED_MAX));
+        reported.iter().for_each(|search| tell_of_end(search, now));
         if !others.is_empty() {
             tracing::warn!(searches = others.len(), "others were ended for the same reason");
         }

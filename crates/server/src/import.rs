@@ -58,7 +58,7 @@ pub enum OnFault {
     Reject(PathBuf),
 }
 
-/// Is told how far an import is, and how many bytes there are; 0 if that cannot be told, of a pipe.
+/// Called with how far an import is, and how many bytes there are; 0 if that cannot be known, of a pipe.
 pub type OnProgress<'p> = &'p mut dyn FnMut(ProgressReport<'_>, u64);
 
 /// Loads the configured files, if there are any, all of them at the same time. Operational attributes are kept as they
@@ -131,10 +131,12 @@ fn read_files(
     let mut rejects = rejects_of(job)?;
     let mut inputs: Vec<Input<'_>> = sources.iter_mut().map(Source::input).collect();
     let mut write = rejects.as_mut().map(|rejects| {
-        |fault: &bulk::Fault, record: &[u8]| rejects.write(&job.files[fault.input], &told(job, fault), record)
+        |fault: &bulk::Fault, record: &[u8]| {
+            rejects.write(&job.files[fault.input], &reported(job, fault), record)
+        }
     });
     let callbacks = Callbacks {
-        on_progress: &mut |told| on_progress(told, bytes),
+        on_progress: &mut |reported| on_progress(reported, bytes),
         on_reject: write.as_mut().map(|write| write as OnReject<'_>),
         is_over: &is_over,
     };
@@ -171,7 +173,7 @@ fn refuse_twice(files: &[PathBuf]) -> Result<(), Vec<Fault>> {
 fn rejects_of(job: &Job) -> Result<Option<Rejects>, Vec<Fault>> {
     match &job.on_fault {
         OnFault::Stop => Ok(None),
-        OnFault::Skip => Ok(Some(Rejects::told())),
+        OnFault::Skip => Ok(Some(Rejects::reported())),
         OnFault::Reject(path) => {
             let made = Rejects::create(path, &job.files);
             made.map(Some).map_err(|error| vec![fault(path, 0, error.to_string())])
@@ -180,7 +182,7 @@ fn rejects_of(job: &Job) -> Result<Option<Rejects>, Vec<Fault>> {
 }
 
 /// What is wrong with a record, with its byte where that is wanted or there is no line.
-fn told(job: &Job, fault: &bulk::Fault) -> bulk::Fault {
+fn reported(job: &Job, fault: &bulk::Fault) -> bulk::Fault {
     let is_of_record = fault.dn.is_some() || fault.offset > 0;
     if !job.tells_bytes && (fault.line != 0 || !is_of_record) {
         return fault.clone();
@@ -190,7 +192,7 @@ fn told(job: &Job, fault: &bulk::Fault) -> bulk::Fault {
 }
 
 fn faults(job: &Job, error: &ImportError, given_up: &str) -> Vec<Fault> {
-    let message = |f: &bulk::Fault| bulk::Fault { line: 0, ..told(job, f) }.to_string();
+    let message = |f: &bulk::Fault| bulk::Fault { line: 0, ..reported(job, f) }.to_string();
     let mut faults: Vec<Fault> =
         error.faults.iter().map(|f| fault(&job.files[f.input], f.line, message(f))).collect();
     let given_up = format!("{given_up} {} entries", error.done.entries);

@@ -20,7 +20,7 @@ const BACKLOG: i32 = 4096;
 const ACCEPT_PAUSE_MS: u64 = 50;
 
 /// Serves `engine` on the `bound` addresses until SIGTERM or SIGINT, then finishes what is in flight and returns.
-/// `on_ready` is told each address once connections to it are answered.
+/// `on_ready` is called with each address once connections to it are answered.
 pub fn serve<E: Engine>(
     engine: Arc<E>,
     bound: Vec<TcpBound>,
@@ -106,7 +106,7 @@ impl Room {
     }
 }
 
-/// Accepts until told to stop.
+/// Accepts until asked to stop.
 async fn accept(
     listener: TcpListener,
     threads: Rc<Vec<IoThread<TcpPending>>>,

@@ -286,7 +286,7 @@ impl<W: Worker> Drop for Leave<W> {
     }
 }
 
-/// The thread's life: serve what comes until told to drain.
+/// The thread's life: serve what comes until asked to drain.
 async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: UnboundedReceiver<Command<P>>) {
     let sweeper = shared.clone();
     task::spawn_local(async move {

@@ -211,7 +211,7 @@ impl Server {
         }
     }
 
-    /// All updates are durable; the threads are told, which tell their sessions.
+    /// All updates are durable; the threads are informed, which tell their sessions.
     fn sync(&self) {
         let mut updates = self.updates.lock().unwrap();
         updates.are_durable = true;

@@ -18,7 +18,7 @@ use std::fmt;
 pub struct Finding {
     /// The entry that it is about, if it is about one.
     pub entry: Option<EntryId>,
-    /// Its DN, as far as it can be told.
+    /// Its DN, as far as it can be known.
     pub dn: String,
     /// What is wrong.
     pub what: Wrong,

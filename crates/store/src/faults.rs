@@ -18,6 +18,6 @@ env::faults! {
     ID_TAKEN = "id-in-the-way";
     /// A recovery does not free the ids that the log says are free.
     FREE_SET_DIFFERS = "free-set-differs";
-    /// A search is told to be ended so that its memory is free, and goes on.
+    /// A search is asked to end so that its memory is free, and goes on.
     READER_NOT_REVOKED = "reader-not-revoked";
 }

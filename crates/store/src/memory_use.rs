@@ -97,7 +97,7 @@ impl Shard {
 }
 
 impl Writer<'_> {
-    pub(crate) fn note_buried(&self) {
+    pub(crate) fn note_dead(&self) {
         let heap = &self.state.heap;
         self.shard.memory.dead_bytes.store(heap.appended.wrapping_sub(heap.bytes_live()), Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ impl Writer<'_> {
         set(&gauges.children, self.shard.children.bytes(&state.children) as u64);
         set(&gauges.indexes, self.view().indexes().measure(&state.indexes, self.view()));
         set(&gauges.longest, state.heap.bytes_of_longest());
-        self.note_buried();
+        self.note_dead();
         set(&gauges.shapes, state.shapes.usage().1 as u64);
         set(&gauges.appended, state.heap.appended);
         set(&gauges.moved, state.heap.moved);

@@ -243,7 +243,7 @@ impl<'a> EntryRef<'a> {
     }
 
     /// The beginning of the record of the next version, and how many bytes of this one are used up by it: what comes
-    /// after them stays as it is. Who changes the entry and when is not told yet, see [`set_modified`].
+    /// after them stays as it is. Who changes the entry and when is not reported yet, see [`set_modified`].
     #[inline]
     pub(crate) fn begin_next(&self) -> ([u8; NEXT_BYTES], usize, u8) {
         let mut begin = [0; NEXT_BYTES];

@@ -173,7 +173,7 @@ impl Restore {
     /// Makes the shard, once all bytes are in their places.
     ///
     /// # Errors
-    /// When the bytes are not those of a checkpoint. It is the first wrong one that is told.
+    /// When the bytes are not those of a checkpoint. It is the first wrong one that is reported.
     pub fn finish(mut self, run: Run<'_>) -> Result<Arc<Shard>, RestoreError> {
         self.shard.start_at(self.meta.sequence);
         self.take_shapes_and_names()?;

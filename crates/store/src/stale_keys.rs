@@ -40,7 +40,7 @@ impl StaleKeys {
 
 impl Writer<'_> {
     /// Notes a key that some value of a big set may still have, and looks for it if that is worth a walk.
-    pub(crate) fn leave_behind(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
+    pub(crate) fn leave_stale(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
         let in_sets = self.keys_in_sets(number, id);
         if in_sets == 0 {
             // Only a version that is about to pass has a set. Who drops a set for good drops what was stale.

@@ -227,7 +227,7 @@ fn writers_do_not_undo_each_other() {
         });
         writers.map(|writer| writer.join().expect("no writer panics"))
     });
-    assert!(installed.iter().all(|installed| *installed > 0), "drafts are installed: {installed:?}");
+    assert!(installed.iter().all(|installed| *installed > 0), "prepared writes are installed: {installed:?}");
     let mut reader = Reader::register(&shard).expect("a slot is free");
     let (pin, mut cache) = (reader.pin(), DnCache::default());
     let point = pin.read_point();

@@ -61,7 +61,7 @@ pub trait ShardLog: Send {
     fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused>;
 
     /// The first half of a step: takes what came from other replicas, and writes. A sync that is due then is handed out; it
-    /// may take any time, and other steps may come before its end is told.
+    /// may take any time, and other steps may come before its end is reported.
     ///
     /// # Errors
     /// The files failed: of nothing that is not committed by now is it known what becomes of it.

@@ -208,7 +208,7 @@ impl Snapshots {
     }
 
     /// Removes the files that the last snapshot does not name, such as those of a prepared write that was given up. Nothing when it
-    /// is not certain which one is the last. `on_removed` is told after each file how many are removed, of how many, and
+    /// is not certain which one is the last. `on_removed` is called after each file with how many are removed, of how many, and
     /// may take its time: there must be no prepared write meanwhile.
     ///
     /// # Errors

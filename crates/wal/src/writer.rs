@@ -113,7 +113,7 @@ pub struct SyncDone {
 pub enum Write {
     /// There was nothing to do.
     Idle {
-        /// When there will be, though nothing is appended: milliseconds of the clock that steps are told.
+        /// When there will be, though nothing is appended: milliseconds of the clock that steps are given.
         due_ms: Option<u64>,
     },
     /// Something was written. No sync is due, or one is in progress.
@@ -129,7 +129,7 @@ pub enum Step {
     Moved,
     /// There was nothing to do.
     Idle {
-        /// When there will be, though nothing is appended: milliseconds of the clock that steps are told.
+        /// When there will be, though nothing is appended: milliseconds of the clock that steps are given.
         due_ms: Option<u64>,
     },
 }
@@ -220,7 +220,7 @@ impl Writer {
         self.end_sync(job.run())
     }
 
-    /// Was a sync handed out whose end was not told?
+    /// Was a sync handed out whose end was not reported?
     pub fn is_syncing(&self) -> bool {
         self.is_syncing
     }
@@ -305,7 +305,7 @@ impl Writer {
     }
 
     /// The first half of a step: writes what was appended. If a sync is due then, it is handed out, and until
-    /// [`Writer::end_step`] was told of its end no other is.
+    /// [`Writer::end_step`] was informed of its end no other is.
     ///
     /// # Errors
     /// The log is poisoned.

@@ -124,7 +124,7 @@ fn an_archive_joins_an_old_copy_and_the_log_that_is_left() {
     // The archive alone ends where it ends.
     let (indexes, end) = read(&old, &sources[..1], 0, 1000).unwrap();
     assert!(indexes.len() > 10 && indexes.len() <= 150 && end.later.is_none());
-    // A file that is not there is a gap, and what comes after it is told.
+    // A file that is not there is a gap, and what comes after it is reported.
     let mut names: Vec<PathBuf> =
         fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
@@ -135,7 +135,7 @@ fn an_archive_joins_an_old_copy_and_the_log_that_is_left() {
     let later = end.later.expect("there are more");
     assert_eq!((end.next.0, later.file), (indexes.len() as u64 + 1, 3));
     assert!(later.first > end.next && later.payload == payload(1, later.first.0));
-    // One whose header is damaged is passed over and told; a later block in it shows damage.
+    // One whose header is damaged is passed over and reported; a later block in it shows damage.
     let mut damaged = bytes.clone();
     damaged[20] ^= 1;
     fs::write(&second, &damaged).unwrap();

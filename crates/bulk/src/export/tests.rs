@@ -36,11 +36,11 @@ fn loaded(text: &str) -> Arc<Shard> {
 
 fn text_of(shard: &Arc<Shard>, what: &Export) -> String {
     let mut out = Vec::new();
-    let mut told = Vec::new();
-    let done = export(shard, what, &mut out, &mut |at| told.push(at)).expect("nothing fails");
+    let mut reported = Vec::new();
+    let done = export(shard, what, &mut out, &mut |at| reported.push(at)).expect("nothing fails");
     assert_eq!(done.bytes, out.len() as u64);
     assert_eq!(done.entries as usize, out.windows(5).filter(|w| w == b"\ndn: ").count() + 1);
-    assert!(told.iter().all(|at| at.seen <= shard.entries()));
+    assert!(reported.iter().all(|at| at.seen <= shard.entries()));
     String::from_utf8(out).expect("LDIF is text")
 }
 

@@ -35,7 +35,7 @@ fn load(
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Summary, ImportError> {
     let callbacks = Callbacks {
-        on_progress: &mut |told| on_progress(told.total),
+        on_progress: &mut |reported| on_progress(reported.total),
         on_reject: None,
         is_over: &AtomicBool::new(false),
     };
@@ -92,14 +92,14 @@ fn entries_in_many_pieces_are_stored() {
     let people: String = (0..20_000).map(|n| person(&format!("p{n}"), "dc=com")).collect();
     let text = TOP.to_owned() + &people;
     let shard = shard_with(true);
-    let mut told = Vec::new();
-    let done = load(import(&shard), Input::Seekable(&mut Cursor::new(&text)), &mut |p| told.push(p));
+    let mut reported = Vec::new();
+    let done = load(import(&shard), Input::Seekable(&mut Cursor::new(&text)), &mut |p| reported.push(p));
     assert_eq!(
         done,
         Ok(Summary { entries: 20_001, bytes: text.len() as u64, deferred_count: 0, rejected: 0 })
     );
-    assert!(told.len() > 3 && told.is_sorted_by_key(|p| p.bytes));
-    assert_eq!(told.last(), Some(&Progress { entries: 20_001, bytes: text.len() as u64 }));
+    assert!(reported.len() > 3 && reported.is_sorted_by_key(|p| p.bytes));
+    assert_eq!(reported.last(), Some(&Progress { entries: 20_001, bytes: text.len() as u64 }));
     assert_eq!(shard.entries(), 20_001);
     assert_eq!(texts(&shard, "cn=p19999,dc=com", "sn"), ["s"]);
 }

@@ -22,7 +22,7 @@ const PAGE: i32 = 1000;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Writes what a server shows as LDIF content records, in its order: below the base, or below each of its naming contexts.
-/// Memory is bounded by a piece of 1 MiB and the longest entry. `on_progress` is told now and then.
+/// Memory is bounded by a piece of 1 MiB and the longest entry. `on_progress` is called now and then.
 ///
 /// # Errors
 /// What the server or the network says, or what writing does.

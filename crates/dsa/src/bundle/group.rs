@@ -64,7 +64,7 @@ pub(super) fn may_be_config(dn: &[u8]) -> bool {
 /// Does a DN end in this RDN?
 #[inline]
 fn ends_in(dn: &[u8], rdn: &[u8]) -> bool {
-    // Nearly all others are told by their last byte.
+    // Nearly all others are known by their last byte.
     if dn.last().is_none_or(|last| Some(&(last | 0x20)) != rdn.last()) {
         return false;
     }

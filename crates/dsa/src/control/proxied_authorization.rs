@@ -16,7 +16,7 @@ use store::{DnCache, ReadPoint};
 const USER_ATTRIBUTE: &[u8] = b"uid";
 
 /// Who a request is to be applied as. `None` if the client may not act as that one, or there is no such one: which of
-/// the two is not told.
+/// the two is not reported.
 pub(crate) fn authorize(
     dsa: &Dsa,
     read_point: ReadPoint<'_>,

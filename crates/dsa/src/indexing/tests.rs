@@ -6,10 +6,10 @@ use std::io;
 use std::sync::Arc;
 use store::{IndexName, Reader};
 
-/// Remembers what it was told, and refuses on demand.
+/// Remembers what was reported, and refuses on demand.
 #[derive(Default)]
 struct Kept {
-    told: Vec<String>,
+    reported: Vec<String>,
     refuses: bool,
 }
 
@@ -18,7 +18,7 @@ impl Kept {
         if self.refuses {
             return Err(io::Error::other("no room"));
         }
-        self.told.push(format!("{what} {index}"));
+        self.reported.push(format!("{what} {index}"));
         Ok(())
     }
 }
@@ -33,11 +33,11 @@ impl IndexKeeper for Kept {
     }
 
     fn failed(&mut self, index: &str, _why: &str) {
-        self.told.push(format!("failed {index}"));
+        self.reported.push(format!("failed {index}"));
     }
 
     fn verified(&mut self, index: &str, found: u64, _first: Option<&str>) {
-        self.told.push(format!("verified {index} {found}"));
+        self.reported.push(format!("verified {index} {found}"));
     }
 }
 
@@ -108,7 +108,7 @@ fn what_is_asked_for_is_done_in_turn_and_written_down() {
     assert!(matches!(bench.ask(&[(false, "cn:sub")]), Err(NotTaken::Missing(_))));
     bench.run();
     assert_eq!(bench.report(), ["index=cn:eq state=ready", "index=sn:eq state=ready"]);
-    assert_eq!(bench.kept.told, ["made cn:eq", "made cn:sub", "made sn:eq", "dropped cn:sub"]);
+    assert_eq!(bench.kept.reported, ["made cn:eq", "made cn:sub", "made sn:eq", "dropped cn:sub"]);
     assert_eq!(bench.fixture.dsa.shard.writer().check(10), []);
 }
 
@@ -121,7 +121,7 @@ fn one_that_nobody_wants_any_more_is_not_built() {
     // The one is in progress, the other waits.
     bench.ask(&[(false, "cn:eq"), (false, "sn:eq")]).unwrap();
     bench.run();
-    assert!(bench.report().is_empty() && bench.kept.told.is_empty(), "{:?}", bench.kept.told);
+    assert!(bench.report().is_empty() && bench.kept.reported.is_empty(), "{:?}", bench.kept.reported);
     // And again.
     bench.ask(&[(true, "cn:eq")]).unwrap();
     bench.run();
@@ -142,7 +142,7 @@ fn what_cannot_be_written_down_is_not_done() {
     bench.ask(&[(false, "cn:eq")]).unwrap();
     bench.run();
     assert_eq!(bench.report(), ["index=cn:eq state=ready"]);
-    assert_eq!(bench.kept.told, ["failed cn:eq", "made cn:eq", "failed cn:eq"]);
+    assert_eq!(bench.kept.reported, ["failed cn:eq", "made cn:eq", "failed cn:eq"]);
 }
 
 #[test]
@@ -189,9 +189,9 @@ fn an_index_is_compared_when_that_is_asked_for() {
     assert_eq!(bench.ask_all(&[IndexChange::Verify(cn)]), Err(NotTaken::Verified(cn)));
     assert_eq!(bench.fixture.dsa.indexing.comparing(), [cn, sn].into());
     bench.run();
-    assert_eq!(bench.kept.told, ["made cn:eq", "made sn:eq", "verified cn:eq 0", "verified sn:eq 0"]);
-    let told = bench.lines();
-    assert!(told[0].contains(" verify=clean found=0 entries="), "{told:?}");
+    assert_eq!(bench.kept.reported, ["made cn:eq", "made sn:eq", "verified cn:eq 0", "verified sn:eq 0"]);
+    let reported = bench.lines();
+    assert!(reported[0].contains(" verify=clean found=0 entries="), "{reported:?}");
     assert!(bench.fixture.dsa.indexing.comparing().is_empty());
     assert_eq!(bench.ask_all(&[IndexChange::Leave(cn)]), Err(NotTaken::NotVerified(cn)));
 }
@@ -202,12 +202,15 @@ fn a_comparison_ends_when_nobody_wants_it_or_the_index_goes() {
     let (cn, sn) = (bench.name("cn:eq"), bench.name("sn:eq"));
     bench.ask_all(&[IndexChange::Add(cn), IndexChange::Add(sn)]).unwrap();
     bench.run();
-    bench.kept.told.clear();
+    bench.kept.reported.clear();
     // The one is in progress, the other waits.
     bench.ask_all(&[IndexChange::Verify(cn), IndexChange::Verify(sn)]).unwrap();
     bench.indexer.step(&mut bench.kept);
-    let told = bench.lines();
-    assert!(told[0].contains(" verify=running ") && told[1].ends_with(" verify=queued"), "{told:?}");
+    let reported = bench.lines();
+    assert!(
+        reported[0].contains(" verify=running ") && reported[1].ends_with(" verify=queued"),
+        "{reported:?}"
+    );
     bench.ask_all(&[IndexChange::LeaveAll]).unwrap();
     bench.run();
     // One that is dropped is compared no more.
@@ -215,7 +218,7 @@ fn a_comparison_ends_when_nobody_wants_it_or_the_index_goes() {
     bench.indexer.step(&mut bench.kept);
     bench.ask_all(&[IndexChange::Delete(cn)]).unwrap();
     bench.run();
-    assert_eq!(bench.kept.told, ["dropped cn:eq"]);
+    assert_eq!(bench.kept.reported, ["dropped cn:eq"]);
     assert_eq!(bench.report(), ["index=sn:eq state=ready"]);
     assert!(!bench.lines()[0].contains("verify"));
 }

@@ -73,7 +73,7 @@ impl State {
         self.outcomes.push_back(outcome);
     }
 
-    /// What is to be told of the comparison of an index, if there was one or is to be.
+    /// What is to be reported of the comparison of an index, if there was one or is to be.
     pub(super) fn verified(&self, name: IndexName, entries_all: u64) -> String {
         if let Some(Verifying { entries, keys, .. }) =
             self.verifying.filter(|verifying| verifying.name == name)

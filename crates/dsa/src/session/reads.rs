@@ -62,7 +62,7 @@ impl Mixed {
         self.marks.may_be_revoked(Holder { since_ns: *self.since_ns.get_or_insert(now_ns), peer });
     }
 
-    /// Do the reads ask how many subordinates an entry has? That is told as of now, not as of a point in the past.
+    /// Do the reads ask how many subordinates an entry has? That is reported as of now, not as of a point in the past.
     #[cold]
     pub(crate) fn asks_for_counts(&mut self) -> bool {
         // hasSubordinates, numSubordinates, and all operational attributes.

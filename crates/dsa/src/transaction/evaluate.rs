@@ -78,7 +78,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// What cannot be seen in the overlay, or not be told from it.
+    /// What cannot be seen in the overlay, or not be known from it.
     fn refuse_beforehand(&self, message: &Message<'_>, requested: &Requested<'_>) -> Result<(), Refusal> {
         if let Request::Delete(dn) = &message.request
             && let Some(id) = self.overlay.find(dn)

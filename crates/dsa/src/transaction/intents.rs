@@ -1,5 +1,5 @@
 //! Which open transaction is about which entries, where clients have different precedence: an update of a transaction with higher precedence
-//! gives the transactions of others up that are about the same entry, and one who goes after is told to try again. Nobody
+//! gives the transactions of others up that are about the same entry, and one who goes after is asked to try again. Nobody
 //! waits for anybody. Among equals nothing is held: who ends first is first.
 
 use crate::faults;

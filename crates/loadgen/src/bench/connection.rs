@@ -193,7 +193,7 @@ impl Client {
     /// Ends the session, unless the server did, or does not take what was sent before.
     pub(super) fn unbind(&mut self) {
         if !self.closed && self.pending.is_empty() {
-            // Nobody can be told if there is no room for it: the end of the connection says the same.
+            // Nobody can be informed if there is no room for it: the end of the connection says the same.
             let _ = self.connection.write(&UNBIND);
         }
     }

@@ -134,7 +134,7 @@ pub struct Settings {
     pub queue: usize,
     /// How they are kept in progress.
     pub window: Window,
-    /// Whether the server is told how many that are, with the first bind of every connection.
+    /// Whether the server is sent how many that are, with the first bind of every connection.
     pub queue_length_control: bool,
     /// What is measured.
     pub length: Length,

@@ -9,7 +9,7 @@ const TIME_NS: u64 = 30_000_000_000;
 /// The share of the log up to the next snapshot within which this one is to be written.
 const LOG_SHARE: (u64, u64) = (3, 4);
 
-/// The pace of one snapshot. It knows no clock and no log: it is told.
+/// The pace of one snapshot. It knows no clock and no log: it is given both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     begun_ns: u64,

@@ -210,7 +210,7 @@ impl Replica {
             }
             let mut answers = updates.answers_buffer();
             let applied = self.applier.apply_updates(&mut updates, head.time_ms, &mut answers);
-            // Without an answer it is told that the outcome is unknown.
+            // Without an answer it is answered that the outcome is unknown.
             applied.map_err(|error| Failed::Apply(index, error))?;
             answered += updates.bytes();
             updates.answer(answers, &mut self.waking);

@@ -32,13 +32,13 @@ pub(super) struct Snapshotter {
 #[derive(Default)]
 struct Expedite {
     is_on: Mutex<bool>,
-    told: Condvar,
+    notified: Condvar,
 }
 
 impl Expedite {
     fn begin(&self) {
         *self.is_on.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.told.notify_all();
+        self.notified.notify_all();
     }
 
     /// Waits for it, [`LOOK`] at most.
@@ -47,7 +47,7 @@ impl Expedite {
         if *is_on {
             return true;
         }
-        *self.told.wait_timeout(is_on, LOOK).unwrap_or_else(PoisonError::into_inner).0
+        *self.notified.wait_timeout(is_on, LOOK).unwrap_or_else(PoisonError::into_inner).0
     }
 
     fn is_on(&self) -> bool {

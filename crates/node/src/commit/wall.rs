@@ -5,7 +5,7 @@
 use model::csn::EPOCH_UNIX_MS;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
-/// A jump of the clock that is told.
+/// A jump of the clock that is reported.
 const TOLD_MS: u64 = DAY_MS;
 /// A jump ahead that is not followed: twenty years after the last change. A directory may have lain for some years.
 const FOLLOWED_MS: u64 = 20 * 365 * DAY_MS;
@@ -19,7 +19,7 @@ pub(super) struct Wall {
     last_ms: u64,
     /// When that was; `None` before a start: then nobody knows how much later it is now.
     monotonic_ms: Option<u64>,
-    /// The clock is too far ahead, which was told.
+    /// The clock is too far ahead, which was reported.
     is_told: bool,
 }
 

@@ -68,7 +68,7 @@ impl Data {
     }
 
     /// Reads and checks everything, with the indexes that were made and those `configured`, as a start makes them.
-    /// `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what is told.
+    /// `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what is reported.
     ///
     /// # Errors
     /// Damage, or what cannot be read: the first. Also a schema that lacks what entries are made of.

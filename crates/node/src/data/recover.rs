@@ -38,7 +38,7 @@ pub struct Recovered {
     pub snapshots: SnapshotStore,
     /// Records that were applied again.
     pub records: u64,
-    /// The torn tail, if the last end was not a clean one and no pass before the last has cut it. It was told.
+    /// The torn tail, if the last end was not a clean one and no pass before the last has cut it. It was reported.
     pub cut: Option<Cut>,
     /// Where the outcome is another than was answered, and was accepted: a snapshot holds what the log makes now.
     pub differences: Vec<Differs>,

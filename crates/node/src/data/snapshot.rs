@@ -59,7 +59,7 @@ impl SnapshotStore {
         self.archive.is_some()
     }
 
-    /// Frees the files of the log that hold nothing after `index`, which a snapshot holds; `on_archived` is told the last
+    /// Frees the files of the log that hold nothing after `index`, which a snapshot holds; `on_archived` is called with the last
     /// record that the archive has.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl SnapshotStore {
     /// it returns.
     ///
     /// # Errors
-    /// What the disk says. The snapshot before is whole then, and what was written takes no room, if that could be told
+    /// What the disk says. The snapshot before is whole then, and what was written takes no room, if that could be known
     /// apart.
     pub fn write(&mut self, point: Point, index: Index) -> Result<Written, SnapshotError> {
         let mut step = self.begin(point, index, Way::AtOnce)?;
@@ -132,7 +132,7 @@ impl SnapshotStore {
         }
     }
 
-    /// Removes the files that the last snapshot does not have. `on_removed` is told after each how many are removed, of how many,
+    /// Removes the files that the last snapshot does not have. `on_removed` is called after each with how many are removed, of how many,
     /// and may take its time. What
     /// cannot be removed now is removed after the next snapshot, or at the next start. Not while one is being written.
     pub fn clear(&self, on_removed: &mut dyn FnMut(u64, u64)) {
@@ -148,7 +148,7 @@ fn slots_file(manifest: &Manifest) -> Option<&FileRecord> {
     manifest.files.iter().find(|record| record.id.kind == SLOTS)
 }
 
-/// Makes a shard of the last snapshot, if there is one. `on_bytes` is told how many bytes were read, of how many, now
+/// Makes a shard of the last snapshot, if there is one. `on_bytes` is called with how many bytes were read, of how many, now
 /// and then.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use server::directory::{IndexName, IndexSettings};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Findings that are told.
+/// Findings that are reported.
 const FINDINGS_MAX: usize = 100;
 
 fn open(dir: &Path) -> Result<Data, Failed> {

@@ -53,7 +53,7 @@ pub(super) fn build(server: &Server, texts: &[String], no_wait: bool, quiet: boo
         }
         if active == 0 {
             bar.iter().for_each(IndexBar::clear);
-            return told(&of_ours, ours);
+            return reported(&of_ours, ours);
         }
         pause(ASK_AGAIN);
     }
@@ -71,7 +71,7 @@ fn asked_for(texts: &[String], before: &[IndexLine], now: &[IndexLine]) -> Vec<S
 }
 
 /// What became of them.
-fn told(lines: &[&IndexLine], asked: &[String]) -> Result<(), Failed> {
+fn reported(lines: &[&IndexLine], asked: &[String]) -> Result<(), Failed> {
     let mut faults = Vec::new();
     for index in asked {
         match lines.iter().find(|line| line.index == *index) {
@@ -118,7 +118,7 @@ pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(
     print(text)
 }
 
-/// What became of the comparison of an index; `None` if it is not told.
+/// What became of the comparison of an index; `None` if it is not reported.
 fn compared(
     indexes: &mut Indexes,
     text: &str,

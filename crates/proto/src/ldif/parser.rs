@@ -263,7 +263,7 @@ impl Parser {
     }
 }
 
-/// Length of the blank line at the front: 0 if it is not blank, `None` if that cannot be told yet.
+/// Length of the blank line at the front: 0 if it is not blank, `None` if that cannot be known yet.
 fn blank_line(rest: &[u8], is_last: bool) -> Option<usize> {
     match rest {
         [b'\n', ..] => Some(1),

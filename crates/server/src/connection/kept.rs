@@ -35,7 +35,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         has_room
     }
 
-    /// Whether a client with suspended searches is not there any more, as far as can be told: its connection broke, or it
+    /// Whether a client with suspended searches is not there any more, as far as can be known: its connection broke, or it
     /// sends no more and nothing was sent to it for some time.
     pub(super) fn is_client_gone(&self) -> bool {
         let is_silent = self.ended

@@ -5,20 +5,20 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Records that are told of where there is no file.
-const TOLD_MAX: usize = 20;
+/// Records that are reported where there is no file.
+const REPORTED_MAX: usize = 20;
 
 /// Where they go.
 pub(super) enum Rejects {
     /// A file.
     File(BufWriter<File>),
-    /// Nowhere: the first of them are told of.
+    /// Nowhere: the first of them are reported.
     Reported(usize),
 }
 
 impl Rejects {
-    /// Has the first ones told of in the server's log, and keeps none.
-    pub(super) fn told() -> Rejects {
+    /// Has the first ones reported in the server's log, and keeps none.
+    pub(super) fn reported() -> Rejects {
         Rejects::Reported(0)
     }
 
@@ -51,7 +51,7 @@ impl Rejects {
             }
             Rejects::Reported(count) => {
                 *count += 1;
-                if *count <= TOLD_MAX {
+                if *count <= REPORTED_MAX {
                     tracing::warn!("left out: {text}");
                 }
                 Ok(())

@@ -81,8 +81,8 @@ impl Writer<'_> {
         self.claim(4096)?;
         let (shard, view) = (self.shard, self.view());
         let (children, mut context) = Writer::context(&mut self.state, view);
-        let told = shard.children.tell_live(children, &mut context, shard.child_tag(id.0), count);
-        told.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+        let reported = shard.children.tell_live(children, &mut context, shard.child_tag(id.0), count);
+        reported.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
     }
 
     fn put_copy(&mut self, entry: &EntryRef<'_>, flags: u8, record: &[u8]) {

@@ -388,7 +388,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// What an import told of the last change is no longer true.
+    /// What an import reported of the last change is no longer true.
     fn drop_stale_stamps(&self, old: &EntryRef<'_>, edit: &mut Edit<'_>) {
         let schema = &self.shard.schema;
         for slot in old.shape.slots.iter().filter(|slot| is_stamp(schema, slot.description)) {

@@ -42,7 +42,7 @@ pub struct PreparedWrite {
     end: u32,
     /// Its name leads to the entry unless names changed after this commit sequence.
     names: u64,
-    /// Another draft is made of this one: that is installed, not this.
+    /// Another prepared write is made of this one: that is installed, not this.
     is_followed: bool,
 }
 
@@ -61,7 +61,7 @@ impl PreparedWrite {
         EntryId(self.id)
     }
 
-    /// Is another prepared write made of this one ([`ReadPoint::ready_after`])? Then that one is to be installed.
+    /// Is another prepared write made of this one ([`ReadPoint::prepare_after`])? Then that one is to be installed.
     #[inline]
     pub fn is_followed(&self) -> bool {
         self.is_followed
@@ -77,7 +77,7 @@ impl PreparedWrite {
 impl Shard {
     /// Prefetches the memory that installing a prepared write looks at first.
     #[inline]
-    pub fn prefetch_ready(&self, ready: &PreparedWrite) {
+    pub fn prefetch_prepared(&self, ready: &PreparedWrite) {
         self.heap.prefetch_slot(ready.id);
     }
 }
@@ -86,7 +86,7 @@ impl<'a> ReadPoint<'a> {
     /// Prepares what a modify makes of the entry that it is about; appends to `prepared_writes`. `None` if the modify does more
     /// than to give new values to attributes that have one value and keep one, with no index that knows the value, or
     /// would be refused, or if the entry is just being changed: then it is the writer's.
-    pub fn ready(
+    pub fn prepare(
         self,
         known: &Known<'_>,
         replacements: &[Replacement<'_>],
@@ -100,9 +100,9 @@ impl<'a> ReadPoint<'a> {
         self.prepare_from(&entry, place, known.sequence, replacements, prepared_writes)
     }
 
-    /// As [`ReadPoint::ready`], of the entry as it is seen here, though it may be changing just now. It cannot be installed,
+    /// As [`ReadPoint::prepare`], of the entry as it is seen here, though it may be changing just now. It cannot be installed,
     /// but tells what a modify comes to: it is to be prepared again.
-    pub fn ready_as_seen(
+    pub fn prepare_as_seen(
         self,
         known: &Known<'_>,
         replacements: &[Replacement<'_>],
@@ -130,14 +130,14 @@ impl<'a> ReadPoint<'a> {
         let placed = placed.get_mut(..replacements.len())?;
         self.place_all(entry, replacements, placed)?;
         let start = prepared_writes.len() as u32;
-        draft(entry, place, placed, prepared_writes)?;
+        write_next(entry, place, placed, prepared_writes)?;
         let end = prepared_writes.len() as u32;
         Some(PreparedWrite { id: entry.id.0, place, start, end, names, is_followed: false })
     }
 
-    /// As [`ReadPoint::ready`], of a modify that comes after another one of the same entry, whose prepared write is `before`: what
+    /// As [`ReadPoint::prepare`], of a modify that comes after another one of the same entry, whose prepared write is `before`: what
     /// both come to.
-    pub fn ready_after(
+    pub fn prepare_after(
         self,
         before: &mut PreparedWrite,
         replacements: &[Replacement<'_>],
@@ -203,7 +203,7 @@ impl<'a> ReadPoint<'a> {
 
 /// Appends the next version of an entry: all but who changes it and when.
 #[inline]
-fn draft(entry: &EntryRef<'_>, place: Place, placed: &[Placed<'_>], out: &mut Vec<u8>) -> Option<()> {
+fn write_next(entry: &EntryRef<'_>, place: Place, placed: &[Placed<'_>], out: &mut Vec<u8>) -> Option<()> {
     let (begin, mut from, flags) = entry.begin_next();
     let old = entry.payload();
     let gone: usize = placed.iter().map(|placed| placed.end - placed.start).sum();
@@ -247,15 +247,15 @@ impl Writer<'_> {
     /// meanwhile or there is no room: nothing was done then, and [`Writer::modify`] knows what is to be.
     #[inline]
     pub fn install(&mut self, ready: &PreparedWrite, prepared_writes: &mut [u8], stamp: Stamp) -> bool {
-        let draft = &mut prepared_writes[ready.range()];
-        let Some(reserved) = self.reserved.checked_sub(draft.len()) else { return false };
+        let bytes = &mut prepared_writes[ready.range()];
+        let Some(reserved) = self.reserved.checked_sub(bytes.len()) else { return false };
         // Whatever becomes of it, the room for it is needed no more.
         self.reserved = reserved;
         if self.shard.names_changed.load(Ordering::Relaxed) > ready.names || self.loading {
             return false;
         }
-        record::set_modified(&mut draft[PREPARED_HEADER..], stamp.csn, stamp.actor);
+        record::set_modified(&mut bytes[PREPARED_HEADER..], stamp.csn, stamp.actor);
         let heap = &self.shard.heap;
-        heap.put_prepared(&mut self.state.heap, ready.id, ready.place, draft, self.sequence)
+        heap.put_prepared(&mut self.state.heap, ready.id, ready.place, bytes, self.sequence)
     }
 }

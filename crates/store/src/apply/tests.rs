@@ -474,7 +474,7 @@ fn prepared_write(
     let known = Known { target, keys: &keys, sequence: point.sequence() };
     let description = shard.schema.find_description(name.as_bytes()).expect("a known type");
     let replacement = Replacement { description, value: value.as_bytes() };
-    point.ready(&known, &[replacement], &mut cache, prepared_writes)
+    point.prepare(&known, &[replacement], &mut cache, prepared_writes)
 }
 
 fn install(shard: &Shard, ready: &PreparedWrite, prepared_writes: &mut [u8]) -> bool {

@@ -137,7 +137,7 @@ impl<'s> Writer<'s> {
             match keeps {
                 Keeps::Yes => {}
                 Keeps::No => self.remove_ordering(number, prefix, id),
-                Keeps::Unknown => self.leave_behind(number, key, id, self.sequence),
+                Keeps::Unknown => self.leave_stale(number, key, id, self.sequence),
             }
         }
         self.state.scratch.dropped = dropped;
@@ -167,7 +167,7 @@ impl<'s> Writer<'s> {
         });
         match (is_kept, is_unknown) {
             (true, _) => {}
-            (false, true) => self.leave_behind(number, key, id, oldest),
+            (false, true) => self.leave_stale(number, key, id, oldest),
             (false, false) => self.take_key(number, key, id),
         }
     }

@@ -9,7 +9,7 @@
 //! which is settled under the writer's role: who has it knows what is due to go. Whether a value of a big set has a key in a
 //! substring or an ordering index only a walk through all of the set would tell; such keys are counted and passed over.
 //!
-//! What is lacking is looked at again in the same way. So what is told was so at a moment when nobody wrote.
+//! What is lacking is looked at again in the same way. So what is reported was so at a moment when nobody wrote.
 
 use super::AttributeIndex;
 use super::held::HeldWalk;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 const DOUBTS_MAX: usize = 256;
 /// Doubts that are settled while others wait for the writer's role: each looks at all values that the entry has inline.
 const SETTLED_MAX: usize = 32;
-/// Findings that are told; the others are counted.
+/// Findings that are reported; the others are counted.
 const FINDINGS_MAX: usize = 16;
 /// Removals that are due and that doubts are compared with under the writer's role, at most. When more are due, some must be
 /// made first.

@@ -30,7 +30,7 @@ impl Overlay {
     }
 
     /// The changed entries that lie elsewhere than before or are spelled otherwise, and so do all entries below them. Where one
-    /// lies is told by its superior, not by the name alone: another entry may have got the old superior's name.
+    /// lies is known by its superior, not by the name alone: another entry may have got the old superior's name.
     fn renamed(&self, base: ReadPoint<'_>) -> Vec<u32> {
         let here = self.shard.writer().view();
         let (mut cache, mut base_cache) = (DnCache::default(), DnCache::default());

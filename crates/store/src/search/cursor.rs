@@ -184,7 +184,7 @@ impl Cursor {
             }
             while let Some(id) = self.slice.pop() {
                 if !self.paused.is_begun() {
-                    self.look_ahead(read_point);
+                    self.prefetch_next(read_point);
                     *work = work.saturating_sub(CANDIDATE);
                 }
                 self.next = id.saturating_add(1);
@@ -208,7 +208,7 @@ impl Cursor {
     }
 
     /// Asks for what the next candidates will need, a few of them ahead.
-    fn look_ahead(&self, read_point: ReadPoint<'_>) {
+    fn prefetch_next(&self, read_point: ReadPoint<'_>) {
         let left = self.slice.len();
         if let Some(far) = left.checked_sub(AHEAD) {
             read_point.shard.heap.prefetch_slot(self.slice[far]);

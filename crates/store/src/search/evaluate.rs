@@ -10,7 +10,7 @@ use crate::tree::{self, From};
 use model::{Description, TypeId};
 use schema::Rule;
 
-/// True, false, or not to be told.
+/// True, false, or not to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// It is.

@@ -73,7 +73,8 @@ impl Heap {
             return false;
         }
         let [s0, s1, s2, s3, s4, s5, ..] = sequence.to_le_bytes();
-        *prepared_write[7..].first_chunk_mut().expect("a draft has a header") = [s0, s1, s2, s3, s4, s5];
+        *prepared_write[7..].first_chunk_mut().expect("a prepared write has a header") =
+            [s0, s1, s2, s3, s4, s5];
         let address = self.write(writer, prepared_write, &[]);
         self.slots[id as usize].store(address as u64, Ordering::Release);
         writer.mark_dead(older.address as usize, older.len, sequence);

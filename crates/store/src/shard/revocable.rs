@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use env::planted;
 use std::net::SocketAddr;
 
-/// Whose reader it is, for the one that is told of its end.
+/// Whose reader it is, for the one that is informed of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// When it began, in nanoseconds of the clock that its owner goes by.
@@ -41,8 +41,8 @@ pub(crate) struct Revocables {
 struct List {
     /// By slot.
     readers: Vec<Option<Entry>>,
-    /// Revoked and not told yet. There are no more than slots were given.
-    told: Vec<Revoked>,
+    /// Revoked and not reported yet. There are no more than slots were given.
+    reported: Vec<Revoked>,
 }
 
 #[derive(Clone, Copy)]
@@ -55,8 +55,8 @@ struct Entry {
     revoked: Option<u64>,
 }
 
-/// Revocations that wait to be told: beyond them the oldest are forgotten.
-const TOLD_MAX: usize = 256;
+/// Revocations that wait to be reported: beyond them the oldest are forgotten.
+const REPORTED_MAX: usize = 256;
 
 /// A look at the shard that may last and that may be revoked. Nothing can be seen without [`RevocableReadPoint::enter`].
 pub struct RevocableReadPoint {
@@ -192,9 +192,9 @@ impl Shard {
             list.readers[*slot].as_mut().expect("it stands").revoked = Some(revoked.bytes);
         }
         let due: Vec<Revoked> = due.into_iter().map(|(_, revoked)| revoked).collect();
-        list.told.extend(&due);
-        let surplus = list.told.len().saturating_sub(TOLD_MAX);
-        list.told.drain(..surplus);
+        list.reported.extend(&due);
+        let surplus = list.reported.len().saturating_sub(REPORTED_MAX);
+        list.reported.drain(..surplus);
         due
     }
 
@@ -216,9 +216,9 @@ impl Shard {
         self.oldest_revocable().map_or(0, |oldest| oldest.bytes)
     }
 
-    /// What was revoked since the last call, so that somebody is told.
+    /// What was revoked since the last call, so that somebody is informed.
     pub fn take_revoked(&self) -> Vec<Revoked> {
-        std::mem::take(&mut lock(&self.revocables.list).told)
+        std::mem::take(&mut lock(&self.revocables.list).reported)
     }
 
     /// Revokes the oldest reader for want of memory, if something is gained by it: nobody who cannot be revoked is older.

@@ -107,7 +107,7 @@ impl Writer<'_> {
     }
 
     fn revoke_for_room(&self) -> bool {
-        self.note_buried();
+        self.note_dead();
         self.shard.revoke_for_room()
     }
 

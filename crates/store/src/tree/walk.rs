@@ -14,7 +14,7 @@ pub(crate) enum Visit<'a> {
 const LEVELS_MAX: u8 = 32;
 
 /// Goes through a whole tree, items in their order, and looks at all that the other functions rely on. `visit` is
-/// told of each node first and can refuse it, as it must when it comes again.
+/// given each node first and can refuse it, as it must when it comes again.
 ///
 /// # Errors
 /// What is wrong with the tree, or what `visit` says.

@@ -134,7 +134,7 @@ pub(crate) fn prepared_write(
         .map(|change| Some(Replacement { description: replacement(change)?, value: change.2[0].as_bytes() }))
         .collect::<Option<_>>()?;
     let known = Known { target, keys: &keys, sequence: point.sequence() };
-    point.ready(&known, &replacements, cache, prepared_writes)
+    point.prepare(&known, &replacements, cache, prepared_writes)
 }
 
 /// Installs what was prepared; `false` if it cannot be.

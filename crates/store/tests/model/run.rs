@@ -72,7 +72,7 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
         }
     }
     if plan.ops > 1000 && run.installed == 0 {
-        return Err(run.report(done, "no draft was ever installed"));
+        return Err(run.report(done, "no prepared write was ever installed"));
     }
     let (made, dropped) = (run.indexes.made, run.indexes.dropped);
     if plan.changing && plan.ops > 10_000 && (made < 3 || dropped < 3) {
@@ -145,7 +145,9 @@ impl<C: Choices> Run<'_, C> {
             ops.insert(self.choices.below(ops.len() + 1), None);
         }
         let mut writer = shard.writer();
-        writer.reserve(prepared_writes.len()).map_err(|refused| format!("no room for drafts: {refused}"))?;
+        writer
+            .reserve(prepared_writes.len())
+            .map_err(|refused| format!("no room for prepared writes: {refused}"))?;
         for op in ops.iter_mut() {
             let (op, ready) = match op.take() {
                 Some(prepared_write) => prepared_write,

@@ -146,7 +146,7 @@ fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: 
     if !fast::IS_ON || shard.has_referrals() || prepared_writes.ready().iter().any(Option::is_none) {
         return false;
     }
-    prepared_writes.ready().iter().flatten().for_each(|ready| shard.prefetch_ready(ready));
+    prepared_writes.ready().iter().flatten().for_each(|ready| shard.prefetch_prepared(ready));
     let mut writer = shard.writer();
     // Making room may move entries, so that comes first, also for the few that are made anew.
     let made = prepared_writes.bytes();

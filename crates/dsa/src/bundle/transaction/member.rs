@@ -278,7 +278,7 @@ pub(super) fn evaluate(
     let rare = requested.rare.as_deref();
     transaction.reads += reads;
     if reads > 0 {
-        // What is read is told at the end (RFC 5805 section 2.3).
+        // What is read is reported at the end (RFC 5805 section 2.3).
         out.truncate(begin);
         outcome::succeed(out, message.id, response_tag(message));
     }

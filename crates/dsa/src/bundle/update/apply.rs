@@ -42,7 +42,7 @@ pub(in crate::bundle) fn apply_prepared_before(
     out: &mut Vec<u8>,
 ) {
     let ready = &prepared_writes.ready()[first..first + updates.len()];
-    ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_ready(ready));
+    ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_prepared(ready));
     parts.hinted_at = None;
     if ready.iter().any(Option::is_none) {
         parts.prefetch(Rights::Public, updates);

@@ -84,6 +84,6 @@ pub(in crate::bundle) fn prepare(
         };
         let replacements = replacing.of(outline)?;
         let known = Known { target: *target, keys, sequence };
-        read_point.ready(&known, replacements, &mut evaluator.cache, bytes)
+        read_point.prepare(&known, replacements, &mut evaluator.cache, bytes)
     });
 }

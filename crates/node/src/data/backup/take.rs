@@ -32,7 +32,7 @@ pub struct TakenBackup {
 }
 
 /// Takes a backup of the data directory `data` into the folder `backups`. With `keep` the oldest are removed until so many
-/// are left. `on_bytes` is told how many bytes of the snapshot were dealt with, of how many. `now_ms` is the time.
+/// are left. `on_bytes` is called with how many bytes of the snapshot were dealt with, of how many. `now_ms` is the time.
 ///
 /// # Errors
 /// See [`BackupError`]. Earlier backups are as they were.
