@@ -132,7 +132,7 @@ fn run_groups(
     count(&parts.counters.bundles, 1);
     if session.suspended.is_some() {
         update::resume(session, parts, out);
-        if session.waits() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+        if session.waits() {
             return (0, input.len());
         }
     }
