@@ -109,9 +109,10 @@ fn is_begin_or_end(frame: &[u8]) -> bool {
     oid.and_then(extended::find).is_some_and(|known| matches!(known.role, Role::Bounds(_)))
 }
 
-/// The identifier of the open transaction that a modify belongs to, if its outline tells that. It may only say yes.
+/// The identifier of the transaction that a modify belongs to, if its outline tells that. It may only say yes.
 fn plain_membership<'a>(session: &'a Session, dsa: &Dsa, update: &Pending<'a>) -> Option<&'a [u8]> {
-    if !fast::IS_ON || session.transactions.is_empty() || update.op_tag() != Some(tag::MODIFY) {
+    let is_any = !session.transactions.is_empty() || dsa.transactions.implicit_begin();
+    if !fast::IS_ON || !is_any || update.op_tag() != Some(tag::MODIFY) {
         return None;
     }
     match update.has_controls() {
@@ -124,7 +125,7 @@ fn plain_membership<'a>(session: &'a Session, dsa: &Dsa, update: &Pending<'a>) -
 /// Is an update one of a transaction that may need no decoding?
 #[inline]
 pub(super) fn is_prepared(session: &Session, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
-    !session.transactions.is_empty() && plain_membership(session, parts.dsa, update).is_some()
+    plain_membership(session, parts.dsa, update).is_some()
 }
 
 /// Accepts the first of these updates, and those after it that belong to the same transaction, as long as each can be prepared. Returns
@@ -140,6 +141,13 @@ pub(super) fn take_prepared(
     let Some(identifier) = plain_membership(session, parts.dsa, &updates[0]).map(<[u8]>::to_vec) else {
         return 0;
     };
+    // Its first update may begin it. What stands against that is found out, and answered, by the stages themselves.
+    let is_open = session.transactions.find(&identifier).is_some();
+    if !is_open
+        && (!may_begin(session, parts.dsa, &identifier) || begin(session, parts, &identifier).is_err())
+    {
+        return 0;
+    }
     let is_member = |update: &&Pending<'_>| {
         // Mostly their controls are the same to the byte.
         update.op_tag() == Some(tag::MODIFY)
@@ -150,8 +158,24 @@ pub(super) fn take_prepared(
     let accept = |transaction: &mut Transaction, parts: &mut Parts<'_>, out: &mut Vec<u8>| {
         member::prepare_some(transaction, parts, &updates[..count], out)
     };
-    lend(session, parts, &identifier, out, |_, transaction, parts, out| accept(transaction, parts, out))
-        .unwrap_or(0)
+    let taken =
+        lend(session, parts, &identifier, out, |_, transaction, parts, out| accept(transaction, parts, out));
+    let taken = taken.unwrap_or(0);
+    if taken == 0 && !is_open {
+        session.transactions.take(&identifier);
+    }
+    taken
+}
+
+/// May an update that names no open transaction begin one?
+fn may_begin(session: &Session, dsa: &Dsa, identifier: &[u8]) -> bool {
+    dsa.transactions.implicit_begin() && !session.transactions.was_aborted(identifier)
+}
+
+fn begin(session: &mut Session, parts: &Parts<'_>, identifier: &[u8]) -> Result<(), Refused<'static>> {
+    let Session { transactions, identity, .. } = session;
+    start_transaction::begin_named(transactions, identity, parts.dsa, parts.now, identifier)
+        .map_err(Refused::from)
 }
 
 /// Runs a begin, an end or an update of a transaction.
@@ -234,20 +258,12 @@ fn find_or_begin(
     if session.transactions.find(identifier).is_some() {
         return Some(identifier.to_vec());
     }
-    let may_begin = parts.dsa.transactions.implicit_begin() && !session.transactions.was_aborted(identifier);
     let controls = classified.request.as_ref().map(Request::requested);
     let begun = match controls {
         Ok(Err(refused)) => Err(refused),
         // It is malformed, which is what it is refused for.
         Err(_) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
-        Ok(Ok(_)) if may_begin => start_transaction::begin_named(
-            &mut session.transactions,
-            &session.identity,
-            parts.dsa,
-            parts.now,
-            identifier,
-        )
-        .map_err(Refused::from),
+        Ok(Ok(_)) if may_begin(session, parts.dsa, identifier) => begin(session, parts, identifier),
         Ok(Ok(_)) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
     };
     match begun {
