@@ -429,3 +429,36 @@ fn settle(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Session;
+    use crate::system::tests::Fixture;
+    use crate::transaction::Choices;
+    use env::fast;
+    use proto::control::{Control, transaction_specification};
+    use proto::message::Request;
+    use proto::op::Modify;
+    use proto::op::modify::{Changes, ModifyKind, change_list};
+
+    #[test]
+    fn an_update_that_begins_its_transaction_needs_no_overlay() {
+        let mut fixture = Fixture::new();
+        let choices = Choices { implicit_begin: true, ..Choices::default() };
+        let dsa = &fixture.dsa;
+        dsa.transactions.put(&choices, dsa.shard.schema()).expect("they are sound");
+        let mut session = Session::new(&mut fixture.worker);
+        session.identity = fixture.identity.clone();
+        let named =
+            Control { oid: transaction_specification::OID, critical: true, value: Some(b"one".as_slice()) };
+        let changes = change_list([(ModifyKind::Replace, &b"employeeNumber"[..], [&b"8"[..]])]);
+        let changes = Changes::parse(&changes).expect("just encoded");
+        let (mut input, mut out) = (Vec::new(), Vec::new());
+        for id in 1..=2 {
+            Request::Modify(Modify { dn: b"uid=ann,dc=com", changes }).encode(&mut input, id, &[named]);
+        }
+        session.feed(&mut fixture.worker, &input, &mut out);
+        let transaction = session.transactions.find(b"one").expect("it was begun");
+        assert_eq!((transaction.updates, transaction.overlay.is_none()), (2, fast::IS_ON));
+    }
+}
