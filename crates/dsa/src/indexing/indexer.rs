@@ -145,7 +145,7 @@ impl Indexer {
             self.give_up(build, None, keeper);
             return Pace::Soon;
         }
-        // IndexChange before the writer's role is taken: the one that writes the log has the one while it waits for the other.
+        // It is asked before the writer's role is taken: the one that writes the log has the one while it waits for the other.
         let bytes_max = dsa.memory_bytes_max();
         let mut writer = dsa.shard().writer();
         let stepped = writer.index_step(&mut build, self.step_keys, bytes_max);
