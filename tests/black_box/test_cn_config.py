@@ -63,8 +63,10 @@ def test_what_was_changed_outlives_the_process_and_goes_before_the_file(keep, tm
     assert shown(here, "pandoTxnOpenMax") == ["33"]
     assert "`txn-open-max` of the directory was 22 and is 33" in here.log
     here.end()
+    # The file was overridden: what it says counts anew.
     here = keep("--config", file)
-    assert shown(here, "pandoTxnOpenMax") == ["33"]
+    assert shown(here, "pandoTxnOpenMax") == ["11"]
+    assert "`txn-open-max` of the directory was 33 and is 11" in here.log
 
 
 def test_settings_of_the_directory_stay_with_it(keep, tmp_path):
@@ -149,6 +151,22 @@ def test_a_start_that_names_no_suffix_has_that_of_the_directory(keep, tmp_path):
     here.end()
     none = run(PANDO, "serve", "--data", tmp_path / "new", "--listen", "ldap://127.0.0.1:0", code=2)
     assert "no suffix is set" in none.err
+
+
+def test_a_recorded_index_of_a_schema_that_is_not_named_is_left_out(keep, tmp_path):
+    own = tmp_path / "own.schema"
+    own.write_text("attributetype ( 1.2.3.9 NAME 'gadget' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n")
+    both = ("--schema", own, "--index", "gadget:eq", "--index", "uid:eq")
+    keep(*both).end()
+    here = keep()
+    assert "gadget" in here.log and "left out at this start" in here.log
+    assert shown(here, "olcDbIndex") == ["uid:eq"]
+    here.end()
+    here = keep("--schema", own)
+    assert sorted(shown(here, "olcDbIndex")) == ["gadget:eq", "uid:eq"] and "left out" not in here.log
+    here.end()
+    refused = run(PANDO, "serve", "--data", keep.data, "--listen", "ldap://127.0.0.1:0", "--index", "gadget:eq", code=2)
+    assert "gadget" in refused.err
 
 
 def test_a_backup_has_them_too(keep, tmp_path):

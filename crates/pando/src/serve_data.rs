@@ -84,12 +84,28 @@ fn take_up(
     missing.map_or(Ok(()), |problem| Err(End::configured([problem.message])))?;
     let changes = config.settle(&mut record, &mut SystemEntropy);
     let changes = changes.map_err(|what| End::failed(data.dir().display(), what))?;
+    skip_recorded_indexes(&mut config, schema);
     let unknown = directory::unknown_to_schema(&config, schema);
     if !unknown.is_empty() {
         return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
     }
     let recovered = recover(&config, Some(Settled { file, record }), data, Arc::clone(schema), clock)?;
     Ok(recovered.map(|recovered| (config, recovered, changes)))
+}
+
+/// Leaves out the recorded indexes that the schema of this start has no attribute for, with a warning: no client loses an entry by it, and
+/// the record keeps them for a start with the schema that they need. One that this start names itself is a fault, which is found later.
+fn skip_recorded_indexes(config: &mut Config, schema: &Schema) {
+    if config.given.contains_key("index") {
+        return;
+    }
+    config.indexes.retain(|index| match index.attribute_type(schema) {
+        Ok(_) => true,
+        Err(reason) => {
+            tracing::warn!(index.attribute, reason, "a recorded index is left out at this start; name the schema that it needs with --schema, or other indexes with --index");
+            false
+        }
+    });
 }
 
 /// What is wrong with a place for a new data directory. It is made, but not what it lies in: a name that asks for that is more

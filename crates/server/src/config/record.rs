@@ -80,7 +80,16 @@ impl Config {
     ) -> Result<Option<Change>, String> {
         let file = record.file.get_or_insert_default();
         let old = record.values.get(key.name).cloned();
-        let (last, is_taken) = match self.given.get(key.name) {
+        let given = self.given.get(key.name);
+        // A source that says nothing of the key, or that another overrides, is forgotten: if it comes back, its value is compared with
+        // what holds by then. Else a value that was replaced since would be recalled without a warning.
+        if given != Some(&Given::File) {
+            file.remove(key.name);
+        }
+        if given != Some(&Given::Flag) {
+            record.flags.remove(key.name);
+        }
+        let (last, is_taken) = match given {
             None => return old.map_or(Ok(None), |old| self.recall(key, &old).map(|()| None)),
             Some(Given::File) => (file, is_first),
             // Versions without a record had written down what was changed on line, which a flag overrode.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::read;
+use dsa::Anonymous;
 use env::entropy::SystemEntropy;
 
 /// A start with this file and these flags: what it changed, and what then holds.
@@ -61,10 +62,38 @@ fn what_was_changed_since_overrides_a_flag_that_says_what_it_said() {
     let (changes, config) = start(&mut record, "", &flag);
     assert!(changes.is_empty() && config.indexes.is_empty(), "it was dropped since");
     start(&mut record, "", &[]);
-    assert!(start(&mut record, "", &flag).1.indexes.is_empty(), "that is what was given last");
+    let (changes, config) = start(&mut record, "", &flag);
+    assert_eq!(changes, ["`index` of the directory was none and is uid:eq from now on"], "it is given anew");
+    assert_eq!(config.indexes.len(), 1);
+    record.values.insert("index".to_owned(), vec![]);
     let (changes, config) = start(&mut record, "", &other);
     assert_eq!(changes, ["`index` of the directory was none and is cn:eq from now on"]);
     assert_eq!(config.indexes.len(), 1);
+}
+
+#[test]
+fn file_and_flags_forget_what_they_said_when_the_other_overrides_it() {
+    let (none, read) = ([("anonymous", &["none"][..])], "anonymous = \"read\"\n");
+    let mut record = Record::default();
+    start(&mut record, "", &none);
+    let (changes, config) = start(&mut record, read, &[]);
+    assert_eq!(changes, ["`anonymous` of the directory was none and is read from now on"]);
+    assert_eq!(config.anonymous, Anonymous::Read);
+    for _ in 0..2 {
+        let (changes, config) = start(&mut record, read, &none);
+        assert_eq!(changes, ["`anonymous` of the directory was read and is none from now on"]);
+        assert_eq!(config.anonymous, Anonymous::None);
+        let (changes, config) = start(&mut record, read, &[]);
+        assert_eq!(changes, ["`anonymous` of the directory was none and is read from now on"]);
+        assert_eq!(config.anonymous, Anonymous::Read);
+    }
+    // A key that a file no longer names, and names again.
+    let (changes, config) = start(&mut record, "", &none);
+    assert_eq!((changes.len(), config.anonymous), (1, Anonymous::None));
+    let (changes, config) = start(&mut record, "", &[]);
+    assert_eq!((changes.len(), config.anonymous), (0, Anonymous::None));
+    let (changes, config) = start(&mut record, read, &[]);
+    assert_eq!((changes.len(), config.anonymous), (1, Anonymous::Read));
 }
 
 #[test]
