@@ -1,7 +1,7 @@
 //! An update with an assertion, a pre-read or a post-read: all of it happens in the writer's role, so nothing comes
 //! in between. Each part is a function of a read point and an entry, whoever made them.
 
-use super::read_entry::{ReadEntry, read};
+use super::read_entry::{ReadEntry, read, whole_len};
 use super::{ControlError, Rare, assertion};
 use crate::context::Writing;
 use crate::dispatch;
@@ -77,14 +77,15 @@ impl<'a> Reads<'a> {
         message_len: usize,
     ) -> Result<(), &'static [u8]> {
         if let (Some(id), Some(wanted)) = (entry, rare.pre_read) {
-            self.before = writing.looking_at(id, |look| look.read(wanted));
-            if self.before.is_none() && wanted.critical {
+            let fits = writing.looking_at(id, |look| look.whole_len(wanted)).is_some();
+            if !fits && wanted.critical {
                 return Err(read_entry::PRE_OID);
             }
+            self.before = writing.looking_at(id, |look| look.read(wanted)).filter(|_| fits);
         }
         if let Some(wanted) = rare.post_read {
             let len = match entry {
-                Some(id) => writing.looking_at(id, |look| look.read(wanted)).map(|entry| entry.len()),
+                Some(id) => writing.looking_at(id, |look| look.whole_len(wanted)),
                 None => Some(0),
             };
             let fits = len.is_some_and(|len| len + message_len <= READ_ENTRY_BYTES_MAX);
@@ -120,6 +121,12 @@ struct Look<'l, 'e> {
 impl Look<'_, '_> {
     fn passes(self, filter: &model::Filter<'_>) -> bool {
         assertion::is_true_for_update(filter, &self.entry, self.read_point, &mut self.scratch.updating)
+    }
+
+    /// See [`whole_len`].
+    fn whole_len(self, wanted: ReadEntry<'_>) -> Option<usize> {
+        let crate::worker::Scratch { templates, updating, .. } = self.scratch;
+        whole_len(wanted, &self.entry, self.read_point, self.rules.0, templates, &mut updating.cache)
     }
 
     fn read(self, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
