@@ -143,6 +143,7 @@ pub(super) fn take_prepared(
     };
     // Its first update may begin it. What stands against that is found out, and answered, by the stages themselves.
     let is_open = session.transactions.find(&identifier).is_some();
+    let implied_aborted = session.transactions.implied_aborted().map(<[u8]>::to_vec);
     if !is_open
         && (!may_begin(session, parts.dsa, &identifier) || begin(session, parts, &identifier).is_err())
     {
@@ -162,7 +163,7 @@ pub(super) fn take_prepared(
         lend(session, parts, &identifier, out, |_, transaction, parts, out| accept(transaction, parts, out));
     let taken = taken.unwrap_or(0);
     if taken == 0 && !is_open {
-        session.transactions.take(&identifier);
+        session.transactions.undo_begin(&identifier, implied_aborted);
     }
     taken
 }
@@ -436,6 +437,7 @@ mod tests {
     use crate::system::tests::Fixture;
     use crate::transaction::Choices;
     use env::fast;
+    use model::ResultCode;
     use proto::control::{Control, transaction_specification};
     use proto::message::Request;
     use proto::op::Modify;
@@ -460,5 +462,41 @@ mod tests {
         session.feed(&mut fixture.worker, &input, &mut out);
         let transaction = session.transactions.find(b"one").expect("it was begun");
         assert_eq!((transaction.updates, transaction.overlay.is_none()), (2, fast::IS_ON));
+    }
+
+    #[test]
+    fn a_malformed_update_begins_nothing_and_leaves_what_was_aborted() {
+        let mut fixture = Fixture::new();
+        let choices = Choices { implicit_begin: true, implicit_membership: true, ..Choices::default() };
+        let dsa = &fixture.dsa;
+        dsa.transactions.put(&choices, dsa.shard.schema()).expect("they are sound");
+        let mut session = Session::new(&mut fixture.worker);
+        session.identity = fixture.identity.clone();
+        let named = |value: &'static [u8]| Control {
+            oid: transaction_specification::OID,
+            critical: true,
+            value: Some(value),
+        };
+        let changes = change_list([(ModifyKind::Replace, &b"employeeNumber"[..], [&b"8"[..]])]);
+        let changes = Changes::parse(&changes).expect("just encoded");
+        let modify = || Request::Modify(Modify { dn: b"uid=ann,dc=com", changes });
+        let (mut input, mut out) = (Vec::new(), Vec::new());
+        modify().encode(&mut input, 1, &[named(b"one")]);
+        session.feed(&mut fixture.worker, &input, &mut out);
+        assert_eq!(session.transactions.abort_those(|_| true), [b"one"]);
+        input.clear();
+        modify().encode(&mut input, 2, &[named(b"two")]);
+        // No such kind of change.
+        let kind = input.windows(3).position(|bytes| bytes == [0x0a, 1, 2]).expect("it is there");
+        input[kind + 2] = 9;
+        modify().encode(&mut input, 3, &[]);
+        out.clear();
+        session.feed(&mut fixture.worker, &input, &mut out);
+        assert!(session.transactions.is_empty());
+        assert_eq!(session.transactions.implied_aborted(), Some(&b"one"[..]));
+        let (code, rest) = proto::result::result_code(&out).expect("the first was answered");
+        assert_eq!(code, ResultCode::ProtocolError as u32);
+        let (code, _) = proto::result::result_code(rest).expect("the second was answered");
+        assert_eq!(code, ResultCode::Canceled as u32, "its transaction was aborted");
     }
 }

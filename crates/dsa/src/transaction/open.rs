@@ -264,6 +264,18 @@ impl Transactions {
         last.map(|transaction| &transaction.identifier[..])
     }
 
+    /// Takes back a begin: nothing of it is left, and what was aborted before it stays aborted (`implied_aborted`, from before it).
+    pub(crate) fn undo_begin(&mut self, identifier: &[u8], implied_aborted: Option<Vec<u8>>) {
+        if self.take(identifier).is_some() {
+            self.implied_aborted = implied_aborted;
+        }
+    }
+
+    /// Identifier of the aborted transaction that updates which name none would belong to.
+    pub(crate) fn implied_aborted(&self) -> Option<&[u8]> {
+        self.implied_aborted.as_deref()
+    }
+
     /// One more is open.
     pub(crate) fn push(&mut self, transaction: Transaction) {
         self.implied_aborted = None;
