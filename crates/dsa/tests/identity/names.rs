@@ -99,3 +99,14 @@ fn a_command_without_a_name_changes_nothing() {
         }
     }
 }
+
+/// A change of the configuration records no name, so it needs no room for one.
+#[test]
+fn the_configuration_changes_where_there_is_no_room_for_a_name() {
+    // Its name is not that of the first root DN, which is recorded from the beginning.
+    let mut client = Client::empty(dsa::Config { root_dn: Some("cn=second".to_owned()), ..config() });
+    client.must_bind("cn=second", PASSWORD);
+    client.dsa.shard().bound_names(1);
+    let end = client.modify("cn=config", &[(Replace, "pandoTxnOpenMax", &["77"])]);
+    assert_eq!(end.code, Success, "{}", end.text);
+}

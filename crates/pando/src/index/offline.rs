@@ -67,7 +67,8 @@ pub(super) fn drop(dir: &Path, config: &Config, indexes: &[IndexSettings]) -> Re
     if !missing.is_empty() {
         let text = |text: &&String| {
             format!(
-                "{text}: it is not among those that were made; one that is configured goes with its --index"
+                "{text}: it is not among those that were made; one of the key `index` goes by `pando serve` with another list, \
+                 `index = []` for none, or by a modify of cn=config that deletes its olcDbIndex"
             )
         };
         return Err(Failed { code: 1, faults: missing.iter().map(text).collect() });
