@@ -10,7 +10,7 @@ mod meta;
 pub use meta::Meta;
 
 use crate::given::DeadIds;
-use crate::segment::{Part, Sealed};
+use crate::segment::{Frozen, Part};
 use crate::shard::reader::{LongReadPoint, Reader};
 use crate::shard::{ReadPoint, Shard, Writer};
 use model::Csn;
@@ -45,14 +45,14 @@ struct Stay(LongReadPoint);
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        self.0.read_point().shard.heap.unseal();
+        self.0.read_point().shard.heap.stop_linking();
     }
 }
 
 /// The segments of a checkpoint. They are held until they are written, or this is dropped.
 pub struct Segments {
     shard: Arc<Shard>,
-    sealed: Sealed,
+    frozen: Frozen,
     /// Position of the first that is still held.
     next: usize,
 }
@@ -78,10 +78,10 @@ impl Writer<'_> {
         let shard = Arc::clone(reader.shard());
         let point = reader.stay();
         assert_eq!(point.read_point().sequence(), self.sequence, "nobody else publishes");
-        let sealed = self.shard.heap.seal(&self.state.heap);
+        let frozen = self.shard.heap.freeze(&self.state.heap);
         Checkpoint {
             point: Stay(point),
-            segments: Segments { shard, sealed, next: 0 },
+            segments: Segments { shard, frozen, next: 0 },
             last_csn: self.last_csn(),
             names: self.state.names.len(),
             shapes: self.state.shapes.end(),
@@ -103,23 +103,23 @@ impl Checkpoint {
 
     /// Addresses of the slot map: [`SLOT_BYTES`] each.
     pub fn slots(&self) -> u64 {
-        let sealed = &self.segments.sealed;
-        u64::from(sealed.ids_end) + u64::from(sealed.nodes_end)
+        let frozen = &self.segments.frozen;
+        u64::from(frozen.ids_end) + u64::from(frozen.nodes_end)
     }
 
     /// Appends up to `max` addresses of the slot map, from position `from` on, to `out`. Looks at as many slots and,
     /// of objects that changed since, at their versions.
     pub fn push_slots(&self, from: u64, max: usize, out: &mut Vec<u8>) {
-        let (heap, sealed) = (&self.read_point().shard.heap, &self.segments.sealed);
+        let (heap, frozen) = (&self.read_point().shard.heap, &self.segments.frozen);
         let end = self.slots().min(from.saturating_add(max as u64));
-        let ids_end = u64::from(sealed.ids_end);
+        let ids_end = u64::from(frozen.ids_end);
         out.reserve(end.saturating_sub(from) as usize * SLOT_BYTES);
         for position in from..end {
             let (is_node, id) = match position.checked_sub(ids_end) {
                 None => (false, position as u32),
                 Some(node) => (true, node as u32),
             };
-            let address = heap.sealed_address(sealed, is_node, id);
+            let address = heap.frozen_address(frozen, is_node, id);
             out.extend_from_slice(&address.to_le_bytes()[..SLOT_BYTES]);
         }
     }
@@ -138,12 +138,12 @@ impl Checkpoint {
 impl Segments {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.sealed.parts.len()
+        self.frozen.parts.len()
     }
 
     /// Bytes of those that are still held.
     pub fn bytes(&self) -> u64 {
-        self.sealed.parts[self.next..].iter().map(|part| u64::from(part.bytes)).sum()
+        self.frozen.parts[self.next..].iter().map(|part| u64::from(part.bytes)).sum()
     }
 
     /// Releases those that need not be written: they were written before, with the same id and length, for a checkpoint
@@ -151,7 +151,7 @@ impl Segments {
     pub fn release(&mut self, mut is_written: impl FnMut(Segment) -> bool) {
         let (next, heap) = (self.next, &self.shard.heap);
         let mut position = 0;
-        self.sealed.parts.retain(|part| {
+        self.frozen.parts.retain(|part| {
             position += 1;
             let goes = position > next && is_written(segment(part));
             if goes {
@@ -169,7 +169,7 @@ impl Segments {
         &mut self,
         write: impl FnOnce(Segment, &[u8]) -> Result<T, E>,
     ) -> Result<Option<T>, E> {
-        let Some(part) = self.sealed.parts.get(self.next) else { return Ok(None) };
+        let Some(part) = self.frozen.parts.get(self.next) else { return Ok(None) };
         let written = write(segment(part), self.shard.heap.part_bytes(part))?;
         self.next += 1;
         self.shard.heap.release(part);
@@ -188,7 +188,7 @@ impl Segments {
 
 impl Drop for Segments {
     fn drop(&mut self) {
-        self.sealed.parts[self.next..].iter().for_each(|part| self.shard.heap.release(part));
+        self.frozen.parts[self.next..].iter().for_each(|part| self.shard.heap.release(part));
     }
 }
 

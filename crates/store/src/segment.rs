@@ -18,15 +18,15 @@ use std::collections::VecDeque;
 use std::io;
 
 mod clean;
+mod frozen;
 mod ids;
 mod open;
 mod prepared;
-mod sealed;
 
+pub(crate) use frozen::{Frozen, Part};
 use ids::Ids;
 pub(crate) use open::Bounds;
 pub(crate) use prepared::{PREPARED_HEADER, Place, prepared_flags, prepared_header};
-pub(crate) use sealed::{Part, Sealed};
 
 /// Bytes of a segment.
 pub(crate) const SEGMENT: usize = 2 << 20;
@@ -468,7 +468,7 @@ impl Heap {
         writer.accounts[number] =
             Account { used: FIRST as u32, run: run as u32, serial, ..Account::default() };
         self.note_begun(number, run, serial);
-        let header = sealed::header(serial, run as u32);
+        let header = frozen::header(serial, run as u32);
         // SAFETY: the segment is free: no reader reaches into it, and there is one writer. It lies in the region.
         unsafe {
             let to = self.region.base().as_ptr().add(number * SEGMENT);

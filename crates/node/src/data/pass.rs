@@ -66,7 +66,7 @@ impl Data {
         let parts = snapshot::parts(&dir, &manifest.meta)?;
         let unread = |what| DataError::Facts(dir.join("manifest"), what);
         let rules =
-            parts.rules.map(Rules::of_sealed).transpose().map_err(unread)?.or_else(|| of_file.cloned());
+            parts.rules.map(Rules::of_verified).transpose().map_err(unread)?.or_else(|| of_file.cloned());
         let settings = parts.settings.map(Arc::from);
         Ok(Base { from: manifest.index, state: parts.state, rules, settings, held: None })
     }

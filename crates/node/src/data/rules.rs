@@ -150,12 +150,12 @@ impl Rules {
         let wrong = |what: &str| format!("the note of what decides changes from here on {what}");
         let (ms, text) = payload.split_first_chunk::<8>().ok_or_else(|| wrong("is too short"))?;
         let text = std::str::from_utf8(text).map_err(|error| wrong(&error.to_string()))?;
-        let rules = Rules::of_sealed(text).map_err(|what| wrong(&format!("cannot be read: {what}")))?;
+        let rules = Rules::of_verified(text).map_err(|what| wrong(&format!("cannot be read: {what}")))?;
         Ok((u64::from_le_bytes(*ms), rules))
     }
 
     /// As [`Rules::parse`], of a text that has a checksum.
-    pub(super) fn of_sealed(text: &str) -> Result<Rules, String> {
+    pub(super) fn of_verified(text: &str) -> Result<Rules, String> {
         match verified(text)?.len() == text.len() {
             true => Err(missing("checksum")),
             false => Rules::parse(text),
@@ -270,7 +270,7 @@ mod tests {
             let without: String = text.lines().filter(|l| *l != line).collect::<Vec<_>>().join("\n");
             assert!(Rules::parse(&without).is_err(), "without {line}");
         }
-        assert!(Rules::of_sealed(text).unwrap_err().contains("checksum"));
+        assert!(Rules::of_verified(text).unwrap_err().contains("checksum"));
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl RulesEpochs {
     /// # Errors
     /// When it cannot be read.
     pub(super) fn change(&mut self, text: &str, ms: u64, record: &Record<'_>) -> Result<(), String> {
-        let rules = Rules::of_sealed(text);
+        let rules = Rules::of_verified(text);
         self.set(rules.map_err(|what| format!("the rules from here on cannot be read: {what}"))?, ms, record);
         Ok(())
     }

@@ -25,7 +25,7 @@ const SCHEMA_CHECK: u8 = 2;
 const FOREIGN_UUIDS: u8 = 4;
 
 pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
-    let (point, sealed) = (checkpoint.read_point(), &checkpoint.segments.sealed);
+    let (point, frozen) = (checkpoint.read_point(), &checkpoint.segments.frozen);
     let (shard, settings) = (point.shard, &point.shard.settings);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let mut out = MAGIC.to_vec();
@@ -39,12 +39,12 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     push_u64(&mut out, checkpoint.sequence());
     push_u64(&mut out, checkpoint.last_csn.0);
     settings.key.iter().for_each(|word| push_u64(&mut out, *word));
-    push_u32(&mut out, sealed.ids_end);
-    push_u32(&mut out, sealed.nodes_end);
-    push_u64(&mut out, sealed.serial);
-    push_u32(&mut out, sealed.filling.map_or(0, |position| position + 1));
-    push_u32(&mut out, sealed.parts.len() as u32);
-    for part in &sealed.parts {
+    push_u32(&mut out, frozen.ids_end);
+    push_u32(&mut out, frozen.nodes_end);
+    push_u64(&mut out, frozen.serial);
+    push_u32(&mut out, frozen.filling.map_or(0, |position| position + 1));
+    push_u32(&mut out, frozen.parts.len() as u32);
+    for part in &frozen.parts {
         push_u64(&mut out, part.serial);
         push_u32(&mut out, part.run);
         push_u32(&mut out, part.bytes);

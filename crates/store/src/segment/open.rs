@@ -2,7 +2,7 @@
 //! at here, object by object, so that a wrong byte is an error and never a wrong address.
 
 use super::clean::CLEANED_TOGETHER;
-use super::sealed::{OFFSET_BITS, header};
+use super::frozen::{OFFSET_BITS, header};
 use super::{
     Account, FIRST, Heap, HeapFull, HeapWriter, LONG, NODE, Part, REMOVED, SEGMENT, VERSION_BYTES, VERSIONED,
     u32_at, uint_at,

@@ -220,13 +220,13 @@ fn a_prepared_write_from_an_address_that_was_written_again_is_refused() {
     assert_eq!(heap.read(id, sequence + 1).unwrap().payload, &again[..]);
 }
 
-/// Once the addresses are known, what was sealed stays as it was, though no reader pins, and nothing written later is kept.
+/// Once the addresses are known, what was frozen stays as it was, though no reader pins, and nothing written later is kept.
 #[test]
-fn sealed_parts_are_held_and_nothing_else() {
+fn frozen_parts_are_held_and_nothing_else() {
     let (readers, heap, mut w) = filled();
-    let sealed = heap.seal(&w);
-    heap.unseal();
-    let copies: Vec<Vec<u8>> = sealed.parts.iter().map(|part| heap.part_bytes(part).to_vec()).collect();
+    let frozen = heap.freeze(&w);
+    heap.stop_linking();
+    let copies: Vec<Vec<u8>> = frozen.parts.iter().map(|part| heap.part_bytes(part).to_vec()).collect();
     let before = w.bytes_used();
     let rounds = |w: &mut HeapWriter, sequences: std::ops::Range<u64>| {
         for sequence in sequences {
@@ -240,14 +240,14 @@ fn sealed_parts_are_held_and_nothing_else() {
     rounds(&mut w, 2..60);
     // Of all that was written not a tenth is still there.
     assert!(w.bytes_used() < before + 16 * SEGMENT as u64, "{before} grew to {}", w.bytes_used());
-    for (part, copy) in sealed.parts.iter().zip(&copies) {
+    for (part, copy) in frozen.parts.iter().zip(&copies) {
         assert!(heap.part_bytes(part) == copy, "segment {}", part.number);
         heap.release(part);
     }
     rounds(&mut w, 60..80);
     assert!(w.held.is_empty());
     assert!(
-        sealed.parts.iter().zip(&copies).any(|(part, copy)| heap.part_bytes(part) != copy),
+        frozen.parts.iter().zip(&copies).any(|(part, copy)| heap.part_bytes(part) != copy),
         "they are used again"
     );
 }

@@ -284,7 +284,7 @@ impl Work<'_> {
             );
         }
         let Some(held) = held else { return Ok(None) };
-        let rules = snapshot::parts(&from, &held.manifest.meta)?.rules.map(Rules::of_sealed).transpose();
+        let rules = snapshot::parts(&from, &held.manifest.meta)?.rules.map(Rules::of_verified).transpose();
         let rules = rules.map_err(|what| DataError::Facts(from.join("manifest"), what))?;
         let mut snapshots = Snapshots::open(Arc::clone(self.disk), &snapshot_dir(self.to))?;
         let mut unfinished = snapshots.unfinished();

@@ -40,8 +40,9 @@ pub(crate) struct Part {
     pub(crate) bytes: u32,
 }
 
-/// All written parts at one moment.
-pub(crate) struct Sealed {
+/// All written parts at one moment. Frozen are the bytes, not the heap: commands go on, and what they write lies behind the
+/// parts or in segments that are none of them.
+pub(crate) struct Frozen {
     pub(crate) parts: Vec<Part>,
     /// By segment number: position in `parts`, and bytes of that part; 0 bytes for no part.
     by_number: Vec<(u32, u32)>,
@@ -56,9 +57,9 @@ pub(crate) struct Sealed {
 }
 
 impl Heap {
-    /// Notes what is written. To be followed by [`Heap::unseal`]: until then a reader must stay at the sequence that is
+    /// Notes what is written. To be followed by [`Heap::stop_linking`]: until then a reader must stay at the sequence that is
     /// published now. The parts are held until [`Heap::release`] of each.
-    pub(crate) fn seal(&self, writer: &HeapWriter) -> Sealed {
+    pub(crate) fn freeze(&self, writer: &HeapWriter) -> Frozen {
         self.checkpoints.fetch_add(1, Ordering::AcqRel);
         let mut parts = Vec::new();
         let mut by_number = vec![(0, 0); writer.accounts.len()];
@@ -75,11 +76,12 @@ impl Heap {
             parts.push(part);
         }
         let (ids_end, nodes_end) = (writer.ids.end(), writer.node_ids.end());
-        Sealed { parts, by_number, ids_end, nodes_end, serial: writer.serial, filling }
+        Frozen { parts, by_number, ids_end, nodes_end, serial: writer.serial, filling }
     }
 
-    /// No address is asked for any more.
-    pub(crate) fn unseal(&self) {
+    /// No address is asked for any more: as far as this checkpoint goes, the cleaner need not link a copy with its source.
+    /// The parts stay frozen, each until [`Heap::release`].
+    pub(crate) fn stop_linking(&self) {
         self.checkpoints.fetch_sub(1, Ordering::AcqRel);
     }
 
@@ -104,13 +106,13 @@ impl Heap {
         self.bytes(part.number as usize * SEGMENT, part.bytes as usize)
     }
 
-    /// Where an object was when the parts were sealed: position of the part and offset in it, 0 if it was not there.
-    pub(crate) fn sealed_address(&self, sealed: &Sealed, is_node: bool, id: u32) -> u64 {
+    /// Where an object was when the parts were frozen: position of the part and offset in it, 0 if it was not there.
+    pub(crate) fn frozen_address(&self, frozen: &Frozen, is_node: bool, id: u32) -> u64 {
         let slots = self.slots(if is_node { NODE } else { 0 });
         let mut address = slots[id as usize].load(Ordering::Acquire) as usize;
         while address != 0 {
             let offset = address % SEGMENT;
-            match sealed.by_number.get(address / SEGMENT) {
+            match frozen.by_number.get(address / SEGMENT) {
                 Some((part, bytes)) if offset < *bytes as usize => {
                     debug_assert!(offset >= FIRST);
                     return u64::from(*part) << OFFSET_BITS | offset as u64;
