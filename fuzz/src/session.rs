@@ -16,7 +16,7 @@ use proto::op::{Add, Authentication, Bind};
 use proto::{Frame, Reply, Request, frame};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
-use store::{IndexSettings, Settings};
+use store::{IndexKind, IndexSettings, Settings};
 
 const ROOT_DN: &str = "cn=admin,dc=example";
 const PASSWORD: &str = "secret";
@@ -180,7 +180,7 @@ fn choices() -> Choices {
 }
 
 fn config() -> Config {
-    let index = IndexSettings { attribute: "uid".to_owned(), equality: true, ..IndexSettings::default() };
+    let index = IndexSettings::of("uid", IndexKind::Equality);
     Config {
         store: Settings {
             suffixes: vec!["dc=example".to_owned()],

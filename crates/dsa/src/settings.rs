@@ -17,7 +17,7 @@ use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use store::{IndexKind, IndexName, IndexSettings};
+use store::{IndexName, IndexSettings};
 
 /// All of them, as chosen. `Default` is what holds when nothing was said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -211,16 +211,10 @@ impl Chosen {
 fn without(text: &str, dropped: &BTreeSet<IndexName>, schema: &Schema) -> Option<String> {
     let Ok(mut index) = text.parse::<IndexSettings>() else { return Some(text.to_owned()) };
     let Ok(attribute_type) = index.attribute_type(schema) else { return Some(text.to_owned()) };
-    let IndexSettings { equality, presence, substring, ordering, .. } = &mut index;
-    for (kind, is_on) in [
-        (IndexKind::Equality, equality),
-        (IndexKind::Presence, presence),
-        (IndexKind::Substring, substring),
-        (IndexKind::Ordering, ordering),
-    ] {
-        *is_on &= !dropped.contains(&IndexName { attribute_type, kind });
+    for name in dropped.iter().filter(|name| name.attribute_type == attribute_type) {
+        index.kinds.remove(name.kind);
     }
-    index.kinds().next().map(|_| index.to_string())
+    (!index.kinds.is_empty()).then(|| index.to_string())
 }
 
 /// What is chosen where a record overrides what is configured. Keys of it that hold as long as the process are not looked at.

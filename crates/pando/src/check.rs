@@ -7,7 +7,7 @@ use env::disk::RealDisk;
 use node::data::{Data, Examined};
 use schema::Schema;
 use server::config::Config;
-use server::directory;
+use server::directory::{self, IndexKind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 
     /// An index to build and compare with the entries, as `pando serve --index` has it; may be repeated. Indexes that
     /// were made while the directory was served are always compared
-    #[arg(long, value_name = "ATTR:eq[,pres,sub,ord]")]
+    #[arg(long, value_name = IndexKind::FORM)]
     index: Vec<String>,
 }
 

@@ -220,7 +220,9 @@ fn schema_of(config: &Config) -> Result<Schema, Failed> {
 fn texts(indexes: &[IndexSettings]) -> Vec<String> {
     indexes
         .iter()
-        .flat_map(|index| index.kinds().map(|kind| format!("{}:{kind}", index.attribute)).collect::<Vec<_>>())
+        .flat_map(|index| {
+            index.kinds.iter().map(|kind| format!("{}:{kind}", index.attribute)).collect::<Vec<_>>()
+        })
         .collect()
 }
 
@@ -240,7 +242,7 @@ fn names(indexes: &[IndexSettings], schema: &Schema) -> Result<Vec<IndexName>, F
     let mut names: Vec<IndexName> = Vec::new();
     for index in indexes {
         let attribute_type = index.attribute_type(schema).map_err(Failed::usage)?;
-        names.extend(index.kinds().map(|kind| IndexName { attribute_type, kind }));
+        names.extend(index.kinds.iter().map(|kind| IndexName { attribute_type, kind }));
     }
     names.sort_unstable();
     names.dedup();

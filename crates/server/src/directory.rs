@@ -11,7 +11,7 @@ use schema::{BUILTIN_NAMES, Builder, Schema};
 use std::io;
 use std::sync::Arc;
 use store::Settings;
-pub use store::{IndexName, IndexSettings};
+pub use store::{IndexKind, IndexName, IndexSettings};
 
 /// Builds the schema: the standard one, an attribute for each key, then what is configured, in that order. Faults of files have their lines.
 pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {

@@ -19,7 +19,7 @@ use proto::message::{Frame, frame};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
-use store::{IndexSettings, Reader};
+use store::{IndexKind, IndexSettings, Reader};
 use wal::{Index, Step, SyncJob};
 
 /// Bytes of memory from which on adds are refused.
@@ -41,12 +41,7 @@ pub fn superblock() -> Superblock {
 
 /// What a directory is served with that was made with `superblock`.
 pub fn config(superblock: Superblock) -> dsa::Config {
-    let index = |attribute: &str| IndexSettings {
-        attribute: attribute.to_owned(),
-        equality: true,
-        substring: true,
-        ..IndexSettings::default()
-    };
+    let index = |attribute: &str| IndexSettings::of(attribute, [IndexKind::Equality, IndexKind::Substring]);
     dsa::Config {
         store: store::Settings {
             suffixes: vec![SUFFIX.to_owned()],

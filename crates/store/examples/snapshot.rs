@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use store::{Checkpoint, IndexSettings, Meta, Prepared, Restore, Settings, Shard, Stamp};
+use store::{Checkpoint, IndexKind, IndexSettings, Meta, Prepared, Restore, Settings, Shard, Stamp};
 
 fn main() {
     let argument = |n: usize, or: usize| std::env::args().nth(n).and_then(|a| a.parse().ok()).unwrap_or(or);
@@ -45,11 +45,7 @@ fn main() {
 }
 
 fn settings(indexes: usize) -> Settings {
-    let equality = |name: &&str| IndexSettings {
-        attribute: (*name).to_owned(),
-        equality: true,
-        ..IndexSettings::default()
-    };
+    let equality = |name: &&str| IndexSettings::of(name, IndexKind::Equality);
     Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: ["uid", "carLicense", "objectClass"][..indexes].iter().map(equality).collect(),

@@ -1,7 +1,7 @@
 //! Does everything in the shard hang together? For operators who want to know, and for tests.
 
 use crate::dn_cache::DnCache;
-use crate::index::keys::Key;
+use crate::index::key::Key;
 use crate::index::rebuild::KeyScratch;
 use crate::index::{AttributeIndex, Content};
 use crate::postings::Found;
@@ -331,9 +331,9 @@ impl<'w> Check<'w> {
         let view = self.view;
         for (number, index) in view.indexes().all() {
             let count = match &index.content {
-                Content::Equality(postings) | Content::Substring(postings) => postings.count(),
-                Content::Presence(set) => u64::from(set.len()),
-                Content::Ordering(_) => index.ordering_root().map_or(0, |root| self.tree(index, root)),
+                Content::Postings(postings) => postings.count(),
+                Content::Ids(set) => u64::from(set.len()),
+                Content::Tree(_) => index.tree_root().map_or(0, |root| self.tree(index, root)),
             };
             let state = &self.writer.state;
             let due = state.deferred.keys_of(number).count() as u64 + state.stale_keys.of_index(number);
@@ -444,12 +444,11 @@ fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
 /// Does an index have a key of an entry?
 pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
     match (key, &index.content) {
-        (Key::Equality(tag), Content::Equality(postings))
-        | (Key::Substring(tag), Content::Substring(postings)) => is_in(view, &postings.find(tag), id),
-        (Key::Presence, Content::Presence(set)) => set.contains(id, view),
-        (Key::Ordering(prefix), Content::Ordering(_)) => {
+        (Key::Tag(tag), Content::Postings(postings)) => is_in(view, &postings.find(tag), id),
+        (Key::Attribute, Content::Ids(set)) => set.contains(id, view),
+        (Key::Prefix(prefix), Content::Tree(_)) => {
             let is_item = |payload: &[u8]| payload == id.to_be_bytes();
-            let root = index.ordering_root();
+            let root = index.tree_root();
             root.is_some_and(|r| tree::contains(&view.shard.heap, r, view.sequence, prefix, is_item))
         }
         _ => false,
@@ -459,5 +458,5 @@ pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32
 /// Attribute and kind of an index.
 pub(crate) fn described(view: ReadPoint<'_>, index: &AttributeIndex) -> (String, &'static str) {
     let attribute = view.shard.schema.attribute_type(index.attribute_type).name().to_owned();
-    (attribute, index.kind().text())
+    (attribute, index.kind.text())
 }

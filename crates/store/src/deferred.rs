@@ -1,6 +1,6 @@
 //! What must wait until no reader can need it: removals from indexes, and ids.
 
-use crate::index::keys::Key;
+use crate::index::key::Key;
 use crate::record::EntryRef;
 use crate::shard::{ReadPoint, Writer};
 use std::collections::VecDeque;

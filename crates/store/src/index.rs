@@ -1,8 +1,8 @@
 //! Attribute indexes. An index on a type holds the values of its subtypes too, with all their options.
 //!
-//! Equality and substring indexes go from hashes to ids ([`Postings`]); presence is one set of ids; an ordering
-//! index is a tree of the first eight bytes of the ordering key. All but the tree are supersets of the truth:
-//! additions come before an entry is visible, removals after the last reader that may need them.
+//! What the keys of an index are follows from its kind ([`kind`]), all else from the structure that holds them: lists of ids by the tag
+//! of a hash ([`Postings`]), one set of ids, or a tree of the first eight bytes of an ordered key. All but the tree are supersets of the
+//! truth: additions come before an entry is visible, removals after the last reader that may need them. The tree has versions.
 //!
 //! An index is of one kind on one attribute. Which there are is in the [`Lookup`], which is replaced as a whole
 //! when one comes or goes while others read ([`build`]).
@@ -10,15 +10,18 @@
 pub(crate) mod build;
 mod change;
 mod held;
+pub(crate) mod key;
 pub(crate) mod keys;
+pub(crate) mod kind;
 pub(crate) mod lookup;
 pub(crate) mod rebuild;
 pub(crate) mod settings;
 pub(crate) mod verify;
 mod walk;
 
+use self::kind::{IndexKind, Probe, Structure};
 use self::lookup::Lookup;
-use self::settings::{IndexKind, IndexName};
+use self::settings::IndexName;
 
 use crate::hash::tag;
 use crate::idset::IdSet;
@@ -30,18 +33,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// One index: what kind of keys it holds of one attribute type.
 pub(crate) struct AttributeIndex {
     pub(crate) attribute_type: TypeId,
+    pub(crate) kind: IndexKind,
     pub(crate) content: Content,
     /// Bytes as they were measured last.
     bytes: AtomicU64,
 }
 
-/// Where the keys of an index are.
+/// The keys of an index, in the structure of its kind.
 pub(crate) enum Content {
-    Equality(Postings),
-    Presence(IdSet),
-    Substring(Postings),
+    Postings(Postings),
+    Ids(IdSet),
     /// Root of the tree, 0 until the first entry comes.
-    Ordering(AtomicU32),
+    Tree(AtomicU32),
 }
 
 /// The writer's side of one index.
@@ -49,7 +52,7 @@ pub(crate) enum Content {
 pub(crate) struct AttributeIndexWriter {
     /// Of one that has postings.
     pub(crate) postings: Option<PostingsWriter>,
-    /// While loading: items of the ordering tree, not yet sorted.
+    /// While loading: items of the tree, not yet sorted.
     unsorted: Vec<(u64, u32)>,
 }
 
@@ -66,64 +69,59 @@ impl AttributeIndex {
         entries_max: usize,
     ) -> std::io::Result<(AttributeIndex, AttributeIndexWriter)> {
         let mut side = AttributeIndexWriter::default();
-        let content = match name.kind {
-            IndexKind::Presence => Content::Presence(IdSet::new()),
-            IndexKind::Ordering => Content::Ordering(AtomicU32::new(0)),
-            IndexKind::Equality | IndexKind::Substring => {
+        let content = match name.kind.structure() {
+            Structure::Ids => Content::Ids(IdSet::new()),
+            Structure::Tree => Content::Tree(AtomicU32::new(0)),
+            Structure::Postings => {
                 let (postings, writer) = Postings::create(entries_max, true)?;
                 side.postings = Some(writer);
-                match name.kind {
-                    IndexKind::Equality => Content::Equality(postings),
-                    _ => Content::Substring(postings),
-                }
+                Content::Postings(postings)
             }
         };
         let bytes = AtomicU64::new(0);
-        Ok((AttributeIndex { attribute_type: name.attribute_type, content, bytes }, side))
+        let IndexName { attribute_type, kind } = name;
+        Ok((AttributeIndex { attribute_type, kind, content, bytes }, side))
     }
 
     /// What it is called.
     pub(crate) fn name(&self) -> IndexName {
-        IndexName { attribute_type: self.attribute_type, kind: self.kind() }
+        IndexName { attribute_type: self.attribute_type, kind: self.kind }
     }
 
-    pub(crate) fn kind(&self) -> IndexKind {
-        match self.content {
-            Content::Equality(_) => IndexKind::Equality,
-            Content::Presence(_) => IndexKind::Presence,
-            Content::Substring(_) => IndexKind::Substring,
-            Content::Ordering(_) => IndexKind::Ordering,
-        }
-    }
-
-    /// The postings of an index of either kind that has them.
     #[inline]
     pub(crate) fn postings(&self) -> Option<&Postings> {
         match &self.content {
-            Content::Equality(postings) | Content::Substring(postings) => Some(postings),
-            Content::Presence(_) | Content::Ordering(_) => None,
+            Content::Postings(postings) => Some(postings),
+            Content::Ids(_) | Content::Tree(_) => None,
         }
     }
 
-    pub(crate) fn presence(&self) -> Option<&IdSet> {
+    pub(crate) fn ids(&self) -> Option<&IdSet> {
         match &self.content {
-            Content::Presence(set) => Some(set),
-            _ => None,
+            Content::Ids(set) => Some(set),
+            Content::Postings(_) | Content::Tree(_) => None,
         }
     }
 
-    /// Where the root of the tree is kept.
-    fn ordering(&self) -> Option<&AtomicU32> {
-        match &self.content {
-            Content::Ordering(root) => Some(root),
-            _ => None,
-        }
-    }
-
-    /// Root of the ordering tree, if it has one and it has been built.
-    pub(crate) fn ordering_root(&self) -> Option<u32> {
-        let root = self.ordering()?.load(Ordering::Acquire);
+    /// Root of the tree, if it has one and it has been built.
+    pub(crate) fn tree_root(&self) -> Option<u32> {
+        let Content::Tree(root) = &self.content else { return None };
+        let root = root.load(Ordering::Acquire);
         (root != 0).then_some(root)
+    }
+
+    /// How many candidates a probe leaves, at most; of a range it is estimated.
+    pub(crate) fn candidates(&self, view: ReadPoint<'_>, probe: &Probe) -> u64 {
+        match (probe, &self.content) {
+            (Probe::Tags(tags), Content::Postings(postings)) => {
+                let lens = tags.iter().map(|tag| postings.find(*tag).len() as u64);
+                lens.min().expect("there is a tag")
+            }
+            (Probe::All, Content::Ids(set)) => u64::from(set.len()),
+            // It is taken to leave a tenth, so that any equality has precedence over it.
+            (Probe::Range(..), Content::Tree(_)) => view.shard.entries() / 10,
+            _ => unreachable!("a probe is of the structure that its index has"),
+        }
     }
 
     /// Does it hold values of this type?
@@ -134,8 +132,8 @@ impl AttributeIndex {
     /// Bytes of memory, without a tree, which lies in the segments; those of sets estimated.
     fn measure(&self, side: &AttributeIndexWriter, view: ReadPoint<'_>) -> u64 {
         let bytes = match (&self.content, &side.postings) {
-            (Content::Equality(postings) | Content::Substring(postings), Some(side)) => postings.bytes(side),
-            (Content::Presence(set), _) => set.bytes(view),
+            (Content::Postings(postings), Some(side)) => postings.bytes(side),
+            (Content::Ids(set), _) => set.bytes(view),
             _ => side.unsorted.capacity() * 16,
         };
         self.bytes.store(bytes as u64, Ordering::Relaxed);

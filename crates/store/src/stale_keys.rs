@@ -5,8 +5,7 @@
 //! Equality keys need no walk: a set is ordered by their hashes.
 
 use crate::deferred::Later;
-use crate::index::keys::Key;
-use crate::index::settings::IndexKind;
+use crate::index::key::Key;
 use crate::record::Values;
 use crate::shard::Writer;
 use model::EntryId;
@@ -60,7 +59,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Keys that a walk through the entry's sets would make, about: a substring index has one for each byte.
+    /// Keys that a walk through the entry's sets would make, about: some kinds of index have one for each byte.
     fn keys_in_sets(&self, number: u16, id: u32) -> u64 {
         let view = self.view();
         let index = view.indexes().at(number);
@@ -70,7 +69,7 @@ impl Writer<'_> {
             .filter(|(slot, _)| index.holds(view, slot.description.attribute_type))
             .map(|(_, values)| match values {
                 Values::Inline(_) => 0,
-                Values::Set(set) if index.kind() == IndexKind::Substring => set.ber_bytes,
+                Values::Set(set) if index.kind.is_of_each_byte() => set.ber_bytes,
                 Values::Set(set) => u64::from(set.count),
             })
             .sum()
@@ -86,14 +85,14 @@ impl Writer<'_> {
         if let Some(entry) = view.entry(EntryId(id)) {
             index.remove_held(view, &entry, &mut gone);
         }
-        unseen.retain(|key| !matches!(key, Key::Ordering(_)) && gone.contains(key));
+        unseen.retain(|key| !matches!(key, Key::Prefix(_)) && gone.contains(key));
         self.any_version(id, oldest, |at, entry| {
             index.remove_held(at, entry, &mut unseen);
             unseen.is_empty()
         });
         for key in gone {
             match key {
-                Key::Ordering(prefix) => self.remove_ordering(number, prefix, id),
+                Key::Prefix(prefix) => self.remove_prefix(number, prefix, id),
                 key if unseen.contains(&key) => self.take_key(number, key, id),
                 key => self.later(Later::Key { index: number, key, id }),
             }

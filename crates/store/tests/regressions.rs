@@ -7,8 +7,8 @@ use std::sync::Arc;
 use store::search::evaluate::Evaluator;
 use store::search::{Compiled, Cursor, Scopes, Step};
 use store::{
-    Add, Change, ChangeKind, IndexSettings, Modify, ModifyDn, ReadPoint, Reader, Refused, Settings, Shard,
-    Stamp, Writer,
+    Add, Change, ChangeKind, IndexKind, IndexSettings, Modify, ModifyDn, ReadPoint, Reader, Refused,
+    Settings, Shard, Stamp, Writer,
 };
 
 const TYPES: &str = "
@@ -18,12 +18,12 @@ attributetype ( 1.3.6.1.4.1.99999.1 NAME 'xText' EQUALITY caseIgnoreMatch ORDERI
 
 fn shard(suffixes: &[&str], indexes: &[&str]) -> Arc<Shard> {
     let schema = schema::Builder::new().standard().file("test", TYPES).build().expect("the schema is sound");
-    let index = |name: &&str| IndexSettings {
-        attribute: name.to_string(),
-        equality: true,
-        presence: true,
-        substring: false,
-        ordering: *name == "xText",
+    let index = |name: &&str| {
+        let mut index = IndexSettings::of(name, [IndexKind::Equality, IndexKind::Presence]);
+        if *name == "xText" {
+            index.kinds.insert(IndexKind::Ordering);
+        }
+        index
     };
     let settings = Settings {
         suffixes: suffixes.iter().map(|s| s.to_string()).collect(),

@@ -3,17 +3,12 @@
 
 use proptest::prelude::*;
 use std::sync::Arc;
-use store::{Add, IndexSettings, Meta, Reader, Restore, Segment, Settings, Shard, Stamp, Writer};
+use store::{Add, IndexKind, IndexSettings, Meta, Reader, Restore, Segment, Settings, Shard, Stamp, Writer};
 
 const MS: u64 = 1_767_323_045_000;
 
 fn settings(indexes: &[&str], removals_max: usize) -> Settings {
-    let index = |name: &&str| IndexSettings {
-        attribute: name.to_string(),
-        equality: true,
-        substring: true,
-        ..IndexSettings::default()
-    };
+    let index = |name: &&str| IndexSettings::of(name, [IndexKind::Equality, IndexKind::Substring]);
     Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: indexes.iter().map(index).collect(),

@@ -7,7 +7,7 @@ use model::Entry;
 use proto::message::Request;
 use proto::op::bind::{Authentication, Bind};
 use std::sync::Arc;
-use store::{Add, IndexSettings, Settings, Stamp};
+use store::{Add, IndexKind, IndexSettings, Settings, Stamp};
 
 /// A worker and a session that may do everything.
 pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Session) {
@@ -29,8 +29,7 @@ pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Ses
 pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
     let schema =
         schema::Builder::new().standard().builtin("dvtds").expect("built in").build().expect("sound");
-    let index =
-        |name: &str| IndexSettings { attribute: name.to_owned(), equality: true, ..IndexSettings::default() };
+    let index = |name: &str| IndexSettings::of(name, IndexKind::Equality);
     let store = Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: vec![index("uid"), index("member")],

@@ -35,8 +35,9 @@ pub(crate) fn parse(schema: &Schema, value: &[u8]) -> Result<Vec<IndexName>, (Re
     for word in kinds.split([',', ' ']).filter(|word| !word.is_empty()) {
         let Some(kind) = IndexKind::find(word) else {
             let text = format!(
-                "{}: an index is ATTR:KIND[,KIND], and a kind is eq, pres, sub or ord",
-                crate::outcome::quoted(value)
+                "{}: an index is ATTR:KIND[,KIND], and a kind is {}",
+                crate::outcome::quoted(value),
+                IndexKind::texts()
             );
             return Err((ResultCode::InvalidAttributeSyntax, text));
         };

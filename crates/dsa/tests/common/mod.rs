@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
-use store::{IndexSettings, Settings};
+use store::{IndexKind, IndexSettings, Settings};
 
 pub const ROOT_DN: &str = "cn=admin,dc=example";
 pub const PASSWORD: &str = "secret";
@@ -184,11 +184,7 @@ pub fn standard_schema() -> Arc<schema::Schema> {
 
 /// What the agent of the tests is configured with.
 pub fn config() -> Config {
-    let index = |attribute: &str| IndexSettings {
-        attribute: attribute.to_owned(),
-        equality: true,
-        ..IndexSettings::default()
-    };
+    let index = |attribute: &str| IndexSettings::of(attribute, IndexKind::Equality);
     Config {
         store: Settings {
             suffixes: vec!["dc=example".to_owned()],

@@ -73,7 +73,7 @@ impl IndexFile {
         let mut there = BTreeSet::new();
         for configured in settings.iter() {
             if let Some(attribute_type) = schema.find_type(configured.attribute.as_bytes()) {
-                there.extend(configured.kinds().map(|kind| IndexName { attribute_type, kind }));
+                there.extend(configured.kinds.iter().map(|kind| IndexName { attribute_type, kind }));
             }
         }
         let mut lost = Vec::new();

@@ -8,7 +8,7 @@ use dsa::settings::{self, About, Bad, Row, Scope, Values};
 use model::limits::MESSAGE_BYTES_MAX;
 use std::path::PathBuf;
 use std::str::FromStr;
-use store::IndexSettings;
+use store::{IndexKind, IndexSettings};
 
 /// Every one, in the order of the documentation.
 pub(super) const ROWS: &[Row<Config>] = &[
@@ -249,7 +249,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
     Row {
         about: About {
             name: "index",
-            form: "ATTR:eq[,pres,sub,ord]",
+            form: IndexKind::FORM,
             values: Values::Each,
             scope: Scope::Directory,
             default: "none",

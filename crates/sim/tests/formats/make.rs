@@ -18,7 +18,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use store::{IndexSettings, Shard};
+use store::{IndexKind, IndexSettings, Shard};
 
 /// Values of the big set: it is a tree with several leaves.
 const MEMBERS: usize = 1800;
@@ -92,11 +92,7 @@ impl Place {
         let data = Data::open(disk, dir)?;
         let mut config = config(data.initialise(&superblock(operational_attributes))?);
         config.store.indexes.truncate(0);
-        config.store.indexes.push(IndexSettings {
-            attribute: "cn".to_owned(),
-            equality: true,
-            ..IndexSettings::default()
-        });
+        config.store.indexes.push(IndexSettings::of("cn", IndexKind::Equality));
         let file = data.settings()?;
         let mut record = file.record();
         record.file.get_or_insert_default();

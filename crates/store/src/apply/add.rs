@@ -160,7 +160,7 @@ impl Writer<'_> {
                 self.index_change(write.id, write.entry.description(at), write.entry.values(at), none);
             debug_assert!(dropped.is_ok(), "nothing is added");
         }
-        self.settle_ordering(write.id);
+        self.settle_trees(write.id);
         self.shard.heap.put_removed(&mut self.state.heap, write.id, self.sequence);
         self.mark_dead(write.id);
     }

@@ -1,7 +1,6 @@
 //! Delete: an entry without subordinates goes.
 
 use crate::deferred::Later;
-use crate::index::keys::Key;
 use crate::record::Values;
 use crate::refused::Refused;
 use crate::shard::Writer;
@@ -36,7 +35,7 @@ impl Writer<'_> {
         self.leave_kind(id.0, entry.shape.kind);
         let version = self.sequence;
         shard.heap.put_removed(&mut self.state.heap, id.0, version);
-        self.settle_ordering(id.0);
+        self.settle_trees(id.0);
         self.mark_dead(id.0);
         self.count_entries(-1);
         Ok(id)
@@ -67,8 +66,8 @@ impl Writer<'_> {
         }
         let indexes = shard.indexes.load(self.view());
         for &number in indexes.numbers_of(description.attribute_type) {
-            if indexes.at(number).presence().is_some() {
-                self.drop_key(number, Key::Presence, id);
+            if let Some(key) = indexes.at(number).kind.attribute_key() {
+                self.drop_key(number, key, id);
             }
             self.drop_stale_keys(number, id);
         }

@@ -383,7 +383,7 @@ impl<'s> Writer<'s> {
         if old.shape.kind != Kind::Plain && self.view().kind(old.id) != Some(old.shape.kind) {
             self.leave_kind(id, old.shape.kind);
         }
-        self.settle_ordering(id);
+        self.settle_trees(id);
         edit.entry = checked.into_raw();
         Ok(())
     }

@@ -97,7 +97,7 @@ impl Writer<'_> {
         let flags = flags | record::end(&mut out, old.raw_spelling());
         let version = self.version();
         shard.heap.put(&mut self.state.heap, old.id.0, flags, version, &out);
-        self.settle_ordering(old.id.0);
+        self.settle_trees(old.id.0);
         self.state.scratch.record = out;
         Ok(())
     }

@@ -3,7 +3,6 @@
 use super::alike::{Pattern, Rows};
 use super::write::Write;
 use crate::deferred::Later;
-use crate::index::settings::IndexKind;
 use crate::record::{self, FIXED, Stamps};
 use crate::refused::Refused;
 use crate::segment::SHORT_HEADER;
@@ -235,7 +234,7 @@ impl Writer<'_> {
 impl crate::index::AttributeIndex {
     /// Is it the equality index of this very type?
     fn is_own_equality(&self, attribute_type: model::TypeId) -> bool {
-        self.kind() == IndexKind::Equality && self.attribute_type == attribute_type
+        self.kind.is_of_value_hash() && self.attribute_type == attribute_type
     }
 }
 

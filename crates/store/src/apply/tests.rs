@@ -1,6 +1,5 @@
 use super::*;
 use crate::dn_cache::DnCache;
-use crate::index::settings::IndexSettings;
 use crate::search::evaluate::Evaluator;
 use crate::search::{Compiled, Cursor, Scopes, Step};
 use crate::shard::Shard;
@@ -104,14 +103,8 @@ pub(crate) fn equality<'f>(attribute: &'f str, value: &'f str) -> Filter<'f> {
 const PERSON: [(&str, &[&str]); 2] = [("objectClass", &["inetOrgPerson"]), ("sn", &["x"])];
 
 fn indexed() -> Arc<Shard> {
-    let index = |attribute: &str| IndexSettings {
-        attribute: attribute.to_owned(),
-        equality: true,
-        presence: true,
-        substring: attribute == "cn",
-        ordering: attribute == "uidNumber",
-    };
-    shard_with(vec![index("cn"), index("uid"), index("member"), index("uidNumber")])
+    let indexes = ["cn:eq,pres,sub", "uid:eq,pres", "member:eq,pres", "uidNumber:eq,pres,ord"];
+    shard_with(indexes.map(|text| text.parse().expect("it is of the form")).into())
 }
 
 fn populated() -> Arc<Shard> {

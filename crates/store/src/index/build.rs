@@ -10,8 +10,9 @@
 //! the index, keeps it; nothing changes in it any more. Its number and the nodes of its tree are free when no reader is
 //! older than that.
 
+use super::kind::Structure;
 use super::lookup::put;
-use super::settings::{IndexKind, IndexName};
+use super::settings::IndexName;
 use super::walk::{KeyWalk, Taken};
 use super::{AttributeIndex, AttributeIndexWriter};
 use crate::deferred::Later;
@@ -87,7 +88,7 @@ pub struct IndexReport {
     pub name: IndexName,
     /// Does it answer searches? Else it is being built.
     pub is_ready: bool,
-    /// Bytes of memory as they were measured last; of an ordering index none, for its tree lies in the segments.
+    /// Bytes of memory as they were measured last; of a tree none, for it lies in the segments.
     pub bytes: u64,
 }
 
@@ -155,7 +156,7 @@ impl Writer<'_> {
             return Err(Refused::MemoryLimit { bytes_max });
         }
         let mut room = build.walk.room(self.view(), self.view().indexes().at(build.number), keys_max);
-        if build.name.kind == IndexKind::Ordering {
+        if build.name.kind.structure() == Structure::Tree {
             // At once, before any entry is looked at: making room moves what lies in the segments.
             self.claim(room.saturating_mul(CHANGE_BYTES))?;
         }
@@ -205,7 +206,7 @@ impl Writer<'_> {
         let side = state.indexes[usize::from(number)].take();
         state.deferred.forget_index(number);
         state.stale_keys.forget_index(number);
-        state.leaving.insert(number, index.ordering_root().into_iter().collect());
+        state.leaving.insert(number, index.tree_root().into_iter().collect());
         IndexDrop { number, since: self.sequence, _content: (index, side) }
     }
 

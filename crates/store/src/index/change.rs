@@ -1,7 +1,7 @@
 //! Changes of indexes: what follows from a change of an entry.
 
-use super::keys::{Keeps, Key};
-use super::settings::IndexKind;
+use super::key::Key;
+use super::keys::Keeps;
 use super::{AttributeIndex, Content};
 use crate::deferred::Later;
 use crate::faults;
@@ -32,9 +32,9 @@ impl<'s> Writer<'s> {
             come.clear();
             old.clone().for_each(|value| index.push_keys(self.view(), value, &mut gone));
             new.clone().for_each(|value| index.push_keys(self.view(), value, &mut come));
-            if index.presence().is_some() {
-                gone.extend(old.clone().next().map(|_| Key::Presence));
-                come.extend(new.clone().next().map(|_| Key::Presence));
+            if let Some(key) = index.kind.attribute_key() {
+                gone.extend(old.clone().next().map(|_| key));
+                come.extend(new.clone().next().map(|_| key));
             }
             for keys in [&mut gone, &mut come] {
                 keys.sort_unstable();
@@ -64,20 +64,19 @@ impl<'s> Writer<'s> {
         let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
         let full = |Full| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         match (key, &index.content) {
-            (Key::Equality(tag), Content::Equality(postings))
-            | (Key::Substring(tag), Content::Substring(postings)) => {
+            (Key::Tag(tag), Content::Postings(postings)) => {
                 let writer = side.postings.as_mut().expect("postings have their writer's side");
                 postings.insert(writer, &mut context, tag, id, |_| true).map_err(full)
             }
-            (Key::Presence, Content::Presence(set)) => {
+            (Key::Attribute, Content::Ids(set)) => {
                 set.insert(id, view, &mut state.garbage);
                 Ok(())
             }
-            (Key::Ordering(prefix), Content::Ordering(_)) if loading => {
+            (Key::Prefix(prefix), Content::Tree(_)) if loading => {
                 side.unsorted.push((prefix, id));
                 Ok(())
             }
-            (Key::Ordering(prefix), Content::Ordering(root)) => {
+            (Key::Prefix(prefix), Content::Tree(root)) => {
                 let mut removed = Vec::new();
                 let mut tree = TreeWriter {
                     heap: &shard.heap,
@@ -85,7 +84,7 @@ impl<'s> Writer<'s> {
                     sequence: version,
                     removed: &mut removed,
                 };
-                let change = tree_root(root, &mut tree)
+                let change = root_or_new(root, &mut tree)
                     .and_then(|root| tree.insert(root, (prefix, &id.to_be_bytes())));
                 removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
                 change.map(|_| ()).map_err(|_| full(Full))
@@ -94,13 +93,11 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Puts a new entry under its tag in an equality index.
+    /// Puts a new entry under its tag in an index that has postings.
     #[inline]
     pub(crate) fn add_tag(&mut self, number: u16, tag: u32, id: u32) -> Result<(), Refused> {
         let (shard, view) = (self.shard, self.view());
-        let Content::Equality(postings) = &view.indexes().at(number).content else {
-            unreachable!("only an equality index has tags")
-        };
+        let postings = view.indexes().at(number).postings().expect("only postings have tags");
         let state = &mut *self.state;
         let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
         let writer = side.expect("postings have their writer's side");
@@ -112,40 +109,40 @@ impl<'s> Writer<'s> {
     /// Prefetches the memory that [`Writer::add_tag`] looks at first.
     #[inline]
     pub(crate) fn prefetch_tag(&self, number: u16, tag: u32) {
-        if let Content::Equality(postings) = &self.view().indexes().at(number).content {
+        if let Some(postings) = self.view().indexes().at(number).postings() {
             postings.prefetch(tag);
         }
     }
 
     pub(crate) fn drop_key(&mut self, number: u16, key: Key, id: u32) {
         match key {
-            Key::Ordering(prefix) => self.state.scratch.dropped.push((number, prefix)),
+            Key::Prefix(prefix) => self.state.scratch.dropped.push((number, prefix)),
             _ => self.later(Later::Key { index: number, key, id }),
         }
     }
 
-    /// Takes ordering keys that a change dropped out of their trees, unless the changed entry has them from another
+    /// Takes keys that a change dropped out of their trees, unless the changed entry has them from another
     /// value. To be called when the entry is written.
-    pub(crate) fn settle_ordering(&mut self, id: u32) {
+    pub(crate) fn settle_trees(&mut self, id: u32) {
         let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
         for (number, prefix) in dropped.drain(..) {
-            let (view, key) = (self.view(), Key::Ordering(prefix));
+            let (view, key) = (self.view(), Key::Prefix(prefix));
             let keeps = match view.entry(EntryId(id)) {
                 Some(entry) => view.indexes().at(number).keeps(view, &entry, key),
                 None => Keeps::No,
             };
             match keeps {
                 Keeps::Yes => {}
-                Keeps::No => self.remove_ordering(number, prefix, id),
+                Keeps::No => self.remove_prefix(number, prefix, id),
                 Keeps::Unknown => self.leave_stale(number, key, id, self.sequence),
             }
         }
         self.state.scratch.dropped = dropped;
     }
 
-    pub(crate) fn remove_ordering(&mut self, number: u16, prefix: u64, id: u32) {
+    pub(crate) fn remove_prefix(&mut self, number: u16, prefix: u64, id: u32) {
         let (shard, sequence) = (self.shard, self.version());
-        let Some(root) = self.view().indexes().at(number).ordering_root() else { return };
+        let Some(root) = self.view().indexes().at(number).tree_root() else { return };
         let mut removed = Vec::new();
         let writer = &mut self.state.heap;
         let mut tree = TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed };
@@ -180,15 +177,14 @@ impl<'s> Writer<'s> {
         let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
         let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
         match (key, &index.content) {
-            (Key::Equality(tag), Content::Equality(postings))
-            | (Key::Substring(tag), Content::Substring(postings)) => {
+            (Key::Tag(tag), Content::Postings(postings)) => {
                 let writer = side.expect("postings have their writer's side");
                 postings.remove(writer, &mut context, tag, id);
             }
-            (Key::Presence, Content::Presence(set)) => {
+            (Key::Attribute, Content::Ids(set)) => {
                 set.remove(id, view, &mut state.garbage);
             }
-            (Key::Ordering(_), _) => unreachable!("the tree is versioned: nothing is put off"),
+            (Key::Prefix(_), _) => unreachable!("the tree is versioned: nothing is put off"),
             _ => unreachable!("keys are made by the index that takes them"),
         }
     }
@@ -208,8 +204,8 @@ impl<'s> Writer<'s> {
         for &number in indexes.numbers_of(description.attribute_type) {
             let index = indexes.at(number);
             keys.clear();
-            match known.filter(|_| is_equality_of(index, description)) {
-                Some(hash) => keys.push(Key::Equality(tag(hash))),
+            match known.filter(|_| is_of_set(index, description)) {
+                Some(hash) => keys.push(Key::Tag(tag(hash))),
                 None => index.push_keys(self.view(), value, &mut keys),
             }
             keys.sort_unstable();
@@ -225,11 +221,11 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Ends a load: sorts what was gathered for the ordering indexes and builds their trees.
+    /// Ends a load: sorts what was gathered for the indexes that are trees, and builds them.
     pub fn finish_load(&mut self) -> Result<(), Refused> {
         let (shard, version) = (self.shard, self.version());
         for (number, index) in shard.indexes.load(self.view()).all() {
-            let Content::Ordering(root) = &index.content else { continue };
+            let Content::Tree(root) = &index.content else { continue };
             let side =
                 self.state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
             let mut items = std::mem::take(&mut side.unsorted);
@@ -256,11 +252,11 @@ impl<'s> Writer<'s> {
 }
 
 /// Are the index's keys of these values those that a set has them under?
-fn is_equality_of(index: &AttributeIndex, description: Description) -> bool {
-    index.kind() == IndexKind::Equality && index.attribute_type == description.attribute_type
+fn is_of_set(index: &AttributeIndex, description: Description) -> bool {
+    index.kind.is_of_value_hash() && index.attribute_type == description.attribute_type
 }
 
-fn tree_root(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::segment::HeapFull> {
+fn root_or_new(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::segment::HeapFull> {
     if root.load(Ordering::Relaxed) == 0 {
         let built = tree.build(std::iter::empty())?;
         root.store(built, Ordering::Release);

@@ -1,6 +1,6 @@
 //! A walk over the keys that an index has, some at a time, while it changes. What was in it all the time is met.
 
-use super::keys::Key;
+use super::key::Key;
 use super::{AttributeIndex, Content};
 use crate::postings::Postings;
 use crate::shard::ReadPoint;
@@ -20,21 +20,19 @@ pub(super) enum HeldWalk {
         /// Of the long list that is next, ids from this one on are to be taken.
         from: u32,
     },
-    /// In the set of ids that have the attribute.
-    Presence { from: u32 },
+    /// In the set of ids.
+    Ids { from: u32 },
     /// In the tree: behind this item.
-    Ordering { last: Option<(u64, [u8; 4])> },
+    Tree { last: Option<(u64, [u8; 4])> },
 }
 
 impl HeldWalk {
     /// At the beginning.
     pub(super) fn begin(index: &AttributeIndex) -> HeldWalk {
         match index.content {
-            Content::Presence(_) => HeldWalk::Presence { from: 0 },
-            Content::Ordering(_) => HeldWalk::Ordering { last: None },
-            Content::Equality(_) | Content::Substring(_) => {
-                HeldWalk::Postings { next: Some(0), part: Vec::new(), done: 0, from: 0 }
-            }
+            Content::Ids(_) => HeldWalk::Ids { from: 0 },
+            Content::Tree(_) => HeldWalk::Tree { last: None },
+            Content::Postings(_) => HeldWalk::Postings { next: Some(0), part: Vec::new(), done: 0, from: 0 },
         }
     }
 
@@ -48,20 +46,15 @@ impl HeldWalk {
     ) -> bool {
         out.clear();
         match (self, &index.content) {
-            (HeldWalk::Presence { from }, Content::Presence(set)) => {
+            (HeldWalk::Ids { from }, Content::Ids(set)) => {
                 let mut ids = Vec::new();
                 set.push_from(*from, max, view, &mut ids);
                 *from = ids.last().map_or(*from, |last| last + 1);
-                out.extend(ids.iter().map(|id| (Key::Presence, *id)));
+                out.extend(ids.iter().map(|id| (Key::Attribute, *id)));
                 ids.len() == max
             }
-            (HeldWalk::Ordering { last }, _) => take_ordering(last, view, index, max, out),
-            (walk, Content::Equality(postings)) => {
-                walk.take_postings(view, postings, Key::Equality, max, out)
-            }
-            (walk, Content::Substring(postings)) => {
-                walk.take_postings(view, postings, Key::Substring, max, out)
-            }
+            (HeldWalk::Tree { last }, Content::Tree(_)) => take_tree(last, view, index, max, out),
+            (walk, Content::Postings(postings)) => walk.take_postings(view, postings, max, out),
             _ => unreachable!("a walk is begun for the index that it goes through"),
         }
     }
@@ -70,7 +63,6 @@ impl HeldWalk {
         &mut self,
         view: ReadPoint<'_>,
         postings: &Postings,
-        key: fn(u32) -> Key,
         max: usize,
         out: &mut Vec<(Key, u32)>,
     ) -> bool {
@@ -84,7 +76,7 @@ impl HeldWalk {
                 continue;
             };
             let Some(set) = postings.set(value) else {
-                out.push((key(tag), value));
+                out.push((Key::Tag(tag), value));
                 *done += 1;
                 continue;
             };
@@ -94,27 +86,27 @@ impl HeldWalk {
                 Some(last) if ids.len() == room => *from = last + 1,
                 _ => (*done, *from) = (*done + 1, 0),
             }
-            out.extend(ids.iter().map(|id| (key(tag), *id)));
+            out.extend(ids.iter().map(|id| (Key::Tag(tag), *id)));
         }
         true
     }
 }
 
-fn take_ordering(
+fn take_tree(
     last: &mut Option<(u64, [u8; 4])>,
     view: ReadPoint<'_>,
     index: &AttributeIndex,
     max: usize,
     out: &mut Vec<(Key, u32)>,
 ) -> bool {
-    let Some(root) = index.ordering_root() else { return false };
+    let Some(root) = index.tree_root() else { return false };
     while out.len() < max {
         let before = *last;
         let from = before.as_ref().map_or(From::START, |(prefix, id)| From::After((*prefix, &id[..])));
         let more = tree::next_leaf(&view.shard.heap, root, view.sequence, from, |(prefix, id)| {
             let id: [u8; 4] = id.try_into().expect("what is in the tree of an index is an id");
             *last = Some((prefix, id));
-            out.push((Key::Ordering(prefix), u32::from_be_bytes(id)));
+            out.push((Key::Prefix(prefix), u32::from_be_bytes(id)));
         });
         if !more {
             return false;

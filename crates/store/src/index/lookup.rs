@@ -1,7 +1,8 @@
 //! Which indexes there are. Readers find the lookup through one pointer, and what is in it never changes: when an index
 //! comes or goes the writer publishes another one, and the old one lives on until nobody can be looking at it.
 
-use super::settings::{IndexKind, IndexName, IndexSettings};
+use super::kind::IndexKind;
+use super::settings::{IndexName, IndexSettings};
 use super::{AttributeIndex, AttributeIndexWriter, IndexesWriter};
 use crate::cell::{Garbage, Held, Published};
 use crate::shard::ReadPoint;
@@ -47,7 +48,7 @@ impl Indexes {
         let mut writers = Vec::new();
         for wanted in settings {
             let (text, attribute_type) = (&wanted.attribute, wanted.attribute_type(schema)?);
-            for kind in wanted.kinds() {
+            for kind in wanted.kinds.iter() {
                 let name = IndexName { attribute_type, kind };
                 if lookup.answering(attribute_type, kind).is_some() {
                     return Err(format!("index {text}:{kind}: given twice"));
@@ -175,7 +176,7 @@ impl Lookup {
     #[inline]
     pub(crate) fn outlast_values(&self, attribute_type: TypeId) -> bool {
         let Some(numbers) = self.by_type.get(usize::from(attribute_type.0)) else { return true };
-        numbers.iter().all(|number| self.at(*number).kind() == IndexKind::Presence)
+        numbers.iter().all(|number| self.at(*number).kind.attribute_key().is_some())
     }
 
     /// Bytes of all indexes, and brings the report of each up to date.

@@ -1,6 +1,6 @@
 //! All keys of an entry at once, and where they go when an index is made from entries that are there.
 
-use super::keys::Key;
+use super::key::Key;
 use super::lookup::Lookup;
 use super::{Content, IndexesWriter};
 use crate::restore::sink::Sink;
@@ -31,30 +31,28 @@ impl Lookup {
         for (at, value) in values.enumerate() {
             for &number in numbers {
                 let index = self.at(number);
-                if at == 0 && index.presence().is_some() {
-                    each(number, Key::Presence);
+                if let Some(key) = index.kind.attribute_key().filter(|_| at == 0) {
+                    each(number, key);
                 }
                 index.each_key(view, value, &mut scratch.normal, &mut |key| each(number, key));
             }
         }
     }
 
-    /// What the keys of each index go into, by number, when no reader pins yet. Ordering keys go elsewhere
+    /// What the keys of each index go into, by number, when no reader pins yet. Keys of trees go elsewhere
     /// ([`gather`]).
     pub(crate) fn sinks<'s>(&'s self, writers: &'s mut IndexesWriter) -> impl Iterator<Item = Sink<'s>> {
         self.all().zip(writers).map(|((_, index), side)| {
             match (&index.content, side.as_mut().and_then(|side| side.postings.as_mut())) {
-                (Content::Equality(postings) | Content::Substring(postings), Some(side)) => {
-                    Sink::Postings(postings, side)
-                }
-                (Content::Presence(set), _) => Sink::Ids(set),
+                (Content::Postings(postings), Some(side)) => Sink::Postings(postings, side),
+                (Content::Ids(set), _) => Sink::Ids(set),
                 _ => Sink::Nothing,
             }
         })
     }
 }
 
-/// Ordering keys by number of the index, for [`crate::Writer::finish_load`].
+/// Keys of trees by number of the index, for [`crate::Writer::finish_load`].
 pub(crate) fn gather(writers: &mut IndexesWriter, keys: Vec<Vec<(u64, u32)>>) {
     for (writer, keys) in writers.iter_mut().zip(keys) {
         if let Some(writer) = writer {

@@ -1,49 +1,10 @@
 //! What indexes are called, and what is asked for.
 
+use super::kind::{IndexKind, IndexKinds};
 use model::TypeId;
 use schema::Schema;
 use std::fmt;
 use std::str::FromStr;
-
-/// What an index is good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum IndexKind {
-    /// `eq`: for `(a=b)`.
-    Equality,
-    /// `pres`: for `(a=*)`.
-    Presence,
-    /// `sub`: for `(a=b*c)`, where the parts have three or more bytes, ends of the value included.
-    Substring,
-    /// `ord`: for `(a>=b)` and `(a<=b)`.
-    Ordering,
-}
-
-impl IndexKind {
-    /// All there are.
-    pub const ALL: [IndexKind; 4] =
-        [IndexKind::Equality, IndexKind::Presence, IndexKind::Substring, IndexKind::Ordering];
-
-    /// As it is written.
-    pub fn text(self) -> &'static str {
-        match self {
-            IndexKind::Equality => "eq",
-            IndexKind::Presence => "pres",
-            IndexKind::Substring => "sub",
-            IndexKind::Ordering => "ord",
-        }
-    }
-
-    /// The kind that is written so.
-    pub fn find(text: &str) -> Option<IndexKind> {
-        IndexKind::ALL.into_iter().find(|kind| kind.text() == text)
-    }
-}
-
-impl fmt::Display for IndexKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
-    }
-}
 
 /// What tells an index from all others: there is one of each kind on an attribute type at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,13 +23,7 @@ impl IndexName {
 
     /// Has the type the matching rule that the index needs? If not, what kind of rule is missing.
     pub fn missing_rule(self, schema: &Schema) -> Option<&'static str> {
-        let definition = schema.attribute_type(self.attribute_type);
-        match self.kind {
-            IndexKind::Equality => definition.equality.is_none().then_some("equality"),
-            IndexKind::Presence => None,
-            IndexKind::Substring => definition.substring.is_none().then_some("substring"),
-            IndexKind::Ordering => definition.ordering.is_none().then_some("ordering"),
-        }
+        self.kind.missing_rule(schema.attribute_type(self.attribute_type))
     }
 }
 
@@ -77,26 +32,14 @@ impl IndexName {
 pub struct IndexSettings {
     /// Attribute type, by name or OID.
     pub attribute: String,
-    /// `eq`: for `(a=b)`.
-    pub equality: bool,
-    /// `pres`: for `(a=*)`.
-    pub presence: bool,
-    /// `sub`: for `(a=b*c)`, where the parts have three or more bytes, ends of the value included.
-    pub substring: bool,
-    /// `ord`: for `(a>=b)` and `(a<=b)`.
-    pub ordering: bool,
+    /// Their kinds.
+    pub kinds: IndexKinds,
 }
 
 impl IndexSettings {
-    /// Of one kind alone.
-    pub fn of(attribute: &str, kind: IndexKind) -> IndexSettings {
-        IndexSettings {
-            attribute: attribute.to_owned(),
-            equality: kind == IndexKind::Equality,
-            presence: kind == IndexKind::Presence,
-            substring: kind == IndexKind::Substring,
-            ordering: kind == IndexKind::Ordering,
-        }
+    /// Of these kinds.
+    pub fn of(attribute: &str, kinds: impl Into<IndexKinds>) -> IndexSettings {
+        IndexSettings { attribute: attribute.to_owned(), kinds: kinds.into() }
     }
 
     /// The type to index.
@@ -108,17 +51,11 @@ impl IndexSettings {
         let Some(attribute_type) = schema.find_type(name.as_bytes()) else {
             return Err(format!("the schema has no attribute `{name}`"));
         };
-        let names = self.kinds().map(|kind| IndexName { attribute_type, kind });
+        let names = self.kinds.iter().map(|kind| IndexName { attribute_type, kind });
         match names.filter_map(|name| name.missing_rule(schema)).next() {
             Some(rule) => Err(format!("`{name}` cannot be indexed so: the type has no {rule} matching rule")),
             None => Ok(attribute_type),
         }
-    }
-
-    /// The kinds that are asked for.
-    pub fn kinds(&self) -> impl Iterator<Item = IndexKind> + use<> {
-        let asked = [self.equality, self.presence, self.substring, self.ordering];
-        IndexKind::ALL.into_iter().zip(asked).filter_map(|(kind, is_asked)| is_asked.then_some(kind))
     }
 }
 
@@ -131,15 +68,12 @@ impl FromStr for IndexSettings {
         if !model::oid::is_descriptor(attribute.as_bytes()) && !model::oid::is_numeric(attribute.as_bytes()) {
             return Err(format!("`{attribute}` is not the name of an attribute"));
         }
-        let mut index = IndexSettings { attribute: attribute.to_owned(), ..IndexSettings::default() };
+        let mut index = IndexSettings::of(attribute, []);
         for kind in kinds.split(',').map(str::trim) {
-            match IndexKind::find(kind) {
-                Some(IndexKind::Equality) => index.equality = true,
-                Some(IndexKind::Presence) => index.presence = true,
-                Some(IndexKind::Substring) => index.substring = true,
-                Some(IndexKind::Ordering) => index.ordering = true,
-                None => return Err(format!("`{kind}` is not a kind of index: eq, pres, sub or ord")),
-            }
+            let Some(kind) = IndexKind::find(kind) else {
+                return Err(format!("`{kind}` is not a kind of index: {}", IndexKind::texts()));
+            };
+            index.kinds.insert(kind);
         }
         Ok(index)
     }
@@ -147,7 +81,7 @@ impl FromStr for IndexSettings {
 
 impl fmt::Display for IndexSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: Vec<&str> = self.kinds().map(IndexKind::text).collect();
+        let kinds: Vec<&str> = self.kinds.iter().map(IndexKind::text).collect();
         write!(f, "{}:{}", self.attribute, kinds.join(","))
     }
 }
@@ -159,7 +93,7 @@ mod tests {
     #[test]
     fn indexes_come_from_text_and_go_back() {
         let index: IndexSettings = "uid:eq,ord".parse().expect("it is of the form");
-        assert!(index.equality && index.ordering && !index.presence && !index.substring);
+        assert_eq!(index, IndexSettings::of("uid", [IndexKind::Equality, IndexKind::Ordering]));
         assert_eq!(index.to_string(), "uid:eq,ord");
         assert_eq!("uid".parse::<IndexSettings>().map(|index| index.to_string()), Ok("uid:eq".to_owned()));
         assert!("uid:eq,fuzzy".parse::<IndexSettings>().is_err_and(|reason| reason.contains("fuzzy")));

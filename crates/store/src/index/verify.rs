@@ -13,7 +13,8 @@
 
 use super::AttributeIndex;
 use super::held::HeldWalk;
-use super::keys::{Keeps, Key};
+use super::key::Key;
+use super::keys::Keeps;
 use super::settings::IndexName;
 use super::walk::{KeyWalk, Taken};
 use crate::check::{self, Finding, Wrong};

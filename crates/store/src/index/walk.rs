@@ -1,8 +1,8 @@
 //! A walk over the keys that entries have in an index, in the order of ids, a piece at a time.
 
 use super::AttributeIndex;
-use super::keys::Key;
-use super::settings::IndexKind;
+use super::key::Key;
+use super::kind::IndexKind;
 use crate::record::{EntryRef, ValueSet, Values};
 use crate::shard::ReadPoint;
 use crate::values::SetPosition;
@@ -10,8 +10,8 @@ use model::{Description, EntryId};
 
 /// Values that one leaf of a set has at most, unless they are long: a piece takes whole leaves.
 const LEAF_VALUES_MAX: usize = 128;
-/// Bytes of a value in a substring index, with a key for each, that take as long as one key elsewhere.
-const SUBSTRING_BYTES: usize = 4;
+/// Bytes of a value, where each has a key, that take as long as one key elsewhere: their keys are made together.
+const EACH_BYTE_SHARE: usize = 4;
 
 /// Where a walk is.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl KeyWalk {
         let slots = entry.shape.slots.iter().zip(entry.slots());
         let held = slots.filter(|(slot, _)| index.holds(view, slot.description.attribute_type));
         let counts = held.map(|(_, values)| match values {
-            Values::Inline(values) => values.map(|value| cost(index.kind(), value)).sum(),
+            Values::Inline(values) => values.map(|value| cost(index.kind, value)).sum(),
             Values::Set(_) => 0,
         });
         counts.sum::<usize>() + entry.shape.class_values.len()
@@ -113,7 +113,7 @@ impl KeyWalk {
         let class_type = view.shard.schema.well_known().object_class;
         let mut sets: Vec<(Description, ValueSet)> = Vec::new();
         if self.within.is_none() && class_type == index.attribute_type {
-            keys.extend(index.presence().map(|_| Key::Presence));
+            keys.extend(index.kind.attribute_key());
             entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, keys));
         }
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
@@ -121,7 +121,7 @@ impl KeyWalk {
                 continue;
             }
             match values {
-                _ if index.presence().is_some() => keys.push(Key::Presence),
+                _ if index.kind.attribute_key().is_some() => keys.push(Key::Attribute),
                 Values::Set(set) => sets.push((slot.description, set)),
                 Values::Inline(_) if self.within.is_some() => {}
                 Values::Inline(values) => values.for_each(|value| index.push_keys(view, value, keys)),
@@ -163,7 +163,7 @@ fn take_set(
         let mut count = 0;
         let more = view.set_values(set, position, |value| {
             index.push_keys(view, value, keys);
-            count += cost(index.kind(), value);
+            count += cost(index.kind, value);
         });
         *room = room.saturating_sub(count);
         if !more {
@@ -174,5 +174,5 @@ fn take_set(
 
 /// About how many keys a value makes, as long as they take.
 fn cost(kind: IndexKind, value: &[u8]) -> usize {
-    if kind == IndexKind::Substring { 1 + value.len() / SUBSTRING_BYTES } else { 1 }
+    if kind.is_of_each_byte() { 1 + value.len() / EACH_BYTE_SHARE } else { 1 }
 }

@@ -1,7 +1,7 @@
 //! What follows from each entry: its places in the DN hash, among the children of its superior, in the indexes.
 
 use crate::checkpoint::Meta;
-use crate::index::keys::Key;
+use crate::index::key::Key;
 use crate::index::rebuild::KeyScratch;
 use crate::record::{EntryRef, Values, ber_octets};
 use crate::resolve::push_rdn;
@@ -149,11 +149,11 @@ impl<'d> Derive<'d> {
         let mut each = |number: u16, key: Key| {
             let place = INDEXES + usize::from(number);
             match key {
-                Key::Equality(tag) | Key::Substring(tag) => pairs[place].push((tag, id)),
+                Key::Tag(tag) => pairs[place].push((tag, id)),
                 // The values of a big set come one by one.
-                Key::Presence if pairs[place].last() == Some(&(0, id)) => {}
-                Key::Presence => pairs[place].push((0, id)),
-                Key::Ordering(prefix) => ordering[usize::from(number)].push((prefix, id)),
+                Key::Attribute if pairs[place].last() == Some(&(0, id)) => {}
+                Key::Attribute => pairs[place].push((0, id)),
+                Key::Prefix(prefix) => ordering[usize::from(number)].push((prefix, id)),
             }
         };
         let class_type = shard.schema.well_known().object_class;

@@ -6,7 +6,7 @@ use super::filter::Compiled;
 use super::plan::{LiveKey, Source};
 use super::scopes::Scopes;
 use super::work::{CANDIDATE, Paused};
-use crate::index::settings::IndexKind;
+use crate::index::kind::IndexKind;
 use crate::postings::{Found, Postings};
 use crate::record::EntryRef;
 use crate::shape::Kind;

@@ -2,15 +2,14 @@
 
 use super::filter::{Compiled, Item, Node, Test};
 use super::scopes::Scopes;
-use crate::hash::tag;
+use crate::derived::Derived;
 use crate::index::AttributeIndex;
-use crate::index::keys::{part_trigrams, prefix};
-use crate::index::settings::IndexKind;
+use crate::index::kind::{Assertion, IndexKind, Part, Probe};
 use crate::postings::{Found, LiveSet};
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
-use model::{EntryId, Scope};
+use model::{EntryId, Scope, TypeId};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 
@@ -38,24 +37,28 @@ pub(crate) enum Source {
 pub(crate) enum LiveKey {
     /// The children of an entry.
     Children(EntryId),
-    /// Entries with an equality key, by its hash.
-    Equality(Arc<AttributeIndex>, u64),
-    /// Entries that have an attribute.
-    Presence(Arc<AttributeIndex>),
+    /// Entries under a tag of an index.
+    Tag(Arc<AttributeIndex>, u32),
+    /// All entries that an index has.
+    Ids(Arc<AttributeIndex>),
     /// Aliases, or referral objects.
     Kind(Kind),
 }
 
-/// How many candidates a part of a filter leaves, at most.
-struct Estimate<'f> {
+/// How many candidates a part of a filter leaves, at most, and where they are.
+struct Estimate<'f, 'a> {
     len: u64,
-    item: Choice<'f>,
+    choice: Choice<'f, 'a>,
 }
 
-enum Choice<'f> {
+enum Choice<'f, 'a> {
     Nothing,
-    Item(&'f Item),
-    Any(Vec<Estimate<'f>>),
+    /// The entry with this UUID, in normal form.
+    Uuid(TypeId, &'f [u8]),
+    /// What an index has.
+    Index(&'a Arc<AttributeIndex>, Probe),
+    /// The candidates of all of these.
+    Any(Vec<Estimate<'f, 'a>>),
 }
 
 impl<'a> ReadPoint<'a> {
@@ -116,64 +119,46 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// The best index for a node, if one can be used: every entry that the node is true of is among its ids.
-    fn estimate<'f>(self, node: &'f Node) -> Option<Estimate<'f>> {
+    fn estimate<'f>(self, node: &'f Node) -> Option<Estimate<'f, 'a>> {
         match node {
-            Node::False | Node::Undefined => Some(Estimate { len: 0, item: Choice::Nothing }),
+            Node::False | Node::Undefined => Some(Estimate { len: 0, choice: Choice::Nothing }),
             Node::True | Node::Not(_) | Node::Kind(_) => None,
             Node::And(parts) => parts.iter().filter_map(|part| self.estimate(part)).min_by_key(|e| e.len),
             Node::Or(parts) => {
                 let parts = parts.iter().map(|part| self.estimate(part)).collect::<Option<Vec<_>>>()?;
-                Some(Estimate { len: parts.iter().map(|part| part.len).sum(), item: Choice::Any(parts) })
+                Some(Estimate { len: parts.iter().map(|part| part.len).sum(), choice: Choice::Any(parts) })
             }
-            Node::Item(item) => {
-                let len = self.item_len(item)?;
-                Some(Estimate { len, item: Choice::Item(item) })
-            }
+            Node::Item(item) => self.estimate_item(item),
         }
     }
 
-    fn item_len(self, item: &Item) -> Option<u64> {
-        if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { .. }) = (item.derived, &item.test) {
-            return Some(1);
+    /// Where an item has the fewest candidates. What depends on the value has precedence over all entries that have the attribute: a range
+    /// gathers no more of them, whatever was estimated.
+    fn estimate_item<'f>(self, item: &'f Item) -> Option<Estimate<'f, 'a>> {
+        if let (Some(Derived::EntryUuid), Test::Equal { normal, .. }) = (item.derived, &item.test) {
+            return Some(Estimate { len: 1, choice: Choice::Uuid(item.attribute_type?, normal) });
         }
-        let index = |kind| self.index_for(item, kind);
-        let presence = || Some(u64::from(index(IndexKind::Presence)?.presence()?.len()));
-        let best = match &item.test {
-            Test::Present => presence(),
-            Test::Equal { normal, .. } => {
-                let postings = index(IndexKind::Equality).and_then(|index| index.postings());
-                postings.map(|p| p.find(tag(self.shard.value_hash(normal))).len() as u64)
-            }
-            Test::Substrings { initial, any, last, .. } => {
-                let postings = index(IndexKind::Substring).and_then(|index| index.postings());
-                postings.and_then(|postings| {
-                    let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
-                    hashes.map(|hash| postings.find(tag(hash)).len() as u64).min()
-                })
-            }
-            // A range is taken to leave a tenth, so that any equality has precedence over it.
-            Test::AtLeast { .. } | Test::AtMost { .. } => {
-                index(IndexKind::Ordering).map(|_| self.shard.entries() / 10)
-            }
-            Test::Matches { .. } => None,
-        };
-        best.or_else(presence)
-    }
-
-    /// The index of this kind of an item's attribute, unless the item may be true of entries that the index does not know:
-    /// derived values are stored nowhere, and `:dn:` looks at superiors.
-    fn index_for(self, item: &Item, kind: IndexKind) -> Option<&'a Arc<AttributeIndex>> {
-        let looks_at_dn = matches!(item.test, Test::Matches { dn_attributes: true, .. });
-        if item.derived.is_some() || looks_at_dn {
+        // Derived values are stored nowhere, and `:dn:` looks at superiors: the item may be true of entries that no index knows.
+        if item.derived.is_some() || matches!(item.test, Test::Matches { dn_attributes: true, .. }) {
             return None;
         }
-        self.indexes().answering(item.attribute_type?, kind)
+        let (attribute_type, assertion) = (item.attribute_type?, item.test.assertion());
+        let probes = IndexKind::ALL.into_iter().filter_map(|kind| {
+            let index = self.indexes().answering(attribute_type, kind)?;
+            Some((index, kind.probe(self.shard.keys(), &assertion)?))
+        });
+        let estimates = probes.map(|(index, probe)| {
+            let (len, is_all) = (index.candidates(self, &probe), matches!(probe, Probe::All));
+            (is_all, Estimate { len, choice: Choice::Index(index, probe) })
+        });
+        estimates.min_by_key(|(is_all, estimate)| (*is_all, estimate.len)).map(|(_, estimate)| estimate)
     }
 
-    fn gather(self, estimate: &Estimate<'_>) -> Option<Source> {
-        match &estimate.item {
+    fn gather(self, estimate: &Estimate<'_, '_>) -> Option<Source> {
+        match &estimate.choice {
             Choice::Nothing => Some(Source::Nothing),
-            Choice::Item(item) => self.gather_item(item),
+            Choice::Uuid(attribute_type, normal) => self.gather_uuid(*attribute_type, normal),
+            Choice::Index(index, probe) => self.gather_probe(index, probe),
             Choice::Any(parts) => {
                 let mut union = RoaringBitmap::new();
                 for part in parts {
@@ -200,45 +185,22 @@ impl<'a> ReadPoint<'a> {
         Some(())
     }
 
-    fn gather_item(self, item: &Item) -> Option<Source> {
-        let attribute_type = item.attribute_type?;
-        if let (Some(crate::derived::Derived::EntryUuid), Test::Equal { normal, .. }) =
-            (item.derived, &item.test)
-        {
-            return self.gather_uuid(attribute_type, normal);
-        }
-        let index = |kind| self.index_for(item, kind);
-        let by_presence = || {
-            let index = index(IndexKind::Presence)?;
-            Some(Source::Live(LiveKey::Presence(Arc::clone(index))))
-        };
-        let best = match &item.test {
-            Test::Equal { normal, .. } => {
-                let hash = self.shard.value_hash(normal);
-                index(IndexKind::Equality).and_then(|index| match index.postings()?.find(tag(hash)) {
-                    Found::Few(ids) => Some(Source::Ids(sorted(ids.to_vec()))),
-                    Found::Many(_) => Some(Source::Live(LiveKey::Equality(Arc::clone(index), hash))),
-                })
-            }
-            Test::Substrings { initial, any, last, .. } => index(IndexKind::Substring).and_then(|index| {
+    fn gather_probe(self, index: &Arc<AttributeIndex>, probe: &Probe) -> Option<Source> {
+        match probe {
+            Probe::Tags(tags) => {
                 let postings = index.postings()?;
-                let hashes = substring_hashes(self, initial.as_deref(), any, last.as_deref());
-                let best = hashes.map(|hash| postings.find(tag(hash))).min_by_key(Found::len)?;
-                let mut ids = Vec::new();
-                push_found(self, &best, &mut ids);
-                Some(Source::Ids(sorted(ids)))
-            }),
-            Test::AtLeast { key, .. } => index(IndexKind::Ordering)
-                .and_then(|index| self.range(index.ordering_root(), prefix(key), u64::MAX)),
-            Test::AtMost { key, .. } => {
-                index(IndexKind::Ordering).and_then(|index| self.range(index.ordering_root(), 0, prefix(key)))
+                let lists = tags.iter().map(|tag| (*tag, postings.find(*tag)));
+                match lists.min_by_key(|(_, found)| found.len())? {
+                    (_, Found::Few(ids)) => Some(Source::Ids(sorted(ids.to_vec()))),
+                    (tag, Found::Many(_)) => Some(Source::Live(LiveKey::Tag(Arc::clone(index), tag))),
+                }
             }
-            Test::Present | Test::Matches { .. } => None,
-        };
-        best.or_else(by_presence)
+            Probe::All => Some(Source::Live(LiveKey::Ids(Arc::clone(index)))),
+            Probe::Range(low, high) => self.range(index.tree_root(), *low, *high),
+        }
     }
 
-    fn gather_uuid(self, attribute_type: model::TypeId, normal: &[u8]) -> Option<Source> {
+    fn gather_uuid(self, attribute_type: TypeId, normal: &[u8]) -> Option<Source> {
         let mut ids = Vec::new();
         if let Some((id, _)) = normal.try_into().ok().and_then(|uuid| self.shard.uuids.invert(uuid)) {
             ids.push(id.0);
@@ -282,8 +244,8 @@ impl<'a> ReadPoint<'a> {
     pub(crate) fn live_slice(self, key: &LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
         let found = match key {
             LiveKey::Children(parent) => self.child_candidates(*parent),
-            LiveKey::Equality(index, hash) => match index.postings() {
-                Some(postings) => postings.find(tag(*hash)),
+            LiveKey::Tag(index, tag) => match index.postings() {
+                Some(postings) => postings.find(*tag),
                 None => return,
             },
             LiveKey::Kind(kind) => {
@@ -292,8 +254,8 @@ impl<'a> ReadPoint<'a> {
                 }
                 return;
             }
-            LiveKey::Presence(index) => {
-                if let Some(set) = index.presence() {
+            LiveKey::Ids(index) => {
+                if let Some(set) = index.ids() {
                     set.push_from(from, max, self, out);
                 }
                 return;
@@ -315,17 +277,24 @@ fn push_found(read_point: ReadPoint<'_>, found: &Found<'_>, out: &mut Vec<u32>) 
     }
 }
 
-fn substring_hashes<'n>(
-    read_point: ReadPoint<'_>,
-    initial: Option<&'n [u8]>,
-    any: &'n [super::filter::Normal],
-    last: Option<&'n [u8]>,
-) -> impl Iterator<Item = u64> {
-    let mut hashes = Vec::new();
-    hashes.extend(initial.map(|part| part_trigrams(read_point, part, true, false)).into_iter().flatten());
-    hashes.extend(any.iter().flat_map(|part| part_trigrams(read_point, part, false, false)));
-    hashes.extend(last.map(|part| part_trigrams(read_point, part, false, true)).into_iter().flatten());
-    hashes.into_iter()
+impl Test {
+    /// What it asserts, for an index.
+    fn assertion(&self) -> Assertion<'_> {
+        match self {
+            Test::Present => Assertion::Present,
+            Test::Equal { normal, .. } => Assertion::Equal(normal),
+            Test::AtLeast { key, .. } => Assertion::AtLeast(key),
+            Test::AtMost { key, .. } => Assertion::AtMost(key),
+            Test::Matches { .. } => Assertion::Other,
+            Test::Substrings { initial, any, last, .. } => {
+                let part = |bytes, is_initial, is_final| Part { bytes, is_initial, is_final };
+                let first = initial.iter().map(|bytes| part(&bytes[..], true, false));
+                let between = any.iter().map(|bytes| part(&bytes[..], false, false));
+                let end = last.iter().map(|bytes| part(&bytes[..], false, true));
+                Assertion::Substrings(first.chain(between).chain(end).collect())
+            }
+        }
+    }
 }
 
 fn sorted(mut ids: Vec<u32>) -> Vec<u32> {

@@ -2,6 +2,7 @@
 
 use super::Shard;
 use crate::hash::{mix, mix_word, tag};
+use crate::index::kind::Keys;
 use model::short::Word;
 
 impl Shard {
@@ -33,6 +34,12 @@ impl Shard {
     #[inline(always)]
     pub fn short_value_hash(&self, normalised: Word) -> u64 {
         mix_word(self.settings.key[2], normalised)
+    }
+
+    /// What the keys of indexes are made with.
+    #[inline]
+    pub(crate) fn keys(&self) -> Keys<'_> {
+        Keys { schema: &self.schema, hash_key: self.settings.key[2] }
     }
 
     /// The 64-bit hash of a normalised value, for equality indexes and value sets.

@@ -1,8 +1,7 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete};
-use crate::hash::tag;
-use crate::index::keys::part_trigrams;
-use crate::index::settings::{IndexKind, IndexSettings};
+use crate::index::kind::{Assertion, IndexKind, Part};
+use crate::index::settings::IndexSettings;
 use crate::shard::Shard;
 use crate::shard::tests::{shard_of, standard_with};
 use crate::tree::{self, From};
@@ -15,13 +14,7 @@ attributetype ( 1.3.6.1.4.1.99999.1 NAME 'xText' EQUALITY caseIgnoreMatch ORDERI
 const ENTRY: &str = "ou=a,dc=com";
 
 fn shard() -> Arc<Shard> {
-    let index = IndexSettings {
-        attribute: "xText".to_owned(),
-        equality: true,
-        presence: true,
-        substring: true,
-        ordering: true,
-    };
+    let index = IndexSettings::of("xText", IndexKind::ALL);
     let shard = shard_of(standard_with(TYPES), vec![index]);
     add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
     let classes = ["organizationalUnit", "extensibleObject"];
@@ -44,7 +37,7 @@ fn held(shard: &Shard) -> (u32, usize) {
     let attribute_type = shard.schema.find_type(b"xText").expect("known");
     let index = |kind| shard.unpinned().indexes().answering(attribute_type, kind).expect("as asked");
     let (mut keys, mut last) = (0, None);
-    let root = index(IndexKind::Ordering).ordering_root().expect("it was built");
+    let root = index(IndexKind::Ordering).tree_root().expect("it was built");
     let view = shard.unpinned();
     loop {
         let from = last.map_or(From::START, From::After);
@@ -53,7 +46,7 @@ fn held(shard: &Shard) -> (u32, usize) {
             last = Some(item);
         });
         if !more {
-            return (index(IndexKind::Presence).presence().expect("as asked").len(), keys);
+            return (index(IndexKind::Presence).ids().expect("as asked").len(), keys);
         }
     }
 }
@@ -62,8 +55,9 @@ fn held(shard: &Shard) -> (u32, usize) {
 fn candidates(shard: &Shard, part: &str) -> usize {
     let x_text = shard.schema.find_type(b"xText").expect("known");
     let index = shard.unpinned().indexes().answering(x_text, IndexKind::Substring).expect("it is indexed");
-    let hashes = part_trigrams(shard.unpinned(), part.as_bytes(), false, false);
-    index.postings().expect("as asked").find(tag(hashes[0])).len()
+    let part = Part { bytes: part.as_bytes(), is_initial: false, is_final: false };
+    let probe = index.kind.probe(shard.keys(), &Assertion::Substrings([part].into_iter().collect()));
+    index.candidates(shard.unpinned(), &probe.expect("it is long enough")) as usize
 }
 
 #[test]

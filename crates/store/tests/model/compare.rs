@@ -12,8 +12,8 @@ use store::search::evaluate::Evaluator;
 use store::search::{Compiled, Cursor, Scopes, Step};
 use store::values::SetPosition;
 use store::{
-    Add, Change, DnCache, EntryRef, IndexSettings, Known, Modify, ModifyDn, PreparedWrite, ReadPoint, Reader,
-    Refused, Replacement, Settings, Shard, Stamp, Writer,
+    Add, Change, DnCache, EntryRef, Known, Modify, ModifyDn, PreparedWrite, ReadPoint, Reader, Refused,
+    Replacement, Settings, Shard, Stamp, Writer,
 };
 
 /// What differs, for a person to read.
@@ -33,13 +33,7 @@ pub(crate) fn shard(indexed: bool) -> Arc<Shard> {
 
 /// What such a shard is made with.
 pub(crate) fn settings(indexed: bool) -> Settings {
-    let index = |text: &str| {
-        let (attribute, kinds) = text.split_once(':').expect("name:kinds");
-        let has = |kind: &str| kinds.split(',').any(|k| k == kind);
-        let attribute = attribute.to_owned();
-        let (equality, presence, substring, ordering) = (has("eq"), has("pres"), has("sub"), has("ord"));
-        IndexSettings { attribute, equality, presence, substring, ordering }
-    };
+    let index = |text: &str| text.parse().expect("it is of the form");
     let all = [
         "uid:eq,pres",
         "member:eq",

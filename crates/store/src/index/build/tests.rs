@@ -1,7 +1,8 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete, equality, find};
 use crate::index::build::{IndexBuild, IndexDrop, IndexRefused};
-use crate::index::settings::{IndexKind, IndexName, IndexSettings};
+use crate::index::kind::IndexKind;
+use crate::index::settings::{IndexName, IndexSettings};
 use crate::refused::Refused;
 use crate::search::evaluate::Evaluator;
 use crate::search::{Compiled, Cursor, Scopes, Step};
@@ -112,7 +113,7 @@ fn an_index_waits_for_older_readers() {
 
 #[test]
 fn a_search_in_progress_outlives_its_index() {
-    let index = IndexSettings { attribute: "l".to_owned(), equality: true, ..IndexSettings::default() };
+    let index = IndexSettings::of("l", IndexKind::Equality);
     let shard = shard_with(vec![index]);
     people(&shard, 1000);
     let mut reader = Reader::register(&shard).unwrap();
@@ -200,7 +201,7 @@ attributetype ( 1.3.6.1.4.1.99999.1 NAME 'xText' EQUALITY caseIgnoreMatch ORDERI
 
 #[test]
 fn what_cannot_be_is_refused_and_memory_comes_back() {
-    let index = IndexSettings { attribute: "uid".to_owned(), equality: true, ..IndexSettings::default() };
+    let index = IndexSettings::of("uid", IndexKind::Equality);
     let shard = shard_with(vec![index]);
     people(&shard, 5000);
     let refused =

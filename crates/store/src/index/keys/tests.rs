@@ -1,6 +1,7 @@
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, equality, find};
 use crate::hash::tag;
+use crate::index::kind::IndexKind;
 use crate::index::settings::IndexSettings;
 use crate::shard::tests::shard_with;
 use model::Scope;
@@ -10,8 +11,7 @@ use std::collections::BTreeMap;
 /// must be found.
 #[test]
 fn a_key_stays_while_another_value_has_it() {
-    let index =
-        IndexSettings { attribute: "description".to_owned(), equality: true, ..IndexSettings::default() };
+    let index = IndexSettings::of("description", IndexKind::Equality);
     let shard = shard_with(vec![index]);
     add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
     let many: Vec<String> = (0..2000).map(|n| format!("{n:05} member")).collect();

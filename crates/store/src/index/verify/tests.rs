@@ -1,7 +1,8 @@
 use super::*;
 use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change, delete};
-use crate::index::settings::{IndexKind, IndexSettings};
+use crate::index::kind::IndexKind;
+use crate::index::settings::IndexSettings;
 use crate::shard::Shard;
 use crate::shard::reader::Reader;
 use crate::shard::tests::{shard_of, standard_with};
@@ -14,13 +15,7 @@ const CLASSES: [&str; 2] = ["organizationalUnit", "extensibleObject"];
 
 /// A shard with an index of each kind on xText: entries, some with values in common, and one with a big set.
 fn shard() -> Arc<Shard> {
-    let all = IndexSettings {
-        attribute: "xText".to_owned(),
-        equality: true,
-        presence: true,
-        substring: true,
-        ordering: true,
-    };
+    let all = IndexSettings::of("xText", IndexKind::ALL);
     let shard = shard_of(standard_with(TYPES), vec![all]);
     add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
     for n in 0..40 {
@@ -114,11 +109,11 @@ fn what_is_lacking_and_what_is_too_much_is_found() {
             let mut writer = shard.writer();
             let (mut keys, index) = (Vec::new(), begin(&shard, kind).index);
             index.push_keys(writer.view(), b"value 7", &mut keys);
-            keys.extend(index.presence().map(|_| Key::Presence));
+            keys.extend(index.kind.attribute_key());
             // Entry 9 is ou=e7; 5,000 is none, and 3 is ou=e1.
             let lacking = *keys.last().unwrap();
             match lacking {
-                Key::Ordering(prefix) => writer.remove_ordering(number, prefix, 9),
+                Key::Prefix(prefix) => writer.remove_prefix(number, prefix, 9),
                 key => writer.take_key(number, key, 9),
             }
             writer.add_key(number, lacking, 5000).unwrap();
@@ -154,7 +149,7 @@ fn it_ends_with_the_index_and_bounds_what_it_tells() {
         shard.unpinned().indexes().number_answering(verify.name.attribute_type, IndexKind::Equality).unwrap();
     let mut writer = shard.writer();
     for n in 0..1000 {
-        writer.add_key(number, Key::Equality(n << 12), 3).unwrap();
+        writer.add_key(number, Key::Tag(n << 12), 3).unwrap();
     }
     writer.publish();
     assert_eq!(run(&shard, &mut verify), Verified::All);

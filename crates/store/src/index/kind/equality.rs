@@ -1,0 +1,37 @@
+//! Equality: the tag of the normalised value's hash.
+
+use super::definition::{Assertion, Keys, Kind, Probe, Structure};
+use crate::index::key::Key;
+use model::TypeId;
+use schema::AttributeType;
+use smallvec::smallvec;
+
+pub(super) struct Equality;
+
+impl Kind for Equality {
+    const TEXT: &'static str = "eq";
+    const STRUCTURE: Structure = Structure::Postings;
+    const IS_OF_VALUE_HASH: bool = true;
+
+    fn missing_rule(definition: &AttributeType) -> Option<&'static str> {
+        definition.equality.is_none().then_some("equality")
+    }
+
+    #[inline]
+    fn each_key(
+        keys: Keys<'_>,
+        attribute_type: TypeId,
+        value: &[u8],
+        normal: &mut Vec<u8>,
+        each: &mut impl FnMut(Key),
+    ) {
+        if keys.schema.normalise_equality(attribute_type, value, normal).is_ok() {
+            each(Key::Tag(keys.tag(normal)));
+        }
+    }
+
+    fn probe(keys: Keys<'_>, assertion: &Assertion<'_>) -> Option<Probe> {
+        let Assertion::Equal(normal) = assertion else { return None };
+        Some(Probe::Tags(smallvec![keys.tag(normal)]))
+    }
+}
