@@ -17,9 +17,13 @@
 
 use crate::readers::Readers;
 use crate::sync::{AtomicU64, Ordering, Prefault, Words, prefetch};
-use model::short::{Word, word};
 use std::collections::VecDeque;
 use std::io;
+
+mod grow;
+mod keyed;
+
+pub(crate) use keyed::{mix, mix_word, tag};
 
 const BUCKET_WORDS: usize = if cfg!(pando_loom) { 2 } else { 8 };
 const UNIT_BUCKETS: usize = if cfg!(pando_loom) { 1 } else { 256 };
@@ -105,11 +109,6 @@ impl Segment {
     fn full(self) -> u32 {
         (self.units() * UNIT_WORDS * FULL_PERCENT / 100) as u32
     }
-}
-
-/// Units for so many words, if a segment may have so many.
-fn units_for(words: usize) -> Option<usize> {
-    [SMALL, LARGE].into_iter().find(|units| words * 100 < units * UNIT_WORDS * REFILL_PERCENT)
 }
 
 impl Table {
@@ -382,116 +381,6 @@ impl Table {
             bucket = segment.bucket_after(bucket);
         }
     }
-
-    /// Writes the segment of `tag` anew without its removed words, in more units if they are many; or splits it.
-    fn make_room(&self, writer: &mut TableWriter, readers: &Readers, tag: u32) -> Result<(), Full> {
-        let segment = self.segment(tag);
-        let local = u32::from(writer.accounts[segment.unit(0)].depth);
-        let live = self.live(segment);
-        if let Some(units) = units_for(live.len()) {
-            writer.make_available(readers, units)?;
-            let fresh = self.allocate(writer, local, units);
-            self.fill(writer, fresh, &live);
-            self.point(tag, local, fresh);
-            writer.retire(readers, segment);
-            return Ok(());
-        }
-        if local == DEPTH_MAX {
-            return Err(Full);
-        }
-        writer.make_available(readers, 2 * LARGE)?;
-        if local == self.depth.load(Ordering::Relaxed) as u32 {
-            self.deepen()?;
-        }
-        let upper = 1 << (31 - local);
-        let halves: (Vec<u64>, Vec<u64>) = live.iter().partition(|w| (*w >> 32) as u32 & upper == 0);
-        for (half, tag) in [(halves.0, tag & !upper), (halves.1, tag | upper)] {
-            let fresh = self.allocate(writer, local + 1, units_for(half.len()).unwrap_or(LARGE));
-            self.fill(writer, fresh, &half);
-            self.point(tag, local + 1, fresh);
-        }
-        writer.retire(readers, segment);
-        Ok(())
-    }
-
-    fn live(&self, segment: Segment) -> Vec<u64> {
-        let words = (0..segment.buckets()).flat_map(|bucket| self.bucket(segment, bucket));
-        words.map(|w| w.load(Ordering::Relaxed)).filter(|w| *w as u32 != 0).collect()
-    }
-
-    fn fill(&self, writer: &mut TableWriter, segment: Segment, words: &[u64]) {
-        let used = &mut writer.accounts[segment.unit(0)].used;
-        words.iter().for_each(|w| self.insert_into(segment, used, (w >> 32) as u32, *w as u32));
-    }
-
-    /// Points every directory entry that shares the first `depth` bits of `tag` to a segment.
-    fn point(&self, tag: u32, depth: u32, segment: Segment) {
-        let whole = self.depth.load(Ordering::Relaxed) as u32;
-        let first = directory_index(tag & !(u32::MAX.checked_shr(depth).unwrap_or(0)), whole);
-        for at in first..first + (1 << (whole - depth)) {
-            self.directory[at].store(segment.0, Ordering::Release);
-        }
-    }
-
-    /// Doubles the directory.
-    fn deepen(&self) -> Result<(), Full> {
-        let depth = self.depth.load(Ordering::Relaxed);
-        if 4 << depth > self.directory.len() {
-            return Err(Full);
-        }
-        for at in 0..1usize << depth {
-            let segment = self.directory[(1 << depth) + at].load(Ordering::Relaxed);
-            for side in 0..2 {
-                self.directory[(2 << depth) + 2 * at + side].store(segment, Ordering::Relaxed);
-            }
-        }
-        self.depth.store(depth + 1, Ordering::Release);
-        Ok(())
-    }
-
-    /// An empty segment of so many units, which are known to be available.
-    fn allocate(&self, writer: &mut TableWriter, depth: u32, units: usize) -> Segment {
-        let segment = Segment::of((0..units).map(|_| self.allocate_unit(writer)));
-        writer.accounts[segment.unit(0)] = Account { depth: depth as u8, used: 0 };
-        segment
-    }
-
-    fn allocate_unit(&self, writer: &mut TableWriter) -> usize {
-        let Some(unit) = writer.free.pop() else {
-            assert!(writer.accounts.len() < writer.units_max, "room was made available");
-            writer.accounts.push(Account::default());
-            return writer.accounts.len() - 1;
-        };
-        let unit = unit as usize;
-        self.words[unit * UNIT_WORDS..(unit + 1) * UNIT_WORDS]
-            .iter()
-            .for_each(|w| w.store(0, Ordering::Relaxed));
-        unit
-    }
-}
-
-impl TableWriter {
-    /// Makes sure that so many units can be allocated.
-    fn make_available(&mut self, readers: &Readers, units: usize) -> Result<(), Full> {
-        if self.free.len() < units && !self.retired.is_empty() {
-            let oldest = readers.oldest();
-            while self.retired.front().is_some_and(|(sequence, _)| *sequence <= oldest) {
-                self.free.extend(self.retired.pop_front().map(|(_, unit)| unit));
-            }
-        }
-        if self.free.len() + self.units_max - self.accounts.len() < units { Err(Full) } else { Ok(()) }
-    }
-
-    fn retire(&mut self, readers: &Readers, segment: Segment) {
-        // Readers that come after the next publication cannot find it any more.
-        let sequence = readers.published() + 1;
-        self.retired.extend((0..segment.units()).map(|at| (sequence, segment.unit(at) as u32)));
-    }
-
-    /// Units of segments split or written anew are room again: there are no readers yet.
-    pub(crate) fn no_reader_pins(&mut self) {
-        self.free.extend(self.retired.drain(..).map(|(_, unit)| unit));
-    }
 }
 
 /// The table's reserved room is used up.
@@ -508,149 +397,5 @@ fn directory_index(tag: u32, depth: u32) -> usize {
     (1usize << depth) + (u64::from(tag) << depth >> 32) as usize
 }
 
-const A: u64 = 0xa076_1d64_78bd_642f;
-const B: u64 = 0xe703_7ed1_a0b4_28db;
-
-/// A keyed hash of bytes: not cryptographic, but an outsider who does not know the key cannot aim at a bucket.
-#[inline]
-pub(crate) fn mix(key: u64, bytes: &[u8]) -> u64 {
-    let mut state = key ^ A;
-    let mut chunks = bytes.chunks_exact(16);
-    for chunk in &mut chunks {
-        state = stir(state, load(&chunk[..8]), load(&chunk[8..]));
-    }
-    let rest = chunks.remainder();
-    let (low, high) = if rest.len() >= 8 { (load(&rest[..8]), word(&rest[8..])) } else { (word(rest), 0) };
-    finish(stir(state, low, high), bytes.len())
-}
-
-/// As [`mix`], of a short byte string.
-#[inline(always)]
-pub(crate) fn mix_word(key: u64, word: Word) -> u64 {
-    let (mut state, mut rest) = (key ^ A, word.low);
-    if word.len >= 16 {
-        (state, rest) = (stir(state, word.low as u64, (word.low >> 64) as u64), word.high);
-    }
-    finish(stir(state, rest as u64, (rest >> 64) as u64), word.len)
-}
-
-#[inline(always)]
-fn stir(state: u64, low: u64, high: u64) -> u64 {
-    fold(low ^ B, high ^ state)
-}
-
-#[inline(always)]
-fn finish(state: u64, len: usize) -> u64 {
-    fold(state ^ A, len as u64 ^ B)
-}
-
-#[inline]
-fn load(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
-}
-
-/// The part of a hash that tables keep.
-#[inline]
-pub(crate) fn tag(hash: u64) -> u32 {
-    (hash >> 32) as u32
-}
-
-#[inline]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
-}
-
 #[cfg(all(test, not(pando_loom)))]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    proptest! {
-        #[test]
-        fn words_are_mixed_as_their_bytes_are(key: u64, bytes in proptest::collection::vec(any::<u8>(), 0..32)) {
-            prop_assert_eq!(mix(key, &bytes), mix_word(key, Word::of(&bytes).expect("it is short")));
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20))]
-        #[test]
-        fn agrees_with_a_set(
-            steps in proptest::collection::vec((any::<bool>(), any::<bool>(), 0u32..3000), 0..20_000),
-        ) {
-            let readers = Readers::new();
-            let (table, mut writer) = Table::create(100_000, true).unwrap();
-            let mut model = BTreeSet::new();
-            for (at, (add, only, n)) in steps.into_iter().enumerate() {
-                let (tag, value) = (mix(1, &n.to_le_bytes()) as u32, n + 1);
-                if add && only {
-                    // No two of these have the same tag.
-                    prop_assert_eq!(table.put_only(&mut writer, &readers, tag, value), Ok(model.insert(value)));
-                } else if add && model.insert(value) {
-                    table.put(&mut writer, &readers, tag, None, value).unwrap();
-                } else if !add && model.remove(&value) {
-                    table.remove(tag, value);
-                }
-                readers.publish(at as u64);
-            }
-            for n in 0..3000u32 {
-                let found = table.find(mix(1, &n.to_le_bytes()) as u32, |v| v == n + 1);
-                prop_assert_eq!(found.is_some(), model.contains(&(n + 1)));
-            }
-        }
-    }
-
-    #[test]
-    fn it_is_well_filled_at_every_size() {
-        let readers = Readers::new();
-        let (table, mut writer) = Table::create(2_000_000, true).unwrap();
-        for n in 1..=1_000_000u32 {
-            table.put(&mut writer, &readers, mix(7, &n.to_le_bytes()) as u32, None, n).unwrap();
-            readers.publish(u64::from(n));
-            if n >= 100_000 && n % 10_000 == 0 {
-                let percent = n as usize * 800 / table.bytes(&writer);
-                assert!((54..=85).contains(&percent), "{percent} % of words are in use at {n}");
-            }
-        }
-        for n in 1..=1_000_000u32 {
-            assert_eq!(table.find(mix(7, &n.to_le_bytes()) as u32, |v| v == n), Some(n));
-        }
-    }
-
-    #[test]
-    fn units_are_used_again() {
-        let readers = Readers::new();
-        let (table, mut writer) = Table::create(1_000_000, true).unwrap();
-        let tag = |n: u32| mix(7, &n.to_le_bytes()) as u32;
-        for n in 1..=2_000_000u32 {
-            table.put(&mut writer, &readers, tag(n), None, n).unwrap();
-            if n > 100_000 {
-                table.remove(tag(n - 100_000), n - 100_000);
-            }
-            readers.publish(u64::from(n));
-        }
-        let bytes = table.bytes(&writer);
-        assert!(bytes < 1_700_000, "{bytes} bytes for 100,000 words");
-        assert!((1_900_001..=2_000_000).all(|n| table.find(tag(n), |v| v == n) == Some(n)));
-    }
-
-    #[test]
-    fn what_a_segment_shares_of_its_tags_does_not_choose_the_bucket() {
-        let segment = Segment::of([1, 2, 3].into_iter());
-        // At the greatest depth only the low 12 bits differ.
-        let buckets: BTreeSet<usize> =
-            (0..1 << 12).map(|low| segment.first_bucket(0xabcd_e000 | low)).collect();
-        assert_eq!(buckets.len(), LARGE * UNIT_BUCKETS);
-    }
-
-    #[test]
-    fn a_full_table_says_so() {
-        let readers = Readers::new();
-        let (table, mut writer) = Table::create(1, true).unwrap();
-        let outcome = (1..10_000_000u32)
-            .try_for_each(|n| table.put(&mut writer, &readers, mix(7, &n.to_le_bytes()) as u32, None, n));
-        assert_eq!(outcome, Err(Full));
-    }
-}
+mod tests;
