@@ -1,7 +1,11 @@
 //! A table that only grows: readers take references by number without a lock, one writer appends.
+//!
+//! Chunks never move, so a reference stays good while others are appended. Each cell is written once, by a [`OnceLock`], which
+//! also orders it before a reader that finds it.
 
 use std::sync::OnceLock;
 
+/// Values of a chunk, which is allocated as a whole when its first value comes.
 const CHUNK: usize = 1024;
 
 type Chunk<T> = Box<[OnceLock<T>]>;
@@ -27,18 +31,21 @@ impl<T> Append<T> {
     pub(crate) fn push(&self, number: usize, value: T) -> Result<(), T> {
         let Some(chunk) = self.chunks.get(number / CHUNK) else { return Err(value) };
         let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+        // Without this an `Err` could also mean that the number is taken, and would be reported as a limit.
+        assert!(chunk[number % CHUNK].get().is_none(), "a number is given to one value");
         chunk[number % CHUNK].set(value)
     }
 }
 
 impl<T> Append<T> {
-    /// All values, by number.
+    /// All values, by number. A chunk without values is passed over: a restore leaves numbers out ([`crate::shape`]).
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let chunks = self.chunks.iter().map_while(OnceLock::get);
+        let chunks = self.chunks.iter().filter_map(OnceLock::get);
         chunks.flat_map(|chunk| chunk.iter().filter_map(OnceLock::get))
     }
 
-    /// Takes the value with this number out again; another may be stored there.
+    /// Takes the value with this number out again; another may be stored there. Exclusive access shows that no reader has a
+    /// reference to it.
     pub(crate) fn take(&mut self, number: usize) -> Option<T> {
         self.chunks.get_mut(number / CHUNK)?.get_mut()?[number % CHUNK].take()
     }
@@ -56,5 +63,12 @@ mod tests {
         }
         assert_eq!(table.push(2048, 0), Err(0));
         assert_eq!((table.at(0), table.at(2047), table.at(5000)), (Some(&0), Some(&4094), None));
+    }
+
+    #[test]
+    fn values_behind_a_gap_are_found() {
+        let table = Append::with_room(10_000);
+        [0, 1, 7000].into_iter().for_each(|n| table.push(n, n).unwrap());
+        assert_eq!(table.iter().copied().collect::<Vec<_>>(), [0, 1, 7000]);
     }
 }
