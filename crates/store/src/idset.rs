@@ -2,28 +2,47 @@
 //! like every index, a set may hold ids that no longer belong: what is found is verified on the entry.
 //!
 //! A set is a sorted list of chunks, one per 65,536 ids. A chunk is a sorted array of up to 4,096 low halves, to
-//! which an ascending id is appended in place, or a bitmap of 8 KiB.
+//! which an ascending id is appended in place, or a bitmap of 8 KiB: the two containers of a roaring bitmap, which take the same
+//! memory at 4,096 members.
+//!
+//! What may change in place is what a reader in the middle of it can do with: a bit of a bitmap, and the cell behind the end
+//! of an array. Everything else is copied, changed and swapped in ([`Published`]), and the old one is dropped when its last
+//! reader has gone. Ids come in ascending order in an import, and mostly later too, so copies are rare.
+//!
+//! Nothing shrinks but an array from which an id is removed: a bitmap stays one, and a chunk without members stays in the list.
 
 use crate::cell::{Garbage, Held, Published};
 use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
+/// Members of an array: with one more, two bytes each would be more than a bitmap.
 const ARRAY_MAX: usize = 4096;
+/// Words of a bitmap: a bit for each low half.
 const BITMAP_WORDS: usize = 1024;
+
+const _: () = assert!(ARRAY_MAX * 2 == BITMAP_WORDS * 8 && BITMAP_WORDS * 64 == 1 << 16);
 
 /// A set of ids, and how many of its members are alive.
 pub(crate) struct IdSet {
+    /// By high half, ascending. The list is swapped when a chunk is added; both lists share the chunks then.
     chunks: Published<Vec<(u16, Arc<Published<Chunk>>)>>,
+    /// Members. Only the writer changes it, and a reader takes it for an estimate.
     len: AtomicU32,
 }
 
+/// The low halves of ids with one high half.
 enum Chunk {
+    /// The first `len` cells are in use, ascending. A cell is stored before `len` counts it, with release order, and never
+    /// changes from then on.
     Array { len: AtomicU32, lows: Box<[AtomicU16]> },
+    /// A bit for each low half, of [`BITMAP_WORDS`] words.
     Bitmap(Box<[AtomicU64]>),
 }
 
 impl Chunk {
+    /// An array with some cells to append to.
     fn array(lows: &[u16], capacity: usize) -> Chunk {
+        assert!(lows.len() <= capacity && capacity <= ARRAY_MAX, "an array has a cell for each member");
         let cells = (0..capacity).map(|at| AtomicU16::new(lows.get(at).copied().unwrap_or(0)));
         Chunk::Array { len: AtomicU32::new(lows.len() as u32), lows: cells.collect() }
     }
@@ -36,6 +55,7 @@ impl Chunk {
         Chunk::Bitmap(words)
     }
 
+    /// All members, ascending.
     fn lows(&self) -> Vec<u16> {
         let mut out = Vec::new();
         self.push_from(0, usize::MAX, &mut out);
@@ -79,7 +99,8 @@ impl IdSet {
         IdSet { chunks: Published::new(Vec::new()), len: AtomicU32::new(0) }
     }
 
-    /// Members added less members removed: what the writer counts, not what a reader at an older point would.
+    /// Members added less members removed: what the writer counts, not what a reader at an older point would. Members that no
+    /// longer belong count until their removal, which waits for readers.
     pub(crate) fn len(&self) -> u32 {
         self.len.load(Ordering::Relaxed)
     }
@@ -94,6 +115,7 @@ impl IdSet {
             Err(at) => {
                 let mut more = chunks.clone();
                 more.insert(at, (high, Arc::new(Published::new(Chunk::array(&[low], 4)))));
+                assert!(more.is_sorted_by(|a, b| a.0 < b.0), "one chunk has all ids with its high half");
                 self.chunks.swap(more, garbage);
                 true
             }
@@ -103,6 +125,9 @@ impl IdSet {
     }
 
     /// Adds ids, neighbours at once; returns how many of them were not there. Writer only.
+    ///
+    /// Ids that follow each other and fall into one word of a bitmap take one store: what an import of many subordinates of one
+    /// entry needs. Any order is right, but only an ascending one is quick.
     pub(crate) fn insert_all<'a>(
         &self,
         ids: &[u32],
@@ -128,7 +153,8 @@ impl IdSet {
         added
     }
 
-    /// Takes an id away; false if it was not there. Writer only.
+    /// Takes an id away; false if it was not there. Writer only, and only when no reader can need it: of a bitmap it goes at once,
+    /// for readers of any sequence.
     pub(crate) fn remove<'a>(&self, id: u32, writer: impl Into<Held<'a>>, garbage: &mut Garbage) -> bool {
         let writer = writer.into();
         let (high, low) = ((id >> 16) as u16, id as u16);
@@ -140,6 +166,7 @@ impl IdSet {
                 words[low as usize / 64].fetch_and(!bit, Ordering::AcqRel) & bit != 0
             }
             chunk @ Chunk::Array { .. } => {
+                // Readers are in the middle of the array: a copy without the id takes its place.
                 let mut lows = chunk.lows();
                 match lows.binary_search(&low) {
                     Ok(position) => {
@@ -151,11 +178,15 @@ impl IdSet {
                 }
             }
         };
-        self.len.fetch_sub(u32::from(removed), Ordering::Relaxed);
+        let before = self.len.fetch_sub(u32::from(removed), Ordering::Relaxed);
+        assert!(before >= u32::from(removed), "each member was counted when it was added");
         removed
     }
 
     /// Appends up to `max` ids that are at least `from`, ascending. Fewer means that there are no more.
+    ///
+    /// An id that is added meanwhile may come or not: its entry is not visible at the read point. None of the others is missed,
+    /// since what a chunk has a reader finds in it and in all its successors.
     pub(crate) fn push_from<'a>(
         &self,
         from: u32,
@@ -164,13 +195,14 @@ impl IdSet {
         out: &mut Vec<u32>,
     ) {
         let read_point = read_point.into();
-        let end = out.len() + max;
+        let end = out.len().saturating_add(max);
         let mut lows = Vec::new();
         for (high, chunk) in self.chunks.load(read_point) {
             let first = u32::from(*high) << 16;
             if first + 0xffff < from || out.len() == end {
                 continue;
             }
+            // Only of the chunk that `from` lies in some members are passed over; `from` is below all others.
             lows.clear();
             chunk.load(read_point).push_from(from.saturating_sub(first) as u16, end - out.len(), &mut lows);
             out.extend(lows.iter().map(|&low| first | u32::from(low)));
@@ -185,7 +217,7 @@ impl IdSet {
         out == [id]
     }
 
-    /// Bytes of memory in use.
+    /// Bytes of memory in use, without what the allocator adds and what waits for readers. Looks at each chunk.
     pub(crate) fn bytes<'a>(&self, read_point: impl Into<Held<'a>>) -> usize {
         let read_point = read_point.into();
         let chunks = self.chunks.load(read_point);
@@ -193,6 +225,7 @@ impl IdSet {
     }
 }
 
+/// Adds a low half to a chunk; false if it is there already. Writer only.
 fn insert_low(chunk: &Published<Chunk>, low: u16, writer: Held<'_>, garbage: &mut Garbage) -> bool {
     match chunk.load(writer) {
         Chunk::Bitmap(words) => {
@@ -201,6 +234,7 @@ fn insert_low(chunk: &Published<Chunk>, low: u16, writer: Held<'_>, garbage: &mu
         }
         Chunk::Array { len, lows } => {
             let count = len.load(Ordering::Relaxed) as usize;
+            // The cell first, then the length with release order: a reader that counts the cell finds its value.
             let ascending = count == 0 || lows[count - 1].load(Ordering::Relaxed) < low;
             if ascending && count < lows.len() {
                 lows[count].store(low, Ordering::Relaxed);
@@ -210,6 +244,7 @@ fn insert_low(chunk: &Published<Chunk>, low: u16, writer: Held<'_>, garbage: &mu
             let mut all: Vec<u16> = lows[..count].iter().map(|l| l.load(Ordering::Relaxed)).collect();
             let Err(at) = all.binary_search(&low) else { return false };
             all.insert(at, low);
+            // Half as many cells again, so that ids in ascending order are copied a few times each and not once per id.
             let next = if all.len() > ARRAY_MAX {
                 Chunk::bitmap(all.into_iter())
             } else {
@@ -254,6 +289,17 @@ mod tests {
             set.push_from(70_000, 10, point, &mut some);
             prop_assert_eq!(some, model.range(70_000..).take(10).copied().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn members_are_appended_to_what_is_there() {
+        let shard = small_shard();
+        let point = shard.unpinned();
+        let (set, mut garbage) = (IdSet::new(), Garbage::default());
+        [3, 70_000].into_iter().for_each(|id| assert!(set.insert(id, point, &mut garbage)));
+        let mut out = vec![9];
+        set.push_from(0, usize::MAX, point, &mut out);
+        assert_eq!(out, [9, 3, 70_000]);
     }
 
     #[test]
