@@ -1,5 +1,11 @@
 //! From a key's hash to the ids of the entries that have it: equality and substring indexes, children.
 //! Up to [`INLINE_MAX`] ids of one key lie in the hash table itself; more of them become an [`IdSet`].
+//!
+//! A key is the 32-bit tag of a hash, so two values may share one, and with it their ids. Ids also stay for a while after
+//! their entry lost the key. Both make the answer a superset: a reader verifies each candidate on its entry.
+//!
+//! A value of the table is an id below 2^31, or [`SET`] and the number of a set. Of one key there are either ids or one set,
+//! but for the moment in which they move: the order there is that of [`Postings::find`].
 
 use crate::append::Append;
 use crate::cell::{Garbage, Held};
@@ -10,10 +16,14 @@ use crate::sync::Ordering::{self, Acquire, Release};
 use crate::sync::{AtomicU32, AtomicU64, Prefault};
 use smallvec::SmallVec;
 
+/// Ids of a key that lie in the table: half a cache line. A set takes some 160 bytes from the first id on.
 const INLINE_MAX: usize = if cfg!(pando_loom) { 2 } else { 4 };
 /// Marks a table value that numbers a set.
 const SET: u32 = 1 << 31;
+/// Sets of one index at most. Their table has a pointer for each 1,024 of them at once.
 const SETS_MAX: usize = 1 << 27;
+
+const _: () = assert!(SETS_MAX <= SET as usize, "the number of a set leaves the mark alone");
 
 /// The ids of one key.
 pub(crate) enum Found<'a> {
@@ -24,6 +34,7 @@ pub(crate) enum Found<'a> {
 /// A set and the writer's exact count of those that still belong to it.
 pub(crate) struct LiveSet {
     pub(crate) ids: IdSet,
+    /// Kept for children, whose number is an answer (numSubordinates). Other indexes add to it and never use it.
     live: AtomicU32,
 }
 
@@ -47,6 +58,7 @@ impl Found<'_> {
 /// One index from hashes to ids.
 pub(crate) struct Postings {
     table: Table,
+    /// By number. One that was made stays for as long as the index, though its key may have few ids again.
     sets: Append<LiveSet>,
     /// Counts the keys whose ids moved from the table to a set.
     moves: AtomicU64,
@@ -55,7 +67,9 @@ pub(crate) struct Postings {
 /// The writer's side.
 pub(crate) struct PostingsWriter {
     table: TableWriter,
+    /// Sets that were made: the number of the next one.
     sets: usize,
+    /// Ids in all sets, for the memory report.
     members: usize,
 }
 
@@ -67,6 +81,7 @@ impl PostingsWriter {
 }
 
 impl Postings {
+    /// An index with room for so many ids in the table.
     pub(crate) fn create(
         entries_max: usize,
         huge_pages: bool,
@@ -79,6 +94,7 @@ impl Postings {
         ))
     }
 
+    /// As [`Table::prefetch`].
     #[inline]
     pub(crate) fn prefetch(&self, tag: u32) {
         self.table.prefetch(tag);
@@ -107,12 +123,13 @@ impl Postings {
         }
     }
 
-    /// Has a key so many ids that they are in a set? It keeps that then.
+    /// Has a key so many ids that they are in a set? It keeps that then, so the answer holds until the end of the writer's turn.
     pub(crate) fn has_set(&self, tag: u32) -> bool {
         matches!(self.find(tag), Found::Many(_))
     }
 
-    /// The only candidate for a key, 0 if there is none; `None` if there are more, or may be.
+    /// The only candidate for a key, 0 if there is none; `None` if there are more, or may be. Unlike [`Postings::find`] it does not
+    /// look again: the caller has a slower way that does.
     #[inline]
     pub(crate) fn find_only(&self, tag: u32) -> Option<u32> {
         let before = self.moves.load(Acquire);
@@ -125,6 +142,7 @@ impl Postings {
         (others.is_none() && self.moves.load(Acquire) == before).then_some(only)
     }
 
+    /// One look through the table: the ids of a key, or its set. While ids move, it may find some of the ids and not the set.
     #[inline]
     fn look(&self, tag: u32) -> Found<'_> {
         let mut few = SmallVec::new();
@@ -150,6 +168,7 @@ impl Postings {
         id: u32,
         lives: impl Fn(u32) -> bool,
     ) -> Result<(), Full> {
+        assert!(id != 0 && id & SET == 0, "an id is neither nothing nor a set");
         let view = context.view;
         match self.find(tag) {
             Found::Few(few) if few.contains(&id) => Ok(()),
@@ -169,6 +188,10 @@ impl Postings {
     }
 
     /// Moves the few ids of a key from the table to a set, together with another.
+    ///
+    /// The set is whole and has its number before the table leads to it. It takes the place of the first id, so the table does
+    /// not grow; with no id at all it needs a new word, and `Full` leaves a set that no key leads to. Then `moves` counts, and
+    /// only then the other ids go: see [`Postings::find`].
     fn make_set(
         &self,
         writer: &mut PostingsWriter,
@@ -178,12 +201,14 @@ impl Postings {
         another: Option<u32>,
         live: u32,
     ) -> Result<(), Full> {
+        assert!(few.len() <= INLINE_MAX, "more ids would be in a set");
         let set = LiveSet { ids: IdSet::new(), live: AtomicU32::new(live) };
         let mut members = 0;
         for &member in few.iter().chain(&another) {
             set.ids.insert(member, context.view, context.garbage);
             members += 1;
         }
+        assert!(set.ids.len() as usize == members, "the table has each id of a key once");
         let number = writer.sets;
         self.sets.push(number, set).map_err(|_| Full)?;
         writer.sets += 1;
@@ -212,7 +237,7 @@ impl Postings {
         }
     }
 
-    /// Adds an id that cannot be there.
+    /// Adds an id that cannot be there. Most keys of most indexes have one id, so it is put with one probe if it is the first.
     #[inline]
     pub(crate) fn insert_new(
         &self,
@@ -221,6 +246,7 @@ impl Postings {
         tag: u32,
         id: u32,
     ) -> Result<(), Full> {
+        assert!(id != 0 && id & SET == 0, "an id is neither nothing nor a set");
         match self.table.put_only(&mut writer.table, context.readers, tag, id)? {
             true => Ok(()),
             false => self.insert(writer, context, tag, id, |_| true),
@@ -236,7 +262,9 @@ impl Postings {
         ids: &[u32],
     ) -> bool {
         let Found::Many(set) = self.find(tag) else { return false };
-        writer.members += set.ids.insert_all(ids, context.view, context.garbage) as usize;
+        let added = set.ids.insert_all(ids, context.view, context.garbage) as usize;
+        assert!(added <= ids.len(), "no more ids are added than are given");
+        writer.members += added;
         set.live.fetch_add(ids.len() as u32, Ordering::Relaxed);
         true
     }
@@ -248,13 +276,15 @@ impl Postings {
         }
     }
 
-    /// Takes an id away for good. A set stays a set when it shrinks: its key will likely be popular again.
+    /// Takes an id away for good, once no reader can need it. That it no longer counts [`Postings::leave`] has noted. A set stays a set when it shrinks: its key will likely be popular again.
     pub(crate) fn remove(&self, writer: &mut PostingsWriter, context: &mut Context<'_>, tag: u32, id: u32) {
         let view = context.view;
         match self.find(tag) {
             Found::Few(_) => self.table.remove(tag, id),
             Found::Many(set) => {
-                writer.members -= usize::from(set.ids.remove(id, view, context.garbage));
+                let removed = usize::from(set.ids.remove(id, view, context.garbage));
+                assert!(writer.members >= removed, "each member of a set was counted when it was added");
+                writer.members -= removed;
             }
         }
     }
