@@ -13,6 +13,11 @@
 //!          per naming attribute of the shape:   if the RDN is spelled otherwise
 //!            length | value                       as it was sent
 //! ```
+//!
+//! A record is never changed: a change of the entry writes another, so a reader borrows values for as long as it pins. It is
+//! written by the store alone and read without checks of its bounds beyond Rust's own; one that comes from a file goes
+//! through [`EntryRef::checked`] first. What lies before the values has a fixed place, so that superior and time are read
+//! without the shape, and a new version is begun without moving the values.
 
 use crate::segment::SHORT_HEADER;
 use crate::shape::{Form, Shape, Shapes};
@@ -25,6 +30,7 @@ pub(crate) const CREATOR: u8 = 32;
 /// The naming values as they were sent stand behind the slots; else the RDN is spelled as the values of its attributes.
 pub(crate) const SPELLED: u8 = 64;
 
+/// Bytes that every record begins with: shape, superior, create CSN.
 pub(crate) const FIXED: usize = 3 + 4 + 8;
 /// Bytes of the time and the name of a modification.
 const MODIFIED_BYTES: usize = 8 + 3;
@@ -32,6 +38,10 @@ const MODIFIED_BYTES: usize = 8 + 3;
 pub(crate) const NEXT_BYTES: usize = FIXED + MODIFIED_BYTES;
 /// Bytes of a `Set` slot in the record.
 const SET_BYTES: usize = 4 + 4 + 8;
+/// Numbers of shapes and names are below this: a record has three bytes for each.
+const NUMBERS_END: u32 = 1 << 24;
+/// The length byte that says that three bytes of length follow. No short value has that many bytes.
+const LONG_VALUE: u8 = 255;
 
 /// Who and when, of one entry. Names are numbers in the shard's table; 0 is the founder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +57,8 @@ pub struct Stamps {
 /// A big value set, kept in a tree beside the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueSet {
+    /// The node that the tree begins with. It keeps its id while the tree changes, so the record is written anew for the counts
+    /// only.
     pub(crate) root: u32,
     /// Number of values.
     pub count: u32,
@@ -66,6 +78,7 @@ pub enum Values<'a> {
 /// Values that lie one behind the other: each with its length before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Inline<'a> {
+    /// Values that are left. Of a `Many` slot `bytes` goes on behind the last of them, with what follows in the record.
     count: u16,
     bytes: &'a [u8],
 }
@@ -88,10 +101,11 @@ impl<'a> Iterator for Inline<'a> {
 
 impl ExactSizeIterator for Inline<'_> {}
 
+/// A value and what is behind it. The bytes are a record's: one that is cut off was found by [`EntryRef::checked`].
 #[inline(always)]
 fn split_value(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes[0] {
-        255 => {
+        LONG_VALUE => {
             let len = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], 0]) as usize;
             bytes[4..].split_at(len)
         }
@@ -106,19 +120,25 @@ pub struct EntryRef<'a> {
     pub id: EntryId,
     /// Its shape.
     pub shape: &'a Shape,
+    /// The payload's flags, with the heap's among them.
     flags: u8,
     payload: &'a [u8],
 }
 
 impl<'a> EntryRef<'a> {
+    /// An entry of a record that the store wrote or has checked. What it relies on is looked at as it is read, and no earlier:
+    /// most lookups want one value.
     #[inline]
     pub(crate) fn new(id: u32, flags: u8, payload: &'a [u8], shapes: &'a Shapes) -> EntryRef<'a> {
+        assert!(payload.len() >= FIXED, "a record has a beginning");
         let shape = shapes.at(u32::from_le_bytes([payload[0], payload[1], payload[2], 0]));
         EntryRef { id: EntryId(id), shape, flags, payload }
     }
 
     /// A stored entry whose bytes are not trusted: all that the other functions rely on is looked at, but for the
     /// trees of its sets. `names` is the number of names.
+    ///
+    /// A restore calls it for every record of its files.
     ///
     /// # Errors
     /// What is wrong.
@@ -225,15 +245,18 @@ impl<'a> EntryRef<'a> {
         if self.flags & SPELLED == 0 { &[] } else { self.behind_slots() }
     }
 
+    /// What lies behind the values: all slots are passed over, which few names need.
     #[cold]
     fn behind_slots(&self) -> &'a [u8] {
         let values = &self.payload[self.values_at()..];
         self.shape.slots.iter().fold(values, |rest, slot| skip_slot(slot.form, rest))
     }
 
-    /// Where the value of a slot with one value lies in the record, its length included.
+    /// Where the value of a slot with one value lies in the record, its length included: what a prepared write cuts out of the
+    /// version before.
     #[inline]
     pub(crate) fn one_range(&self, position: usize) -> std::ops::Range<usize> {
+        assert!(self.shape.slots[position].form == Form::One, "the slot has one value");
         let mut rest = &self.payload[self.values_at()..];
         for slot in &self.shape.slots[..position] {
             rest = skip_slot(slot.form, rest);
@@ -246,10 +269,12 @@ impl<'a> EntryRef<'a> {
     /// after them stays as it is. Who changes the entry and when is not reported yet, see [`set_modified`].
     #[inline]
     pub(crate) fn begin_next(&self) -> ([u8; NEXT_BYTES], usize, u8) {
+        // Creator and spelling, if the record has them, lie behind what is replaced and keep their flags.
         let mut begin = [0; NEXT_BYTES];
         let fixed: &[u8; FIXED] = self.payload.first_chunk().expect("a record has a beginning");
         *begin.first_chunk_mut().expect("it is longer") = *fixed;
         let used = FIXED + if self.flags & MODIFIED != 0 { MODIFIED_BYTES } else { 0 };
+        assert!(used <= self.payload.len(), "a record that was modified has the time of it");
         (begin, used, self.flags & (CREATOR | SPELLED) | MODIFIED)
     }
 
@@ -259,7 +284,8 @@ impl<'a> EntryRef<'a> {
         self.slots().nth(position).expect("a position of the shape")
     }
 
-    /// Is this, byte by byte, a value of the attribute without options that lies in the record?
+    /// Is this, byte by byte, a value of the attribute without options that lies in the record? `false` of a value in a tree, too:
+    /// it spares the matching rule where it says yes, and decides nothing where it says no.
     #[inline]
     pub fn has_value(&self, attribute_type: TypeId, value: &[u8]) -> bool {
         let wanted = Description::plain(attribute_type);
@@ -335,7 +361,7 @@ fn values_at(flags: u8) -> usize {
     FIXED + if flags & MODIFIED != 0 { 11 } else { 0 } + if flags & CREATOR != 0 { 3 } else { 0 }
 }
 
-/// What is behind a slot, if the slot is whole.
+/// What is behind a slot, if the slot is whole. An attribute that names the entry must have a first value.
 fn checked_slot(form: Form, bytes: &[u8], is_naming: bool) -> Option<&[u8]> {
     match form {
         Form::One => checked_value(bytes),
@@ -350,9 +376,10 @@ fn checked_slot(form: Form, bytes: &[u8], is_naming: bool) -> Option<&[u8]> {
     }
 }
 
+/// What is behind a value, if the value is whole.
 fn checked_value(bytes: &[u8]) -> Option<&[u8]> {
     match *bytes.first()? {
-        255 => {
+        LONG_VALUE => {
             let len = u32::from_le_bytes([*bytes.get(1)?, *bytes.get(2)?, *bytes.get(3)?, 0]);
             bytes.get(4 + len as usize..)
         }
@@ -360,6 +387,7 @@ fn checked_value(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// What is behind a slot of a record.
 #[inline(always)]
 fn skip_slot(form: Form, bytes: &[u8]) -> &[u8] {
     match form {
@@ -372,6 +400,8 @@ fn skip_slot(form: Form, bytes: &[u8]) -> &[u8] {
     }
 }
 
+/// The values of a slot of a record, and what is behind it. Of a `Many` slot all values are passed over to find that, so a
+/// caller that wants no more than one slot pays for those before it.
 #[inline]
 fn read_slot(form: Form, bytes: &[u8]) -> (Values<'_>, &[u8]) {
     match form {
@@ -397,6 +427,7 @@ fn read_slot(form: Form, bytes: &[u8]) -> (Values<'_>, &[u8]) {
 /// Values follow. Its flags are 0.
 #[inline]
 pub(crate) fn begin_new(front: &mut [u8; SHORT_HEADER + FIXED], shape: u32, parent: u32, created: Csn) {
+    assert!(shape < NUMBERS_END, "SHAPES_MAX bounds the numbers of shapes");
     let [s0, s1, s2, _] = shape.to_le_bytes();
     let [p0, p1, p2, p3] = parent.to_le_bytes();
     let [c0, c1, c2, c3, c4, c5, c6, c7] = created.0.to_le_bytes();
@@ -404,19 +435,23 @@ pub(crate) fn begin_new(front: &mut [u8; SHORT_HEADER + FIXED], shape: u32, pare
         [s0, s1, s2, p0, p1, p2, p3, c0, c1, c2, c3, c4, c5, c6, c7];
 }
 
-/// Begins a record; returns the flags. Values follow, slot by slot.
+/// Begins a record; returns the flags. Values follow, slot by slot: one [`push_value`], a [`push_count`] and values, or a
+/// [`push_set`] for each, in the order of the shape; then [`end`].
 pub(crate) fn begin(out: &mut Vec<u8>, shape: u32, parent: u32, stamps: &Stamps) -> u8 {
+    assert!(shape < NUMBERS_END, "SHAPES_MAX bounds the numbers of shapes");
     out.clear();
     out.extend_from_slice(&shape.to_le_bytes()[..3]);
     out.extend_from_slice(&parent.to_le_bytes());
     out.extend_from_slice(&stamps.created.0.to_le_bytes());
     let mut flags = 0;
     if let Some((csn, modifier)) = stamps.modified {
+        assert!(modifier < NUMBERS_END, "NAMES_MAX bounds the numbers of names");
         flags |= MODIFIED;
         out.extend_from_slice(&csn.0.to_le_bytes());
         out.extend_from_slice(&modifier.to_le_bytes()[..3]);
     }
     if stamps.creator != 0 {
+        assert!(stamps.creator < NUMBERS_END, "NAMES_MAX bounds the numbers of names");
         flags |= CREATOR;
         out.extend_from_slice(&stamps.creator.to_le_bytes()[..3]);
     }
@@ -434,6 +469,7 @@ pub(crate) fn end(out: &mut Vec<u8>, spelling: &[u8]) -> u8 {
 /// Tells in a record that [`EntryRef::begin_next`] began when and by whom the entry is changed.
 #[inline]
 pub(crate) fn set_modified(record: &mut [u8], csn: Csn, modifier: u32) {
+    assert!(modifier < NUMBERS_END, "NAMES_MAX bounds the numbers of names");
     let [c0, c1, c2, c3, c4, c5, c6, c7] = csn.0.to_le_bytes();
     let [m0, m1, m2, _] = modifier.to_le_bytes();
     let modified: &mut [u8; MODIFIED_BYTES] =
@@ -444,11 +480,11 @@ pub(crate) fn set_modified(record: &mut [u8], csn: Csn, modifier: u32) {
 /// Appends a value with its length.
 #[inline]
 pub(crate) fn push_value(out: &mut Vec<u8>, value: &[u8]) {
-    if value.len() < 255 {
+    if value.len() < usize::from(LONG_VALUE) {
         out.push(value.len() as u8);
     } else {
         assert!(value.len() < 1 << 24, "limits::VALUE_BYTES_MAX bounds a value");
-        out.push(255);
+        out.push(LONG_VALUE);
         out.extend_from_slice(&(value.len() as u32).to_le_bytes()[..3]);
     }
     out.extend_from_slice(value);
@@ -467,22 +503,24 @@ pub(crate) fn one_values(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
 /// Bytes that [`push_value`] appends.
 #[inline]
 pub(crate) fn value_len(value: &[u8]) -> usize {
-    value.len() + if value.len() < 255 { 1 } else { 4 }
+    value.len() + if value.len() < usize::from(LONG_VALUE) { 1 } else { 4 }
 }
 
 /// Appends the count of a `Many` slot.
 pub(crate) fn push_count(out: &mut Vec<u8>, count: usize) {
+    assert!(count <= usize::from(u16::MAX), "an attribute with more values is a set, or is refused");
     out.extend_from_slice(&(count as u16).to_le_bytes());
 }
 
 /// Appends a `Set` slot.
 pub(crate) fn push_set(out: &mut Vec<u8>, set: &ValueSet) {
+    assert!(set.root != 0, "a set has a tree");
     out.extend_from_slice(&set.root.to_le_bytes());
     out.extend_from_slice(&set.count.to_le_bytes());
     out.extend_from_slice(&set.ber_bytes.to_le_bytes());
 }
 
-/// Bytes of a value as a BER octet string.
+/// Bytes of a value as a BER octet string. Of a set their sum is kept, since the length of an answer stands before the values.
 pub(crate) fn ber_octets(len: usize) -> u64 {
     let header = match len {
         0..0x80 => 2,
