@@ -1,4 +1,9 @@
 //! Shapes: what entries of the same make have in common. A record holds only what differs.
+//!
+//! The writer makes them, one for each content, and never changes one; readers find them by the number in a record without a
+//! lock. While the shard is in use a shape stays, even if no entry has it any more: nothing counts its entries, and what
+//! others keep by the number (templates of answers, prepared writes) stays right. A restore drops the unused ones, and so leaves gaps in
+//! the numbers, which are filled first.
 
 use crate::append::Append;
 use model::{ClassId, Description};
@@ -14,6 +19,8 @@ pub const SHAPES_MAX: usize = 1 << 24;
 /// Distinct shapes of a shard from which on an update that may need one more is refused with adminLimitExceeded, before it is
 /// logged. What was taken before may bring more.
 const SHAPES_TAKEN_MAX: usize = 1 << 23;
+
+const _: () = assert!(SHAPES_TAKEN_MAX < SHAPES_MAX, "updates that are on their way find room");
 
 /// Distinct shapes of a small shard.
 const SHAPES_SMALL: usize = 1 << 22;
@@ -86,6 +93,7 @@ impl Shape {
 /// All shapes, by number.
 pub(crate) struct Shapes {
     table: Append<Shape>,
+    /// Shapes in the table.
     count: AtomicUsize,
     /// [`SHAPES_TAKEN_MAX`], or what a test sets.
     taken_max: AtomicUsize,
@@ -97,13 +105,17 @@ pub(crate) struct Shapes {
 /// The writer's way from content to number.
 #[derive(Default)]
 pub(crate) struct ShapesWriter {
+    /// By content, as [`Shapes::intern`] writes it: the number of each shape in the table.
     numbers: BTreeMap<Vec<u8>, u32>,
     /// Numbers handed out are below this.
     end: u32,
     /// Numbers that were dropped; the last is the next to be used again.
     free: Vec<u32>,
+    /// A buffer for the content that is looked for.
     key: Vec<u8>,
+    /// The content asked for last: entries that come one behind the other mostly have one shape.
     last: Option<(Vec<u8>, u32)>,
+    /// Bytes that all shapes take, estimated.
     bytes: usize,
 }
 
@@ -129,6 +141,7 @@ impl Shapes {
         self.are_for_good
     }
 
+    /// Gives the sets of options back that [`Shapes::intern`] said to keep: the schema outlives the shard.
     fn release(&self, shape: &Shape) {
         let options = shape.slots.iter().map(|slot| slot.description.options);
         options.for_each(|options| self.schema.release_options(options, self.are_for_good));
@@ -165,8 +178,11 @@ impl Shapes {
         });
         self.count.store(writer.numbers.len(), Ordering::Relaxed);
         writer.free = (0..writer.end).rev().filter(|number| self.find(*number).is_none()).collect();
+        let given = writer.numbers.len() + writer.free.len();
+        assert!(given == writer.end as usize, "each number below the end has one shape or is free");
     }
 
+    /// The shape of a record that the store wrote.
     #[inline]
     pub(crate) fn at(&self, number: u32) -> &Shape {
         self.table.at(number as usize).expect("a record's shape exists")
@@ -179,6 +195,8 @@ impl Shapes {
 
     /// The shape made of this, old or new. `None` when there are too many.
     pub(crate) fn intern(&self, writer: &mut ShapesWriter, parts: ShapeParts<'_>) -> Option<u32> {
+        // The content as bytes, so that no two contents give the same: no slot begins with five bytes of 0xff, for sets of
+        // options are far fewer; no position is 0xffff; values of objectClass have their lengths before them.
         let mut key = std::mem::take(&mut writer.key);
         key.clear();
         for slot in parts.slots {
@@ -199,6 +217,8 @@ impl Shapes {
         };
         let number = number.or_else(|| {
             let number = writer.free.last().copied().unwrap_or(writer.end);
+            let is_whole = parts.naming.iter().all(|at| usize::from(*at) < parts.slots.len());
+            assert!(is_whole, "what names an entry is among its attributes");
             let shape = Shape {
                 number,
                 class_values: parts.class_values.iter().map(|v| (*v).into()).collect(),
@@ -209,6 +229,7 @@ impl Shapes {
                 stores_stamps: parts.slots.iter().any(|slot| is_stamp(parts.schema, slot.description)),
                 rdn_start: rdn_start(&parts),
             };
+            // The table leads to the shape before any record names it; a number that cannot be pushed stays free.
             self.table.push(number as usize, shape).ok()?;
             let options = parts.slots.iter().map(|slot| slot.description.options);
             options.for_each(|options| self.schema.keep_options(options, self.are_for_good));
@@ -217,6 +238,7 @@ impl Shapes {
                 writer.end += 1;
             }
             writer.numbers.insert(key.clone(), number);
+            assert!(writer.numbers.len() <= writer.end as usize, "no two shapes have one number");
             self.count.store(writer.numbers.len(), Ordering::Relaxed);
             Some(number)
         })?;
@@ -236,7 +258,7 @@ impl Drop for Shapes {
     }
 }
 
-/// Bytes that a shape takes, estimated.
+/// Bytes that a shape takes, estimated: the content here, in the map and as the last one, and what allocations add.
 fn shape_bytes(key: &[u8]) -> usize {
     3 * key.len() + 300
 }
@@ -262,6 +284,7 @@ fn kind_of(parts: &ShapeParts<'_>) -> Kind {
     }
 }
 
+/// See [`Shape::rdn_start`].
 fn rdn_start(parts: &ShapeParts<'_>) -> Box<[u8]> {
     match parts.naming {
         [at] => {
@@ -285,6 +308,7 @@ impl ShapesWriter {
 
     /// The next shape gets this number, which is not below the end.
     pub(crate) fn skip_to(&mut self, number: u32) {
+        assert!(number >= self.end, "numbers of shapes are restored in ascending order");
         self.end = number;
     }
 }
