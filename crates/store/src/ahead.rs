@@ -2,6 +2,9 @@
 //! takes longer than all that the writer does with it.
 //!
 //! Heap, slots and tables fill their regions from the front. Each is kept ahead by as much as it has, up to a bound.
+//!
+//! The writer only names the pages; a thread of the load that waits anyway touches them, without the writer's role. A page
+//! that is touched too late, or never, costs time or memory and nothing else.
 
 use crate::shard::Writer;
 use crate::sync::Prefault;
@@ -40,10 +43,14 @@ impl Writer<'_> {
     }
 }
 
+/// Names the pages behind those in use that were not named before, in whole huge pages: the kernel hands out no less where it
+/// can. The last page in use is left out, since the writer is in it.
 fn name(growing: Prefault<'_>, named: &mut usize, due: &mut Vec<Pages>) {
     let Some((region, used)) = growing.filter(|(_, used)| *used > BYTES_MIN) else { return };
+    assert!(used <= region.len(), "no more of a region is in use than is reserved");
     let end = (used + used.min(AHEAD_BYTES)).next_multiple_of(HUGE_PAGE).min(region.len());
     let begin = used.next_multiple_of(HUGE_PAGE).max(*named);
+    assert!(end.is_multiple_of(HUGE_PAGE) && begin.is_multiple_of(HUGE_PAGE), "whole pages are named");
     due.extend((begin..end).step_by(HUGE_PAGE).map(|at| region.pages(at..at + HUGE_PAGE)));
     *named = end.max(*named);
 }

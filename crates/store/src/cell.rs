@@ -68,7 +68,10 @@ pub(crate) struct Garbage {
 }
 
 impl Garbage {
+    /// From here on swaps belong to the batch that is published as this sequence: a reader of the one before may still find what
+    /// they replace, and a reader of this one cannot.
     pub(crate) fn begin(&mut self, sequence: u64) {
+        assert!(sequence >= self.sequence, "what is retired later waits as long or longer");
         self.sequence = sequence;
     }
 

@@ -1,4 +1,7 @@
 //! The immediate subordinates of an entry, a slice at a time.
+//!
+//! The ids come from postings whose key is the superior's id ([`crate::shard::Shard::child_tag`]), and each is verified on its
+//! entry: it may have been added later, or deleted or moved before.
 
 use crate::postings::Found;
 use crate::shard::ReadPoint;
@@ -12,6 +15,7 @@ impl ReadPoint<'_> {
         assert!(max > 0, "no slice is empty");
         out.clear();
         let next = match self.child_candidates(parent) {
+            // Few of them come in one slice, so a later slice need not find the same few.
             Found::Few(ids) => {
                 out.extend(ids.iter().copied().filter(|id| *id >= from));
                 out.sort_unstable();
@@ -24,6 +28,7 @@ impl ReadPoint<'_> {
                 next.filter(|_| out.len() >= max)
             }
         };
+        assert!(next.is_none_or(|next| next > from), "a walk through the subordinates gets on");
         out.retain(|id| self.entry(EntryId(*id)).is_some_and(|entry| entry.parent() == parent));
         next
     }

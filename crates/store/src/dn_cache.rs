@@ -1,4 +1,10 @@
 //! What a thread remembers of DNs, so that nearly none is looked up twice.
+//!
+//! Each thread has its own, so nothing here is shared and nothing is locked. A name once remembered is believed until
+//! [`DnCache::refresh`] forgets all: that compares two sequences of the shard with the read point's, once for each read point, and
+//! so needs no note of which names a change touched. Renames and deletes are rare beside searches.
+//!
+//! DNs are compared byte by byte, as they were sent. One spelled in another way is looked up, and remembered beside the first.
 
 use crate::shard::{ReadPoint, Shard};
 use model::short::{self, Word};
@@ -12,9 +18,14 @@ const CACHE_SLOTS: usize = 256;
 const CACHE_DN_BYTES_MAX: usize = 512;
 
 /// What one thread remembers of DNs. Any rename or delete makes it forget.
+///
+/// Id 0 is no entry's: it marks a place without a name.
 pub struct DnCache {
+    /// Sequence of the read point that it was refreshed for last. All that is remembered is true there.
     valid_from: u64,
+    /// By the hash of the DN as it was sent: that DN and its entry.
     superiors: Vec<(Vec<u8>, u32)>,
+    /// By id: the entry and what DNs of its subordinates end with.
     texts: Vec<(u32, Vec<u8>)>,
     /// A buffer for normal forms.
     pub(crate) value: Vec<u8>,
@@ -49,6 +60,9 @@ fn is_too_new(shard: &Shard, known: u64, sequence: u64) -> bool {
 impl DnCache {
     /// Forgets what may not be true at a read point. To be called whenever the read point is another one, be it
     /// newer or older.
+    ///
+    /// A name that is remembered may be wrong if it changed between the two read points, whichever is older; or, at an older
+    /// one, if its entry was added in between. An add makes nothing wrong at a newer one: what does not exist is not remembered.
     #[inline]
     pub fn refresh(&mut self, read_point: ReadPoint<'_>) {
         let (shard, known, sequence) = (read_point.shard, self.valid_from, read_point.sequence);
@@ -68,11 +82,13 @@ impl DnCache {
         self.last_base.1 = 0;
     }
 
+    /// The place of a DN. The hash needs no key: one that falls onto another costs a lookup, on the thread of its sender.
     #[inline]
     fn slot(dn: &[u8]) -> usize {
         crate::hash::mix(0, dn) as usize % CACHE_SLOTS
     }
 
+    /// The attribute type of this name. It stays true for as long as the cache, since a shard's schema does not change.
     #[inline]
     pub(crate) fn find_type(&mut self, name: &[u8], schema: &Schema) -> Option<TypeId> {
         if self.last_type.0 == name {
@@ -85,6 +101,7 @@ impl DnCache {
         Some(found)
     }
 
+    /// The entry with this DN, if that is remembered.
     #[inline]
     pub(crate) fn superior(&self, dn: &[u8]) -> Option<u32> {
         let (text, id) = &self.superiors[DnCache::slot(dn)];
@@ -109,7 +126,9 @@ impl DnCache {
         attribute_type.filter(|_| is_like).and_then(|known| Some((known, Word::of(value)?, *id)))
     }
 
+    /// Remembers the entry with this DN in place of another. A long DN is not remembered, so that the cache has a bound.
     pub(crate) fn remember(&mut self, dn: &[u8], id: u32) {
+        assert!(id != 0, "a name that is remembered is an entry's");
         if dn.len() <= CACHE_DN_BYTES_MAX {
             let (text, slot_id) = &mut self.superiors[DnCache::slot(dn)];
             text.clear();
@@ -127,6 +146,7 @@ impl DnCache {
 
     /// A base was resolved.
     pub(crate) fn note_base(&mut self, dn: &[u8], id: u32) {
+        assert!(id != 0, "a base that was resolved is an entry");
         if dn.len() <= CACHE_DN_BYTES_MAX {
             self.last_base.0.clear();
             self.last_base.0.extend_from_slice(dn);
@@ -134,7 +154,7 @@ impl DnCache {
         }
     }
 
-    /// A superior was met.
+    /// A superior was met. The same one keeps the spelling that it was met with first.
     #[inline]
     pub(crate) fn note_superior(&mut self, dn: &[u8], id: u32) {
         if self.last_superior.1 != id {
@@ -158,6 +178,7 @@ impl DnCache {
 
     /// Remembers a comma and the DN of a superior.
     pub(crate) fn remember_text(&mut self, superior: u32, text: Vec<u8>) {
+        assert!(superior != 0, "the root of a naming context is written without what is above it");
         self.texts[superior as usize % CACHE_SLOTS] = (superior, text);
     }
 }

@@ -12,7 +12,8 @@ pub(crate) use std::sync::{Mutex, MutexGuard};
 
 pub(crate) use std::sync::atomic::Ordering;
 
-/// A long array of atomic words that are zero until written.
+/// A long array of atomic words that are zero until written. Its address never changes, so a reader may keep a reference
+/// while the writer takes more of it into use.
 pub(crate) struct Words {
     #[cfg(not(pando_loom))]
     region: env::memory::Region,
@@ -24,7 +25,9 @@ impl Words {
     /// Reserves `len` words; they take memory when touched. `huge` asks for huge pages.
     #[cfg(not(pando_loom))]
     pub(crate) fn reserve(len: usize, huge: bool) -> std::io::Result<Words> {
-        Ok(Words { region: env::memory::Region::reserve(len * 8, huge)? })
+        let region = env::memory::Region::reserve(len * 8, huge)?;
+        assert!(region.words().len() >= len, "a region has the words that were asked for");
+        Ok(Words { region })
     }
 
     #[cfg(pando_loom)]
@@ -33,13 +36,15 @@ impl Words {
     }
 }
 
-/// A region and how many of its bytes are in use; `None` where memory is not reserved.
+/// A region and how many of its bytes are in use; `None` where memory is not reserved: under loom words lie in a vector, which has
+/// no pages to prefault.
 pub(crate) type Prefault<'r> = Option<(&'r env::memory::Region, usize)>;
 
 impl Words {
     /// The region and how many of its bytes the first `len` words take.
     #[cfg(not(pando_loom))]
     pub(crate) fn growing(&self, len: usize) -> Prefault<'_> {
+        assert!(len <= self.len(), "no more words are in use than are reserved");
         Some((&self.region, len * 8))
     }
 
@@ -88,7 +93,8 @@ pub(crate) fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Takes a lock whose holder cannot have left broken state behind: a panic inside the writer ends the process's
+/// Takes a lock that is held for short: the list of free reader slots, or the writer's role for one batch. Its holder
+/// cannot have left broken state behind: a panic inside the writer ends the process's
 /// trust in the shard, so it is passed on.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("a writer panicked; the shard cannot be trusted")

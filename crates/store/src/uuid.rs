@@ -1,11 +1,18 @@
 //! entryUUIDs that cost no memory: a keyed permutation of entry id and create CSN. Looking one up is computing
 //! backwards. Version 4 and the RFC 4122 variant take 6 of the 128 bits; 32 bits of id and 64 of CSN lie in the
 //! 122 others, with zeros above them that tell a UUID of ours from another.
+//!
+//! The permutation is a Feistel network of two halves of 61 bits: each round is its own inverse with the halves exchanged,
+//! whatever the round function, so a keyed hash will do. The key is the shard's for good, since entryUUID must not change
+//! (RFC 4530, section 2.4). It hides ids and times from clients; it need not stand up to more.
 
 use model::{Csn, EntryId};
 
+/// Bits of a half: 32 of id and the upper 3 of the CSN on the left, the other 61 on the right.
 const HALF: u32 = 61;
 const MASK: u64 = (1 << HALF) - 1;
+/// Rounds, each with a key of its own. With four, a network of random functions cannot be told from a random
+/// permutation (Luby, Rackoff 1988).
 const ROUNDS: usize = 6;
 
 /// The keyed permutation.
@@ -29,6 +36,7 @@ impl Uuids {
         for key in self.keys {
             (left, right) = (right, left ^ round(key, right));
         }
+        assert!(left <= MASK && right <= MASK, "the halves do not overlap");
         let bits = u128::from(left) << HALF | u128::from(right);
         // 48 bits, version, 12 bits, variant, 62 bits.
         let (high, middle, low) = (bits >> 74, bits >> 62 & 0xfff, bits & ((1 << 62) - 1));
@@ -46,11 +54,14 @@ impl Uuids {
         for key in self.keys.iter().rev() {
             (left, right) = (right ^ round(*key, left), left);
         }
+        // Of a UUID that came from elsewhere these bits are as good as random: one in 2^26 looks like ours, and leads to a
+        // candidate that is then verified.
         let id = u32::try_from(left >> 3).ok()?;
         Some((EntryId(id), Csn((left & 7) << HALF | right)))
     }
 }
 
+/// The round function: any will do, it is never inverted.
 fn round(key: u64, half: u64) -> u64 {
     crate::hash::mix(key, &half.to_le_bytes()) & MASK
 }

@@ -1,4 +1,5 @@
-//! Iterating over big value sets.
+//! Iterating over big value sets, a leaf of the tree at a time. Values come in the order of their hashes, which means nothing
+//! to a client (RFC 4511, section 4.1.7: values are a set).
 
 use crate::record::ValueSet;
 use crate::shard::ReadPoint;
@@ -8,6 +9,7 @@ use crate::tree::{self, From};
 /// on later with the same read point.
 #[derive(Clone, Debug, Default)]
 pub struct SetPosition {
+    /// Key and value of the last item that was handed out. The next leaf is looked for from the root by it.
     last: Option<(u64, Vec<u8>)>,
 }
 
@@ -19,6 +21,7 @@ impl<'a> ReadPoint<'a> {
         position: &mut SetPosition,
         mut each: impl FnMut(&'a [u8]),
     ) -> bool {
+        let before = position.last.as_ref().map_or(0, |(key, _)| *key);
         let from = position.last.as_ref().map_or(From::START, |(key, value)| From::After((*key, value)));
         let mut last = None;
         let more = tree::next_leaf(&self.shard.heap, set.root, self.sequence, from, |item| {
@@ -26,6 +29,7 @@ impl<'a> ReadPoint<'a> {
             last = Some(item);
         });
         if let Some((key, value)) = last {
+            assert!(key >= before, "a set is walked through in its order");
             position.last = Some((key, value.to_vec()));
         }
         more
