@@ -10,7 +10,8 @@ use crate::shard::{ReadPoint, Shard, Writer};
 use model::limits::DN_BYTES_MAX;
 use model::{Description, EntryId, TypeId, dn};
 
-/// Aliases that one name may lead through.
+/// Aliases that one name may lead through. A circle is not looked for: it reaches this bound, as does a chain that no client
+/// waits for.
 const STEPS_MAX: usize = 32;
 
 /// Why an alias leads nowhere.
@@ -24,6 +25,8 @@ pub enum AliasError {
     Unresolved(Unresolved),
 }
 
+// One load each, so that a search of a directory without such entries pays for nothing else. Sets are supersets: an entry that was
+// deleted counts until no reader can see it.
 impl Shard {
     /// Are there aliases, or were there lately?
     #[inline]
@@ -45,7 +48,8 @@ impl Shard {
 }
 
 impl<'a> ReadPoint<'a> {
-    /// The referral object that an entry is or is below of: the one that is met first on the way down to it.
+    /// The referral object that an entry is or is below of: the one that is met first on the way down to it. The walk goes up and
+    /// ends, since no entry is moved below itself.
     pub fn referral_above(self, id: EntryId) -> Option<EntryRef<'a>> {
         let (mut next, mut found) = (id, None);
         while let Some(entry) = self.entry(next) {
@@ -76,9 +80,14 @@ impl<'a> ReadPoint<'a> {
 
     /// The entry that a DN leads to if aliases are followed, in place of any of its RDNs too; and its DN by then.
     ///
+    /// Each turn resolves the whole text. If it ends at an alias, or at what would be below one, the alias's part of the text is
+    /// replaced by the name that it stands for. Texts grow if an alias stands for a name below itself: the bound on a DN's
+    /// bytes ends that before the bound on steps does.
+    ///
     /// # Errors
     /// When the DN leads nowhere, by itself or by an alias.
     pub fn resolve_through(self, dn: &[u8], cache: &mut DnCache) -> Result<(EntryId, Vec<u8>), AliasError> {
+        // The alias that the text is from, for it is to blame if the text leads nowhere.
         let (mut text, mut last) = (dn.to_vec(), None);
         for _ in 0..=STEPS_MAX {
             let (alias, below) = match self.resolve(&text, cache) {
@@ -100,7 +109,7 @@ impl<'a> ReadPoint<'a> {
         Err(last.map_or(AliasError::Unresolved(Unresolved::NoSuchObject(None)), AliasError::Loop))
     }
 
-    /// How many RDNs of a DN are below one of its superiors.
+    /// How many RDNs of a DN are below one of its superiors. Texts may differ in spelling and in length, so RDNs are counted.
     pub fn rdns_below(self, dn: &[u8], superior: EntryId) -> usize {
         let mut own = Vec::new();
         if let Some(entry) = self.entry(superior) {
@@ -133,7 +142,10 @@ pub fn first_rdns(dn: &[u8], count: usize) -> &[u8] {
     match rest {
         None => dn,
         Some(_) if count == 0 => b"",
-        Some(rest) => &dn[..dn.len() - rest.len() - 1],
+        Some(rest) => {
+            assert!(rest.len() < dn.len(), "a comma stands between the first RDNs and the rest");
+            &dn[..dn.len() - rest.len() - 1]
+        }
     }
 }
 
@@ -146,7 +158,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An entry of this kind is about to be seen.
+    /// An entry of this kind is about to be seen: it is noted before its batch is published, so no search misses it.
     pub(crate) fn note_kind(&mut self, id: u32, kind: Kind) {
         let (shard, view) = (self.shard, self.view());
         if let Some(set) = shard.kinds.of(kind) {
@@ -154,7 +166,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Notes all entries of a shard that was just restored. Looks at them only if one can be an alias or a referral.
+    /// Notes all entries of a shard that was just restored. Looks at them only if one can be an alias or a referral: shapes that no
+    /// entry has were dropped before.
     pub(crate) fn note_kinds(&mut self) {
         let (shard, view) = (self.shard, self.view());
         let mut shapes = (0..self.state.shapes.end()).filter_map(|number| shard.shapes.find(number));
@@ -168,7 +181,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An entry is not of this kind any more.
+    /// An entry is not of this kind any more, from this batch on. Readers of older sequences still look for it.
     pub(crate) fn leave_kind(&mut self, id: u32, kind: Kind) {
         if kind != Kind::Plain {
             self.later(Later::Kind { kind, id });

@@ -1,4 +1,9 @@
 //! What must wait until no reader can need it: removals from indexes, and ids.
+//!
+//! A removal is put off by the batch that makes it necessary, and made by a later publication, on the writer's turn, when no
+//! reader is older than that batch. Until then tables hold more than the newest entries have, which readers verify anyway. The
+//! order is that of the batches, so that the first removal that must wait ends the look, and the id of an entry is free only
+//! after every key under which it was found has gone.
 
 use crate::index::key::Key;
 use crate::record::EntryRef;
@@ -42,7 +47,7 @@ impl Deferred {
         self.queue.retain(|(_, what)| !matches!(what, Later::Key { index, .. } if *index == number));
     }
 
-    /// Removals that are due from an index: keys and ids.
+    /// Removals that are due from an index: keys and ids. Looks at all of the queue: for checks.
     pub(crate) fn keys_of(&self, number: u16) -> impl Iterator<Item = (Key, u32)> {
         self.queue.iter().filter_map(move |(_, what)| match what {
             Later::Key { index, key, id } if *index == number => Some((*key, *id)),
@@ -60,6 +65,8 @@ impl Deferred {
 impl Writer<'_> {
     /// Puts a removal off until no reader is older than this batch.
     pub(crate) fn later(&mut self, what: Later) {
+        let last = self.state.deferred.queue.back().map_or(0, |(sequence, _)| *sequence);
+        assert!(last <= self.sequence, "removals are put off in the order of their batches");
         self.state.deferred.queue.push_back((self.sequence, what));
     }
 
@@ -77,7 +84,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes removals, however many, in their order, until it is done or a reader stands against the next.
+    /// Makes removals, however many, in their order, until it is done or a reader stands against the next. For ids that the log
+    /// gives again, which must be free of what was there before.
     pub(crate) fn drain_until(&mut self, mut is_done: impl FnMut(&Self) -> bool) {
         let oldest = self.shard.readers.oldest();
         while !is_done(self) && self.run_next(oldest) {}
@@ -99,6 +107,7 @@ impl Writer<'_> {
         match what {
             Later::Forget(id) => self.forget(id),
             Later::ForgetNode(id) => shard.heap.forget_node(&mut self.state.heap, id),
+            // The entry may have been renamed and renamed back, and two names may share a tag.
             Later::Dn { tag, id } => {
                 let still = self.any_version(id, oldest, |at, entry| {
                     let mut key = Vec::new();

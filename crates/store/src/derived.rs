@@ -1,5 +1,8 @@
 //! Operational attributes that are worked out when asked for: they take no memory. A value that an import brought
 //! is stored like any other and wins.
+//!
+//! All of them follow from the record's stamps, the id, the name, the shape and the number of subordinates, so no index has
+//! those that are not stored: a filter on one is decided on each candidate, but for entryUUID, which is computed backwards.
 
 use crate::dn_cache::DnCache;
 use crate::record::EntryRef;
@@ -95,6 +98,7 @@ impl<'a> ReadPoint<'a> {
         if what.is_switchable() && !self.shard.settings.operational_attributes {
             return false;
         }
+        // An entry that was never changed was modified last when it was added, and by whom it was (RFC 4512, section 3.4).
         let stamps = entry.stamps();
         let (changed, modifier) = stamps.modified.unwrap_or((stamps.created, stamps.creator));
         match what {
@@ -125,6 +129,7 @@ impl<'a> ReadPoint<'a> {
         entry.shape.position(Description::plain(attribute_type)).is_some()
     }
 
+    /// The DN that stamps call by this number, empty for an anonymous client.
     pub(crate) fn name(self, number: u32) -> &'a [u8] {
         self.shard.names.at(number as usize).map_or(b"", |name| name)
     }

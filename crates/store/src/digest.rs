@@ -1,5 +1,9 @@
 //! A hash of all that a read point shows. It does not depend on where things lie, on numbers of shapes, names and
 //! types, or on hash keys, so that two shards that went different ways to the same state have the same.
+//!
+//! Tests and the simulator compare it: a shard with its model, one that was recovered with one that went on, a replica with
+//! another. Entries are summed up, and so are the values of one, so that the order in which they are stored does not count; within
+//! an entry every part has its length before it, or always the same. entryUUIDs are left out: they follow from id, time and key.
 
 use crate::dn_cache::DnCache;
 use crate::hash::mix;
@@ -8,11 +12,11 @@ use crate::shard::ReadPoint;
 use crate::values::SetPosition;
 use model::{Description, EntryId};
 
-/// Keys of the two halves. Nothing secret: an outsider has no use for a collision.
+/// Keys of the two halves, so that 128 bits must agree and not 64. Nothing secret: an outsider has no use for a collision.
 const KEYS: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
 impl ReadPoint<'_> {
-    /// The hash of all entries: ids, DNs, attributes with their values in any order, who and when. Looks at every
+    /// The hash of all entries at the read point, while others write: ids, DNs, attributes with their values in any order, who and when. Looks at every
     /// entry, which takes a while.
     pub fn digest(self) -> u128 {
         let (mut halves, mut cache, mut bytes) = ([0u64; 2], DnCache::default(), Vec::new());
@@ -28,9 +32,11 @@ impl ReadPoint<'_> {
         u128::from(halves[0]) << 64 | u128::from(halves[1])
     }
 
+    /// An entry as bytes: ids and names first, then who and when, then the sums over its attributes.
     fn push_entry(self, entry: &EntryRef<'_>, cache: &mut DnCache, out: &mut Vec<u8>) {
         out.extend_from_slice(&entry.id.0.to_le_bytes());
         out.extend_from_slice(&entry.parent().0.to_le_bytes());
+        // The length stands behind the DN: it is known only then.
         let text_at = out.len();
         self.write_dn(entry, cache, out);
         let stamps = entry.stamps();
@@ -46,6 +52,7 @@ impl ReadPoint<'_> {
         }
     }
 
+    /// The name that a number stands for, since shards number names as they come.
     fn push_name(self, number: u32, out: &mut Vec<u8>) {
         let name = self.name(number);
         out.extend_from_slice(&(name.len() as u64).to_le_bytes());
@@ -61,6 +68,7 @@ impl ReadPoint<'_> {
         for value in &entry.shape.class_values {
             sum = sum.wrapping_add(mix(class, value));
         }
+        // Each value is hashed under its attribute's description, as text: the same value of another attribute counts otherwise.
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             let attribute = of(slot.description);
             let mut add = |value: &[u8]| sum = sum.wrapping_add(mix(attribute, value));

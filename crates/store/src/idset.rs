@@ -70,6 +70,7 @@ impl Chunk {
                 let start = lows.partition_point(|low| low.load(Ordering::Relaxed) < from);
                 out.extend(lows[start..].iter().take(max).map(|low| low.load(Ordering::Relaxed)));
             }
+            // Each word is loaded once, so of one word a reader sees one moment; of two words it may see two.
             Chunk::Bitmap(words) => {
                 let end = out.len().saturating_add(max);
                 for (at, word) in words.iter().enumerate().skip(from as usize / 64) {
@@ -86,6 +87,7 @@ impl Chunk {
         }
     }
 
+    /// Bytes that the chunk takes, its cells for members to come included.
     fn bytes(&self) -> usize {
         match self {
             Chunk::Array { lows, .. } => 24 + lows.len() * 2,
@@ -95,6 +97,7 @@ impl Chunk {
 }
 
 impl IdSet {
+    /// An empty set. It takes some memory even so.
     pub(crate) fn new() -> IdSet {
         IdSet { chunks: Published::new(Vec::new()), len: AtomicU32::new(0) }
     }
@@ -209,7 +212,7 @@ impl IdSet {
         }
     }
 
-    /// Is it a member?
+    /// Is it a member? Allocates, so it is for checks and not for searches, which verify candidates on their entries.
     pub(crate) fn contains<'a>(&self, id: u32, read_point: impl Into<Held<'a>>) -> bool {
         let read_point = read_point.into();
         let mut out = Vec::new();

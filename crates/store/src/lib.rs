@@ -1,5 +1,18 @@
 //! One shard of the DIT: a deterministic state machine over a heap of versioned objects. Commands go in through
 //! the one [`Writer`], read points come out; nothing here knows a clock, a file or a socket.
+//!
+//! From the bottom up, each layer knowing those below it:
+//!
+//! - memory: `sync` (atomics), `readers` (who reads at which sequence), `cell`, `append`, `hash`, `idset`, `postings` and the heap
+//!   (`segment`, with `tree` on it). They know nothing of entries, and all their readers are without locks.
+//! - entries: `record` and [`shape`], names (`resolve`, `suffix`, `dn_cache`), attribute indexes (`index`), what is worked out from
+//!   them ([`derived`], `digest`).
+//! - the shard: one mutex with all that only the writer needs (`shard`), commands (`apply`), removals that wait for readers
+//!   (`deferred`, `stale_keys`), [`search`], the [`overlay`] of a transaction, `checkpoint` and `restore`.
+//!
+//! Nothing is removed or written over where a reader may be. New versions go beside the old, become visible with one store
+//! when their batch is published, and what they replace waits until no reader pins it. A panic in the writer poisons the mutex,
+//! so a broken invariant stops the shard instead of spreading. `docs/store.md` has the layout to the byte.
 
 mod ahead;
 pub mod aliases;

@@ -1,4 +1,8 @@
 //! The memory report: bytes by part. The writer measures as it goes; who wants to know now asks for it.
+//!
+//! The numbers are gauges of their own, stored one by one: a reader may see some from before a measurement and some from after
+//! it. A command is held to the limit by what the writer counts at that moment, but for the indexes, whose number is taken
+//! from here. Updates that wait for the log are held to it by the numbers here alone, so that nobody waits for the writer.
 
 use crate::shard::{Shard, Writer};
 use std::sync::atomic::{AtomicU64, Ordering};

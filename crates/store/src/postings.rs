@@ -27,7 +27,9 @@ const _: () = assert!(SETS_MAX <= SET as usize, "the number of a set leaves the 
 
 /// The ids of one key.
 pub(crate) enum Found<'a> {
+    /// From the table, in any order.
     Few(SmallVec<[u32; 4]>),
+    /// A set, to be read in slices: it may have millions.
     Many(&'a LiveSet),
 }
 
@@ -159,7 +161,7 @@ impl Postings {
     }
 
     /// Adds an id. It may be there already, since removals come late. `lives` tells of an id in the table whether it
-    /// still belongs.
+    /// still belongs: ids in the table are not counted, so when they become a set the count begins with those that do.
     pub(crate) fn insert(
         &self,
         writer: &mut PostingsWriter,
@@ -220,7 +222,8 @@ impl Postings {
         Ok(())
     }
 
-    /// From now on a key counts so many ids, of which not all are here.
+    /// From now on a key counts so many ids, of which not all are here: an overlay has copies of some subordinates only, and
+    /// knows how many there are. A count has its place in a set, so one is made, if need be without members.
     pub(crate) fn tell_live(
         &self,
         writer: &mut PostingsWriter,
@@ -299,7 +302,7 @@ impl Postings {
         if value & SET == 0 { None } else { self.sets.at((value & !SET) as usize) }
     }
 
-    /// Keys of ids that it has: for a check.
+    /// Keys of ids that it has: for a check. Looks at every word of the table. An id that is due to be removed counts.
     pub(crate) fn count(&self) -> u64 {
         let mut count = 0;
         self.table.each(|value| {
@@ -324,7 +327,10 @@ impl Postings {
 
 /// What a change of an index needs besides the index.
 pub(crate) struct Context<'c> {
+    /// Whose sequences say when what the table has outgrown is free.
     pub(crate) readers: &'c Readers,
+    /// The proof that nothing is dropped while the writer looks at it.
     pub(crate) view: Held<'c>,
+    /// Where swapped-out chunks of sets wait for their readers.
     pub(crate) garbage: &'c mut Garbage,
 }

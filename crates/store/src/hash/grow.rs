@@ -33,6 +33,7 @@ impl Table {
         assert!(local <= self.depth.load(Ordering::Relaxed) as u32, "the directory tells all segments apart");
         let used = writer.accounts[segment.unit(0)].used as usize;
         assert!(live.len() <= used, "each word of a segment was counted");
+        // Removed words alone may fill a segment: it is written anew in as many units or fewer then.
         if let Some(units) = units_for(live.len()) {
             writer.make_available(readers, units)?;
             let fresh = self.allocate(writer, local, units);
@@ -49,6 +50,7 @@ impl Table {
         if local == self.depth.load(Ordering::Relaxed) as u32 {
             self.deepen()?;
         }
+        // The first bit of the tag that the segment's words do not share decides.
         let upper = 1 << (31 - local);
         let halves: (Vec<u64>, Vec<u64>) = live.iter().partition(|w| (*w >> 32) as u32 & upper == 0);
         for (half, tag) in [(halves.0, tag & !upper), (halves.1, tag | upper)] {
@@ -108,7 +110,8 @@ impl Table {
         Ok(())
     }
 
-    /// An empty segment of so many units, which are known to be available.
+    /// An empty segment of so many units, which are known to be available. Its account replaces what an earlier segment left under
+    /// the number of its first unit.
     pub(super) fn allocate(&self, writer: &mut TableWriter, depth: u32, units: usize) -> Segment {
         let segment = Segment::of((0..units).map(|_| self.allocate_unit(writer)));
         writer.accounts[segment.unit(0)] = Account { depth: depth as u8, used: 0 };
