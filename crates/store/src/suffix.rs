@@ -1,4 +1,4 @@
-//! The naming contexts of a shard. They are few and fixed for its life, so each is looked at in turn; a name whose superior is
+//! The naming contexts of a shard. They are few and never change, so each is looked at in turn; a name whose superior is
 //! remembered needs none of it.
 
 use crate::resolve::dn_key;

@@ -11,7 +11,7 @@ use model::{Csn, EntryId};
 /// Bits of a half: 32 of id and the upper 3 of the CSN on the left, the other 61 on the right.
 const HALF: u32 = 61;
 const MASK: u64 = (1 << HALF) - 1;
-/// Rounds, each with a key of its own. With four, a network of random functions cannot be told from a random
+/// Rounds, each with a key of its own. With four, no network of random functions differs visibly from a random
 /// permutation (Luby, Rackoff 1988).
 const ROUNDS: usize = 6;
 
