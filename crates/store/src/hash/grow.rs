@@ -83,7 +83,10 @@ impl Table {
         let first = directory_index(tag & !(u32::MAX.checked_shr(depth).unwrap_or(0)), whole);
         assert!(depth <= whole, "a segment tells no more bits apart than the directory");
         let places = 1 << (whole - depth);
-        assert!(first % places == 0 && first + places <= 2 << whole, "the places are those of one prefix");
+        assert!(
+            first.is_multiple_of(places) && first + places <= 2 << whole,
+            "the places are those of one prefix"
+        );
         // Release: the segment's words are there for a reader that finds it.
         for at in first..first + places {
             self.directory[at].store(segment.0, Ordering::Release);
