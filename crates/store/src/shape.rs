@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Distinct shapes of one shard: a record has 24 bits for the number.
 pub const SHAPES_MAX: usize = 1 << 24;
 
+/// Attributes of an entry, and values of its objectClass: a position has 16 bits, and a checkpoint's meta bounds both.
+pub(crate) const SLOTS_MAX: usize = 1 << 16;
+
 /// Distinct shapes of a shard from which on an update that may need one more is refused with adminLimitExceeded, before it is
 /// logged. What was taken before may bring more.
 const SHAPES_TAKEN_MAX: usize = 1 << 23;
@@ -217,6 +220,8 @@ impl Shapes {
         };
         let number = number.or_else(|| {
             let number = writer.free.last().copied().unwrap_or(writer.end);
+            let most = parts.slots.len().max(parts.class_values.len());
+            assert!(most <= SLOTS_MAX, "an entry with more attributes was refused");
             let is_whole = parts.naming.iter().all(|at| usize::from(*at) < parts.slots.len());
             assert!(is_whole, "what names an entry is among its attributes");
             let shape = Shape {

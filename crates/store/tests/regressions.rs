@@ -283,3 +283,27 @@ fn a_naming_context_below_another() {
         pin.read_point().resolve(b"ou=inner,dc=com", &mut store::DnCache::default()).expect("it is there");
     assert_eq!(pin.read_point().entry(root).expect("it is there").parent().0, 0);
 }
+
+/// A checkpoint has room for 65,536 attributes of an entry, and a record names one of them by sixteen bits.
+#[test]
+fn an_entry_has_no_more_attributes_than_a_checkpoint_can_hold() {
+    let shard = shard(&["dc=com"], &[]);
+    let add = |count: usize| {
+        let mut entry = Entry::new();
+        let mut push = |name: &str, values: &[&str]| {
+            entry.push_attribute(shard.schema().intern_description(name.as_bytes()).expect("known"));
+            values.iter().for_each(|value| entry.push_value(value.as_bytes()));
+        };
+        push("objectClass", &["domain", "extensibleObject"]);
+        (0..count - 1).for_each(|at| push(&format!("{};x-{}", ["cn", "sn"][at % 2], at / 2), &["v"]));
+        let mut writer = shard.writer();
+        let stamp = stamp(&mut writer);
+        let added = writer.add(Add { dn: b"dc=com", entry: &mut entry, keep_operational: false }, stamp);
+        writer.publish();
+        added.map_err(|refused| refused.result_code())
+    };
+    assert_eq!(add((1 << 16) + 1), Err(ResultCode::AdminLimitExceeded));
+    assert!(add(1 << 16).is_ok());
+    let checkpoint = shard.checkpoint().expect("a reader is free");
+    assert!(store::Meta::read(&checkpoint.meta()).is_ok());
+}

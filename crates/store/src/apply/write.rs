@@ -5,7 +5,7 @@ use super::name::Naming;
 use super::sets::SetKey;
 use crate::record::{self, Stamps, ValueSet, ber_octets};
 use crate::refused::Refused;
-use crate::shape::{Form, ShapeParts, Slot};
+use crate::shape::{Form, SLOTS_MAX, ShapeParts, Slot};
 use crate::shard::Writer;
 use crate::tree::TreeWriter;
 use model::{Description, Entry, TypeId};
@@ -105,6 +105,9 @@ impl Writer<'_> {
         );
         let class_values: smallvec::SmallVec<[&[u8]; 8]> =
             classes_at.into_iter().flat_map(|at| entry.values(at)).collect();
+        if slots.len().max(class_values.len()) > SLOTS_MAX {
+            return Err(Refused::StoreLimit("attributes of one entry"));
+        }
         let parts = ShapeParts {
             class_values: &class_values,
             structural: entry.state().structural(),

@@ -6,7 +6,7 @@ use crate::given::DeadIds;
 use crate::index::settings::IndexSettings;
 use crate::restore::RestoreError;
 use crate::segment::{Heap, Part};
-use crate::shape::{Form, SHAPES_MAX, Shape, ShapeParts, Shapes, ShapesWriter, Slot};
+use crate::shape::{Form, SHAPES_MAX, SLOTS_MAX, Shape, ShapeParts, Shapes, ShapesWriter, Slot};
 use crate::shard::{NAMES_MAX, ReadPoint, Settings};
 use model::{Csn, EntryId};
 use schema::{BinaryTransfer, HeldDescriptions, Schema};
@@ -362,10 +362,10 @@ fn read_suffixes(from: &mut Bytes<'_>) -> Result<Vec<(String, EntryId)>, Restore
 
 fn read_shape(number: u32, from: &mut Bytes<'_>) -> Result<StoredShape, RestoreError> {
     let structural = from.text("a structural class")?;
-    let count = from.count(4, 1 << 16, "the classes of a shape")?;
+    let count = from.count(4, SLOTS_MAX, "the classes of a shape")?;
     let class_values: Result<Vec<Box<[u8]>>, _> =
         (0..count).map(|_| from.bytes("a class").map(Box::from)).collect();
-    let count = from.count(5, 1 << 16, "the attributes of a shape")?;
+    let count = from.count(5, SLOTS_MAX, "the attributes of a shape")?;
     let mut slots: Vec<(Form, Box<[u8]>)> = Vec::with_capacity(count);
     for _ in 0..count {
         let form = match from.take(1, "the form of an attribute")? {
