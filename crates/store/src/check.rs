@@ -1,4 +1,15 @@
 //! Does everything in the shard hang together? For operators who want to know, and for tests.
+//!
+//! What the writer keeps in step by many small changes is worked out again from the entries alone, and compared: names, children
+//! and their counts, index keys, trees, live bytes, free ids. The writer's role is held throughout, so nothing changes meanwhile;
+//! readers go on. It looks at every entry, value and node, and takes memory for a number per node and per superior.
+//!
+//! Tables may hold more than the entries have: keys whose removal waits for readers, and stale ones. So each key of an entry is
+//! looked for one by one, while the other direction compares counts. A key too many in one place and one counted as due
+//! elsewhere would cancel each other out.
+//!
+//! While others write, an index is compared by `index::verify`. What must hold after every publication, and is known in
+//! constant time, is asserted there (`shard::invariants`).
 
 use crate::dn_cache::DnCache;
 use crate::index::key::Key;
@@ -31,7 +42,7 @@ pub enum Wrong {
     Record(&'static str),
     /// Its superior is not there.
     NoSuperior(EntryId),
-    /// Its DN does not lead to it.
+    /// Its DN does not lead to it: only searches from above still find it.
     NotFound,
     /// Another entry has the same DN.
     SameName(EntryId),
@@ -44,16 +55,18 @@ pub enum Wrong {
         /// As kept.
         kept: u32,
     },
-    /// The aliases, or the referral objects, lack it.
+    /// The aliases, the referral objects or the subentries lack it: a search of its scope may not know
+    /// of it.
     NotAmongItsKind,
-    /// An index lacks it.
+    /// An index lacks it: a search that uses the index misses it.
     NotInIndex {
         /// On which attribute.
         attribute: String,
         /// Which kind of index.
         kind: &'static str,
     },
-    /// An index has it under a key that it does not have, and that is not due to go.
+    /// An index has it under a key that it does not have, and that is not due to go. Searches look at it and drop it, so it costs
+    /// time only.
     NotItsKey {
         /// On which attribute.
         attribute: String,
@@ -76,7 +89,7 @@ pub enum Wrong {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// Nodes of trees that nothing leads to.
+    /// Nodes of trees that nothing leads to: memory that is lost until the next start.
     LostNodes(u64),
     /// The number of entries is another than the one kept.
     Entries {
@@ -85,7 +98,8 @@ pub enum Wrong {
         /// As kept.
         kept: u64,
     },
-    /// Live bytes of a segment are others than those kept.
+    /// Live bytes of a segment are others than those kept, which the cleaner goes by: memory may not come back. A checkpoint leaves
+    /// out a segment that seems to have none.
     LiveBytes {
         /// Number of the segment.
         segment: usize,
@@ -141,7 +155,7 @@ impl fmt::Display for Wrong {
 
 impl Writer<'_> {
     /// Checks every entry, index, tree and count, and returns at most `findings_max` of what is wrong. Others wait
-    /// for the writer's role meanwhile.
+    /// for the writer's role meanwhile. It looks at all even if there are more: the counts at the end need every entry.
     pub fn check(&self, findings_max: usize) -> Vec<Finding> {
         let mut check = Check {
             writer: self,
@@ -154,6 +168,8 @@ impl Writer<'_> {
             answering: self.answering(),
             keys: BTreeMap::new(),
         };
+        // Entries first: they say which nodes are led to, how many subordinates there are and how many keys. Nodes after the
+        // indexes, whose trees lead to the others.
         check.entries();
         check.subordinates();
         check.indexes();
@@ -164,21 +180,25 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
+    /// Indexes that searches use. One that is being built lacks entries, and one that goes has too many.
     fn answering(&self) -> BTreeSet<u16> {
         let indexes = self.view().indexes();
         indexes.all().map(|(number, _)| number).filter(|number| indexes.is_answering(*number)).collect()
     }
 }
 
+/// What one pass has found out so far.
 struct Check<'w> {
     writer: &'w Writer<'w>,
+    /// The newest sequence, what the batch has not published yet included.
     view: ReadPoint<'w>,
     findings_max: usize,
     findings: Vec<Finding>,
-    /// Nodes that something leads to.
+    /// Nodes that something leads to. One to which two ways lead would be freed with the first of them.
     nodes: BTreeSet<u32>,
     /// Subordinates by superior.
     children: BTreeMap<u32, u32>,
+    /// Buffers for making keys.
     scratch: KeyScratch,
     /// Numbers of the indexes that must hold every entry.
     answering: BTreeSet<u16>,
@@ -187,6 +207,7 @@ struct Check<'w> {
 }
 
 impl<'w> Check<'w> {
+    /// Notes that something is wrong with an entry, or with no entry in particular.
     fn find(&mut self, entry: Option<&EntryRef<'_>>, what: Wrong) {
         if self.findings.len() == self.findings_max {
             return;
@@ -195,6 +216,7 @@ impl<'w> Check<'w> {
         self.findings.push(Finding { entry: entry.map(|e| e.id), dn, what });
     }
 
+    /// Every id that was ever given, since an entry that nothing leads to is found in no other way.
     fn entries(&mut self) {
         let (shard, view) = (self.view.shard, self.view);
         let (mut counted, names) = (0, self.writer.state.names.len());
@@ -203,10 +225,11 @@ impl<'w> Check<'w> {
             counted += 1;
             match EntryRef::checked(id, object.flags, object.payload, &shard.shapes, names) {
                 Ok(entry) => self.entry(&entry),
-                Err(what) => {
+                Err(what) if self.findings.len() < self.findings_max => {
                     let (entry, dn) = (Some(EntryId(id)), String::new());
                     self.findings.push(Finding { entry, dn, what: Wrong::Record(what) });
                 }
+                Err(_) => {}
             }
         }
         if counted != shard.entries() {
@@ -214,12 +237,15 @@ impl<'w> Check<'w> {
         }
     }
 
+    /// An entry whose record is whole: is it where its superior, its name, its kind and its values say?
     fn entry(&mut self, entry: &EntryRef<'w>) {
         let (shard, view, parent) = (self.view.shard, self.view, entry.parent());
         *self.children.entry(parent.0).or_default() += 1;
         if parent.0 != 0 && view.entry(parent).is_none() {
+            // Without it there is no DN, and all else that is wrong follows.
             return self.find(Some(entry), Wrong::NoSuperior(parent));
         }
+        // The root of a naming context is found under the key of its whole DN.
         let mut key = Vec::new();
         if parent.0 == 0 {
             view.key_of(entry, &mut key);
@@ -240,12 +266,15 @@ impl<'w> Check<'w> {
         self.keys(entry);
     }
 
+    /// The keys that an entry has in all indexes, made as for a restore and not as for a change: that is what they are compared
+    /// with. Two values may have one key, which counts once, as in the index.
     fn keys(&mut self, entry: &EntryRef<'w>) {
         let (shard, view) = (self.view.shard, self.view);
         let mut keys: Vec<(u16, Key)> = Vec::new();
         let mut scratch = std::mem::take(&mut self.scratch);
         let classes = entry.shape.class_values.iter().map(|value| &**value);
         let class_type = shard.schema.well_known().object_class;
+        // Values of objectClass are in the shape and not in the record.
         let mut each = |number, key| keys.push((number, key));
         let indexes = view.indexes();
         indexes.each_key(view, class_type, classes, &mut scratch, &mut each);
@@ -266,6 +295,7 @@ impl<'w> Check<'w> {
             }
         }
         self.scratch = scratch;
+        // What an index does not answer is not compared: it is allowed to lack this entry.
         keys.sort_unstable();
         keys.dedup();
         keys.retain(|(number, _)| self.answering.contains(number));
@@ -281,6 +311,8 @@ impl<'w> Check<'w> {
         }
     }
 
+    /// A big value set: its tree, that each value lies under its own hash, and the counts that the record keeps. Its values'
+    /// keys are added to the others.
     fn set(
         &mut self,
         attribute_type: TypeId,
@@ -297,6 +329,7 @@ impl<'w> Check<'w> {
                 count += 1;
                 ber_bytes += ber_octets(value.len());
                 normal.clear();
+                // What has no normal form is compared byte by byte, as when it was stored.
                 let hash = match shard.schema.normalise_equality(attribute_type, value, &mut normal) {
                     Ok(()) => shard.value_hash(&normal),
                     Err(_) => shard.value_hash(value),
@@ -313,6 +346,8 @@ impl<'w> Check<'w> {
         }
     }
 
+    /// How many subordinates entries have: counted from below, against what postings count. It answers numSubordinates and decides
+    /// whether an entry may be deleted.
     fn subordinates(&mut self) {
         let view = self.view;
         for id in 1..view.shard.heap.ids_end(&self.writer.state.heap) {
@@ -343,7 +378,7 @@ impl<'w> Check<'w> {
                 self.find(None, Wrong::TooMuchInIndex { attribute, kind, keys: count - counted });
             }
         }
-        // Of trees that go, what is still there.
+        // Of trees that go, what is still there: they are taken away a few nodes at a time, and the rest is led to by these roots.
         for root in self.writer.state.leaving.values().flatten() {
             let nodes = &mut self.nodes;
             let walked = tree::walk(&view.shard.heap, *root, view.sequence, &mut |visit| match visit {
@@ -356,7 +391,8 @@ impl<'w> Check<'w> {
         }
     }
 
-    /// The items of an index's tree.
+    /// The items of an index's tree. A walk also finds nodes that are not sorted, or whose items are not those that the nodes above
+    /// them say.
     fn tree(&mut self, index: &AttributeIndex, root: u32) -> u64 {
         let (view, nodes, mut items) = (self.view, &mut self.nodes, 0);
         let walked = tree::walk(&view.shard.heap, root, view.sequence, &mut |visit| match visit {
@@ -375,6 +411,8 @@ impl<'w> Check<'w> {
         items
     }
 
+    /// Nodes to which nothing leads: they take memory for as long as the shard is there. A node that was removed is no object at the
+    /// newest sequence, though older readers may still see it.
     fn nodes(&mut self) {
         let (heap, view) = (&self.view.shard.heap, self.view);
         let is_lost = |id: &u32| heap.read_node(*id, view.sequence).is_some() && !self.nodes.contains(id);
@@ -384,7 +422,8 @@ impl<'w> Check<'w> {
         }
     }
 
-    /// Live bytes and free ids.
+    /// Live bytes and free ids. The cleaner chooses segments by their live bytes, and with a wrong number never empties one; an id
+    /// that is free and in use would be given to a second entry, in the place of the first.
     fn bytes(&mut self) {
         let (heap, writer) = (&self.view.shard.heap, &self.writer.state.heap);
         let kept: Vec<u32> = writer.lives().collect();
@@ -406,13 +445,14 @@ impl<'w> Check<'w> {
     }
 }
 
-/// Something about an entry, which may not be there.
+/// Something about an entry, which may not be there: for the check of one index, which knows ids.
 pub(crate) fn finding(view: ReadPoint<'_>, id: u32, what: Wrong) -> Finding {
     let entry = if id < view.shard.ids_end() { view.entry(EntryId(id)) } else { None };
     Finding { entry: Some(EntryId(id)), dn: entry.map(|entry| dn_of(view, &entry)).unwrap_or_default(), what }
 }
 
 /// The DN of an entry, or its RDN if its superiors are not there.
+/// It is made without a thread's cache, which would believe the superiors that it has met.
 fn dn_of(view: ReadPoint<'_>, entry: &EntryRef<'_>) -> String {
     let mut dn = Vec::new();
     if has_superiors(view, entry) {
@@ -423,6 +463,7 @@ fn dn_of(view: ReadPoint<'_>, entry: &EntryRef<'_>) -> String {
     String::from_utf8_lossy(&dn).into_owned()
 }
 
+/// Does the way up end at the root of a naming context? Superiors that lead in a circle end the walk, too.
 fn has_superiors(view: ReadPoint<'_>, entry: &EntryRef<'_>) -> bool {
     let mut parent = entry.parent();
     for _ in 0..view.shard.ids_end() {
@@ -434,6 +475,7 @@ fn has_superiors(view: ReadPoint<'_>, entry: &EntryRef<'_>) -> bool {
     false
 }
 
+/// Is an id among the candidates of a key?
 fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
     match found {
         Found::Few(ids) => ids.contains(&id),
@@ -441,7 +483,7 @@ fn is_in(view: ReadPoint<'_>, found: &Found<'_>, id: u32) -> bool {
     }
 }
 
-/// Does an index have a key of an entry?
+/// Does an index have a key of an entry? `false` also of a key that this kind of index does not have.
 pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32) -> bool {
     match (key, &index.content) {
         (Key::Tag(tag), Content::Postings(postings)) => is_in(view, &postings.find(tag), id),

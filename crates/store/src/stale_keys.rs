@@ -2,6 +2,9 @@
 //! whether another of its values has one of their keys too. Such keys are gathered until there are so many that the
 //! walk costs no more than a few values per key, or until the set goes.
 //!
+//! They belong to the writer alone and are in no checkpoint: a restore makes all keys anew, so none is stale then. A key too many
+//! costs searches a candidate that is verified and dropped.
+//!
 //! Equality keys need no walk: a set is ordered by their hashes.
 
 use crate::deferred::Later;
@@ -31,7 +34,7 @@ impl StaleKeys {
         self.keys.get(&(id, number)).is_some_and(|keys| keys.contains(&key))
     }
 
-    /// Keys stale in an index.
+    /// Keys stale in an index. Looks at all entries that have some: for checks.
     pub(crate) fn of_index(&self, number: u16) -> u64 {
         self.keys.iter().filter(|((_, other), _)| *other == number).map(|(_, keys)| keys.len() as u64).sum()
     }
