@@ -133,7 +133,7 @@ impl<'a> ReadPoint<'a> {
     }
 }
 
-/// The text of the first RDNs of a DN.
+/// The text of the first RDNs of a DN, spelled as it is and without the comma behind them. All of it if there are fewer.
 pub fn first_rdns(dn: &[u8], count: usize) -> &[u8] {
     let mut rest = Some(dn);
     for _ in 0..count {
@@ -150,7 +150,8 @@ pub fn first_rdns(dn: &[u8], count: usize) -> &[u8] {
 }
 
 impl Writer<'_> {
-    /// The entry with this DN, or else the nearest superior that there is.
+    /// The entry with this DN, or else the nearest superior that there is; and whether it is the entry. It sees what the batch has
+    /// changed so far, so that a command finds what stands above its target when its turn comes.
     pub fn nearest(&mut self, dn: &[u8]) -> Option<(EntryId, bool)> {
         match self.existing(dn) {
             Ok(id) => Some((id, true)),

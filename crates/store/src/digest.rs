@@ -59,7 +59,8 @@ impl ReadPoint<'_> {
         out.extend_from_slice(name);
     }
 
-    /// The sum over all values, so that order does not count.
+    /// The sum over all values, so that order does not count: neither that of attributes, which a shape has as they came, nor that
+    /// of a set's values, which lie in the order of their keyed hashes.
     fn attributes(self, entry: &EntryRef<'_>, key: u64) -> u64 {
         let schema = &self.shard.schema;
         let of = |description| mix(key, schema.describe(description).as_bytes());

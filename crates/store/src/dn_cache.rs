@@ -173,7 +173,9 @@ impl DnCache {
     /// A comma and the DN of a superior whose text is remembered.
     #[inline]
     pub(crate) fn text(&self, superior: u32) -> &[u8] {
-        &self.texts[superior as usize % CACHE_SLOTS].1
+        let (id, text) = &self.texts[superior as usize % CACHE_SLOTS];
+        assert!(*id == superior, "the text of another entry would give a wrong DN");
+        text
     }
 
     /// Remembers a comma and the DN of a superior.

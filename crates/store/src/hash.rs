@@ -317,7 +317,7 @@ impl Table {
     /// bucket, and their number is the place of the first empty one.
     #[inline]
     fn insert_only(&self, segment: Segment, tag: u32, value: u32) -> bool {
-        let mut bucket = segment.first_bucket(tag);
+        let (mut bucket, mut passed) = (segment.first_bucket(tag), 0);
         loop {
             let places = self.bucket(segment, bucket);
             let (mut used, mut is_there) = (0, false);
@@ -333,6 +333,8 @@ impl Table {
                 place.store(slot(tag, value), Ordering::Release);
                 return true;
             }
+            passed += 1;
+            assert!(passed < segment.buckets(), "a segment that is not full has an empty word");
             bucket = segment.bucket_after(bucket);
         }
     }
@@ -416,7 +418,7 @@ impl Table {
     /// Puts a word into a segment that is not full, so the probe ends. The word of a removed value is used again: no reader needs
     /// that value, and behind it probing goes on as before.
     fn insert_into(&self, segment: Segment, used: &mut u32, tag: u32, value: u32) {
-        let mut bucket = segment.first_bucket(tag);
+        let (mut bucket, mut passed) = (segment.first_bucket(tag), 0);
         loop {
             for place in self.bucket(segment, bucket) {
                 let found = place.load(Ordering::Relaxed);
@@ -426,6 +428,8 @@ impl Table {
                     return;
                 }
             }
+            passed += 1;
+            assert!(passed < segment.buckets(), "a segment that is not full has an empty word");
             bucket = segment.bucket_after(bucket);
         }
     }

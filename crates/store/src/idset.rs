@@ -162,6 +162,7 @@ impl IdSet {
         let writer = writer.into();
         let (high, low) = ((id >> 16) as u16, id as u16);
         let chunks = self.chunks.load(writer);
+        // A chunk that loses its last member stays: ids near it will likely come again.
         let Ok(at) = chunks.binary_search_by_key(&high, |(h, _)| *h) else { return false };
         let removed = match chunks[at].1.load(writer) {
             Chunk::Bitmap(words) => {

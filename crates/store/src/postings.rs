@@ -41,14 +41,14 @@ pub(crate) struct LiveSet {
 }
 
 impl LiveSet {
-    /// Members as of the writer's latest change.
+    /// Members as of the writer's latest change. For a reader it may count a batch that it does not see.
     pub(crate) fn live(&self) -> u32 {
         self.live.load(Ordering::Relaxed)
     }
 }
 
 impl Found<'_> {
-    /// An upper bound of the candidates.
+    /// An upper bound of the candidates: ids whose removal is put off count. For the choice among indexes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Found::Few(ids) => ids.len(),
@@ -217,6 +217,7 @@ impl Postings {
         writer.members += members;
         let first = few.first().copied();
         self.table.put(&mut writer.table, context.readers, tag, first, SET | number as u32)?;
+        assert!(self.has_set(tag), "the key leads to its set before its ids go");
         self.moves.fetch_add(1, Release);
         few.iter().skip(1).for_each(|&member| self.table.remove(tag, member));
         Ok(())
@@ -272,7 +273,8 @@ impl Postings {
         true
     }
 
-    /// Notes that an id no longer has the key; the id stays findable for older readers until [`Postings::remove`].
+    /// Notes that an id no longer has the key. Only a set has a count; few ids are counted when the number is wanted. The id
+    /// stays findable for older readers until [`Postings::remove`].
     pub(crate) fn leave(&self, tag: u32) {
         if let Found::Many(set) = self.find(tag) {
             set.live.fetch_sub(1, Ordering::Relaxed);

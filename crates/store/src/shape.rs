@@ -175,6 +175,7 @@ impl Shapes {
                 writer.bytes += shape_bytes(key);
             } else {
                 let dropped = self.table.take(*number as usize);
+                assert!(dropped.is_some(), "each number that has a content has a shape");
                 dropped.iter().for_each(|shape| self.release(shape));
             }
             is_used

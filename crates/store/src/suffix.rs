@@ -27,6 +27,7 @@ impl Suffixes {
             if rdns == 0 {
                 return Err("the empty DN cannot be a suffix".to_owned());
             }
+            assert!(key.len() > rdns, "each RDN of a naming context has a key");
             all.push(Suffix { text: text.clone().into_bytes(), key, rdns });
         }
         all.sort_by_key(|s| std::cmp::Reverse(s.rdns));

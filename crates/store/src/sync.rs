@@ -68,7 +68,8 @@ impl std::ops::Deref for Words {
     }
 }
 
-/// An atomic that is only used with sequential consistency. loom keeps to that order among such stores, but does not
+/// An atomic that is only used with sequential consistency: the slots of readers and the published sequence, between which a
+/// store of one thread and its load of the other's place must not change places. loom keeps to that order among such stores, but does not
 /// count the first value as one of them.
 pub(crate) fn sequential(value: u64) -> AtomicU64 {
     let atomic = AtomicU64::new(value);
