@@ -10,6 +10,15 @@
 //! An object without a version is older than every reader. Objects longer than a segment take a run of segments.
 //! Numbers are little-endian, nothing is aligned. The first 64 bytes of a segment are its header, which makes what
 //! was written to it so far a file as it stands: docs/formats/segment.md.
+//!
+//! Who may do what: any thread reads with [`Heap`] alone, under a read point; all that changes anything takes the
+//! [`HeapWriter`] too, which lies behind the shard's mutex, so there is one writer. The two meet in three words: a slot,
+//! stored with release order once its object is complete; `serials`, which lets a prepared write notice that its
+//! segment was begun anew; and `holds`, with which a checkpoint keeps a segment from being begun anew.
+//!
+//! An object is never changed in place, and its bytes are written again only after its segment went through
+//! [`HeapWriter::retire`]: emptied, then older than every reader, then held by no checkpoint. All `unsafe` in this
+//! module rests on that order.
 
 use crate::readers::Readers;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Prefault, Words, prefetch};
@@ -42,6 +51,10 @@ pub(crate) const SHORT_HEADER: usize = 1 + 2 + 4;
 /// Where the first object lies, behind the header: address 0 is no address.
 pub(crate) const FIRST: usize = 64;
 
+/// Bytes that stay unused at the end of a segment: [`Heap::header`] reads nine bytes from an object's start, however
+/// short the object is, and a removed one at the very end would else be read across the end of the region.
+const SPARE: usize = 16;
+
 /// Segments and slots.
 pub(crate) struct Heap {
     region: Region,
@@ -53,7 +66,7 @@ pub(crate) struct Heap {
     serials: Words,
     /// Of each segment, how many checkpoints have not written it out yet: until then it is not used again.
     holds: Words,
-    /// Counts the times that a checkpoint release a segment.
+    /// Counts the times that a checkpoint released a segment: the writer looks through `held` only if this has grown.
     release: AtomicU64,
 }
 
@@ -67,9 +80,9 @@ pub(crate) struct Object<'a> {
 
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// Bytes of objects that are the newest of their id.
+    /// Bytes of objects that are the newest of their id. A removed object counts until its id is forgotten.
     live: u32,
-    /// Bytes written.
+    /// Bytes written, the header of the segment included; of a run those of its one object.
     used: u32,
     /// Sequence at which an object in it last died: older readers may still need it.
     last_death: u64,
@@ -83,12 +96,16 @@ struct Account {
 
 /// The writer's side of the heap.
 pub(crate) struct HeapWriter {
+    /// Of every segment that was ever begun, by number. It never shrinks: numbers beyond it were never used.
     accounts: Vec<Account>,
+    /// The segment that is being filled, and where the next object goes. The cleaner leaves it alone.
     current: usize,
     offset: usize,
+    /// Segments that may be begun at once. The last is taken first; a search for a run sorts them.
     free: Vec<u32>,
     /// Fewest free segments since it was looked which are idle: so many at the front of `free` were not used meanwhile.
     free_low: usize,
+    /// Emptied segments, each with the sequence that every reader must have reached before it is free; ascending.
     retired: VecDeque<(u64, u32)>,
     /// Segments that no reader needs any more, only checkpoints do, as it was when the count of [`Heap::release`] was this.
     held: Vec<u32>,
@@ -100,9 +117,10 @@ pub(crate) struct HeapWriter {
     /// Bytes appended, and of those by the cleaner: write amplification is their ratio.
     pub(crate) appended: u64,
     pub(crate) moved: u64,
+    /// Sums of the accounts' bytes, of `used` without the headers of segments. Their difference is dead.
     live: u64,
     used: u64,
-    /// Segments of the longest object so far.
+    /// Segments of the longest object so far. It never shrinks: a bound for what a new version may take.
     longest: usize,
     /// The segment that is being emptied, and how far that went.
     cleaning: Option<(usize, usize)>,
@@ -155,6 +173,8 @@ impl Heap {
 
     #[inline]
     fn bytes(&self, address: usize, len: usize) -> &[u8] {
+        // Checked in test builds only: every header and payload that a search looks at comes through here. Writes are
+        // checked in all builds (`write`), and so is every object that comes from a file (`walk_part`).
         debug_assert!(address + len <= self.region.len());
         // SAFETY: inside the region. Addresses come from slots and version links only, which point to objects that
         // were completely written before the address was stored with release order; objects are never written
@@ -180,6 +200,7 @@ impl Heap {
     #[inline]
     pub(crate) fn prefetch_object(&self, id: u32) {
         if let Some(slot) = self.slots.get(id as usize) {
+            // Neither read point nor order is needed: a prefetch of an address that is no longer true reads nothing.
             let address = slot.load(Ordering::Relaxed) as usize;
             let start = self.region.base().as_ptr().wrapping_add(address);
             prefetch(start);
@@ -202,6 +223,8 @@ impl Heap {
     #[inline(always)]
     fn version(&self, newest: u64, sequence: u64) -> Option<Object<'_>> {
         let mut address = newest as usize;
+        // Versions are linked from the newest to the oldest. The way ends at the first that the reader may see, so it
+        // never reaches an address whose segment was begun anew: what lies behind is older than every reader.
         while address != 0 {
             let header = self.header(address);
             if header.sequence <= sequence {
@@ -235,6 +258,7 @@ impl Heap {
             if header.flags & REMOVED == 0 && test(object, header.sequence.max(oldest)) {
                 return true;
             }
+            // The versions behind this one are seen by no reader, and their segments may be in use for something else.
             if header.sequence <= oldest {
                 return false;
             }
@@ -280,6 +304,9 @@ impl Heap {
 
     /// Writes a version of an object and makes it the newest. `sequence` 0 means that no reader can be older.
     /// Room must have been claimed with [`Heap::claim`].
+    ///
+    /// The slot is stored last, with release order: who finds the new address finds the whole object. The old version
+    /// stays where it is for older readers, who come to it by the link.
     pub(crate) fn put(&self, writer: &mut HeapWriter, id: u32, flags: u8, sequence: u64, payload: &[u8]) {
         let slot = &self.slots(flags)[id as usize];
         let older = slot.load(Ordering::Relaxed) as usize;
@@ -287,11 +314,18 @@ impl Heap {
         let address = self.append(writer, id, flags, version, payload);
         slot.store(address as u64, Ordering::Release);
         if older != 0 {
-            writer.mark_dead(older, self.header(older).object_len as u32, sequence);
+            let header = self.header(older);
+            assert!(
+                sequence == 0 || header.sequence <= sequence,
+                "a version is not older than the one that it replaces"
+            );
+            writer.mark_dead(older, header.object_len as u32, sequence);
         }
     }
 
     /// As [`Heap::put`], of a new entry that no reader is older than, in two pieces, the first with room for the header.
+    /// For imports: the header is put together in registers and both pieces are copied once. What does not fit the
+    /// short header goes the general way.
     #[inline]
     pub(crate) fn put_new<const N: usize>(
         &self,
@@ -340,12 +374,16 @@ impl Heap {
     fn forget_in(&self, writer: &mut HeapWriter, slots: &Words, id: u32) {
         let slot = &slots[id as usize];
         let address = slot.load(Ordering::Relaxed) as usize;
-        assert!(self.header(address).flags & REMOVED != 0, "only a removed object is forgotten");
+        assert!(address != 0, "what is forgotten is there");
+        let header = self.header(address);
+        assert!(header.flags & REMOVED != 0, "only a removed object is forgotten");
         slot.store(0, Ordering::Release);
-        writer.mark_dead(address, self.header(address).object_len as u32, 0);
+        // Sequence 0: every reader is past its removal, so none of them needs what is left of it.
+        writer.mark_dead(address, header.object_len as u32, 0);
     }
 
-    /// Makes sure that `bytes` of objects can be written without failing.
+    /// Makes sure that `bytes` of objects can be written without failing: writes come after changes of tables that
+    /// could not be taken back, so none of them returns an error.
     pub(crate) fn claim(
         &self,
         writer: &mut HeapWriter,
@@ -354,14 +392,17 @@ impl Heap {
     ) -> Result<(), HeapFull> {
         // Every object may waste a segment's end shorter than itself, and a run needs neighbours.
         let wanted = bytes.div_ceil(SEGMENT) * 2 + 2;
-        let never_used = self.region.len() / SEGMENT - writer.accounts.len();
+        let all = self.region.len() / SEGMENT;
+        assert!(writer.accounts.len() <= all, "segments lie in the region");
+        let never_used = all - writer.accounts.len();
         if never_used >= wanted {
             return Ok(());
         }
         self.reuse(writer, readers);
         let room = writer.free.len() + never_used >= wanted;
+        // Short objects need no neighbours, so the sort that a search for a run takes is left out for them.
         let is_short = bytes + bytes / 2 < SEGMENT;
-        let run = (FIRST + bytes + 16).div_ceil(SEGMENT);
+        let run = (FIRST + bytes + SPARE).div_ceil(SEGMENT);
         if room && (is_short || never_used >= run || find_run(&mut writer.free, run).is_some()) {
             return Ok(());
         }
@@ -400,6 +441,7 @@ impl Heap {
     fn write(&self, writer: &mut HeapWriter, header: &[u8], payload: &[u8]) -> usize {
         let len = header.len() + payload.len();
         let address = self.place(writer, len);
+        assert!(address + len + SPARE <= self.region.len(), "an object lies in the region");
         // SAFETY: `place` gave `len` bytes that no reader knows of yet, inside the region, and there is one writer.
         unsafe {
             let to = self.region.base().as_ptr().add(address);
@@ -415,12 +457,13 @@ impl Heap {
         address
     }
 
-    /// Finds `len` free bytes. The header of an object is read nine bytes wide, so the last bytes stay unused.
+    /// Finds `len` free bytes, with [`SPARE`] more behind them. What is left of a segment that the next object does not
+    /// fit into is lost until it is cleaned; of a run, all behind its one object is.
     #[inline]
     fn place(&self, writer: &mut HeapWriter, len: usize) -> usize {
-        if writer.offset + len + 16 > SEGMENT {
-            if FIRST + len + 16 > SEGMENT {
-                return self.place_run(writer, (FIRST + len + 16).div_ceil(SEGMENT));
+        if writer.offset + len + SPARE > SEGMENT {
+            if FIRST + len + SPARE > SEGMENT {
+                return self.place_run(writer, (FIRST + len + SPARE).div_ceil(SEGMENT));
             }
             self.next_segment(writer);
         }
@@ -440,14 +483,18 @@ impl Heap {
             assert!((writer.current + 1) * SEGMENT <= self.region.len(), "room was claimed");
             writer.accounts.push(Account::default());
         }
+        assert!(writer.accounts[writer.current].is_empty(), "a segment that is begun holds nothing");
         self.begin_segment(writer, writer.current, 1);
         writer.offset = FIRST;
     }
 
+    /// A run of neighbouring segments for one object. The segment that is being filled stays the current one: its rest
+    /// is not lost to a long object that comes in between.
     fn place_run(&self, writer: &mut HeapWriter, segments: usize) -> usize {
         writer.longest = writer.longest.max(segments);
         let first = match find_run(&mut writer.free, segments) {
             Some(at) => {
+                // The search sorted the list: which segments were idle is no longer known by their places in it.
                 writer.free_low = 0;
                 writer.free.drain(at..at + segments).next().expect("a run has a first segment") as usize
             }
@@ -456,7 +503,9 @@ impl Heap {
         let end = writer.accounts.len().max(first + segments);
         assert!(end * SEGMENT <= self.region.len(), "room was claimed");
         writer.accounts.resize(end, Account::default());
-        writer.accounts[first..first + segments].fill(Account::default());
+        let run = &mut writer.accounts[first..first + segments];
+        assert!(run.iter().all(Account::is_empty), "a run that is begun holds nothing");
+        run.fill(Account::default());
         self.begin_segment(writer, first, segments);
         first * SEGMENT + FIRST
     }
@@ -465,6 +514,8 @@ impl Heap {
     fn begin_segment(&self, writer: &mut HeapWriter, number: usize, run: usize) {
         let serial = writer.serial;
         writer.serial += 1;
+        assert!((number + run) * SEGMENT <= self.region.len(), "a segment lies in the region");
+        assert!(writer.accounts[number].serial < serial, "a serial is never given twice");
         writer.accounts[number] =
             Account { used: FIRST as u32, run: run as u32, serial, ..Account::default() };
         self.note_begun(number, run, serial);
@@ -488,11 +539,20 @@ impl Heap {
     }
 }
 
+impl Account {
+    /// Whether nothing lies here: it was never begun, or was retired.
+    fn is_empty(&self) -> bool {
+        self.run == 0 && self.live == 0
+    }
+}
+
 impl HeapWriter {
-    /// An object of `len` bytes is no longer the newest of its id, from `sequence` on.
+    /// An object of `len` bytes is no longer the newest of its id, from `sequence` on. 0 stands for no reader: a copy
+    /// was made by the cleaner, or nobody could see the object any more.
     #[inline]
     fn mark_dead(&mut self, address: usize, len: u32, sequence: u64) {
         let account = &mut self.accounts[address / SEGMENT];
+        assert!(account.live >= len, "an object dies once");
         account.live -= len;
         account.last_death = account.last_death.max(sequence);
         self.live -= u64::from(len);
@@ -512,9 +572,12 @@ impl HeapWriter {
         );
         let current = &self.accounts[self.current];
         assert!(current.live <= current.used, "what is alive in a segment was written there");
+        let is_other = |(victim, _): (usize, usize)| victim != self.current;
+        assert!(self.cleaning.is_none_or(is_other), "the segment that is filled is not emptied");
     }
 
-    /// Bytes of segments that hold objects, dead ones included.
+    /// Bytes of segments that hold objects, dead ones included: what counts under the memory limit. Emptied segments that
+    /// wait for readers or checkpoints count too, since nothing can be written there yet.
     pub(crate) fn bytes_used(&self) -> u64 {
         (self.accounts.len() - self.free.len()) as u64 * SEGMENT as u64
     }
@@ -535,7 +598,8 @@ impl HeapWriter {
     }
 }
 
-/// Where so many free segments are neighbours, in the list, which is sorted for it.
+/// Where so many free segments are neighbours, in the list, which is sorted for it. Numbers in it differ, so a stretch of
+/// the list whose ends are as far apart as it is long has no gap.
 fn find_run(free: &mut [u32], segments: usize) -> Option<usize> {
     free.sort_unstable();
     free.windows(segments).position(|run| run[segments - 1] - run[0] == segments as u32 - 1)

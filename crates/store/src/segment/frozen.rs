@@ -75,6 +75,9 @@ impl Heap {
             self.holds_of(&part).iter().for_each(|holds| _ = holds.fetch_add(1, Ordering::Relaxed));
             parts.push(part);
         }
+        // What `read_parts` accepts: the segment that is filled is none of a run, since a run has one object.
+        let is_single = |at: u32| parts[at as usize].run == 1;
+        assert!(filling.is_none_or(is_single), "a run of segments is not filled any further");
         let (ids_end, nodes_end) = (writer.ids.end(), writer.node_ids.end());
         Frozen { parts, by_number, ids_end, nodes_end, serial: writer.serial, filling }
     }
@@ -82,13 +85,17 @@ impl Heap {
     /// No address is asked for any more: as far as this checkpoint goes, the cleaner need not link a copy with its source.
     /// The parts stay frozen, each until [`Heap::release`].
     pub(crate) fn stop_linking(&self) {
-        self.checkpoints.fetch_sub(1, Ordering::AcqRel);
+        let before = self.checkpoints.fetch_sub(1, Ordering::AcqRel);
+        assert!(before > 0, "a checkpoint that ends was begun");
     }
 
     /// A part is not looked at any more: as far as this checkpoint goes it may be used again.
     pub(crate) fn release(&self, part: &Part) {
         // The one that finds no hold comes after all that was read.
-        self.holds_of(part).iter().for_each(|holds| _ = holds.fetch_sub(1, Ordering::Release));
+        for holds in self.holds_of(part) {
+            let before = holds.fetch_sub(1, Ordering::Release);
+            assert!(before > 0, "a part that is released was held");
+        }
         self.release.fetch_add(1, Ordering::Release);
     }
 
@@ -103,6 +110,7 @@ impl Heap {
 
     /// The bytes of a part that is held.
     pub(crate) fn part_bytes(&self, part: &Part) -> &[u8] {
+        assert!(part.bytes as usize <= part.run as usize * SEGMENT, "a part lies in its segments");
         self.bytes(part.number as usize * SEGMENT, part.bytes as usize)
     }
 
@@ -114,7 +122,7 @@ impl Heap {
             let offset = address % SEGMENT;
             match frozen.by_number.get(address / SEGMENT) {
                 Some((part, bytes)) if offset < *bytes as usize => {
-                    debug_assert!(offset >= FIRST);
+                    assert!(offset >= FIRST, "no object lies in the header of a segment");
                     return u64::from(*part) << OFFSET_BITS | offset as u64;
                 }
                 _ => address = self.header(address).older,

@@ -1,4 +1,12 @@
 //! Ids of the heap's objects: which come next and which may be used again.
+//!
+//! Entries and nodes have ids of their own. Those of entries are seen from outside, since an entryUUID is made of one,
+//! so where commands are logged every replica must choose alike: the choice is the smallest free id, and follows from
+//! the set alone. Ids of nodes are nobody's business; they take the same way because it is there.
+//!
+//! An id below `next` is in one of four states: of an object, dead (an entry was deleted, and the log has not freed its
+//! id yet), reserved, or free. Only the last two have a set here; an object shows in its slot, and the dead ids are in
+//! [`crate::given::DeadIds`]. All of it is the writer's.
 
 use super::{Heap, HeapFull, HeapWriter};
 use crate::sync::{Ordering, Words};
@@ -7,8 +15,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Ids of one kind of object.
 pub(super) struct Ids {
+    /// Ids from here on were never handed out. 0 is never one: it stands for no entry.
     next: u32,
     free: IdBits,
+    /// No id reaches this: slots are reserved for so many.
     max: u32,
     /// Those that were reserved for commands which are not applied yet.
     reserved: IdBits,
@@ -22,6 +32,8 @@ impl Ids {
         Ids { next: 1, free, max: max as u32 - 1, reserved, given: None }
     }
 
+    /// The id of a new object. Where ids are given, a command that needs more than it brought is refused: ids that the
+    /// shard chose itself would not be the same on every replica.
     pub(super) fn allocate(&mut self) -> Result<u32, HeapFull> {
         match &mut self.given {
             None => self.choose(),
@@ -41,8 +53,10 @@ impl Ids {
         Ok(self.next - 1)
     }
 
+    /// An id that has no object any more, or never got one.
     pub(super) fn free(&mut self, id: u32) {
-        self.free.insert(id);
+        assert!(id != 0 && id < self.next, "an id that is freed was handed out");
+        assert!(self.free.insert(id), "an id is freed once");
     }
 
     /// Those handed out are below this.
@@ -68,15 +82,20 @@ impl Ids {
     }
 }
 
-/// A set of ids, those of 64 in a word.
+/// A set of ids, those of 64 in a word. A tree and no flat array: mostly few ids are free, and then they are far apart;
+/// after a great delete most of them are, and a word for 64 keeps that small.
 #[derive(Default)]
 struct IdBits {
     words: BTreeMap<u32, u64>,
 }
 
 impl IdBits {
-    fn insert(&mut self, id: u32) {
-        *self.words.entry(id / 64).or_default() |= 1 << (id % 64);
+    /// Says whether it was not there.
+    fn insert(&mut self, id: u32) -> bool {
+        let (word, bit) = (self.words.entry(id / 64).or_default(), 1 << (id % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
     }
 
     fn remove(&mut self, id: u32) {
@@ -94,6 +113,7 @@ impl IdBits {
 
     fn pop_first(&mut self) -> Option<u32> {
         let mut word = self.words.first_entry()?;
+        assert!(*word.get() != 0, "a word without a bit is removed");
         let id = word.key() * 64 + word.get().trailing_zeros();
         *word.get_mut() &= word.get() - 1;
         if *word.get() == 0 {
@@ -121,7 +141,7 @@ impl Heap {
         for _ in 0..count {
             match writer.ids.choose() {
                 Ok(id) => {
-                    writer.ids.reserved.insert(id);
+                    assert!(writer.ids.reserved.insert(id), "an id is reserved once");
                     out.push(id);
                 }
                 Err(full) => {
@@ -134,7 +154,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Gives back ids that were reserved or given, and not used.
+    /// Gives back ids that were reserved or given, and not used. Without this they would stay away from every later add
+    /// until the next start.
     pub(crate) fn return_ids(&self, writer: &mut HeapWriter, ids: &[u32]) {
         for id in ids {
             writer.ids.reserved.remove(*id);
@@ -152,7 +173,8 @@ impl Heap {
         self.slots[id as usize].load(Ordering::Relaxed) != 0
     }
 
-    /// Is this id reserved, or free for any command to bring?
+    /// Is this id reserved, or free for any command to bring? Not reserved by whom: a record of another leader may bring
+    /// an id that this replica reserved for a command that was lost.
     pub(crate) fn may_be_given(&self, writer: &HeapWriter, id: u32) -> bool {
         let ids = &writer.ids;
         id >= ids.next || ids.reserved.has(id) || ids.free.has(id)
@@ -162,12 +184,13 @@ impl Heap {
     /// passed over are free if `notes_gaps`; else they are to be found later.
     pub(crate) fn give_ids(&self, writer: &mut HeapWriter, ids: &[u32], notes_gaps: bool) {
         let own = &mut writer.ids;
+        assert!(own.given.as_ref().is_none_or(VecDeque::is_empty), "ids that were given are taken or ended");
         for &id in ids {
             own.reserved.remove(id);
             own.free.remove(id);
             if id >= own.next {
                 if notes_gaps {
-                    (own.next..id).for_each(|id| own.free.insert(id));
+                    (own.next..id).for_each(|id| _ = own.free.insert(id));
                 }
                 own.next = id + 1;
             }
@@ -182,7 +205,8 @@ impl Heap {
         unused.extend(writer.ids.given.take().into_iter().flatten());
     }
 
-    /// Finds out which ids of entries are free, after ids were given that the heap had not reserved.
+    /// Finds out which ids of entries are free, after ids were given that the heap had not reserved. Looks at every slot
+    /// up to the highest id, so it is for the end of a replay and not for a command.
     pub(crate) fn find_free_ids(&self, writer: &mut HeapWriter) {
         let end = writer.ids.next;
         writer.ids.adopt(&self.slots, end, |_| false);
@@ -196,7 +220,7 @@ impl Heap {
         dead: impl Iterator<Item = u32>,
     ) {
         let mut kept = IdBits::default();
-        dead.for_each(|id| kept.insert(id));
+        dead.for_each(|id| _ = kept.insert(id));
         writer.ids.adopt(&self.slots, ids_end, |id| kept.has(id));
         writer.node_ids.adopt(&self.node_slots, nodes_end, |_| false);
     }

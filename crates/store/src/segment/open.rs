@@ -1,16 +1,19 @@
 //! The heap from the bytes of a checkpoint. Nothing in them is trusted: what the rest of the heap relies on is looked
 //! at here, object by object, so that a wrong byte is an error and never a wrong address.
+//!
+//! The order is: places for the parts, their bytes, then the slots, each checked against the length of its part only;
+//! then a walk over all objects of each part. A slot into the middle of an object passes the first check. The walk finds
+//! it, because it counts the objects that slots lead to: that number must be the number of slots that are not empty.
+//! Until then no slot may be followed. Links to older versions are never followed either: the shard begins at the
+//! checkpoint's sequence, and no object is younger, so each object is the first that any reader may see.
 
 use super::clean::CLEANED_TOGETHER;
 use super::frozen::{OFFSET_BITS, header};
 use super::{
-    Account, FIRST, Heap, HeapFull, HeapWriter, LONG, NODE, Part, REMOVED, SEGMENT, VERSION_BYTES, VERSIONED,
-    u32_at, uint_at,
+    Account, FIRST, Heap, HeapFull, HeapWriter, LONG, NODE, Part, REMOVED, SEGMENT, SPARE, VERSION_BYTES,
+    VERSIONED, u32_at, uint_at,
 };
 use crate::sync::{Ordering, prefetch};
-
-/// Room that every segment leaves at its end, for reads that are wider than an object.
-const SPARE: usize = 16;
 
 /// What is wrong, and where in a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +48,8 @@ struct Checked {
 }
 
 impl Heap {
-    /// Gives each part of a checkpoint its place, one behind the other. Their numbers are new ones.
+    /// Gives each part of a checkpoint its place, one behind the other. Their numbers are new ones: a slot map names a
+    /// part by its position, so gaps of the shard that was written are not kept.
     pub(crate) fn place_parts(&self, parts: &mut [Part]) -> Result<(), HeapFull> {
         let mut next = 0;
         for part in parts {
@@ -87,7 +91,9 @@ impl Heap {
         true
     }
 
-    /// Looks at every object of a part. Slots of removed ones are emptied. No other thread may walk the same part.
+    /// Looks at every object of a part. Slots of removed ones are emptied: no reader is older than the checkpoint, so
+    /// what a removed object was for is over. No other thread may walk the same part; parts may be walked at the same
+    /// time, since a slot leads into one part only.
     pub(crate) fn walk_part(&self, part: &Part, bounds: &Bounds) -> Result<Alive, Fault> {
         let (start, bytes) = (part.number as usize * SEGMENT, self.part_bytes(part));
         if bytes[..24] != header(part.serial, part.run) {
@@ -133,9 +139,13 @@ impl Heap {
 
     /// Makes the parts the heap's own. `alive` are the live bytes of each.
     pub(crate) fn adopt(&self, writer: &mut HeapWriter, parts: &[Part], alive: &[u32]) {
+        assert_eq!(parts.len(), alive.len(), "each part was walked");
+        assert_eq!(writer.used, 0, "a heap that is restored was empty");
         writer.accounts.clear();
         for (part, live) in parts.iter().zip(alive) {
             let (used, run, serial) = (part.bytes, part.run, part.serial);
+            assert_eq!(part.number as usize, writer.accounts.len(), "parts lie one behind the other");
+            assert!(u64::from(*live) + FIRST as u64 <= u64::from(used), "what is alive lies in its part");
             writer.accounts.push(Account { live: *live, used, run, serial, ..Account::default() });
             writer.accounts.resize((part.number + part.run) as usize, Account::default());
             writer.longest = writer.longest.max(run as usize);
@@ -151,11 +161,16 @@ impl Heap {
     /// Goes on filling a part, or begins a new segment with the next object.
     pub(crate) fn fill(&self, writer: &mut HeapWriter, part: Option<&Part>, serial: u64) {
         writer.serial = writer.serial.max(serial);
+        // Serials of this heap must not come again: a prepared write tells by them whether its segment was begun anew,
+        // and a later checkpoint whether the file of a segment is still that segment.
         match part {
             Some(part) => {
+                assert_eq!(part.run, 1, "a run of segments is not filled any further");
+                assert!(part.serial < writer.serial, "segments that are begun later have later serials");
                 (writer.current, writer.offset) = (part.number as usize, part.bytes as usize);
             }
             None if writer.live == 0 && writer.used == 0 => {}
+            // An offset at the end: nothing fits, so the next object begins a segment.
             None => (writer.current, writer.offset) = (writer.accounts.len() - 1, SEGMENT),
         }
     }
@@ -166,7 +181,8 @@ impl Heap {
             && (1..self.node_slots.len() as u64).contains(&u64::from(nodes_end))
     }
 
-    /// Takes a node away that nothing leads to; returns the segment it was in and its bytes, if it was there.
+    /// Takes a node away that nothing leads to; returns the segment it was in and its bytes, if it was there. For a
+    /// restore only: no reader is told, and the caller counts the bytes.
     pub(crate) fn drop_node(&self, id: u32) -> Option<(usize, u32)> {
         let address = self.node_slots[id as usize].swap(0, Ordering::Relaxed) as usize;
         (address != 0).then(|| (address / SEGMENT, self.header(address).object_len as u32))
@@ -202,6 +218,8 @@ impl HeapWriter {
     }
 }
 
+/// The header of the object that these bytes begin with; they end where the part does, so an object that goes beyond
+/// them was never written.
 fn check_header(bytes: &[u8]) -> Result<Checked, &'static str> {
     let long = bytes[0] & LONG != 0;
     let fixed = if long { 9 } else { 7 };

@@ -72,6 +72,9 @@ impl Heap {
         if !self.is_newest(id, older) {
             return false;
         }
+        let [_, l0, l1, ..] = *prepared_write else { unreachable!("a prepared write has a header") };
+        let len = usize::from(u16::from_le_bytes([l0, l1]));
+        assert_eq!(len, prepared_write.len(), "what is installed is one whole object");
         let [s0, s1, s2, s3, s4, s5, ..] = sequence.to_le_bytes();
         *prepared_write[7..].first_chunk_mut().expect("a prepared write has a header") =
             [s0, s1, s2, s3, s4, s5];
