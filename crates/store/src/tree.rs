@@ -8,6 +8,15 @@
 //! inner  u64 key | length | payload | u32 child           the smallest item at or below the child; first: 0, empty
 //! ```
 //! A node is split when it is longer than [`NODE_BYTES`]; an empty one is taken out of its parent.
+//!
+//! Nodes have no links to their neighbours: an iteration goes down from the root for each leaf, to where the leaf before
+//! ended. A link would have to be changed, and its node written anew, with every split next to it.
+//!
+//! Small nodes are never joined: a leaf stays until its last item goes. So a remove writes one leaf, and never its
+//! neighbour and their parent.
+//!
+//! One writer changes a tree, with the shard's writer's role. A change reads the nodes at the sequence of its own batch,
+//! so it sees what the batch did before; readers see them at their read points.
 
 mod build;
 mod walk;
@@ -16,20 +25,23 @@ pub(crate) use walk::{Visit, walk};
 
 use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
 
-/// Bytes of a node from which on it is split.
+/// Bytes of a node from which on it is split. A change rewrites a leaf and each node is an object with a header of its own,
+/// so smaller nodes cost memory and larger ones cost time.
 const NODE_BYTES: usize = 1024;
 /// Level and count, before the items.
 const NODE_HEAD: usize = 3;
 /// An item of an inner node without a payload: such items are found by halving.
 const BARE_BYTES: usize = 13;
 
-/// Bytes to claim for one change: a node on each level may be written and split.
+/// Bytes to claim for one change: a node on each level may be written and split. A node may be longer than
+/// [`NODE_BYTES`] if its values are; the callers claim those besides.
 pub(crate) const CHANGE_BYTES: usize = 16 * (NODE_BYTES + 64);
 
 /// Key and payload.
 pub(crate) type Item<'a> = (u64, &'a [u8]);
 
-/// What changes to a tree need.
+/// What changes to a tree need. The room for them was claimed, [`CHANGE_BYTES`] for each; what they can lack even so are
+/// ids of nodes.
 pub(crate) struct TreeWriter<'w> {
     pub(crate) heap: &'w Heap,
     pub(crate) writer: &'w mut HeapWriter,
@@ -54,12 +66,16 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// A node as it lies in the heap. Its bytes are trusted: this module wrote them, or [`walk`] looked at them when the
+/// shard was restored. So offsets are followed without an error to return, and a wrong one ends in a panic of slicing.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Node<'a> {
+    /// A node that another node of the same version leads to: it is there, since a node is dropped in the batch that takes
+    /// it out of its parent, and readers of earlier batches still find it.
     fn read(heap: &'a Heap, id: u32, sequence: u64) -> Node<'a> {
         Node::find(heap, id, sequence).expect("a node that is pointed to is there")
     }
@@ -141,6 +157,7 @@ impl<'a> Node<'a> {
     /// The child under which `item` belongs, and where the next child begins.
     fn child_for(self, item: Item<'_>) -> (Entry<'a>, Option<Item<'a>>) {
         let count = self.count();
+        // Separators of a set of hashes seldom have payloads, so its inner nodes have items of one length.
         if self.body().len() == count * BARE_BYTES {
             let offset = |number: usize| NODE_HEAD + number * BARE_BYTES;
             let (mut at, mut end) = (0, count);
@@ -168,6 +185,7 @@ fn push_item(out: &mut Vec<u8>, (key, payload): Item<'_>, child: Option<u32>) {
     if payload.len() < 255 {
         out.push(payload.len() as u8);
     } else {
+        assert!(payload.len() < 1 << 24, "limits::VALUE_BYTES_MAX bounds a value");
         out.push(255);
         out.extend_from_slice(&(payload.len() as u32).to_le_bytes()[..3]);
     }
@@ -181,11 +199,14 @@ fn node_bytes(level: u8) -> Vec<u8> {
     vec![level, 0, 0]
 }
 
+/// Notes the number of items, which is known once all are in the node.
 fn finish(node: &mut [u8], count: usize) {
+    assert!(count <= usize::from(u16::MAX), "a node has no more items than its count can say");
     node[1..3].copy_from_slice(&(count as u16).to_le_bytes());
 }
 
-/// The shortest separator between two neighbours: without the payload where the key alone tells.
+/// The shortest separator between two neighbours: without the payload where the key alone tells. It is greater than the
+/// left one and not greater than the right one, which is all that a separator must be.
 fn separator<'a>(left: Item<'_>, right: Item<'a>) -> Item<'a> {
     if left.0 == right.0 { right } else { (right.0, &[]) }
 }
@@ -200,6 +221,7 @@ impl TreeWriter<'_> {
         if at < node.bytes.len() && node.entry_at(at).item() == item {
             return Ok(false);
         }
+        // The items around it are copied as they lie there, without being taken apart.
         let mut out = Vec::with_capacity(node.bytes.len() + item.1.len() + 12);
         out.extend_from_slice(&node.bytes[..at]);
         push_item(&mut out, item, None);
@@ -221,12 +243,14 @@ impl TreeWriter<'_> {
         let mut out = Vec::with_capacity(node.bytes.len());
         out.extend_from_slice(&node.bytes[..at]);
         out.extend_from_slice(&node.bytes[at + node.entry_at(at).raw.len()..]);
+        assert!(node.count() > 0, "a leaf counts the item that was found in it");
         let count = node.count() - 1;
         let mut emptied = path.pop().expect("a path has a leaf");
         if count > 0 || emptied == root {
             self.write(emptied, &mut out, count);
             return Ok(true);
         }
+        // An empty leaf goes, and so does each parent that led to nothing else. The root stays, as an empty leaf.
         while let Some(parent) = path.pop() {
             self.drop_node(emptied);
             let node = Node::read(self.heap, parent, self.sequence);
@@ -237,6 +261,7 @@ impl TreeWriter<'_> {
                 push_item(&mut out, item, Some(entry.child));
                 count += 1;
             }
+            assert_eq!(count + 1, node.count(), "a parent leads to each child once");
             if count > 0 {
                 self.write(parent, &mut out, count);
                 return Ok(true);
@@ -250,7 +275,9 @@ impl TreeWriter<'_> {
         Ok(true)
     }
 
-    /// Removes the whole tree.
+    /// Removes the whole tree, in one batch: for a value set that goes with its entry or attribute. It writes a removal
+    /// of 18 bytes for each node, for which nothing is claimed: deletes always go through, and twice as much address
+    /// space is reserved as memory may be used.
     pub(crate) fn destroy(&mut self, root: u32) {
         let node = Node::read(self.heap, root, self.sequence);
         if node.level() > 0 {
@@ -274,15 +301,21 @@ impl TreeWriter<'_> {
         }
     }
 
+    /// Removes a node. Its id is free again when no reader needs it, for which the caller puts `removed` off.
     fn drop_node(&mut self, id: u32) {
         self.heap.put_removed_node(self.writer, id, self.sequence);
         self.removed.push(id);
     }
 
+    /// The nodes from the root to the leaf in which an item is or would be.
     fn path(&self, root: u32, item: Item<'_>) -> Vec<u32> {
         let mut path = vec![root];
+        let mut above: Option<u8> = None;
         loop {
             let node = Node::read(self.heap, path[path.len() - 1], self.sequence);
+            let is_below = above.is_none_or(|above| node.level() + 1 == above);
+            assert!(is_below, "a child is one level below its parent");
+            above = Some(node.level());
             if node.level() == 0 {
                 return path;
             }
@@ -300,13 +333,17 @@ impl TreeWriter<'_> {
         count: usize,
     ) -> Result<(), HeapFull> {
         let level = body[0];
+        // A long value alone makes a node too long; halves need an item each, and halves of an inner node two, so that
+        // each level has fewer nodes than the one below.
         if body.len() <= NODE_BYTES || count < if level > 0 { 4 } else { 2 } {
             self.write(id, &mut body, count);
             return Ok(());
         }
         let Halves { mut left, border: right_item, mut right, counts } = split(&body);
+        assert!(counts.0 > 0 && counts.1 > 0, "both halves have items");
+        assert_eq!(counts.0 + counts.1, count, "no item is lost between the halves");
         if id == root {
-            // The root keeps its id: its content moves down one level.
+            // The root keeps its id, which records and indexes know the tree by: its content moves down one level.
             let left_id = self.write_new(&mut left, counts.0)?;
             let right_id = self.write_new(&mut right, counts.1)?;
             let mut top = node_bytes(level + 1);
@@ -315,6 +352,7 @@ impl TreeWriter<'_> {
             self.write(root, &mut top, 2);
             return Ok(());
         }
+        // The new node first: if there is no id for it, nothing was written yet.
         let right_id = self.write_new(&mut right, counts.1)?;
         self.write(id, &mut left, counts.0);
         let (&parent, above) = parents.split_last().expect("only the root has no parent");
@@ -328,6 +366,7 @@ impl TreeWriter<'_> {
                 count += 1;
             }
         }
+        assert_eq!(count, node.count() + 1, "a parent leads to each child once");
         self.store(root, parent, above, out, count)
     }
 
@@ -352,7 +391,8 @@ struct Halves {
     counts: (usize, usize),
 }
 
-/// Cuts a node's bytes into two, the first at least half.
+/// Cuts a node's bytes into two, the first at least half. The last item always goes to the right, so that no half is
+/// empty when one item is longer than all others together.
 fn split(body: &[u8]) -> Halves {
     let node = Node { bytes: body };
     let level = node.level();
@@ -408,6 +448,7 @@ pub(crate) fn next_leaf<'a>(
         From::After(item) => (item, false),
     };
     let mut descend_to: Option<Item<'a>> = None;
+    // More than one turn is for an item that was the last of its leaf, or that is gone with all behind it there.
     loop {
         // The root of an index that was made later than the read point is not there yet: no items.
         let Some((leaf, next)) = leaf_for(heap, root, sequence, descend_to.unwrap_or(start)) else {
@@ -427,7 +468,8 @@ pub(crate) fn next_leaf<'a>(
     }
 }
 
-/// The leaf in which an item is or would be, and where the leaf behind it begins.
+/// The leaf in which an item is or would be, and where the leaf behind it begins: the separator behind the way down that
+/// is lowest in the tree, since that of a higher level is behind more.
 fn leaf_for<'a>(
     heap: &'a Heap,
     root: u32,
@@ -444,7 +486,8 @@ fn leaf_for<'a>(
     Some((node, next))
 }
 
-/// The first payload under this key for which `matches` says yes.
+/// The first payload under this key for which `matches` says yes. In a value set the key is a hash, so there may be
+/// several values under it, and those may lie in several leaves.
 pub(crate) fn find<'a>(
     heap: &'a Heap,
     root: u32,

@@ -1,4 +1,6 @@
-//! A walk over all nodes of a tree that trusts none of them.
+//! A walk over all nodes of a tree that trusts none of them: for trees that come from a file, before anything else
+//! follows them, and for `Writer::check`. Everything that [`super::Node`] relies on is looked at: lengths, counts, levels,
+//! order, and separators that bound what is below them.
 
 use super::{Entry, Item};
 use crate::segment::Heap;
@@ -27,6 +29,8 @@ pub(crate) fn walk<'a>(
     walk_node(heap, root, sequence, None, ((0, &[]), None), visit)
 }
 
+/// Goes through a node and what is below it, whose items must be at least `low` and less than `high`. Levels descend by
+/// one from the root's, so the recursion is no deeper than [`LEVELS_MAX`], whatever the bytes say.
 fn walk_node<'a>(
     heap: &'a Heap,
     id: u32,
