@@ -28,6 +28,7 @@ pub(crate) struct DeadIds {
 impl DeadIds {
     /// Those of a checkpoint: all of them are forgotten.
     pub(crate) fn restored(at: Option<u64>, queue: VecDeque<(u32, u64)>) -> DeadIds {
+        assert!(at.is_some() || queue.is_empty(), "without a log no id waits for one");
         DeadIds { at, forgotten: queue.len(), queue }
     }
 
@@ -49,7 +50,7 @@ impl Writer<'_> {
         if self.state.dead.at.is_none() {
             self.find_free_ids();
         }
-        debug_assert!(self.state.dead.at.is_none_or(|at| at < index), "records come in their order");
+        assert!(self.state.dead.at.is_none_or(|at| at < index), "records come in their order");
         self.state.dead.at = Some(index);
     }
 
@@ -77,6 +78,7 @@ impl Writer<'_> {
         if dead.forgotten < count {
             return Err(dead.queue[dead.forgotten].0);
         }
+        assert!(dead.forgotten <= dead.queue.len(), "what is forgotten was dead");
         dead.forgotten -= count;
         dead.queue.drain(..count).for_each(|(id, _)| self.shard.heap.free_id(&mut state.heap, id));
         Ok(())
@@ -114,6 +116,8 @@ impl Writer<'_> {
     pub(crate) fn mark_dead(&mut self, id: u32) {
         let dead = &mut self.state.dead;
         if let Some(index) = dead.at {
+            let is_next = dead.queue.back().is_none_or(|(_, before)| *before <= index);
+            assert!(is_next, "ids die in the order of the records");
             dead.queue.push_back((id, index));
         }
         self.later(Later::Forget(id));

@@ -7,6 +7,15 @@
 //!
 //! A reader that lasts may be revoked while it does not look: its slot says whether it does, and goes from *away* to
 //! *revoked*, or to *looking*, by one compare-and-swap.
+//!
+//! ```text
+//! resting --pin--> looking --rest--> resting                               a reader of a moment
+//! resting --pin_away_at--> away <--leave, enter--> looking                 one that lasts
+//! away --revoke--> revoked;  looking --revoke--> wanted --leave--> revoked
+//! any --unregister--> resting
+//! ```
+//! Only the owner of a slot takes it out of *resting*; only who revokes (the writer, or who runs short of memory) makes
+//! it *wanted*, or *revoked* while the owner is away.
 
 use crate::sync::{AtomicU64, Mutex, Ordering::SeqCst, Padded, lock, sequential};
 
@@ -82,6 +91,7 @@ impl Readers {
         let mut free = lock(&self.free);
         // The lowest slot is given out first, so that few are looked at.
         let at = free.partition_point(|other| *other > slot);
+        assert!(free.get(at) != Some(&slot), "a slot has one owner, who gives it back once");
         free.insert(at, slot);
     }
 
@@ -118,7 +128,9 @@ impl Readers {
     #[inline]
     pub(crate) fn leave(&self, slot: u16, sequence: u64) {
         let word = &self.slots[slot as usize].0;
-        if word.compare_exchange(sequence, sequence | AWAY, SeqCst, SeqCst).is_err() {
+        if let Err(now) = word.compare_exchange(sequence, sequence | AWAY, SeqCst, SeqCst) {
+            // Nothing else changes the slot of an owner who looks, so a plain store cannot lose anything.
+            assert_eq!(now, sequence | WANTED, "whoever looks is asked to end, and not more");
             word.store(REVOKED, SeqCst);
         }
     }
@@ -151,9 +163,9 @@ impl Readers {
         self.published.0.load(SeqCst)
     }
 
-    /// Makes everything up to `sequence` visible at once. Writer only.
+    /// Makes everything up to `sequence` visible at once. Writer only. The same sequence may come again, with nothing new.
     pub(crate) fn publish(&self, sequence: u64) {
-        debug_assert!(sequence >= self.published());
+        assert!(self.published() <= sequence, "batches are published in order");
         self.published.0.store(sequence, SeqCst);
     }
 

@@ -1,4 +1,11 @@
 //! The shard: what readers share, and the writer's exclusive part.
+//!
+//! [`Shard`] is read by all threads without a lock: what changes in it is an atomic, or a structure that is made for one
+//! writer and many readers. [`WriterState`] has what only the writer needs, behind a mutex: the counterparts of those
+//! structures, counts, and what must wait for readers. [`Writer`] is both together for the time of one batch.
+//!
+//! A thread that panics while it writes poisons the mutex. The shard takes no more writes then, since a batch that was
+//! half made must not be published; reads go on with what was published before.
 
 mod hashes;
 mod invariants;
@@ -37,6 +44,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+/// Sequences are below this: a version of an object has six bytes for its own. At a million batches a second that is for
+/// nine years.
+const SEQUENCES_END: u64 = 1 << 48;
 /// Names of those who add and modify entries.
 pub(crate) const NAMES_MAX: usize = 1 << 20;
 /// Share of the names that is kept for those whose updates are on their way when no more are admitted.
@@ -337,8 +347,10 @@ impl Shard {
         lock(&self.writer)
     }
 
-    /// A shard that is made begins at this commit sequence.
+    /// A shard that is made begins at this commit sequence: that of the checkpoint that it comes from. Sequences of objects
+    /// are absolute, so the shard cannot begin at 0 again.
     pub(crate) fn start_at(&self, sequence: u64) {
+        assert_eq!(self.readers.published(), 0, "a shard that begins was just made");
         self.readers.publish(sequence);
         self.names_changed.store(sequence, Ordering::Release);
         self.names_added.store(sequence, Ordering::Release);
@@ -360,6 +372,7 @@ impl Shard {
         self.writer.try_lock().ok().map(|state| self.writer_with(state))
     }
 
+    /// The writer's role for the next batch. What a batch that was never published did stays: its sequence is the same.
     fn writer_with<'s>(&'s self, state: MutexGuard<'s, WriterState>) -> Writer<'s> {
         let sequence = self.readers.published() + 1;
         let is_granted = self.limit_is_waived.load(Ordering::Relaxed);
@@ -408,6 +421,7 @@ impl<'s> Writer<'s> {
     /// # Panics
     /// If a reader is active.
     pub fn load(&mut self) {
+        assert!(!self.loading, "a load begins once in a batch");
         assert!(self.shard.readers.all_rest(), "nobody reads while a load goes on");
         self.loading = true;
         // What is loaded goes past the log: nobody has looked at the limit.
@@ -439,8 +453,10 @@ impl<'s> Writer<'s> {
         if number >= self.shard.names_max.load(Ordering::Relaxed) {
             return None;
         }
+        // The table first: readers find the name of every number that a record can have.
         self.shard.names.push(number, dn.into()).ok()?;
         self.state.names.insert(dn.into(), number as u32);
+        assert_eq!(self.state.names.len(), number + 1, "a name has one number");
         Some(number as u32)
     }
 
@@ -453,6 +469,8 @@ impl<'s> Writer<'s> {
         (&mut state.children, context)
     }
 
+    /// Counts entries that were added, or one that was deleted. After an add, a DN that was remembered at a later read
+    /// point may lead to an entry that an older one does not have; a delete notes its change of names itself.
     pub(crate) fn count_entries(&self, by: i64) {
         self.shard.entries.fetch_add(by as u64, Ordering::Relaxed);
         if by > 0 {
@@ -485,6 +503,8 @@ impl<'s> Writer<'s> {
     pub(crate) fn publish_batch(&mut self) {
         let shard = self.shard;
         self.show();
+        // From here on the oldest reader may be at this very batch. Removals first: they put values of cells into the
+        // garbage and free objects for the cleaner.
         self.run_deferred();
         let state = &mut *self.state;
         state.garbage.collect(&shard.readers);
@@ -501,7 +521,8 @@ impl<'s> Writer<'s> {
 
     fn show(&mut self) {
         let (shard, sequence) = (self.shard, self.sequence);
-        assert!(shard.readers.published() <= sequence, "batches are published in order");
+        assert!(sequence < SEQUENCES_END, "a version has 48 bits for its sequence");
+        // Before the batch is published: who reads it knows of all ids in it.
         shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
         shard.readers.publish(sequence);
         // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.

@@ -1,4 +1,5 @@
-//! The keyed hashes of a shard: outsiders cannot compute them.
+//! The keyed hashes of a shard: outsiders cannot compute them, so no client can aim entries or values at one bucket. The
+//! key is drawn when a directory is created and never changes: value sets keep hashes, and entryUUIDs are made with it.
 
 use super::Shard;
 use crate::hash::{mix, mix_word, tag};

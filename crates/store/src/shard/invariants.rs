@@ -1,5 +1,8 @@
 //! What holds after each publish, in constant time: counts that the writer keeps in different places agree with each other.
 //! What takes a walk over all entries is checked by `check.rs`, for tests and at a verification.
+//!
+//! A panic here poisons the writer's mutex after the batch was published: readers go on, no further batch is taken, and a
+//! start builds the state anew from snapshot and log. That is better than a checkpoint of a state that is wrong.
 
 use super::{NAMES_MAX, Writer, WriterState};
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! Readers of a shard, and what they see for a moment or for longer.
+//! Readers of a shard, and what they see for a moment or for longer. A thread registers a reader once, under a lock, and
+//! pins it for each group of requests, without one; what outlives a bundle takes a slot of its own.
 
 use super::{ReadPoint, Shard};
 use std::sync::Arc;

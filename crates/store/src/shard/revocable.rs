@@ -105,7 +105,8 @@ impl RevocableReadPoint {
         let mut list = lock(&shard.revocables.list);
         let len = list.readers.len().max(at + 1);
         list.readers.resize(len, None);
-        list.readers[at] = Some(entry);
+        let former = list.readers[at].replace(entry);
+        assert!(former.is_none(), "a slot has one reader at a time");
         shard.revocables.count.fetch_add(1, Ordering::Relaxed);
         drop(list);
         RevocableReadPoint { reader, sequence }
@@ -187,6 +188,8 @@ impl Shard {
         let mut due: Vec<(usize, Revoked)> =
             self.standing(&list).filter(|(_, r)| r.sequence < sequence).collect();
         due.sort_unstable_by_key(|(_, revoked)| revoked.sequence);
+        // Under the lock of the list: a reader that is dropped meanwhile takes itself out of it before its slot is given to
+        // another, so the slot and the entry are of the same reader.
         due.retain(|(slot, revoked)| self.revoke(*slot as u16, revoked.sequence));
         for (slot, revoked) in &due {
             list.readers[*slot].as_mut().expect("it stands").revoked = Some(revoked.bytes);
