@@ -1,5 +1,17 @@
 //! Commands: what changes the shard, one file each. A command is judged against everything before it in log order
 //! and either applied whole or refused; nothing here knows a clock or draws a random number.
+//!
+//! There is no rollback, so the order of steps is what makes a command whole or refused:
+//!
+//! 1. It is judged: names, schema, superiors. A refusal here has touched nothing.
+//! 2. Its room is claimed, in segments and under the memory limit. From here on the record can be written.
+//! 3. Tables get what the new state needs: name, superior, index keys. They may run full. What was put there then leads
+//!    to an entry that does not have it, which every reader checks, and is taken out as a removal that waits.
+//! 4. The record is written: now the entry has its new state, for readers once the batch is published.
+//! 5. What the old state alone needed is put off until no reader is older than the batch (`deferred.rs`).
+//!
+//! ModifyDN makes its new links before it judges the entry, and drops them if that is refused. The fast paths (prepared
+//! writes, replacements, rows) do the same with less work; they may only say yes.
 
 mod add;
 mod alike;
@@ -42,7 +54,8 @@ pub struct Stamp {
 }
 
 impl Writer<'_> {
-    /// The entry that a command is about, where a look-ahead may have found out already.
+    /// The entry that a command is about, where a look-ahead may have found out already. What it found holds unless an entry was
+    /// renamed or deleted since, in a batch that was published or in this one.
     fn existing_known(&mut self, dn: &[u8], known: Option<Known<'_>>) -> Result<EntryId, Refused> {
         match known {
             Some(known) if self.shard.names_changed.load(Ordering::Relaxed) <= known.sequence => {
@@ -58,6 +71,7 @@ impl Writer<'_> {
     pub(crate) fn existing(&mut self, dn: &[u8]) -> Result<EntryId, Refused> {
         let view = self.view();
         let state = &mut *self.state;
+        // The cache is the writer's own: what an earlier batch remembered is true as far as names did not change.
         state.cache.refresh(view);
         state.scratch.key.clear();
         let target = match view.target(dn, &mut state.cache, &mut state.scratch.key) {
@@ -70,7 +84,8 @@ impl Writer<'_> {
             .ok_or_else(|| Refused::NoSuchObject { matched: view.matched(&target) })
     }
 
-    /// Why the superior of an entry, or the name it shall get, leads nowhere.
+    /// Why the superior of an entry, or the name it shall get, leads nowhere. Where nothing matched at all, the naming context
+    /// itself may not have an entry yet, or this server does not hold it: two refusals.
     fn no_superior(&self, dn: &[u8], unresolved: Unresolved) -> Refused {
         match unresolved {
             Unresolved::Invalid(reason) => Refused::InvalidDn(reason),
@@ -79,7 +94,7 @@ impl Writer<'_> {
         }
     }
 
-    /// May an entry have subordinates at all?
+    /// May an entry have subordinates at all? Not an alias (RFC 4512 section 2.6). Looked up only if there is any alias.
     fn refuse_below_alias(&self, superior: u32) -> Result<(), Refused> {
         match self.shard.has_aliases() && self.view().kind(EntryId(superior)) == Some(Kind::Alias) {
             true => Err(Refused::BelowAlias),

@@ -1,4 +1,8 @@
-//! Add: a new entry.
+//! Add: a new entry (RFC 4511 section 4.7).
+//!
+//! The entry is found by name and superior before its record is there: who follows these in between, the writer itself
+//! included, finds no entry under the id and goes on. So the record is written last, and an add that runs out of room on
+//! the way has only to remove the ways to its id.
 
 use super::name::{Naming, name_entry};
 use super::write::Write;
@@ -49,6 +53,8 @@ impl Writer<'_> {
         let (shard, view) = (self.shard, self.view());
         let state = &mut *self.state;
         state.cache.refresh(view);
+        // Taken out, not borrowed: the target lies in it until the entry is stored, and the writer is borrowed whole by
+        // then. A refusal on the way loses the buffer, and the next command takes a new one.
         let mut keys = std::mem::take(&mut state.scratch.key);
         keys.clear();
         let target = match view.target(dn, &mut state.cache, &mut keys) {
@@ -64,6 +70,7 @@ impl Writer<'_> {
             ));
         }
         let rdn = dn::parse_rdn(dn::split_first(dn).0).map_err(|e| Refused::InvalidDn(e.to_string()))?;
+        // Both before the check: RDN values and superclasses may be missing in a request, but not in an entry.
         let naming = name_entry(&shard.schema, entry, &rdn)?;
         shard.schema.add_superclasses(entry);
         let checked = if shard.settings.schema_check {
@@ -90,6 +97,7 @@ impl Writer<'_> {
         outcome
     }
 
+    /// Stores an entry that was checked, at a target that no entry has: by every way in which single entries are added.
     pub(super) fn store_new(
         &mut self,
         entry: &Entry<schema::Checked>,
@@ -102,9 +110,13 @@ impl Writer<'_> {
         self.refuse_below_alias(target.parent)?;
         let values: usize =
             (0..entry.len()).map(|at| entry.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
+        // An upper bound, not a count: record or nodes, their headers, keys of ordering indexes. Small nodes of those fit into
+        // the segments that the heap keeps beyond each claim.
         self.claim(2 * (values + naming.spelling.len()) + 4096)?;
         let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| full)?;
+        assert!(!shard.heap.has_object(id), "an id that is given to a new entry has no object");
+        // In test builds only: it hashes the name again.
         debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);
         let stamps = stamps_of_new(stamp);
         let write = Write { id, parent: target.parent, entry, sets: &[], naming, stamps };
@@ -151,14 +163,15 @@ impl Writer<'_> {
         listed.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
     }
 
-    /// The index keys of an entry that could not be stored go, and its id is free again.
+    /// The index keys of an entry that could not be stored go, and its id is free again. The id gets a removed object, so
+    /// that it goes the way of an entry that was deleted: its removals are made before the id is given to another.
     #[cold]
     fn take_back(&mut self, write: &Write<'_>) {
         for at in 0..write.entry.len() {
             let none = std::iter::empty::<&[u8]>();
             let dropped =
                 self.index_change(write.id, write.entry.description(at), write.entry.values(at), none);
-            debug_assert!(dropped.is_ok(), "nothing is added");
+            assert!(dropped.is_ok(), "nothing is added, so nothing lacks room");
         }
         self.settle_trees(write.id);
         self.shard.heap.put_removed(&mut self.state.heap, write.id, self.sequence);
@@ -166,6 +179,7 @@ impl Writer<'_> {
     }
 }
 
+/// An entry that nobody has modified has no modifier: modifyTimestamp and modifiersName are those of its creation.
 fn stamps_of_new(stamp: Stamp) -> Stamps {
     Stamps { created: stamp.csn, creator: stamp.actor, modified: None }
 }

@@ -2,6 +2,11 @@
 //! value each. What is the same was checked once, of one entry that was prepared like any other ([`Prepared`]); of the
 //! others only the values are looked at, and what is stored of them is written down at once. Many threads do that while one
 //! adds.
+//!
+//! A row may only say yes: a record that differs from the pattern in anything, or has a value that might not be valid,
+//! is [`Unlike`] and goes through [`Shard::prepare`], which decides and tells why. So this file has no error text and no
+//! rule of its own. A pattern holds as long as schema and settings do, which is the life of the shard, but for indexes:
+//! whether a tag is used is asked again when rows are added.
 
 use super::Prepared;
 use crate::hash::{mix_word, tag};
@@ -88,6 +93,7 @@ impl Rows {
     /// The bytes of a row's values in its record.
     #[inline]
     pub(super) fn values_of(&self, at: usize) -> &[u8] {
+        // A row ends where the next begins: it has no length of its own.
         let end = self.rows.get(at + 1).map_or(self.values.len(), |next| next.values as usize);
         &self.values[self.rows[at].values as usize..end]
     }
@@ -278,6 +284,7 @@ impl RowMaker<'_> {
             return Err(Unlike);
         }
         let pattern = self.rows.number_of(self.pattern);
+        assert!(self.rows.values.len() <= u32::MAX as usize, "offsets into the values have 32 bits");
         let (values, tags) = (self.started.0 as u32, self.started.1 as u32);
         self.rows.rows.push(Row { key: self.key, values, tags, pattern });
         self.is_whole = true;
@@ -295,7 +302,8 @@ impl Drop for RowMaker<'_> {
     }
 }
 
-/// Bytes of values that rows have together, at most: offsets have 32 bits.
+/// Bytes of values that rows have together when one more value is taken, at most: offsets have 32 bits, and no value is
+/// longer than 16 MiB.
 const VALUES_BYTES_MAX: usize = 1 << 30;
 
 /// The key of a value in an equality index of its own type.

@@ -1,5 +1,8 @@
 //! Earlier versions kept `userCertificate;binary` apart from `userCertificate` (RFC 4522 section 3 makes them one): an entry
-//! that has both has one when it is next changed.
+//! that has both has one when it is next changed. A restore takes records as they are, so the two may stay apart for as long
+//! as nobody changes the entry.
+//!
+//! Both attributes can hold the same certificate: of values that match, that of the plain attribute stays.
 
 use super::modify::Edit;
 use super::name::normal;
@@ -47,6 +50,7 @@ impl Writer<'_> {
         }
     }
 
+    /// Loads a whole set into the entry. It is as large as the attribute, once, in a change that rewrites it anyway.
     fn join_set(&self, entry: &mut Entry, one: Description, set: &ValueSet) {
         let (mut position, mut values) = (SetPosition::default(), Vec::with_capacity(set.count as usize));
         while self.view().set_values(set, &mut position, |value| values.push(value)) {}

@@ -1,4 +1,8 @@
 //! Entries of another shard, copied as they are and under their own ids: for an overlay.
+//!
+//! The two shards have the same schema and keys, so types, hashes of values and tags of names mean the same in both and are
+//! copied as they lie there. Numbers of shapes and of names are each shard's own: shapes are interned again, and names
+//! are looked up by their text.
 
 use crate::overlay::Partial;
 use crate::record::{self, EntryRef, Stamps, ValueSet, Values, ber_octets};
@@ -29,7 +33,7 @@ impl Writer<'_> {
         self.give_ids(&[id]).map_err(|_| Refused::MemoryLimit { bytes_max })?;
         let taken = shard.heap.allocate_id(&mut self.state.heap);
         self.end_given_ids();
-        debug_assert_eq!(taken.ok(), Some(id), "it was given");
+        assert_eq!(taken.ok(), Some(id), "an entry is copied under its own id");
         let shape = entry.shape;
         let class_values: SmallVec<[&[u8]; 8]> = shape.class_values.iter().map(|value| &**value).collect();
         let parts = ShapeParts {
@@ -52,6 +56,7 @@ impl Writer<'_> {
             };
             let (mut position, mut values) = (SetPosition::default(), Vec::new());
             let is_whole = set.count <= whole_max;
+            // The values are loaded leaf by leaf and in the order of their hashes, so the position tells which are here.
             let wanted = if is_whole { usize::MAX } else { spare };
             while values.len() < wanted && base.set_values(&set, &mut position, |value| values.push(value)) {}
             self.claim(values.iter().map(|value| 2 * value.len() + 64).sum::<usize>() + 4096)?;
@@ -63,6 +68,8 @@ impl Writer<'_> {
             }
         }
         let flags = flags | record::end(&mut out, entry.raw_spelling());
+        // The name is that of `base`: the superior may have another one here, but its id is the same, and a tag is made
+        // of that and the RDN.
         let mut key = Vec::new();
         base.key_of(entry, &mut key);
         self.link_name(id, shard.dn_tag(entry.parent().0, &key))?;
@@ -85,12 +92,14 @@ impl Writer<'_> {
         reported.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
     }
 
+    /// Writes the record of a copy, for which room was claimed.
     fn put_copy(&mut self, entry: &EntryRef<'_>, flags: u8, record: &[u8]) {
         let version = self.version();
         self.shard.heap.put(&mut self.state.heap, entry.id.0, flags, version, record);
     }
 
-    /// The stamps of an entry elsewhere, with the numbers that names have here.
+    /// The stamps of an entry elsewhere, with the numbers that names have here. Where there is no room for another name the
+    /// founder stands in.
     fn stamps_of(&mut self, base: ReadPoint<'_>, entry: &EntryRef<'_>) -> Stamps {
         let stamps = entry.stamps();
         let mut number = |elsewhere: u32| match elsewhere {
@@ -129,6 +138,8 @@ impl Writer<'_> {
             }
         }
         let mut spare = Vec::new();
+        // A set whose last value goes is dropped. That must not happen here while `base` has more values, so there are more
+        // than one request can remove.
         while (set.count as usize) < asked_now + 1 {
             spare.clear();
             if !base.set_values(&there, &mut partial.position, |value| spare.push(value)) {
@@ -170,6 +181,7 @@ impl Writer<'_> {
             is_new = tree.insert(set.root, (hash, value))?;
             Ok(())
         })?;
+        // One that is there already came with the first values of the set, before it was asked for.
         if is_new {
             set.count += 1;
             set.ber_bytes += ber_octets(value.len());

@@ -1,4 +1,12 @@
-//! Modify: attributes of an entry change, all as asked or none.
+//! Modify: attributes of an entry change, all as asked or none (RFC 4511 section 4.6).
+//!
+//! The stored record is taken apart into an [`Edit`]: values that lie in the record become a plain entry, and a big set
+//! stays in its tree with a list of what is to be added and removed. The changes are made there in their order, so each
+//! sees what those before it did; whether the outcome is a valid entry is asked once, at the end (section 4.6: only the
+//! resulting entry must conform). Up to [`Writer::finish_edit`] nothing of the shard has changed, so a refusal drops the
+//! edit and that is all.
+//!
+//! ModifyDN takes the same way from there on: to it a rename is an edit with another naming and another superior.
 
 use super::Stamp;
 use super::name::{Naming, find_value, normal};
@@ -53,8 +61,12 @@ pub struct Modify<'c, 'v> {
 
 /// An entry that is being changed: what lies in the record, and the sets beside it.
 pub(super) struct Edit<'v> {
+    /// Its object classes, and all values that are no part of a set that stays.
     pub(super) entry: Entry,
+    /// Every set that the record has, also those that go. An attribute that is here has values in `entry` only if its
+    /// set is dropped: then these replace it.
     pub(super) sets: SmallVec<[SetEdit<'v>; 2]>,
+    /// Attributes whose values may differ from the stored ones: only they are checked and indexed again.
     pub(super) touched: SmallVec<[Description; 4]>,
     /// Keeps descriptions valid that no shape has yet.
     pub(super) held: HeldDescriptions<'v>,
@@ -65,6 +77,7 @@ impl<'s> Writer<'s> {
     pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
         let id = self.existing_known(modify.dn, modify.known)?;
         let old = self.view().entry(id).expect("it was just found");
+        // The common modify needs no edit. It says nothing of what it does not take, which is most of what is refused.
         if fast::IS_ON
             && let Some(outcome) = self.replace_values(&old, &modify, stamp)
         {
@@ -72,10 +85,12 @@ impl<'s> Writer<'s> {
         }
         let mut edit = self.begin_edit(&old);
         let outcome = self.change_entry(&old, &mut edit, &modify, stamp);
+        // The memory of the entry serves the next command, whatever came out.
         self.state.scratch.entry = edit.entry.into_cleared();
         outcome.map(|()| id)
     }
 
+    /// Makes the changes in their order, and stores the outcome.
     fn change_entry<'c, 'v: 'c>(
         &mut self,
         old: &EntryRef<'_>,
@@ -92,6 +107,7 @@ impl<'s> Writer<'s> {
                 edit.touched.push(change.description);
             }
         }
+        // After the last change, not after each: a value of the RDN may go and come back within one request.
         let naming = self.check_naming(old, edit)?;
         let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
         self.finish_edit(old, edit, old.parent().0, &naming, stamps)
@@ -104,9 +120,11 @@ impl<'s> Writer<'s> {
     {
         let schema: &'s Schema = &self.shard.schema;
         let entry = std::mem::take(&mut self.state.scratch.entry);
+        assert!(entry.is_empty(), "a scratch entry is given back cleared");
         let (sets, touched) = (SmallVec::new(), SmallVec::new());
         let mut edit = Edit { entry, sets, touched, held: HeldDescriptions::new(schema) };
         let class_type = Description::plain(schema.well_known().object_class);
+        // The record has no object classes: its shape has them.
         if !old.shape.class_values.is_empty() {
             edit.entry.push_attribute(class_type);
             old.shape.class_values.iter().for_each(|value| edit.entry.push_value(value));
@@ -122,12 +140,14 @@ impl<'s> Writer<'s> {
                 Values::Set(set) => edit.sets.push(SetEdit::new(slot.description, set)),
             }
         }
+        // Last: what is joined must find the values of the attribute that it is joined to.
         if is_apart {
             self.join_attributes(old, &mut edit);
         }
         edit
     }
 
+    /// NO-USER-MODIFICATION (RFC 4512 section 4.1.2): no client changes such an attribute, whatever its rights.
     fn refuse_kept_by_server(&self, description: Description) -> Result<(), Refused> {
         if !self.shard.schema.attribute_type(description.attribute_type).no_user_modification {
             return Ok(());
@@ -136,6 +156,8 @@ impl<'s> Writer<'s> {
         Err(Refused::NotModifiable(format!("{name} is maintained by the server and cannot be modified")))
     }
 
+    /// Makes one change. An attribute that is a set is changed there, unless an earlier change of the same request dropped
+    /// the set: then its values lie in the entry like those of any other.
     fn apply_change<'c, 'v: 'c>(
         &mut self,
         edit: &mut Edit<'c>,
@@ -172,6 +194,8 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// Plans one change of a set. No value of it is loaded but those that the change names, so adding a member to a group
+    /// of a million looks at one leaf.
     fn change_set<'c, 'v: 'c>(
         &mut self,
         edit: &mut Edit<'c>,
@@ -204,6 +228,8 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// A value that is there already is an error (RFC 4511 section 4.6: attributeOrValueExists), also if it is spelled
+    /// otherwise, and so is one that the request has twice.
     fn add_values(
         &self,
         entry: &mut Entry,
@@ -220,7 +246,8 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// More than a few values are distinguished by their sorted normal forms.
+    /// More than a few values are distinguished by their sorted normal forms: comparing each with each takes time by
+    /// the square of their number. A value without a normal form is distinguished by its bytes.
     fn refuse_duplicates(&self, description: Description, values: &[&[u8]]) -> Result<(), Refused> {
         if values.len() < 2 {
             return Ok(());
@@ -240,6 +267,8 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// Values that are not there, and an attribute that is not there, are errors (RFC 4511 section 4.6: noSuchAttribute).
+    /// An attribute whose last value goes is no longer there either.
     fn delete_values(
         &self,
         entry: &mut Entry,
@@ -266,6 +295,8 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
+    /// Adds a number to every value (RFC 4525 section 3). INTEGER has no bound in LDAP; here it is that of an i128, and what
+    /// exceeds it is refused and never wrapped.
     fn increment(
         &self,
         entry: &mut Entry,
@@ -299,7 +330,8 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// The values that the RDN is made of must stay (RFC 4511 section 4.6).
+    /// The values that the RDN is made of must stay (RFC 4511 section 4.6). The one that names comes first among its
+    /// attribute's, where the record has it; if the client sent it back in another spelling, the DN keeps the old one.
     fn check_naming(&self, old: &EntryRef<'_>, edit: &mut Edit<'_>) -> Result<Naming, Refused> {
         let (mut naming, mut is_other) = (Naming::default(), false);
         for (at, value) in old.naming() {
@@ -321,6 +353,10 @@ impl<'s> Writer<'s> {
     }
 
     /// Checks the changed entry and puts it in the old one's place.
+    ///
+    /// What may still be refused stands before the first change of an index: schema, memory, the number of shapes. After
+    /// that only a table may be full. Keys that were added by then lead to an entry that does not have them, which is
+    /// allowed, since every index is a superset and each candidate is verified.
     pub(super) fn finish_edit(
         &mut self,
         old: &EntryRef<'_>,
@@ -337,6 +373,7 @@ impl<'s> Writer<'s> {
         if edit.touched.contains(&class_type) {
             shard.schema.add_superclasses(&mut edit.entry);
         }
+        // The schema judges the entry without the sets: it is told which attributes have values elsewhere.
         let present: SmallVec<[Description; 2]> =
             edit.sets.iter().filter(|s| s.count() > 0).map(|s| s.description).collect();
         for set in edit.sets.iter().filter(|s| !s.is_unchanged() && !s.dropped) {
@@ -355,12 +392,15 @@ impl<'s> Writer<'s> {
         } else {
             shard.schema.accept(entry)
         };
+        // Twice the values, for the record and for those that become a set; nodes are claimed for each change of a set.
         let values: usize = (0..checked.len()).map(|at| value_bytes(checked.values(at))).sum();
         let values = values + naming.spelling.len();
         let claimed = 2 * values + 4096 + edit.sets.iter().map(SetEdit::claim).sum::<usize>();
         let grows = edit.sets.iter().any(SetEdit::grows) || values > stored_bytes(old, edit);
         self.claim_change(claimed, grows)?;
         let id = old.id.0;
+        // The shape, for its refusals alone: the sets have their new roots and counts only after the changes below, but the
+        // shape knows nothing of those.
         let kept: SmallVec<[(Description, ValueSet); 2]> =
             edit.sets.iter().filter(|s| s.count() > 0).map(|s| (s.description, s.set)).collect();
         if let Err(refused) =
@@ -374,6 +414,7 @@ impl<'s> Writer<'s> {
                 self.reindex(old, &checked, *description)?;
             }
         }
+        // Nodes are versioned with this batch: until it is published, readers see the sets as they were.
         let mut sets: SmallVec<[(Description, ValueSet); 2]> = SmallVec::new();
         for set in &edit.sets {
             let after = if set.is_unchanged() { Some(set.set) } else { self.apply(id, set)? };
@@ -383,6 +424,7 @@ impl<'s> Writer<'s> {
         if old.shape.kind != Kind::Plain && self.view().kind(old.id) != Some(old.shape.kind) {
             self.leave_kind(id, old.shape.kind);
         }
+        // After the record is written: whether a dropped key is still due to another value is read there.
         self.settle_trees(id);
         edit.entry = checked.into_raw();
         Ok(())
@@ -399,6 +441,8 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// Changes the index keys of one attribute from its stored values to the new ones. The keys of a set that stays are
+    /// changed with its values; a set that was dropped takes its own along.
     fn reindex(
         &mut self,
         old: &EntryRef<'_>,
@@ -417,12 +461,13 @@ impl<'s> Writer<'s> {
     }
 }
 
-/// Bytes of values, with what it takes to keep them.
+/// Bytes of values, with what it takes to keep them: length in the record, and key, length and share of a node in a set.
 fn value_bytes<'v>(values: impl Iterator<Item = &'v [u8]>) -> usize {
     values.map(|value| value.len() + 16).sum()
 }
 
-/// The same for what an entry has before an edit, without the sets that it keeps.
+/// The same for what an entry has before an edit, without the sets that it keeps. An entry that does not grow by this
+/// count may use the reserve above the memory limit, so that a full directory can still be made smaller.
 fn stored_bytes(old: &EntryRef<'_>, edit: &Edit<'_>) -> usize {
     let inline = old.slots().map(|values| match values {
         Values::Inline(values) => value_bytes(values),

@@ -1,5 +1,8 @@
-//! ModifyDN: an entry gets another RDN, another superior, or both. Its subordinates point to it by id, so a whole
-//! subtree moves at the cost of one entry.
+//! ModifyDN: an entry gets another RDN, another superior, or both (RFC 4511 section 4.9). Its subordinates point to it by
+//! id, so a whole subtree moves at the cost of one entry, and their DNs are made from the way up when they are read.
+//!
+//! For readers of older batches the old name must lead to the entry until the last of them is gone, so for a while both
+//! names do. Each reader compares what it finds with the record at its read point, where only one of them is true.
 
 use super::Stamp;
 use super::modify::Edit;
@@ -38,6 +41,7 @@ impl Writer<'_> {
             None => old.parent(),
             Some(superior) => self.new_superior(superior)?,
         };
+        // Against the state of this very batch: commands before it may have moved the superior below the entry.
         if view.is_within(parent, id) {
             return Err(Refused::BelowItself);
         }
@@ -52,15 +56,18 @@ impl Writer<'_> {
         crate::resolve::rdn_key(schema, modify_dn.new_rdn, &mut keys, |name| schema.find_type(name))
             .map_err(Refused::InvalidDn)?;
         let target = self.shard.target(parent.0, &keys, 0);
+        // The entry itself may have the new name: that only spells it otherwise.
         if view.lookup(&target, &keys, &mut self.state.cache).is_some_and(|other| other != id) {
             return Err(Refused::EntryAlreadyExists);
         }
+        assert_eq!(target.parent, parent.0, "the new name is looked up below the new superior");
         let links = Links::new(self, &old, parent.0, target.tag);
         links.make(self)?;
         let mut edit = self.begin_edit(&old);
         let outcome = self.rename(&old, &mut edit, &rdn, modify_dn.delete_old_rdn, parent, stamp);
         self.state.scratch.entry = edit.entry.into_cleared();
         links.drop_those(self, outcome.is_err());
+        // A refused command leaves caches as they are: the new name never led anywhere.
         if outcome.is_ok() {
             self.names_change();
         }
@@ -74,6 +81,8 @@ impl Writer<'_> {
         self.refuse_below_alias(id.0).map(|()| id)
     }
 
+    /// Changes the naming attributes of the entry and stores it below its superior. The values of the old RDN go first: if
+    /// the new one has one of them, it comes back.
     fn rename(
         &mut self,
         old: &EntryRef<'_>,
@@ -88,6 +97,7 @@ impl Writer<'_> {
             rdn.iter()
                 .any(|ava| schema.find_type(ava.attribute_type).map(Description::plain) == Some(description))
         };
+        // The first value of a naming attribute is the one that names the entry; a set has no first.
         if edit.sets.iter().any(|set| names(set.description)) {
             return Err(Refused::NamingViolation(
                 "an attribute with so many values cannot name an entry".to_owned(),
@@ -151,7 +161,8 @@ impl Links {
         Ok(())
     }
 
-    /// Drops the new links, or else the old ones.
+    /// Drops the new links, or else the old ones: when no reader is older than this batch, and only if no version of the
+    /// entry that a reader may see has the name or superior by then. So a rename back and forth needs no care here.
     fn drop_those(&self, writer: &mut Writer<'_>, new: bool) {
         self.drop_name(writer, new);
         if let Some(superiors) = self.superiors {

@@ -1,4 +1,6 @@
-//! Giving an entry its RDN: the distinguished values must be among its attributes.
+//! Giving an entry its RDN: the distinguished values must be among its attributes (RFC 4512 section 2.3). They are put
+//! there if a request lacks them (RFC 4511 section 4.7 lets a client leave them out), and each comes first among the values
+//! of its attribute: a record has no other mark for the value that names it.
 
 use crate::record::push_value;
 use crate::refused::Refused;
@@ -47,6 +49,7 @@ pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) 
         }
         let description = Description::plain(attribute_type);
         match find_value(schema, entry, description, &ava.value) {
+            // The value of the attribute stays as it is spelled there; the spelling of the RDN is kept beside it.
             Some(at) => {
                 let position = entry.position(description).expect("the attribute has the value");
                 entry.move_to_front(position, at);
@@ -64,7 +67,8 @@ pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) 
     Ok(naming)
 }
 
-/// Where an attribute has a value that matches this one.
+/// Where an attribute has a value that matches this one by its equality rule. Values that are equal byte by byte match
+/// without it: it is the common case, and the only way for types that have no such rule.
 pub(super) fn find_value(
     schema: &Schema,
     entry: &Entry,
@@ -89,7 +93,7 @@ pub(super) fn find_value(
     })
 }
 
-/// The normal form of a value, if it has one.
+/// The normal form of a value, if it has one: not if its type has no equality rule, or the value is not of its syntax.
 pub(super) fn normal(schema: &Schema, attribute_type: TypeId, value: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(value.len());
     schema.normalise_equality(attribute_type, value, &mut out).is_ok().then_some(out)

@@ -1,5 +1,6 @@
 //! A new entry whose part that needs no writer is done: named, checked, its RDN normalised. Many threads prepare
-//! while one adds, which is how a load becomes faster than its writer's checks.
+//! while one adds, which is how a load becomes faster than its writer's checks. It depends on schema and settings alone,
+//! never on other entries, so it cannot become stale while it waits.
 
 use super::Stamp;
 use super::name::{Naming, name_entry};
@@ -65,6 +66,8 @@ impl Shard {
     /// # Errors
     /// Those of an add that are about the entry itself. It must be cleared before it is used again.
     pub fn prepare(&self, prepared: &mut Prepared, keep_operational: bool) -> Result<(), Refused> {
+        let is_cleared = prepared.checked.is_none() && prepared.key.is_empty();
+        assert!(is_cleared, "what is prepared was cleared since it was used last");
         let (first, rest) = dn::split_first(&prepared.dn);
         if first.trim_ascii().is_empty() && rest.is_none() {
             return Err(Refused::NamingViolation(
@@ -102,6 +105,7 @@ impl Writer<'_> {
     /// If it was not prepared.
     pub fn add_prepared(&mut self, prepared: &Prepared, stamp: Stamp) -> Result<EntryId, Refused> {
         let checked = prepared.checked.as_ref().expect("the entry was prepared");
+        assert!(!prepared.key.is_empty(), "what was checked was named first");
         let view = self.view();
         let state = &mut *self.state;
         state.cache.refresh(view);

@@ -2,6 +2,13 @@
 //! version prepared. The writer installs the prepared write as it is if the entry is still the version that it was prepared from,
 //! and no name changed. If not, the modify is applied as if there had been no prepared write, which is always possible and
 //! decides the same.
+//!
+//! That it decides the same is what makes this safe with a log: a replay may have other prepared writes than the leader
+//! had, or none. So a modify that might be refused, or that an index has to know of, is not prepared at all.
+//!
+//! Two things can be wrong by the time it is installed. The entry may have changed, was deleted, or was moved by the
+//! cleaner: its slot then holds another address, or its segment another serial. And the DN may lead to another entry:
+//! `names_changed` is then later than the read point. Both are looked at under the writer's role, where neither can change.
 
 use super::Stamp;
 use super::replace::place_of;
@@ -131,6 +138,7 @@ impl<'a> ReadPoint<'a> {
         self.place_all(entry, replacements, placed)?;
         let start = prepared_writes.len() as u32;
         write_next(entry, place, placed, prepared_writes)?;
+        assert!(prepared_writes.len() <= u32::MAX as usize, "ranges of prepared writes have 32 bits");
         let end = prepared_writes.len() as u32;
         Some(PreparedWrite { id: entry.id.0, place, start, end, names, is_followed: false })
     }
@@ -143,6 +151,8 @@ impl<'a> ReadPoint<'a> {
         replacements: &[Replacement<'_>],
         prepared_writes: &mut Vec<u8>,
     ) -> Option<PreparedWrite> {
+        assert!(!before.is_followed, "of the prepared writes of one entry each follows the last");
+        // Copied: the next one is appended to the buffer that it is made from.
         let made = prepared_writes[before.range()].to_vec();
         let flags = prepared_flags(&made);
         let entry = EntryRef::new(before.id, flags, &made[PREPARED_HEADER..], &self.shard.shapes);
@@ -157,6 +167,7 @@ impl<'a> ReadPoint<'a> {
         let (shard, target) = (self.shard, &known.target);
         let mut newest = |id| {
             let (object, place) = shard.heap.newest(id, self.sequence)?;
+            // In test builds only: this runs for each modify, and slots of entries never hold nodes.
             debug_assert!(object.flags & NODE == 0, "a name leads to an entry");
             let entry = EntryRef::new(id, object.flags, object.payload, &shard.shapes);
             self.is_at(&entry, target, known.keys, cache).then_some((entry, place))
@@ -181,6 +192,7 @@ impl<'a> ReadPoint<'a> {
         placed: &mut [Placed<'v>],
     ) -> Option<()> {
         let shard = self.shard;
+        // Stored stamps of an import go with the first change, which changes the shape: that is the writer's.
         if replacements.is_empty() || entry.shape.stores_stamps {
             return None;
         }
@@ -249,7 +261,7 @@ impl Writer<'_> {
     pub fn install(&mut self, ready: &PreparedWrite, prepared_writes: &mut [u8], stamp: Stamp) -> bool {
         let bytes = &mut prepared_writes[ready.range()];
         let Some(reserved) = self.reserved.checked_sub(bytes.len()) else { return false };
-        // Whatever becomes of it, the room for it is needed no more.
+        // Whatever becomes of it, the room for it is needed no more: if it is refused, the modify claims its own.
         self.reserved = reserved;
         if self.shard.names_changed.load(Ordering::Relaxed) > ready.names || self.loading {
             return false;

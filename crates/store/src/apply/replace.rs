@@ -1,5 +1,9 @@
 //! The modify that directories are made of: values of single-valued attributes are replaced, nothing else. The shape
 //! stays, so the record is copied slot by slot with the new values in their places.
+//!
+//! What makes it right to leave out the rest: an attribute that keeps one value can violate no rule of the schema but
+//! that of its own value, which is checked; the object classes, and so what must and may be there, stay; and no value of
+//! the RDN is among them. It differs from a prepared write in that it runs as the writer, so it may change indexes.
 
 use super::{ChangeKind, Modify, Stamp};
 use crate::record::{self, EntryRef, Stamps, Values};
@@ -39,6 +43,8 @@ impl Writer<'_> {
         Some(self.replace_at(old, modify, &places, stamp))
     }
 
+    /// The slots of the changes, if each is a replacement that suits, and no attribute comes twice: the second change would
+    /// have to see the first.
     fn places(&self, old: &EntryRef<'_>, modify: &Modify<'_, '_>) -> Option<Places> {
         let is_many = modify.changes.is_empty() || modify.changes.len() > CHANGES_MAX;
         if is_many || modify.keep_operational || old.shape.stores_stamps {
@@ -64,6 +70,7 @@ impl Writer<'_> {
         stamp: Stamp,
     ) -> Result<(), Refused> {
         let shard = self.shard;
+        assert_eq!(places.len(), modify.changes.len(), "each change has its slot");
         let (mut bytes, mut before, mut after) = (0, 0, 0);
         for (change, place) in modify.changes.iter().zip(places) {
             bytes += change.values[0].len() + 64;
@@ -77,6 +84,8 @@ impl Writer<'_> {
                 checked.map_err(Refused::Schema)?;
             }
         }
+        // All values were judged: the last refusal is for memory, and nothing was changed so far. An entry that does not grow
+        // may use the reserve above the limit.
         self.claim_change(bytes + old.len() + 4096, after > before)?;
         for (change, place) in modify.changes.iter().zip(places) {
             if self.view().indexes().cover(change.description.attribute_type)

@@ -1,4 +1,8 @@
-//! Changes to big value sets: judged first, made once the whole modify is known to be good.
+//! Changes to big value sets: judged first, made once the whole modify is known to be good. A plan has only the values
+//! that a request names, and finding one of them looks at one leaf, so the cost does not depend on the size of the set.
+//!
+//! The order of changes within a request counts: a value that was added by it can be removed by it, and the other way
+//! round. So a plan is kept in its shortest form, in which no value is both added and removed.
 
 use super::name::normal;
 use crate::deferred::Later;
@@ -44,7 +48,9 @@ impl<'v> SetEdit<'v> {
 
     /// Values that it will have.
     pub(super) fn count(&self) -> usize {
-        if self.dropped { 0 } else { self.set.count as usize + self.adds.len() - self.removes.len() }
+        let before = self.set.count as usize + self.adds.len();
+        assert!(self.removes.len() <= before, "values that are removed were there");
+        if self.dropped { 0 } else { before - self.removes.len() }
     }
 
     /// Will it have more values than now?
@@ -114,17 +120,20 @@ impl Writer<'_> {
         }
         let mut set = edit.set;
         for (key, stored) in &edit.removes {
-            self.with_tree(sequence, |tree| tree.remove(set.root, (key.hash, stored)))?;
+            let is_gone = self.with_tree(sequence, |tree| tree.remove(set.root, (key.hash, stored)))?;
+            assert!(is_gone, "a value that was planned to go is in the set");
             set.count -= 1;
             set.ber_bytes -= ber_octets(stored.len());
             self.index_set_value(id, edit.description, stored, key.of_normal_form(), false)?;
         }
         for (key, value) in &edit.adds {
             self.index_set_value(id, edit.description, value, key.of_normal_form(), true)?;
-            self.with_tree(sequence, |tree| tree.insert(set.root, (key.hash, value)))?;
+            let is_new = self.with_tree(sequence, |tree| tree.insert(set.root, (key.hash, value)))?;
+            assert!(is_new, "a value that was planned to come is not in the set");
             set.count += 1;
             set.ber_bytes += ber_octets(value.len());
         }
+        assert_eq!(set.count as usize, edit.count(), "the set has the values that were planned");
         Ok(Some(set))
     }
 
@@ -133,6 +142,8 @@ impl Writer<'_> {
         self.view().stored_spelling(edit.set.root, edit.description.attribute_type, key, value)
     }
 
+    /// Changes a tree. Nodes that it drops are forgotten later, as readers of older batches may still follow them; that
+    /// holds also if the change ran out of ids half-way.
     pub(super) fn with_tree<T>(
         &mut self,
         sequence: u64,

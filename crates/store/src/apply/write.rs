@@ -1,4 +1,8 @@
 //! From a checked entry to the record that is stored.
+//!
+//! The record's order is that of the shape: the attributes of the entry in its order, new sets among them, then those whose
+//! sets stay. [`Writer::shape_of`] lists the slots in that order and [`Writer::write_entry`] writes the values
+//! in it; nothing in the record tells them apart, so the two must agree to the byte.
 
 use super::condition::RECORD_VALUES_MAX;
 use super::name::Naming;
@@ -36,6 +40,7 @@ impl Writer<'_> {
     pub(super) fn write_entry(&mut self, write: &Write<'_>) -> Result<(), Refused> {
         let number = self.shape_of(write)?;
         let entry = write.entry;
+        // The slots that `shape_of` left there. An error below loses the two buffers, which are made anew then.
         let slots = std::mem::take(&mut self.state.scratch.slots);
         let mut record = std::mem::take(&mut self.state.scratch.record);
         let flags = record::begin(&mut record, number, write.parent, &write.stamps);
@@ -51,6 +56,7 @@ impl Writer<'_> {
         write.sets.iter().for_each(|(_, set)| record::push_set(&mut record, set));
         let flags = flags | record::end(&mut record, &write.naming.spelling);
         self.note_kind(write.id, self.shard.shapes.at(number).kind);
+        // An alias is among the aliases before anybody can see it, and one that is none any more goes from there later.
         let version = self.version();
         self.shard.heap.put(&mut self.state.heap, write.id, flags, version, &record);
         self.state.scratch.slots = slots;
@@ -83,6 +89,7 @@ impl Writer<'_> {
         let (entry, classes_at) = (write.entry, self.classes_at(write.entry));
         let mut slots = std::mem::take(&mut self.state.scratch.slots);
         slots.clear();
+        // In the order of the RDN, not of the attributes: a DN is written as it was given.
         let mut naming = smallvec::SmallVec::<[u16; 4]>::from_elem(0, write.naming.types.len());
         for at in (0..entry.len()).filter(|at| Some(*at) != classes_at) {
             let (description, count) = (entry.description(at), entry.value_count(at));
@@ -120,6 +127,7 @@ impl Writer<'_> {
         number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))
     }
 
+    /// A new tree of these values: one that is built is written once, where so many inserts would write each leaf anew.
     pub(super) fn build_set<'v>(
         &mut self,
         attribute_type: TypeId,
@@ -137,7 +145,8 @@ impl Writer<'_> {
         Ok(ValueSet { root, count, ber_bytes })
     }
 
-    /// The key of a value in a set.
+    /// The key of a value in a set. A value without a normal form, of a type without an equality rule say, is hashed as it
+    /// is: it can be found by its bytes only, and has no key in an equality index.
     pub(super) fn set_key(&mut self, attribute_type: TypeId, value: &[u8]) -> SetKey {
         let key = &mut self.state.scratch.key;
         key.clear();
