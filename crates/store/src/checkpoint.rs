@@ -111,6 +111,7 @@ impl Checkpoint {
     /// of objects that changed since, at their versions.
     pub fn push_slots(&self, from: u64, max: usize, out: &mut Vec<u8>) {
         let (heap, frozen) = (&self.read_point().shard.heap, &self.segments.frozen);
+        assert!(from <= self.slots(), "the slot map is written up to its end");
         let end = self.slots().min(from.saturating_add(max as u64));
         let ids_end = u64::from(frozen.ids_end);
         out.reserve(end.saturating_sub(from) as usize * SLOT_BYTES);
@@ -159,6 +160,7 @@ impl Segments {
             }
             !goes
         });
+        assert!(self.next <= self.frozen.parts.len(), "what was written stays in the list");
     }
 
     /// Has the next of them written and releases it. `None` when there is none left.
@@ -171,6 +173,7 @@ impl Segments {
     ) -> Result<Option<T>, E> {
         let Some(part) = self.frozen.parts.get(self.next) else { return Ok(None) };
         let written = write(segment(part), self.shard.heap.part_bytes(part))?;
+        // Counted before it is released: if this is dropped now, the part is not released again.
         self.next += 1;
         self.shard.heap.release(part);
         Ok(Some(written))

@@ -140,7 +140,8 @@ impl Overlay {
         let mut writer = self.shard.writer();
         let partial = writer.copy_entry(base, &entry, SET_WHOLE_MAX, SET_SPARE)?;
         writer.publish();
-        self.copied.insert(id.0, Copied { parent: entry.parent().0, partial });
+        let former = self.copied.insert(id.0, Copied { parent: entry.parent().0, partial });
+        assert!(former.is_none(), "an entry is copied once: later copies would undo changes");
         Ok(id.0)
     }
 

@@ -3,6 +3,15 @@
 //! An RDN's key is what the DN hash is made from: `u8 number of AVAs | (u16 type | u32 length | normalised value)*`,
 //! AVAs in ascending order, numbers big-endian. The root of a naming context has the keys of its whole DN, one
 //! behind the other, and superior 0.
+//!
+//! The DN hash finds an entry by superior and RDN, so a DN takes one lookup if its superior is known, and one for each RDN
+//! if it is not. A [`DnCache`] knows superiors: requests mostly name entries below a few of them. What the hash returns is
+//! a candidate: its record at this read point is compared with the key, since the hash is one for all read points and
+//! may lead to entries that have the name no longer, not yet, or never had.
+//!
+//! There are three ways to a [`Target`], each of which takes what the one before does not: the same superior and type as
+//! last time and a short plain value; a superior that is remembered; and from the naming context down. They make the same
+//! target, but for the likely entry and the raw value, which only save work. None of them takes a lock.
 
 mod key;
 
@@ -24,10 +33,13 @@ pub enum Unresolved {
     NoSuchObject(Option<EntryId>),
 }
 
-/// Where an entry is to be found, or would be: its superior and the key of its RDN in the caller's buffer.
+/// Where an entry is to be found, or would be: its superior and the key of its RDN in the caller's buffer. Many targets of
+/// a group share a buffer, so a target has offsets and no borrow. It holds at the read point that it was made at, and
+/// longer as long as names do not change ([`ReadPoint::names_hold_since`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     pub(crate) parent: u32,
+    /// The hash of superior and key: where the DN hash is searched.
     pub(crate) tag: u32,
     key_start: u32,
     key_end: u32,
@@ -113,6 +125,7 @@ impl<'a> ReadPoint<'a> {
     ) -> Result<Target, Unresolved> {
         let start = keys.len();
         let (first, rest) = dn::split_first(dn);
+        // A superior is remembered by its bytes: the same DN in another spelling goes the long way and is remembered too.
         if let Some(parent) = rest.and_then(|rest| cache.superior(rest)) {
             cache.note_superior(rest.unwrap_or_default(), parent);
             let schema = &self.shard.schema;
@@ -190,16 +203,20 @@ impl<'a> ReadPoint<'a> {
         let rdns = self.rdn_keys(dn)?;
         let all: Vec<&[u8]> = rdns.iter().map(Vec::as_slice).collect();
         let suffix = self.shard.suffixes.holding(&all).ok_or(Unresolved::NoSuchObject(None))?;
+        assert!(suffix.rdns <= all.len(), "a naming context that holds a DN is no longer than it");
         let below = all.len() - suffix.rdns;
         let start = keys.len();
         if below == 0 {
             keys.extend_from_slice(&suffix.key);
             return Ok(self.shard.target(0, keys, start));
         }
+        // From the top down, so that the entry which matched last is known: a result tells it as matchedDN (RFC 4511
+        // section 4.1.9).
         let mut id = self.find(0, &suffix.key).ok_or(Unresolved::NoSuchObject(None))?;
         for key in all[1..below].iter().rev() {
             id = self.find(id.0, key).ok_or(Unresolved::NoSuchObject(Some(id)))?;
         }
+        // Not if another naming context lies below it: its root would be looked for below this superior, and has none.
         if let Some(rest) = rest.filter(|_| !self.shard.suffixes.any_below(&all[1..])) {
             cache.remember(rest, id.0);
         }
@@ -217,6 +234,7 @@ impl<'a> ReadPoint<'a> {
         parsed.iter().map(key_of).collect()
     }
 
+    /// The entry with this key below a superior; 0 for the root of a naming context, whose key is that of its whole DN.
     pub(crate) fn find(self, parent: u32, key: &[u8]) -> Option<EntryId> {
         let tag = self.shard.dn_tag(parent, key);
         self.lookup_key(parent, tag, key, b"", &mut Vec::new()).map(|entry| entry.id)
@@ -247,6 +265,8 @@ impl<'a> ReadPoint<'a> {
         Some((entry, value))
     }
 
+    /// The entry below `parent` that has this key, among those that the DN hash has under `tag`. `raw` is the value as it
+    /// was sent, if there is one: an entry that spells it alike need not be normalised.
     #[inline]
     pub(crate) fn lookup_key(
         self,
@@ -275,6 +295,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// As [`ReadPoint::resolve`], of another base than the last.
     fn resolve_other(self, dn: &[u8], cache: &mut DnCache) -> Result<EntryId, Unresolved> {
         let id = match cache.superior(dn) {
             Some(id) => id,
@@ -305,17 +326,19 @@ impl<'a> ReadPoint<'a> {
             && self.has_key(entry, target.key(keys), target.raw(keys), &mut cache.value)
     }
 
-    /// Is what was worked out at an earlier read point still true, as far as DNs go?
+    /// Is what was worked out at an earlier read point still true, as far as DNs go? Renames and deletes count, adds do not:
+    /// a target that had no entry may have got one, which its lookup finds.
     #[inline]
     pub fn names_hold_since(self, sequence: u64) -> bool {
         self.shard.names_changed.load(Ordering::Acquire) <= sequence
     }
 
-    /// The nearest existing superior of a target that does not exist.
+    /// The nearest existing superior of a target that does not exist: a target is only made below one that exists.
     pub fn matched(self, target: &Target) -> Option<EntryId> {
         (target.parent != 0).then_some(EntryId(target.parent))
     }
 
+    /// Is this the key of an entry's RDN? Keys are compared and not DNs, so spelling and the order of AVAs do not matter.
     #[inline]
     fn has_key(self, entry: &EntryRef<'_>, key: &[u8], raw: &[u8], scratch: &mut Vec<u8>) -> bool {
         if entry.parent().0 != 0 && key[0] == 1 && entry.shape.naming.len() == 1 {
@@ -332,6 +355,7 @@ impl<'a> ReadPoint<'a> {
             return self.shard.schema.normalise_equality(attribute_type, value, scratch).is_ok()
                 && scratch[..] == *key_value(key);
         }
+        // Several AVAs, or the root of a naming context: seldom enough to make the whole key.
         let mut own = Vec::new();
         self.key_of(entry, &mut own);
         own == key
@@ -344,6 +368,8 @@ impl<'a> ReadPoint<'a> {
             entry.naming().map(|(at, value)| (entry.shape.slots[at].description.attribute_type, value));
         push_avas(&self.shard.schema, avas, out)
             .expect("the RDN of a stored entry was normalised when it was stored");
+        // The record of a root has its RDN only. Which naming context it is the root of is known by its place in the DN
+        // hash, since two contexts may begin with the same RDN.
         if entry.parent().0 == 0 {
             let own = out.split_off(start);
             let suffix = self
@@ -358,6 +384,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// The entry that a naming context's root would be found as.
     fn root_of(self, suffix: &crate::suffix::Suffix) -> Option<EntryId> {
         let tag = self.shard.dn_tag(0, &suffix.key);
         // Only roots have superior 0, and the tag is that of the suffix: what is found is a root with an RDN like it.
@@ -413,6 +440,8 @@ impl<'a> ReadPoint<'a> {
         cache.text(superior)
     }
 
+    /// Makes the text of a superior's DN, on the way up: each superior on it is remembered too, so the recursion is as deep as
+    /// the tree is the first time, and one step later.
     #[cold]
     fn remember_text(self, superior: u32, cache: &mut DnCache) {
         let entry = self.entry(EntryId(superior)).expect("a superior exists as long as its subordinates");
@@ -421,6 +450,7 @@ impl<'a> ReadPoint<'a> {
         cache.remember_text(superior, text);
     }
 
+    /// The DN of the root of a naming context: its RDN as it was sent, and the rest as the settings spell it.
     fn write_root_dn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
         self.write_rdn(entry, out);
         let mut key = Vec::new();
@@ -451,7 +481,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
-    /// Is the entry `above` or below it?
+    /// Is the entry `above` or below it? The way up ends: no command can make a circle, and a restore refuses one.
     pub fn is_within(self, mut id: EntryId, above: EntryId) -> bool {
         while id != above {
             match self.entry(id) {
@@ -502,6 +532,7 @@ impl Shard {
         self.suffixes.holding(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>()).is_some()
     }
 
+    /// The target below a superior whose key is what lies in `keys` from `start` on, up to the end.
     #[inline]
     pub(crate) fn target(&self, parent: u32, keys: &[u8], start: usize) -> Target {
         let tag = self.dn_tag(parent, &keys[start..]);

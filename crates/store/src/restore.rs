@@ -3,6 +3,13 @@
 //! shard relies on is looked at, and what is wrong is an error that tells where.
 //!
 //! The shard has no threads of its own: the caller reads the bytes into their places and lends threads for the rest.
+//!
+//! Each step of [`Restore::finish`] relies on what those before it checked: slots lead into parts; then every slot leads to
+//! an object, and every object is whole; then every record is whole and has a shape that exists. Records are judged by
+//! many threads at once, so what leads from one to another (the superior, the tree of a set) is followed without relying
+//! on the other having been judged. Of several errors that of the lowest job is reported, on any number of threads.
+//!
+//! A shard that is not finished is dropped: nothing else has seen it.
 
 mod derive;
 mod fill;
@@ -21,7 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::{fmt, io};
 
-/// Slots that one job opens, entries that one job looks at.
+/// Slots that one job opens, entries that one job looks at: enough that handing out jobs costs nothing beside them, and few
+/// enough that the last ones do not leave threads idle for long.
 const JOB_SLOTS: usize = 1 << 16;
 const JOB_ENTRIES: usize = 1 << 14;
 /// Jobs of entries between insertions: bounds the memory that is taken meanwhile.
@@ -175,9 +183,11 @@ impl Restore {
     /// # Errors
     /// When the bytes are not those of a checkpoint. It is the first wrong one that is reported.
     pub fn finish(mut self, run: Run<'_>) -> Result<Arc<Shard>, RestoreError> {
+        // Before anything is read: objects have sequences up to the checkpoint's, and are seen from there only.
         self.shard.start_at(self.meta.sequence);
         self.take_shapes_and_names()?;
         let objects = self.open_slots(run)?;
+        // The map has done its work, and is five bytes for each id.
         self.slots = Vec::new();
         let mut alive = self.walk_parts(run, objects)?;
         let (entries, shapes) = self.derive(run, &mut alive)?;
@@ -252,7 +262,9 @@ impl Restore {
             }
         });
         errors.none()?;
-        match objects - found.into_inner() {
+        let found = found.into_inner();
+        assert!(found <= objects, "no slot is found at two objects");
+        match objects - found {
             0 => Ok(alive.into_iter().map(AtomicU32::into_inner).collect()),
             objects => Err(RestoreError::Lost { objects }),
         }
@@ -264,6 +276,8 @@ impl Restore {
         let deriver = Derive::new(shard, meta, &self.roots);
         let mut state = shard.state();
         let mut sinks = Sinks::new(shard, &mut state);
+        // In rounds: what one notes of its entries is put into the tables before the next begins, so that it takes memory
+        // for 262,144 entries and not for all.
         let (mut entries, mut roots) = (0, 0);
         let (mut ordering, mut done) = (vec![Vec::new(); usize::from(deriver.indexes())], 0);
         let made: Vec<Mutex<Derived>> = (0..ROUND_JOBS).map(|_| Mutex::new(deriver.begin())).collect();
@@ -297,22 +311,27 @@ impl Restore {
             let suffix = lost.map_or(String::new(), |(suffix, _)| suffix.clone());
             return Err(RestoreError::Root { suffix });
         }
+        // Nodes of ordering trees: those are built anew, for the indexes of today, in `finish_load`.
         for id in (1..meta.nodes_end).filter(|id| !deriver.nodes.has(*id)) {
             if let Some((number, bytes)) = shard.heap.drop_node(id) {
-                alive[self.part_of(number)] -= bytes;
+                let alive = &mut alive[self.part_of(number)];
+                assert!(*alive >= bytes, "a node that is dropped was counted in its part");
+                *alive -= bytes;
             }
         }
         Ok((entries, deriver.shapes))
     }
 
-    /// Shapes that no entry has were those of entries that were deleted or changed.
+    /// Shapes that no entry has were those of entries that were deleted or changed. Only here can they be dropped: no reader
+    /// holds one, and no template or prepared write has its number.
     fn drop_unused_shapes(&mut self, used: &Marks) {
         let mut writer = std::mem::take(&mut self.shard.state().shapes);
         self.shard.shapes.drop_unused(&mut writer, |number| used.has(number));
         self.shard.state().shapes = writer;
     }
 
-    /// What the writer keeps count of.
+    /// What the writer keeps count of. It ends with a load: the ordering trees are built, without versions, and the first
+    /// batch is published, which is the one after the checkpoint.
     fn settle(&mut self, alive: &[u32], entries: u64) -> Result<(), RestoreError> {
         let (shard, meta) = (&self.shard, &self.meta);
         let filling = meta.filling.map(|at| &meta.parts[at as usize]);
@@ -339,7 +358,9 @@ impl Restore {
 
     /// Position of the part that a segment belongs to.
     fn part_of(&self, number: usize) -> usize {
-        self.meta.parts.partition_point(|part| part.number as usize <= number) - 1
+        let behind = self.meta.parts.partition_point(|part| part.number as usize <= number);
+        assert!(behind > 0, "a segment with an object belongs to a part");
+        behind - 1
     }
 
     fn at_entry(&self, id: u32, what: &'static str) -> RestoreError {
@@ -367,7 +388,7 @@ fn roots(meta: &Meta, shard: &Shard) -> Result<BTreeMap<u32, Vec<u8>>, RestoreEr
     Ok(roots)
 }
 
-/// The error of the lowest job, so that it is the same the one that is first.
+/// The error of the lowest job: the same whichever job was the first to find one.
 #[derive(Default)]
 struct Errors(Mutex<Option<(usize, RestoreError)>>);
 

@@ -1,5 +1,14 @@
 //! The meta of a checkpoint, to the byte: docs/formats/segment.md. Types and classes are written by name, since their
 //! numbers depend on the schema that a server was started with.
+//!
+//! The two directions have different duties. What is written comes from the shard's own state, so it is asserted. What is
+//! read comes from a file, so whatever it says is checked and answered with a [`RestoreError`] that names the byte: every
+//! count is compared with the bytes that are left before memory is taken for it, and every number with the bound that
+//! the store relies on later. What needs the schema is done in a second pass ([`Meta::make_shapes`]): a meta is read first
+//! to learn the settings that a shard is to be made with.
+//!
+//! Every change of the bytes has a new format number. The older format stays readable: what it lacks has a value here that
+//! means the same as its absence did then.
 
 use super::{Checkpoint, SLOT_BYTES, Segment, segment};
 use crate::given::DeadIds;
@@ -17,15 +26,37 @@ const MAGIC: [u8; 8] = *b"pandomet";
 const FORMAT: u32 = 2;
 const FORMAT_OLD: u32 = 1;
 
-/// Attributes of a shape, from the first on, that are distinguished by `;binary`.
+/// Attributes of a shape, from the first on, that are distinguished by `;binary`. Each doubles the ways in which a shape is
+/// tried, so the number bounds the work that one shape of a file can cause: 256 tries.
 const BINARY_SLOTS_MAX: u32 = 8;
 
+/// Segments that a meta can list: an address has 19 bits for the number of one.
+const SEGMENTS_MAX: usize = 1 << 19;
+
+/// Sequences that a meta can have are below this. A version has one bit more: the rest is for the batches of the shard that
+/// is made from it.
+const SEQUENCES_END: u64 = 1 << 47;
+
+/// Bits of the flags. Others are not looked at.
 const OPERATIONAL: u8 = 1;
 const SCHEMA_CHECK: u8 = 2;
 const FOREIGN_UUIDS: u8 = 4;
 
+/// The bytes of a meta. It runs beside the writer: names and shapes may grow meanwhile, so their numbers are those of the
+/// moment at which the checkpoint began, and what came later is left out.
 pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     let (point, frozen) = (checkpoint.read_point(), &checkpoint.segments.frozen);
+    // Bounds that `Meta::read` refuses: a checkpoint that cannot be read again must not be completed.
+    assert!(frozen.parts.len() <= SEGMENTS_MAX, "each segment has an address");
+    assert!(
+        (1..=NAMES_MAX).contains(&checkpoint.names),
+        "the founder has a name, and names have their bound"
+    );
+    assert!(checkpoint.sequence() < SEQUENCES_END, "a sequence can be read again");
+    assert!(
+        frozen.parts.iter().all(|part| part.serial < frozen.serial),
+        "serials ascend as segments are begun"
+    );
     let (shard, settings) = (point.shard, &point.shard.settings);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let mut out = MAGIC.to_vec();
@@ -50,6 +81,7 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
         push_u32(&mut out, part.bytes);
     }
     push_u32(&mut out, shard.suffixes.iter().count() as u32);
+    // The root's id, for its record has its RDN only, and roots of two naming contexts may have the same.
     for suffix in shard.suffixes.iter() {
         push_bytes(&mut out, &suffix.text);
         push_u32(&mut out, point.find(0, &suffix.key).map_or(0, |root| root.0));
@@ -58,6 +90,7 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     for number in 0..checkpoint.names {
         push_bytes(&mut out, shard.names.at(number).expect("a name that was counted"));
     }
+    // Numbers may have gaps: shapes that no entry had were dropped at the last start, and records name shapes by number.
     let shapes: Vec<&Shape> = (0..checkpoint.shapes).filter_map(|number| shard.shapes.find(number)).collect();
     push_u32(&mut out, shapes.len() as u32);
     for shape in shapes {
@@ -68,7 +101,9 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     out
 }
 
+/// Ids that the log has not freed yet, in the order of their deletes: a later record frees those before some index.
 fn push_dead(out: &mut Vec<u8>, dead: &DeadIds) {
+    assert!(dead.at.is_some() || dead.queue.is_empty(), "without a log no id waits for one");
     push_u64(out, dead.at.map_or(0, |at| at + 1));
     push_u32(out, dead.queue.len() as u32);
     for (id, index) in &dead.queue {
@@ -77,6 +112,7 @@ fn push_dead(out: &mut Vec<u8>, dead: &DeadIds) {
     }
 }
 
+/// A shape without its number. What follows from the rest (kind, stored stamps, beginning of the RDN) is made anew.
 fn push_shape(out: &mut Vec<u8>, point: ReadPoint<'_>, shape: &Shape) {
     let schema = &point.shard.schema;
     push_bytes(out, shape.structural.map_or("", |class| schema.class(class).name()).as_bytes());
@@ -100,11 +136,13 @@ fn push_u64(out: &mut Vec<u8>, number: u64) {
 }
 
 fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    assert!(u32::try_from(bytes.len()).is_ok(), "a text has 32 bits for its length");
     push_u32(out, bytes.len() as u32);
     out.extend_from_slice(bytes);
 }
 
-/// The meta of a checkpoint, read.
+/// The meta of a checkpoint, read. Positions and numbers in it are within the bounds that it states itself; whether
+/// the segments and the slot map agree with it is for [`crate::restore`] to find out.
 #[derive(Clone, Debug)]
 pub struct Meta {
     flags: u8,
@@ -112,18 +150,25 @@ pub struct Meta {
     pub(crate) sequence: u64,
     pub(crate) last_csn: Csn,
     key: [u64; 4],
+    /// Ids of entries, and of nodes, are below these: the slot map has one address for each.
     pub(crate) ids_end: u32,
     pub(crate) nodes_end: u32,
+    /// The serial of the segment that is begun next: greater than that of every part.
     pub(crate) serial: u64,
+    /// Position in `parts` of the one that is filled further.
     pub(crate) filling: Option<u32>,
+    /// In the order in which addresses of the slot map number them.
     pub(crate) parts: Vec<Part>,
+    /// Naming contexts and the ids of their roots; 0 where there is no entry yet.
     pub(crate) suffixes: Vec<(String, EntryId)>,
+    /// By the number that records have; the first is the founder's.
     pub(crate) names: Vec<Box<[u8]>>,
+    /// By ascending number.
     shapes: Vec<StoredShape>,
     pub(crate) dead: DeadIds,
 }
 
-/// A shape in words.
+/// A shape in words. Names stay text until a schema is at hand.
 #[derive(Clone, Debug)]
 struct StoredShape {
     number: u32,
@@ -149,7 +194,7 @@ impl Meta {
         }
         let [flags, site] = *from.take(2, "the flags")? else { unreachable!("two bytes") };
         let (sequence, last_csn) = (from.u64("the sequence")?, Csn(from.u64("the last CSN")?));
-        if sequence >= 1 << 47 {
+        if sequence >= SEQUENCES_END {
             return Err(from.wrong("the sequence"));
         }
         let mut key = [0; 4];
@@ -159,6 +204,7 @@ impl Meta {
         let (ids_end, nodes_end) = (from.u32("the end of ids")?, from.u32("the end of node ids")?);
         let (serial, filling) = (from.u64("the next segment")?, from.u32("the segment being filled")?);
         let parts = read_parts(&mut from, serial)?;
+        // A run has one object, so it is never filled any further.
         let filling = filling.checked_sub(1);
         if filling.is_some_and(|at| parts.get(at as usize).is_none_or(|part| part.run != 1)) {
             return Err(from.wrong("the segment being filled"));
@@ -168,6 +214,7 @@ impl Meta {
         let names: Result<Vec<Box<[u8]>>, _> =
             (0..count).map(|_| from.bytes("a name").map(Box::from)).collect();
         let names = names?;
+        // Number 0 is the founder, who is a setting too, and settings are text.
         if names.is_empty() || std::str::from_utf8(&names[0]).is_err() {
             return Err(from.wrong("the founder's name"));
         }
@@ -178,6 +225,7 @@ impl Meta {
                 FORMAT_OLD => position,
                 _ => from.u32("the number of a shape")?,
             };
+            // Ascending, so that they can be made in this order, with gaps where numbers are left out.
             let is_next = shapes.last().is_none_or(|before| before.number < number);
             if !is_next || number as usize >= SHAPES_MAX {
                 return Err(from.wrong("the number of a shape"));
@@ -188,6 +236,7 @@ impl Meta {
             FORMAT_OLD => DeadIds::default(),
             _ => read_dead(&mut from, ids_end)?,
         };
+        // More bytes would be of a format that is not known here, whatever the number says.
         if from.at != bytes.len() {
             return Err(from.wrong("the end"));
         }
@@ -240,7 +289,7 @@ impl Meta {
         self.parts.iter().map(segment)
     }
 
-    /// Bytes of the slot map.
+    /// Bytes of the slot map. What the file has is compared with this before it is read.
     pub fn slot_map_bytes(&self) -> u64 {
         (u64::from(self.ids_end) + u64::from(self.nodes_end)) * SLOT_BYTES as u64
     }
@@ -255,6 +304,10 @@ impl Meta {
     }
 
     /// Makes the shapes, with the numbers that records call them by.
+    ///
+    /// # Errors
+    /// When the schema lacks a class or an attribute, or two shapes are the same: a record names one by its number, so two
+    /// numbers of one shape would be two shapes where every comparison takes them for one.
     pub(crate) fn make_shapes(
         &self,
         schema: &Schema,
@@ -264,6 +317,7 @@ impl Meta {
         // Of shapes that no entry has nothing stays.
         let mut held = HeldDescriptions::new(schema);
         for stored in &self.shapes {
+            // An empty name stands for an entry that was taken in without a schema check.
             let structural = match &stored.structural[..] {
                 "" => None,
                 name => Some(
@@ -274,9 +328,11 @@ impl Meta {
             };
             let class_values: Vec<&[u8]> = stored.class_values.iter().map(|v| &**v).collect();
             let (class_values, naming) = (&class_values[..], &stored.naming[..]);
+            // Numbers that are left out were those of shapes that were dropped; the next new shape goes behind all.
             writer.skip_to(stored.number);
             let mut is_made = false;
             // Earlier versions kept `;binary` apart: of shapes that are alike without it only one is as all are now.
+            // The first way that makes a shape which is not there yet is taken, plain ones first.
             for apart in 0..1_u32 << BINARY_SLOTS_MAX {
                 let Some(slots) = stored.slots(schema, &mut held, apart)? else { break };
                 let parts = ShapeParts { class_values, structural, slots: &slots, naming, schema };
@@ -321,13 +377,14 @@ impl StoredShape {
     }
 }
 
+/// The segments. Their numbers are given when they are placed: those of the shard that was written do not matter.
 fn read_parts(from: &mut Bytes<'_>, serial: u64) -> Result<Vec<Part>, RestoreError> {
-    let count = from.count(16, 1 << 19, "the number of segments")?;
+    let count = from.count(16, SEGMENTS_MAX, "the number of segments")?;
     let mut parts = Vec::with_capacity(count);
     for _ in 0..count {
         let (own, run) = (from.u64("a segment's id")?, from.u32("a segment's run")?);
         let part = Part { number: 0, serial: own, run, bytes: from.u32("a segment's length")? };
-        if !Heap::is_part_size(run, part.bytes) || run >= 1 << 19 || own >= serial {
+        if !Heap::is_part_size(run, part.bytes) || run as usize >= SEGMENTS_MAX || own >= serial {
             return Err(from.wrong("a segment"));
         }
         parts.push(part);
@@ -335,6 +392,7 @@ fn read_parts(from: &mut Bytes<'_>, serial: u64) -> Result<Vec<Part>, RestoreErr
     Ok(parts)
 }
 
+/// The dead ids. Their order is checked, for they are freed from the front up to an index.
 fn read_dead(from: &mut Bytes<'_>, ids_end: u32) -> Result<DeadIds, RestoreError> {
     let at = from.u64("the index of the log")?.checked_sub(1);
     let count = from.count(12, ids_end as usize, "the number of dead ids")?;
@@ -360,6 +418,7 @@ fn read_suffixes(from: &mut Bytes<'_>) -> Result<Vec<(String, EntryId)>, Restore
     Ok(suffixes)
 }
 
+/// A shape, as far as it can be judged without a schema: its naming attributes are among its attributes and are no sets.
 fn read_shape(number: u32, from: &mut Bytes<'_>) -> Result<StoredShape, RestoreError> {
     let structural = from.text("a structural class")?;
     let count = from.count(4, SLOTS_MAX, "the classes of a shape")?;
@@ -391,7 +450,8 @@ fn read_shape(number: u32, from: &mut Bytes<'_>) -> Result<StoredShape, RestoreE
     Ok(StoredShape { number, structural, class_values: class_values?, slots, naming })
 }
 
-/// Reads from the front, and knows where it is.
+/// Reads from the front, and knows where it is: an error names the byte that was reached. Nothing here
+/// can panic on any bytes, and nothing takes memory before it is known that the bytes for it are there.
 struct Bytes<'b> {
     all: &'b [u8],
     at: usize,
@@ -403,6 +463,7 @@ impl<'b> Bytes<'b> {
     }
 
     fn take(&mut self, len: usize, what: &'static str) -> Result<&'b [u8], RestoreError> {
+        // A length from the file may be anything, so the sum may overflow.
         let end = self.at.checked_add(len).filter(|end| *end <= self.all.len());
         let end = end.ok_or_else(|| self.wrong(what))?;
         let taken = &self.all[self.at..end];

@@ -1,5 +1,9 @@
 //! What makes an overlay, once all updates were applied in it, and the shard that it lies on one directory for those who
 //! look: each entry is in one of the two as it is after the updates, name and number of subordinates included.
+//!
+//! An entry that no update changed can still differ: its DN, if an entry above it was renamed; its numSubordinates, if
+//! entries were added, deleted or moved below it. The first are copied, up to a bound, as a rename of a great subtree
+//! would copy all of it. The second are only told a count, since most of their subordinates are in the shard below.
 
 use super::Overlay;
 use crate::dn_cache::DnCache;
@@ -20,6 +24,7 @@ impl Overlay {
     /// When there are more, or no memory.
     pub fn complete(&mut self, base: ReadPoint<'_>, below_max: usize) -> Result<Vec<u32>, Refused> {
         let mut different = self.changed.clone();
+        // Copies first: they are counted as subordinates that are here.
         self.bring_below(base, self.renamed(base), below_max, &mut different)?;
         self.count_subordinates(base, &mut different)?;
         let writer = self.shard.writer();
@@ -36,6 +41,8 @@ impl Overlay {
         let (mut cache, mut base_cache) = (DnCache::default(), DnCache::default());
         let mut is_renamed = |id: u32| {
             let (mut now, mut before) = (Vec::new(), Vec::new());
+            // Below one that was added or deleted lies nothing but what updates added or moved there: that is among the
+            // changed ones itself.
             let (Some(entry), Some(was)) = (here.entry(EntryId(id)), base.entry(EntryId(id))) else {
                 return false;
             };
@@ -46,6 +53,8 @@ impl Overlay {
         self.changed.iter().copied().filter(|id| is_renamed(*id)).collect()
     }
 
+    /// Copies what lies below these entries in the shard, at any depth. An update may have moved one of them elsewhere or
+    /// deleted it here: what was copied once is not copied again.
     fn bring_below(
         &mut self,
         base: ReadPoint<'_>,

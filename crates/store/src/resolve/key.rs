@@ -1,4 +1,10 @@
 //! Keys of RDNs: what the DN hash is made from, see [`super`].
+//!
+//! Two RDNs match (RFC 4512 section 2.3.1: the same AVAs, in any order, by the equality rules of their types) if and only
+//! if their keys are equal: a key has types as numbers, values in normal form with their lengths, and AVAs sorted. So no
+//! comparison needs the schema again. A key never leaves the process, since numbers of types belong to one schema.
+//!
+//! [`short_key`] makes in registers what [`rdn_key`] makes in a buffer. The two must agree to the byte; a test compares them.
 
 use crate::record::EntryRef;
 use model::short::{WORD_MAX, Word};
@@ -32,6 +38,7 @@ pub(crate) fn rdn_key<'r>(
     avas_key(schema, &parsed, out).map(|()| &b""[..])
 }
 
+/// Appends the key of an RDN that was taken apart.
 pub(super) fn avas_key(schema: &Schema, rdn: &dn::Rdn<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     let mut avas = Vec::with_capacity(rdn.len());
     for ava in rdn {
@@ -40,12 +47,16 @@ pub(super) fn avas_key(schema: &Schema, rdn: &dn::Rdn<'_>, out: &mut Vec<u8>) ->
     push_avas(schema, avas.into_iter(), out)
 }
 
+/// The type with this name. A DN with an unknown one cannot be compared with any other, so it is invalid here, and not the
+/// name of something that does not exist.
 pub(crate) fn known_type(schema: &Schema, name: &[u8]) -> Result<TypeId, String> {
     schema.find_type(name).ok_or_else(|| {
         format!("the attribute type \"{}\" is not in the schema", String::from_utf8_lossy(name))
     })
 }
 
+/// Appends the key of an RDN with these AVAs. Sorted as bytes, which is by type first, since numbers are big-endian: any
+/// order would do that is always the same.
 pub(super) fn push_avas<'v>(
     schema: &Schema,
     avas: impl Iterator<Item = (TypeId, &'v [u8])>,
@@ -75,6 +86,8 @@ pub(crate) fn push_rdn(schema: &Schema, entry: &EntryRef<'_>, out: &mut Vec<u8>)
     }
 }
 
+/// Appends type, length and normal form of an AVA. The length is put in when the form is there, so the value is copied once.
+/// After an error what was appended is left: the caller gives up the whole key.
 #[inline]
 fn push_ava(schema: &Schema, attribute_type: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     out.extend_from_slice(&attribute_type.0.to_be_bytes());

@@ -1,4 +1,7 @@
-//! Tags and ids into the tables: each table is filled by one job, so as many threads as there are tables work.
+//! Tags and ids into the tables: each table is filled by one job, so as many threads as there are tables work. A table has
+//! one writer by design, and so no lock; the mutex around each sink is never waited for, it only says so to the compiler.
+//!
+//! Within a table the pairs come in the order of ids, whatever thread noted them: what was derived is in the order of jobs.
 
 use super::derive::{CHILDREN, DN, Derived, INDEXES};
 use super::sink::Sink;
@@ -36,6 +39,7 @@ pub(super) fn fill(
     // What was derived is lent to all jobs at once.
     let derived: Vec<_> = derived.iter().map(lock).collect();
     let pairs: Vec<&[Vec<(u32, u32)>]> = derived.iter().map(|made| &made.pairs[..]).collect();
+    assert!(pairs.iter().all(|made| made.len() == all.len()), "there is a list for each table");
     run(all.len(), &|job| {
         let (sink, garbage) = &mut *lock(&all[job]);
         for made in &pairs {

@@ -1,4 +1,5 @@
-//! What the tags and ids of a restore go into.
+//! What the tags and ids of a restore go into. Indexes that are built while a server runs are filled in another way, since
+//! readers and changes go on beside that (`index/build.rs`).
 
 use crate::cell::{Garbage, Held};
 use crate::hash::{Full, Table, TableWriter};
