@@ -130,7 +130,7 @@ impl Readers {
         let word = &self.slots[slot as usize].0;
         if let Err(now) = word.compare_exchange(sequence, sequence | AWAY, SeqCst, SeqCst) {
             // Nothing else changes the slot of an owner who looks, so a plain store cannot lose anything.
-            assert_eq!(now, sequence | WANTED, "whoever looks is asked to end, and not more");
+            assert_eq!(now, sequence | WANTED, "a reader that looks can be asked to end, and nothing else");
             word.store(REVOKED, SeqCst);
         }
     }

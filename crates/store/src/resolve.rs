@@ -266,7 +266,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// The entry below `parent` that has this key, among those that the DN hash has under `tag`. `raw` is the value as it
-    /// was sent, if there is one: an entry that spells it alike need not be normalised.
+    /// was sent, if there is one: an entry that spells it in the same way need not be normalised.
     #[inline]
     pub(crate) fn lookup_key(
         self,

@@ -18,7 +18,7 @@
 //!
 //! An object is never changed in place, and its bytes are written again only after its segment went through
 //! [`HeapWriter::retire`]: emptied, then older than every reader, then held by no checkpoint. All `unsafe` in this
-//! module rests on that order.
+//! module relies on that order.
 
 use crate::readers::Readers;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Prefault, Words, prefetch};
@@ -26,12 +26,14 @@ use env::memory::Region;
 use std::collections::VecDeque;
 use std::io;
 
+mod accounts;
 mod clean;
 mod frozen;
 mod ids;
 mod open;
 mod prepared;
 
+use accounts::Account;
 pub(crate) use frozen::{Frozen, Part};
 use ids::Ids;
 pub(crate) use open::Bounds;
@@ -76,22 +78,6 @@ pub(crate) struct Object<'a> {
     /// Flags, of which 16 and above are the payload's.
     pub(crate) flags: u8,
     pub(crate) payload: &'a [u8],
-}
-
-#[derive(Clone, Copy, Default)]
-struct Account {
-    /// Bytes of objects that are the newest of their id. A removed object counts until its id is forgotten.
-    live: u32,
-    /// Bytes written, the header of the segment included; of a run those of its one object.
-    used: u32,
-    /// Sequence at which an object in it last died: older readers may still need it.
-    last_death: u64,
-    /// Segments of the run that begins here; 0 for the tail of a run or a free segment.
-    run: u32,
-    /// It is free, and its pages are the kernel's.
-    is_released: bool,
-    /// Which of all segments ever begun it is: a number is used again, this never.
-    serial: u64,
 }
 
 /// The writer's side of the heap.
@@ -536,65 +522,6 @@ impl Heap {
     /// Ids of entries handed out are below this.
     pub(crate) fn ids_end(&self, writer: &HeapWriter) -> u32 {
         writer.ids.end()
-    }
-}
-
-impl Account {
-    /// Whether nothing lies here: it was never begun, or was retired.
-    fn is_empty(&self) -> bool {
-        self.run == 0 && self.live == 0
-    }
-}
-
-impl HeapWriter {
-    /// An object of `len` bytes is no longer the newest of its id, from `sequence` on. 0 stands for no reader: a copy
-    /// was made by the cleaner, or nobody could see the object any more.
-    #[inline]
-    fn mark_dead(&mut self, address: usize, len: u32, sequence: u64) {
-        let account = &mut self.accounts[address / SEGMENT];
-        assert!(account.live >= len, "an object dies once");
-        account.live -= len;
-        account.last_death = account.last_death.max(sequence);
-        self.live -= u64::from(len);
-    }
-
-    /// Panics if the counts of bytes and segments contradict each other. Takes constant time.
-    pub(crate) fn invariants(&self) {
-        assert!(self.live <= self.used, "what is alive was written");
-        assert!(self.used <= self.bytes_used(), "what was written lies in segments that are not free");
-        assert!(self.moved <= self.appended, "the cleaner appends what it moves");
-        let idle = self.free.len() + self.retired.len() + self.held.len();
-        assert!(idle <= self.accounts.len(), "no segment is free twice");
-        assert!(self.free_low <= self.free.len(), "so many segments stayed free");
-        assert!(
-            self.current < self.accounts.len() && self.offset >= FIRST,
-            "a segment that was begun is filled"
-        );
-        let current = &self.accounts[self.current];
-        assert!(current.live <= current.used, "what is alive in a segment was written there");
-        let is_other = |(victim, _): (usize, usize)| victim != self.current;
-        assert!(self.cleaning.is_none_or(is_other), "the segment that is filled is not emptied");
-    }
-
-    /// Bytes of segments that hold objects, dead ones included: what counts under the memory limit. Emptied segments that
-    /// wait for readers or checkpoints count too, since nothing can be written there yet.
-    pub(crate) fn bytes_used(&self) -> u64 {
-        (self.accounts.len() - self.free.len()) as u64 * SEGMENT as u64
-    }
-
-    /// Bytes of the newest versions of all objects.
-    pub(crate) fn bytes_live(&self) -> u64 {
-        self.live
-    }
-
-    /// Bytes of segments that a new version of any object takes at most, if it does not grow.
-    pub(crate) fn bytes_of_longest(&self) -> u64 {
-        (self.longest * SEGMENT) as u64
-    }
-
-    /// Bytes of slots in use.
-    pub(crate) fn bytes_slots(&self) -> u64 {
-        (u64::from(self.ids.end()) + u64::from(self.node_ids.end())) * 8
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! A row may only say yes: a record that differs from the pattern in anything, or has a value that might not be valid,
 //! is [`Unlike`] and goes through [`Shard::prepare`], which decides and tells why. So this file has no error text and no
-//! rule of its own. A pattern holds as long as schema and settings do, which is the life of the shard, but for indexes:
+//! rule of its own. A pattern holds for as long as the shard, since schema and settings do, but for indexes:
 //! whether a tag is used is asked again when rows are added.
 
 use super::Prepared;

@@ -98,8 +98,8 @@ impl Writer<'_> {
         self.shard.heap.put(&mut self.state.heap, entry.id.0, flags, version, record);
     }
 
-    /// The stamps of an entry elsewhere, with the numbers that names have here. Where there is no room for another name the
-    /// founder stands in.
+    /// The stamps of an entry elsewhere, with the numbers that names have here; 0, the initial owner's, where there is no
+    /// room for another name.
     fn stamps_of(&mut self, base: ReadPoint<'_>, entry: &EntryRef<'_>) -> Stamps {
         let stamps = entry.stamps();
         let mut number = |elsewhere: u32| match elsewhere {

@@ -373,7 +373,7 @@ impl<'s> Writer<'s> {
         if edit.touched.contains(&class_type) {
             shard.schema.add_superclasses(&mut edit.entry);
         }
-        // The schema judges the entry without the sets: it is told which attributes have values elsewhere.
+        // The schema judges the entry without the sets, and is given the attributes that have values there.
         let present: SmallVec<[Description; 2]> =
             edit.sets.iter().filter(|s| s.count() > 0).map(|s| s.description).collect();
         for set in edit.sets.iter().filter(|s| !s.is_unchanged() && !s.dropped) {

@@ -50,7 +50,7 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     assert!(frozen.parts.len() <= SEGMENTS_MAX, "each segment has an address");
     assert!(
         (1..=NAMES_MAX).contains(&checkpoint.names),
-        "the founder has a name, and names have their bound"
+        "the initial owner has a name, and names have their bound"
     );
     assert!(checkpoint.sequence() < SEQUENCES_END, "a sequence can be read again");
     assert!(
@@ -161,7 +161,7 @@ pub struct Meta {
     pub(crate) parts: Vec<Part>,
     /// Naming contexts and the ids of their roots; 0 where there is no entry yet.
     pub(crate) suffixes: Vec<(String, EntryId)>,
-    /// By the number that records have; the first is the founder's.
+    /// By the number that records have; the first is the initial owner's.
     pub(crate) names: Vec<Box<[u8]>>,
     /// By ascending number.
     shapes: Vec<StoredShape>,
@@ -214,7 +214,7 @@ impl Meta {
         let names: Result<Vec<Box<[u8]>>, _> =
             (0..count).map(|_| from.bytes("a name").map(Box::from)).collect();
         let names = names?;
-        // Number 0 is the founder, who is a setting too, and settings are text.
+        // Number 0 is the initial owner, which is a setting too, and settings are text.
         if names.is_empty() || std::str::from_utf8(&names[0]).is_err() {
             return Err(from.wrong("the founder's name"));
         }

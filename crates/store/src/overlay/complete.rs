@@ -3,7 +3,7 @@
 //!
 //! An entry that no update changed can still differ: its DN, if an entry above it was renamed; its numSubordinates, if
 //! entries were added, deleted or moved below it. The first are copied, up to a bound, as a rename of a great subtree
-//! would copy all of it. The second are only told a count, since most of their subordinates are in the shard below.
+//! would copy all of it. The second only get another count, since most of their subordinates are in the shard below.
 
 use super::Overlay;
 use crate::dn_cache::DnCache;

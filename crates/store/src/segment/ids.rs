@@ -1,7 +1,7 @@
 //! Ids of the heap's objects: which come next and which may be used again.
 //!
 //! Entries and nodes have ids of their own. Those of entries are seen from outside, since an entryUUID is made of one,
-//! so where commands are logged every replica must choose alike: the choice is the smallest free id, and follows from
+//! so where commands are logged every replica must make the same choice: the choice is the smallest free id, and follows from
 //! the set alone. Ids of nodes are nobody's business; they take the same way because it is there.
 //!
 //! An id below `next` is in one of four states: of an object, dead (an entry was deleted, and the log has not freed its

@@ -182,7 +182,7 @@ impl Heap {
     }
 
     /// Takes a node away that nothing leads to; returns the segment it was in and its bytes, if it was there. For a
-    /// restore only: no reader is told, and the caller counts the bytes.
+    /// restore only: no reader can be there, and the caller counts the bytes.
     pub(crate) fn drop_node(&self, id: u32) -> Option<(usize, u32)> {
         let address = self.node_slots[id as usize].swap(0, Ordering::Relaxed) as usize;
         (address != 0).then(|| (address / SEGMENT, self.header(address).object_len as u32))

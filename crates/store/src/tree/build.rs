@@ -6,7 +6,7 @@ use super::{Item, NODE_BYTES, TreeWriter, node_bytes, push_item, separator};
 use crate::segment::HeapFull;
 
 impl TreeWriter<'_> {
-    /// A new tree of items in ascending order. Returns its root, whose id stays the same for the tree's life: so it is
+    /// A new tree of items in ascending order. Returns its root, whose id stays the same as long as the tree: so it is
     /// allocated first, though it is written last, when what it has to hold is known.
     pub(crate) fn build<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) -> Result<u32, HeapFull> {
         let root = self.heap.allocate_node(self.writer)?;
