@@ -1,6 +1,13 @@
 //! A bundle: all complete requests found in one read. They run in groups, so that the hash buckets, slots and records that
 //! they will look at are prefetched. Requests run in order; neighbouring updates share one batch of the writer, or
 //! go to the journal together.
+//!
+//! One thread runs a bundle, for one session, with nothing shared that is locked: what it needs of the thread is in [`Parts`]. It ends
+//! where the session must wait (for the log, for its client to read, for its turn among others) and tells how much of the input it took.
+//! What it did not take comes again with the next call, so nothing of a request is kept that has not begun.
+//!
+//! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
+//! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
 mod group;
 mod inside;
@@ -36,12 +43,15 @@ use proto::tag;
 use store::{Look, ReadPoint};
 
 /// Runs what `input` holds. Returns the bytes done with, and the size of the message that is not complete yet.
+/// `(0, input.len())` means that nothing can be taken now, and that all of the input is wanted again.
 pub(crate) fn run(
     session: &mut Session,
     worker: &mut Worker,
     input: &[u8],
     out: &mut Vec<u8>,
 ) -> (usize, usize) {
+    // Answers keep the order of requests where updates are concerned: an answer that is half written, an update on its way to the log and
+    // reads that wait behind it must be done with before anything else is begun.
     if session.is_in_message() || session.waits() || session.mixed.is_due() {
         return (0, input.len());
     }
@@ -49,6 +59,8 @@ pub(crate) fn run(
 }
 
 /// What comes with updates that were logged, and is no part of what the log says.
+/// The log has messages alone, for a replay has neither: a prepared write holds addresses of this process, and the reads behind
+/// updates belong to sessions that are gone.
 pub(crate) struct Along<'w> {
     /// One for each of them.
     pub(crate) prepared_writes: &'w mut PreparedWrites,
@@ -57,6 +69,7 @@ pub(crate) struct Along<'w> {
 
 impl Parts<'_> {
     /// Prefetches the memory that a group will look at.
+    /// The pin ends with this: the hints are checked against the sequence when they are used, at another read point.
     #[inline(never)]
     fn prefetch(&mut self, rights: Rights, group: &mut Group<'_>) {
         let pin = self.reader.pin();
@@ -81,6 +94,8 @@ fn prefetch(
 }
 
 /// Applies updates that were logged, all of one identity.
+/// The applier runs this in the order of the log. It decides nothing about rights or limits: the outcome must be the same on a replay and
+/// on every replica, so it depends on the directory, the messages and `effective` alone. Prepared writes only shorten the way.
 pub(crate) fn apply(
     worker: &mut Worker,
     effective: Effective<'_>,
@@ -96,8 +111,10 @@ pub(crate) fn apply(
     let mut group = Group::new();
     let (mut at, mut done) = (0, 0);
     loop {
+        // Groups bound how long the writer's role is held, and so how long readers see none of them.
         group.clear();
         (at, _) = group::gather(messages, at, &mut group);
+        assert!(!group.is_empty() || at == messages.len(), "what was logged are whole messages");
         if group.is_empty() {
             return;
         }
@@ -119,6 +136,8 @@ pub(crate) fn apply(
     }
 }
 
+/// Runs one group after the other until the input is used up or the session must stop. What was collected is submitted before it
+/// returns, whatever the reason: nothing may stay in a session that no event would wake again.
 fn run_groups(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -128,8 +147,10 @@ fn run_groups(
     let (mut consumed, mut needed) = (0, 0);
     let mut group = Group::new();
     session.pauses = false;
+    // The budget is for all searches of the bundle together: a client that sends many at once gets no more turns than others.
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
+    // It came before the input, and its answer goes out before theirs.
     if session.suspended.is_some() {
         update::resume(session, parts, out);
         if session.waits() {
@@ -147,10 +168,12 @@ fn run_groups(
             group::look_at_queue(&mut session.queue, parts.dsa.config.queue_length_oid.as_deref(), &group);
         }
         let done = execute(session, parts, &mut group, out);
+        assert!(done <= group.len(), "no more is done than was there");
         if done < group.len() {
             // A half-written answer must be finished before the rest is looked at, and a long one be sent.
             consumed = done.checked_sub(1).map_or(begin, |last| group[last].end);
         }
+        // Three bounds end a call: the turn among connections, the bytes of one parcel of the log, and those of one write to the client.
         let has_enough =
             session.waits() || session.batch.messages.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
@@ -161,6 +184,7 @@ fn run_groups(
     }
     update::submit::submit_collected(session, parts.dsa);
     session.end_turn();
+    // A stranger must not make the server keep a long message. This comes last, so that what is complete was answered.
     if needed > parts.dsa.config.clients.unbound_message_bytes_max {
         refuse_long(session, out);
     }
@@ -169,6 +193,9 @@ fn run_groups(
 
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer or the session
 /// waits for its updates.
+///
+/// The loop alternates between runs of updates and runs of reads. Each run of reads has a read point of its own: a pin over an update
+/// would keep old versions alive, and show the session a directory without its own update.
 fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
     if group.iter().any(Pending::asks_for_monitor) {
         monitor_entries::refresh(parts.dsa, parts.now);
@@ -177,11 +204,15 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     let (mut is_new, mut next, mut near) = (true, 0, 0);
     while next < group.len() && !session.is_closing() {
         let is_update = group[next].is_update();
+        // Too much is on its way to the log: the session queues for admission before it collects anything. Later updates of a batch that has
+        // begun are let in, for they go with it.
         if is_update && is_logged && session.batch.is_empty() && !session.is_admitted(&parts.dsa.throttle) {
             return next;
         }
+        // The first request of a group never comes here: hints are made below first, at a read point that reads and updates share.
         if is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]) {
             let must_submit = run_updates(session, parts, group, &mut next, &mut near, out);
+            // Submitted even if the client reads slowly: updates that are collected must not wait for that.
             if session.waits() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
@@ -189,10 +220,12 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
                 continue;
             }
         }
+        // A read behind updates that are still to be logged: it is kept with them, so that the bundle costs one sync.
         if is_logged && !is_new && !is_update && mixed::keep(session, &group[next]) {
             next += 1;
             continue;
         }
+        // It may not wait with them, so they go first, and the session waits.
         if is_logged && !session.batch.is_empty() && !is_new {
             update::submit::submit_collected(session, parts.dsa);
             return next;
@@ -202,6 +235,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         let Parts { dsa, reader, system_reader, scratch, counters, now, hinted_at, .. } = parts;
         let pin = reader.pin();
         let read_point = pin.read_point();
+        // Hints are made once for a group, and used at later read points as long as no name has changed since.
         match std::mem::take(&mut is_new) {
             true => {
                 let kept_from = if is_logged { mixed::kept_from(session, group) } else { usize::MAX };
@@ -210,6 +244,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             }
             false => scratch.evaluator.cache.refresh(read_point),
         }
+        // Without fast paths nothing is taken from hints: the suite then runs the code that finds entries by their names alone.
         let hints_hold =
             fast::IS_ON && hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
         let system_pin = system_reader.pin();
@@ -238,6 +273,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
 
 /// Runs updates of a group that follow each other from `next` on; records are near up to `near`. Returns whether what was collected of
 /// them must be submitted before anything else is done.
+/// `near` is kept for the whole group, so no record is asked for twice.
 #[inline(never)]
 fn run_updates(
     session: &mut Session,
@@ -247,6 +283,7 @@ fn run_updates(
     near: &mut usize,
     out: &mut Vec<u8>,
 ) -> bool {
+    // The run ends at the first request that must not go with them. That one is looked at again, as the first of its own run.
     let goes_along = |pending: &&Pending<'_>| mixed::is_neighbour(session, parts.dsa, pending);
     let updates = group[*next..].iter().take_while(goes_along).count();
     if updates < group.len() {
@@ -262,6 +299,8 @@ fn run_updates(
 }
 
 /// Requests that look, at one read point.
+/// The looks are borrowed from pins of the caller, one of the directory and one of the server's own entries: both stay what they are as
+/// long as this is held, so a search and its aliases, or a compare and its DN, are of one state.
 struct ReadBatch<'b> {
     dsa: &'b Dsa,
     look: Look<'b>,
@@ -276,6 +315,7 @@ struct ReadBatch<'b> {
 }
 
 impl ReadBatch<'_> {
+    /// A request of a cached form is answered without being decoded; every other is decoded here, and nowhere before.
     #[inline]
     fn run(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
         if self.repeats && self.run_again(session.identity.rights, pending, out) {
@@ -285,6 +325,7 @@ impl ReadBatch<'_> {
         let message = match &decoded {
             Ok(message) => message,
             Err(error) => {
+                // Also a bind that cannot be read is one that has failed.
                 self.forget_bind(session, error.op_tag);
                 return session.refuse_malformed(error, out);
             }
@@ -305,6 +346,8 @@ impl ReadBatch<'_> {
     }
 
     /// Runs a request with controls that few have.
+    /// The order matters: a search in a transaction is made as who began it, so an identity that it asks for is refused there and not
+    /// looked up here.
     #[cold]
     fn run_rare(
         &mut self,
@@ -332,6 +375,7 @@ impl ReadBatch<'_> {
     }
 
     /// Who a request is applied as.
+    /// `None` if the client may not act as that identity, or if there is none: both get the same answer, or a client could ask who exists.
     #[cold]
     fn authorize(&mut self, session: &Session, authorization_id: &[u8]) -> Option<Identity> {
         let (read_point, evaluator) = (self.look.read_point(), &mut self.scratch.evaluator);
@@ -339,6 +383,7 @@ impl ReadBatch<'_> {
     }
 
     /// Runs a search of a known form. `false` if it is none, or not as simple as most: then nothing was done.
+    /// It is asked for only while hints hold and no alias or referral is there, both of which a template knows nothing of.
     #[inline]
     fn run_again(&mut self, rights: Rights, pending: &Pending<'_>, out: &mut Vec<u8>) -> bool {
         let (Some(again), Some(outline)) = (pending.again, &pending.outline) else { return false };
@@ -352,6 +397,7 @@ impl ReadBatch<'_> {
             }
             Hint::Nothing => false,
         };
+        // Only now: what was not done is counted where it is decoded.
         if done {
             count(&self.counters.operations[SEARCHES], 1);
         }
@@ -369,6 +415,7 @@ impl ReadBatch<'_> {
         }
     }
 
+    /// Runs a decoded request that looks. `acting` is another identity if the request asks for one (RFC 4370).
     #[inline]
     fn dispatch(
         &mut self,
@@ -398,7 +445,9 @@ impl ReadBatch<'_> {
                     hint,
                     outline: pending.outline.as_ref(),
                 };
+                // The hint is of the entry's name. A search that asks for another identity sees other attributes, but the same entry.
                 op::search::run(&mut reading, &mut context, id, search, requested, out);
+                // The budget of the bundle is used up. The others of this thread have their turn before the session goes on.
                 if self.scratch.work < LEAST_WORK {
                     session.pauses = true;
                     if session.searches.is_empty() {
@@ -417,6 +466,7 @@ impl ReadBatch<'_> {
                 session.transactions.clear();
                 op::bind::run(&mut reading, &mut session.identity, id, bind, out);
             }
+            // Those that change something are updates, and went another way.
             Request::Extended(extended) => {
                 op::extended::run(acting.unwrap_or(&session.identity), id, extended, out)
             }
@@ -430,6 +480,7 @@ impl ReadBatch<'_> {
 }
 
 /// Ends the session of a client that has not bound and begins a message that only others may send.
+/// A notice of disconnection (RFC 4511 section 4.4.1) says why, and the session ends once it is sent.
 #[cold]
 fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
     if session.is_bound() || session.is_closing() || session.is_in_message() {

@@ -1,4 +1,7 @@
 //! What a connection does with its session: input goes in, answers come out, and active searches go on. Sans-IO.
+//!
+//! The server calls [`Session::feed`] with input, [`Session::step`] as long as the state is busy, and [`Session::poll_updates`] while it
+//! waits. None of them blocks, reads a clock or touches a socket. Each returns within a bounded time: a bundle, a slice of a search.
 
 use crate::bundle;
 use crate::monitor::count;
@@ -11,9 +14,11 @@ use std::task::{Context, Poll, ready};
 
 impl Session {
     /// Takes complete messages from `input` and appends answers to `out`.
+    /// What is not consumed is offered again, at the same place, with what has come since.
     pub fn feed(&mut self, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> Feed {
         let before = out.len();
         let (consumed, needed) = bundle::run(self, worker, input, out);
+        assert!(consumed <= input.len(), "no more is taken than was offered");
         count(&worker.counters.bytes_in, consumed as u64);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
@@ -21,9 +26,12 @@ impl Session {
     }
 
     /// Goes on with what is in progress; returns when `out` has enough for one write.
+    /// The order is that of the requests as far as it can be seen: reads that wait with updates, then the update behind them, then searches in
+    /// turn.
     pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
         let before = out.len();
         self.pauses = false;
+        // What is ahead in the output buffer is bounded: a client that reads slowly stops its searches, not its updates.
         while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
             if self.mixed.is_due() && !self.is_in_message() {
                 bundle::go_on(self, worker, out);
@@ -38,6 +46,7 @@ impl Session {
             }
             let Some(mut search) = self.searches.pop_front() else { break };
             match search.go_on(worker, out) {
+                // A search with long values has grown the buffers of the thread; they are given back.
                 Progress::Done => worker.scratch.evaluator.forget_long(),
                 Progress::Broken => {
                     // A message that is half written has no end that a client could read.
@@ -75,7 +84,7 @@ impl Session {
         }
         let mut out = Vec::new();
         let state = ready!(self.poll_updates(worker, cx, &mut out));
-        debug_assert!(out.is_empty(), "the answers wait with the reads");
+        assert!(out.is_empty(), "the answers wait with the reads");
         self.let_reads_be_revoked(worker);
         Poll::Ready(state)
     }
@@ -91,12 +100,15 @@ impl Session {
         match &mut self.phase {
             Phase::Queued(ticket) => {
                 ready!(ticket.poll(cx));
+                // The ticket holds room on the way to the log until the session has submitted, or has ended its turn.
                 self.phase = Phase::Admitted(Arc::clone(ticket));
             }
             Phase::Submitted(change) => {
                 let reply = self.reply.as_ref().expect("updates were submitted with it");
                 let kept = (&mut self.mixed, &mut worker.scratch.buffers);
+                // The answers come in the order of the updates, with the marks of reads between them.
                 ready!(reply.poll(cx, &worker.wakes, kept, out));
+                // What was logged is a modify; its client asked something else and is answered that.
                 if let Some(change) = change.take() {
                     let modified = out.split_off(before);
                     change.answer(&modified, out);
@@ -123,6 +135,7 @@ impl Session {
     }
 
     /// Counts what it wrote.
+    /// A client that says how many answers it waits for has them kept back until there are so many, or nothing more comes.
     #[inline]
     fn written(&mut self, worker: &Worker, written: &[u8]) {
         count(&worker.counters.bytes_out, written.len() as u64);

@@ -1,4 +1,7 @@
 //! userPassword values (RFC 2307 section 5.3): is a password the one that is stored, and what is stored for a new one?
+//!
+//! Hashes are compared in constant time, and a value that is no hash of a known scheme never matches. So a directory that was loaded from
+//! elsewhere, with schemes that Pando does not know, refuses binds and does not take the text of a hash for a password.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -35,6 +38,8 @@ pub enum Scheme {
 
 impl Scheme {
     /// What is stored for a password; `None` if that would be taken for something else.
+    /// A password that looks like a hash is not stored as it is: it would then bind with what it is the hash of, which is not what the user
+    /// has set.
     pub(crate) fn store(self, password: &[u8], entropy: &mut dyn Entropy) -> Option<Vec<u8>> {
         match self {
             Scheme::Clear if split_scheme(password).is_some() => None,
@@ -50,6 +55,7 @@ impl Scheme {
 }
 
 /// A password that nobody can guess.
+/// RFC 3062 section 2: the server makes one where the client sends none.
 pub(crate) fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
     let mut password = Vec::with_capacity(GENERATED_CHARS);
     // Each character is as likely as any other: what lies above the last multiple is not used.
@@ -65,6 +71,7 @@ pub(crate) fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
 }
 
 /// The userPassword value of an entry that stands for a password.
+/// The value itself is returned: a change of the password takes this one away and leaves the others (RFC 3062 has no say in it).
 pub(crate) fn find(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[u8]) -> Option<Vec<u8>> {
     first(read_point, entry, |stored| verify(stored, password))
 }
@@ -81,6 +88,7 @@ pub(crate) fn first(
     slots.find_map(|(slot, values)| match values {
         _ if slot.description != user_password => None,
         Values::Inline(mut values) => values.find(|stored| is_it(stored)).map(<[u8]>::to_vec),
+        // So many passwords that they are a big set: walked through in pieces, and to its end, so no early return inside of a leaf.
         Values::Set(set) => {
             let (mut position, mut found) = (Default::default(), None);
             while found.is_none()
@@ -108,6 +116,7 @@ pub(crate) fn verify(stored: &[u8], given: &[u8]) -> bool {
 }
 
 /// Why no password can ever be the one that a stored value stands for; `None` if there may be one.
+/// The text goes to the administrator at a start; it has nothing of the value but its scheme.
 pub fn never_matches(stored: &[u8]) -> Option<String> {
     if stored.iter().all(u8::is_ascii_whitespace) {
         return Some("it is empty or blank".to_owned());
@@ -135,6 +144,7 @@ pub(crate) fn has_scheme(password: &[u8]) -> bool {
 }
 
 /// What is recorded of the root password: its hash. One that is a hash already stays as it is.
+/// A configured password may be clear text in a file that only the server reads; what is recorded goes into backups.
 pub fn recorded(password: &[u8], entropy: &mut dyn Entropy) -> String {
     let hash = if has_scheme(password) { None } else { Scheme::SaltedSha1.store(password, entropy) };
     String::from_utf8_lossy(&hash.unwrap_or_else(|| password.to_vec())).into_owned()
@@ -167,6 +177,7 @@ fn is_salted_sha1(encoded: &[u8], given: &[u8]) -> bool {
 }
 
 /// Are they the same bytes? Looks at all of `given`, whatever it finds.
+/// `black_box` keeps the compiler from leaving the loop early.
 fn same(secret: &[u8], given: &[u8]) -> bool {
     let mut difference = u8::from(secret.len() != given.len());
     for (at, byte) in given.iter().enumerate() {

@@ -1,6 +1,9 @@
 //! The addresses that clients come from, and what the clients of each may take: connections, and suspended searches, each
 //! of which takes a reader's slot of the store. Clients that have not bound share a part, and some of it is kept for the
 //! root DN; the slots beyond are for threads, snapshots and index builds.
+//!
+//! All counts are atomic and taken without a lock; the map of addresses is locked when a connection comes or goes. A permit gives its
+//! place back when it is dropped, so no way out of a search can forget to.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -62,10 +65,9 @@ impl Searches {
     }
 
     fn remove(&self, is_unbound: bool) {
-        self.all.fetch_sub(1, Ordering::Relaxed);
-        if is_unbound {
-            self.unbound.fetch_sub(1, Ordering::Relaxed);
-        }
+        let all = self.all.fetch_sub(1, Ordering::Relaxed);
+        let unbound = self.unbound.fetch_sub(u32::from(is_unbound), Ordering::Relaxed);
+        assert!(all > 0 && unbound >= u32::from(is_unbound), "no more searches end than have begun");
     }
 }
 
@@ -139,6 +141,7 @@ impl Peer {
     }
 
     /// One more suspended search; `None` if there are too many.
+    /// The address first, then all: an address with too many of its own takes no place of the others.
     pub(crate) fn search(&self, asker: Asker) -> Option<SearchPermit> {
         let is_unbound = asker == Asker::Unbound;
         let unbound = |max: u32| is_unbound.then_some(max);

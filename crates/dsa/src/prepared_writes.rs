@@ -1,4 +1,7 @@
 //! Updates that are ready to be installed (prepared writes), in the order of their messages.
+//!
+//! All of them share one buffer, which is kept by the thread or the session: preparing an update allocates nothing once the buffer
+//! has grown. A prepared write is a range of that buffer and what it was made from.
 
 use crate::last_of::LastOf;
 use store::{DnCache, Known, PreparedWrite, ReadPoint, Replacement};
@@ -51,6 +54,8 @@ impl PreparedWrites {
 
     /// Prepares a modify of a transaction, which is its update number `at`: on top of the prepared write of an earlier one if there is one of
     /// the same entry. `None`, and nothing done, if it cannot be prepared.
+    /// A transaction's updates see those before them. So a second one of the same entry is made from the first one's bytes, and takes its
+    /// place: only the last of an entry is installed.
     #[inline]
     pub(crate) fn prepare_member(
         &mut self,
@@ -64,6 +69,8 @@ impl PreparedWrites {
             .prepare(known, replacements, cache, &mut self.bytes)
             .or_else(|| read_point.prepare_as_seen(known, replacements, cache, &mut self.bytes))?;
         let id = ready.id().0;
+        assert!(at <= self.ready.len(), "updates are prepared in their order, or anew");
+        assert!(ready.range().end <= self.bytes.len(), "a prepared write lies in the buffer");
         let (place, last) = self.last_of.find(id);
         if let Some(last) = last {
             self.bytes.truncate(ready.range().start);
@@ -91,6 +98,7 @@ impl PreparedWrites {
         mut prepare: impl FnMut(usize, &mut Vec<u8>) -> Option<PreparedWrite>,
     ) {
         let PreparedWrites { ready, bytes, .. } = self;
+        // What cannot be prepared may have appended something: nothing refers to it, and the buffer is cleared as a whole.
         ready.extend((0..count).map(|at| prepare(at, bytes)));
     }
 

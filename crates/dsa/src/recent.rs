@@ -1,5 +1,8 @@
 //! The searches decoded last, kept so that one which asks the same of another entry need not be decoded again: nearly
 //! all searches of a client are of a few forms and differ in a DN or in one assertion value.
+//!
+//! A form is recognised by its bytes: all of a request but the part that differs is compared, so two requests of one form cannot mean
+//! different things. Rights are part of a form, since what an answer shows depends on them. Each thread has forms of its own and no lock.
 
 use crate::access::Rights;
 use crate::entry_writer::Chosen;
@@ -9,11 +12,13 @@ use proto::{filter, tag};
 use store::search::Compiled;
 
 /// Forms remembered per thread.
+/// More would make the search for an unknown form long; the last one that was met is tried first.
 const FORMS_MAX: usize = 16;
 /// Longer searches are not worth remembering.
 const FORM_BYTES_MAX: usize = 512;
 
 /// The form of a recent search: where it is kept, and its number, since another one may have taken its place.
+/// It is made when a group is gathered and used when the request runs: in between another request may have replaced the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Again {
     place: usize,
@@ -21,6 +26,7 @@ pub(crate) struct Again {
 }
 
 /// Where an assertion value lies in a buffer: its normal form, and behind that the value as it was sent.
+/// Offsets, not a slice, for the buffer grows while the group is gathered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asserted {
     start: u32,
@@ -32,6 +38,7 @@ impl Asserted {
     /// Appends the value behind its normal form, which lies in `keys` from `start` on.
     #[inline]
     pub(crate) fn push_raw(start: usize, value: &[u8], keys: &mut Vec<u8>) -> Asserted {
+        assert!(start <= keys.len(), "the normal form was appended before");
         let raw = keys.len() as u32;
         keys.extend_from_slice(value);
         Asserted { start: start as u32, raw, end: keys.len() as u32 }
@@ -89,6 +96,7 @@ pub(crate) struct Equality {
 
 impl Recent {
     /// Is this a search for one entry, whatever its attributes are, of a known form?
+    /// Names with bytes beyond ASCII are left to the decoder, which checks that they are UTF-8.
     #[inline]
     pub(crate) fn repeats_base(&mut self, outline: &Outline<'_>, rights: Rights) -> Option<Again> {
         if !outline.after.is_empty() || !outline.dn.is_ascii() {
@@ -120,6 +128,7 @@ impl Recent {
         value.map(|value| (again, value))
     }
 
+    /// Nearly always the last one that was met: one comparison.
     #[inline]
     fn find(&mut self, mut is_it: impl FnMut(&Form) -> bool) -> Option<Again> {
         if !self.forms.get(self.last).is_some_and(&mut is_it) {
@@ -150,6 +159,7 @@ impl Recent {
     }
 
     /// Remembers a search for one entry that is true of every entry.
+    /// To be called after the search was answered, when it is known to be that simple.
     pub(crate) fn keep_base(&mut self, outline: &Outline<'_>, rights: Rights, chosen: Chosen) {
         if is_worth_it(outline) && self.repeats_base(outline, rights).is_none() {
             self.keep(rights, chosen, Asks::Base(outline.rest.to_vec()));
@@ -182,12 +192,14 @@ impl Recent {
         self.keep(rights, chosen, Asks::Equality(Box::new(equality)));
     }
 
+    /// In turn: each takes the place of the oldest.
     fn keep(&mut self, rights: Rights, chosen: Chosen, asks: Asks) {
         let form = Form { number: self.count, rights, chosen, asks };
         match self.forms.get_mut(self.count as usize % FORMS_MAX) {
             Some(oldest) => *oldest = form,
             None => self.forms.push(form),
         }
+        assert!(self.forms.len() <= FORMS_MAX, "forms take each other's places");
         self.count += 1;
     }
 }
@@ -198,6 +210,7 @@ fn is_worth_it(outline: &Outline<'_>) -> bool {
 
 impl Equality {
     /// The assertion value of a search that is like this one in everything else.
+    /// Lengths that take more than one byte are left to the decoder: such values are rare, and no two requests then share a form by chance.
     #[inline]
     fn value<'a>(&self, outline: &Outline<'a>) -> Option<&'a [u8]> {
         let filter = short::strip_prefix(outline.rest, &self.before)?;
@@ -221,6 +234,7 @@ fn short_element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 
 /// Of what follows the base in a search by an equality assertion: what stands before the filter, the element of its
 /// attribute description, what follows the filter.
+/// RFC 4511 section 4.5.1: scope, derefAliases, sizeLimit, timeLimit and typesOnly stand before the filter, the attributes after it.
 fn take_apart(rest: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let mut filter = rest;
     for tag in [tag::ENUMERATED, tag::ENUMERATED, tag::INTEGER, tag::INTEGER, tag::BOOLEAN] {

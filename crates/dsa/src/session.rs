@@ -199,6 +199,7 @@ impl Session {
     /// Its updates are on their way. A session that is closing has nobody to be answered.
     pub(crate) fn submitted(&mut self, change: Option<Box<Change>>) {
         if !self.is_closing() {
+            assert!(!matches!(self.phase, Phase::Submitted(_)), "one submission is on its way at a time");
             self.phase = Phase::Submitted(change);
         }
     }

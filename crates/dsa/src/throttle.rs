@@ -1,6 +1,9 @@
 //! Throttles updates on their way to the log: bounds the bytes that all sessions together have on their way through it. When the
 //! bound is reached a session takes no more updates and waits for its turn; turns are given in the order in which sessions
 //! began to wait. Nothing is refused.
+//!
+//! The bound may be passed by the last submission that was admitted, and by a turn for each session that was called: so it bounds memory
+//! up to a constant, and costs one addition for each submission. Sessions that hold a ticket and die are passed over.
 
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use std::collections::VecDeque;
@@ -75,6 +78,7 @@ impl Throttle {
 
     /// Counts bytes that a session submits. What makes the sum pass its bound is admitted, what comes next waits.
     pub(crate) fn admit(self: &Arc<Self>, bytes: u64) -> Permit {
+        // Relaxed, for nothing is published by it: a session that reads the old state is one more that is admitted.
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes >= self.bytes_max {
             self.is_closed.store(true, Ordering::Relaxed);
@@ -122,6 +126,7 @@ impl Throttle {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        assert!(self.throttle.bytes() >= self.bytes, "no more bytes leave than were admitted");
         self.throttle.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.throttle.is_closed() {
             self.throttle.give_turns();

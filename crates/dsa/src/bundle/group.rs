@@ -33,6 +33,7 @@ const STRIDE: usize = 8;
 const SCOPE_BASE: &[u8] = &[tag::ENUMERATED, 1, 0];
 
 /// A request that waits for its turn, and where it will look.
+/// It borrows the input, so a group costs no copy. A request is decoded when it runs: most never are, for outline and hint tell enough.
 pub(crate) struct Pending<'a> {
     /// The input from this message on.
     input: &'a [u8],
@@ -50,12 +51,14 @@ pub(crate) struct Pending<'a> {
 ///
 /// # Errors
 /// If it is malformed.
+/// The frame is looked at first: it bounds what the decoder may read, and tells a stream that cannot be followed.
 pub(super) fn decode(message: &[u8]) -> Result<Message<'_>, DecodeError> {
     frame(message)?;
     Message::decode(message)
 }
 
 /// Is this name written like one of the server's configuration?
+/// A yes may be wrong, and the caller looks closer then. A no is right for every form in which clients write such a name.
 #[inline]
 pub(super) fn may_be_config(dn: &[u8]) -> bool {
     ends_in(dn, CONFIG_DN.as_bytes())
@@ -91,6 +94,7 @@ impl<'a> Pending<'a> {
     }
 
     /// The messages of requests that follow each other in the input.
+    /// No byte lies between them, so one slice is all of them: they go to the log without being put together.
     #[inline]
     pub(super) fn frames(requests: &[Pending<'a>]) -> &'a [u8] {
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return &[] };
@@ -98,7 +102,12 @@ impl<'a> Pending<'a> {
             requests.windows(2).all(|two| two[1].end - two[1].len == two[0].end),
             "none is left out"
         );
-        &first.input[..last.end - first.end + first.len]
+        let len = last.end - first.end + first.len;
+        assert!(
+            std::ptr::eq(first.input[len..].as_ptr(), last.input[last.len..].as_ptr()),
+            "they are requests of one input"
+        );
+        &first.input[..len]
     }
 
     /// Decodes it.
@@ -120,6 +129,7 @@ impl<'a> Pending<'a> {
     }
 
     /// Does it change the directory?
+    /// What is no regular message is none: it is answered, or ends the session, where reads are run.
     #[inline]
     pub(super) fn is_update(&self) -> bool {
         match self.op_tag() {
@@ -224,8 +234,12 @@ impl<'a> Pending<'a> {
 }
 
 /// Gathers the requests from `at` on. Returns where it stopped and what the next message needs.
+///
+/// A stream that cannot be followed any more is taken whole as the last request, which then ends the session. So the caller always gets
+/// further, or knows how many bytes are lacking.
 #[inline]
 pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) -> (usize, usize) {
+    // Updates go on to four times as many: the writer's role is taken once for all of them.
     while group.len() < GROUP || (group.len() < GROUP_UPDATES && group.last().is_some_and(Pending::is_update))
     {
         let input = &input[at..];
@@ -243,6 +257,9 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
 /// Works out where the requests will look, and asks for the memory of it, one kind after the other and nothing in
 /// between; for the records of the first of them only: the others are prefetched by [`prefetch_next`]. Reads from `kept_from`
 /// on will wait for the updates before them, and look then.
+///
+/// Three passes, for each needs what the one before brings: the bucket tells the slot, the slot tells the record. A core that ran through
+/// one request after the other would wait three times for each.
 #[inline]
 pub(super) fn prefetch(
     read_point: ReadPoint<'_>,
@@ -328,6 +345,8 @@ fn find_target<const IS_KEPT: bool>(
     }
 }
 
+/// Where an equality search will look. The normal form stays in `keys`, so the search need not make it again; without a hint the keys are
+/// as they were before.
 #[inline]
 fn hint_equality(
     read_point: ReadPoint<'_>,
@@ -362,6 +381,7 @@ fn hint_equality(
 }
 
 /// Looks at requests before they run: at what they say of the queue, and whether they end a run.
+/// It is called of groups where some request has controls, or whose session has a queue: for all others it costs one comparison.
 #[cold]
 pub(super) fn look_at_queue(queue: &mut Option<Box<Queue>>, other_oid: Option<&[u8]>, group: &[Pending<'_>]) {
     // Neighbours mostly have the same controls, and say the same.
@@ -386,6 +406,7 @@ pub(super) fn look_at_queue(queue: &mut Option<Box<Queue>>, other_oid: Option<&[
 }
 
 /// The length that a request asks for. Under the other OID nobody knows a critical control, so the request is refused for it.
+/// A value that is no number counts as none: the control only lets the server answer later, so nothing is refused for it.
 fn queue_length_of(message: &[u8], other_oid: Option<&[u8]>) -> Option<u32> {
     let is_other = |control: &Control<'_>| Some(control.oid) == other_oid && !control.critical;
     let is_it = |control: &Control<'_>| control.oid == queue_length::OID || is_other(control);

@@ -1,5 +1,9 @@
 //! A search or compare that names a transaction (RFC 5805's control, where `txn-search` allows it): it sees the directory as it
 //! would be if the transaction were committed now.
+//!
+//! The updates of the transaction are applied to an overlay that is kept for the one search. The cost is that of the transaction, for each
+//! search anew: it buys that nothing is shared with the commit, which decides by itself what the updates come to. Both the directory and
+//! the overlay are searched; an entry that is in both is taken from the overlay.
 
 use super::{Pending, ReadBatch, Reading, SearchContext, transaction};
 use crate::control::{self, ControlError, Requested};
@@ -26,12 +30,14 @@ impl ReadBatch<'_> {
         pending: &Pending<'_>,
         out: &mut Vec<u8>,
     ) {
+        // One that is too old, or was preempted, is seen by nobody any more, and its notice comes before the answer.
         transaction::abort_some(session, self.dsa, self.now.monotonic_ns, out);
         let response = tag::response_to(message.request.tag()).expect("they have answers");
         if requested.proxied().is_some() {
             // As of updates: who acts is said at the begin.
             return control::refuse(message, ControlError::NotHere(proxied_authorization::OID), out);
         }
+        // Only a session's own transactions have names here: identifiers of others are unknown, not forbidden.
         let Some(named) = session.transactions.find(identifier) else {
             let (code, text) = end_transaction::unknown(&session.transactions, identifier);
             return outcome::say(out, message.id, response, code, text);
@@ -46,9 +52,11 @@ impl ReadBatch<'_> {
             // The server's own entries are as they are, and who may see nothing sees nothing.
             return self.dispatch(session, None, message, requested, pending, out);
         }
+        // Before the view is made, which costs; and once more below, for the updates may add an alias or a referral object.
         if let Some(text) = refusal(&self.dsa.shard, message, requested) {
             return outcome::say(out, message.id, response, ResultCode::UnwillingToPerform, text);
         }
+        // Making the view may take as long as the transaction has updates, so others have their turn after it.
         session.pauses = true;
         let view = View::of(named, self.dsa, self.look.read_point(), self.now, dn);
         let view = view.and_then(|view| match refusal(view.shard(), message, requested) {
@@ -59,6 +67,7 @@ impl ReadBatch<'_> {
             Ok(view) => view,
             Err((code, text)) => return outcome::say(out, message.id, response, code, &text),
         };
+        // The same read point that the view was made of: an entry that is not different is looked at as it is there.
         let read_point = self.look.read_point();
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
         let (id, identity) = (message.id, &session.identity);
@@ -71,6 +80,7 @@ impl ReadBatch<'_> {
                     identity,
                     searches: &mut session.searches,
                     counters: self.counters,
+                    // Hints and cached templates know the directory alone.
                     hint: None,
                     outline: None,
                 };
@@ -85,6 +95,8 @@ impl ReadBatch<'_> {
 }
 
 /// What there is not inside a transaction, judged by what the shard has, or what the transaction has made.
+/// Each of these needs a walk or a cookie that would have to know both the directory and the overlay. Refusing is safe: a client that is
+/// answered gets exactly what a commit now would make.
 fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> Option<&'static str> {
     if requested.paged.is_some() {
         return Some("a search in a transaction cannot have paged results");

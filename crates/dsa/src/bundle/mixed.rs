@@ -1,6 +1,15 @@
 //! Bundles in which reads stand between updates, in a directory that is logged. All updates go to the log together, and the
 //! reads wait with them: so the bundle costs one sync. When the updates are applied they are published in runs, and the
 //! reads behind a run look at what was published with it: they see the updates before them and none after them.
+//!
+//! ```text
+//! bundle       update 1   update 2   read A   update 3   read B
+//! to the log   update 1   update 2            update 3            one submission, one sync
+//! applied      [update 1  update 2]  publish  [update 3]  publish
+//! read at                            A sees 1 and 2       B sees all
+//! ```
+//! The applier pins what a read is to see before it goes on ([`crate::marks`]). A pin keeps old versions alive, so it has an end: reads that
+//! their client does not take in time are refused, and updates never are.
 
 use super::group::{self, Group, Pending};
 use super::{ReadBatch, prefetch};
@@ -25,6 +34,7 @@ use std::borrow::Cow;
 const READ_BYTES_MAX: usize = 16 << 10;
 
 /// The first of some requests from which on reads will wait for updates, if they may.
+/// Their hints need not be made now: the names may change before they run.
 #[inline]
 pub(super) fn kept_from(session: &Session, group: &[Pending<'_>]) -> usize {
     match session.batch.is_empty() {
@@ -35,6 +45,7 @@ pub(super) fn kept_from(session: &Session, group: &[Pending<'_>]) -> usize {
 
 /// Keeps a read that stands behind updates of its session, to be run when they are applied. `false` if it is not one of
 /// those that may wait with them.
+/// The mark behind it says how many updates of the batch it comes after, and where its bytes end among the reads.
 #[inline]
 pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
     if session.batch.is_empty() || !may_wait(session, read) {
@@ -46,6 +57,8 @@ pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
     true
 }
 
+/// Controls that name a transaction, or ask for another identity, look at the session as it is when the read runs: by then it may have
+/// another one. The server's own entries are not part of the directory whose states are pinned.
 fn may_wait(session: &Session, read: &Pending<'_>) -> bool {
     const OIDS: [&[u8]; 3] =
         [transaction_specification::OID, non_transaction::OID, proxied_authorization::OID];
@@ -61,17 +74,20 @@ fn may_wait(session: &Session, read: &Pending<'_>) -> bool {
 }
 
 /// May an update go to the log together with those before it, though reads stand between them?
+/// No if the read's answer could differ from what it would have been between the two: see [`may_follow_reads`].
 #[inline]
 pub(super) fn may_follow(session: &mut Session, dsa: &Dsa, update: &Pending<'_>) -> bool {
     session.mixed.marks.is_empty() || may_follow_reads(session, dsa, update)
 }
 
 fn may_follow_reads(session: &mut Session, dsa: &Dsa, update: &Pending<'_>) -> bool {
+    // numSubordinates and the like are the writer's counts, not those of a read point: an add or a delete behind the read would show in it.
     let changes_counts = matches!(update.op_tag(), Some(tag::ADD | tag::DELETE | tag::MODIFY_DN));
     !(changes_counts && session.mixed.asks_for_counts()) && session.mixed.marks.hold(&dsa.shard)
 }
 
 /// Does a request follow updates directly, so that it goes with them?
+/// It is what ends a run of updates: the reads between them do not, if they wait.
 #[inline]
 pub(super) fn is_neighbour(session: &mut Session, dsa: &Dsa, request: &Pending<'_>) -> bool {
     request.is_update() && may_follow(session, dsa, request)
@@ -79,7 +95,9 @@ pub(super) fn is_neighbour(session: &mut Session, dsa: &Dsa, request: &Pending<'
 
 /// Sends answers and runs the reads between them, in their order, until all is done, an answer is half written or there is
 /// enough to be sent.
+/// It is called as long as [`Mixed::is_due`], each time for one slice of work.
 pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8>) {
+    // Taken out of the session while it runs: a read may end searches of the session, or the session.
     let mut mixed = std::mem::take(&mut session.mixed);
     let now_ns = worker.now.monotonic_ns;
     let since_ns = *mixed.since_ns.get_or_insert(now_ns);
@@ -88,6 +106,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let reads = std::mem::take(&mut mixed.reads);
     let mut slot = mixed.marks.take_slot();
     let age_ns = now_ns.saturating_sub(since_ns);
+    // From here to the end of `sight` nobody may revoke what the reads look at.
     let sight = slot.enter().filter(|_| age_ns <= SUSPENDED_MAX_NS);
     let ran = sight.as_ref().map(|sight| run_groups(session, &mut mixed, sight, &mut parts, &reads, out));
     drop(sight);
@@ -98,6 +117,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     });
     mixed.marks.put_slot(slot);
     mixed.reads = reads;
+    assert!(!is_done || mixed.read == mixed.reads.len(), "each read was run, or refused");
     if is_done {
         out.extend_from_slice(&mixed.answers[mixed.sent..]);
         mixed.rest();
@@ -128,6 +148,7 @@ fn run_groups(
 }
 
 /// Runs some reads. `false` if others are to have their turn before the next one.
+/// A run is the reads behind one mark: they share one look, which the applier pinned when it had published the updates before the mark.
 fn run_group(
     session: &mut Session,
     mixed: &mut Mixed,
@@ -142,6 +163,7 @@ fn run_group(
         let end = mixed.begin_run(out);
         let pin;
         let sequence = mixed.marks.sequence(mixed.run);
+        // Without a pinned look the reads are behind the last update of the batch, so the newest state is what they are to see.
         let look = match sight.look(sequence).filter(|_| !planted::is(faults::LATER_UPDATE_SEEN)) {
             Some(look) => look,
             None => {
@@ -159,6 +181,7 @@ fn run_group(
                 sequence
             }
         };
+        // Hints were made for the first run of the group. A later run is later in the log, so names may have changed in between.
         let hints_hold = fast::IS_ON && read_point.names_hold_since(hinted_at);
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());

@@ -1,5 +1,16 @@
 //! The updates of transactions (RFC 5805), and their begins and ends. An update is answered with what became of it in the
 //! overlay of its transaction; most need none, for a prepared write tells as much.
+//!
+//! ```text
+//! begin     nothing but a place among the open transactions
+//! update    judged at once, kept as the message that came: prepared, or in the overlay from the first one on that cannot be
+//! end       all messages as one command of the log, then [`commit`]
+//! ```
+//! The answer to an update is a promise of nothing: another client may change its entry before the end. What counts is what the command
+//! comes to when it is applied, with all updates judged again where a prepared write no longer holds.
+//!
+//! A session may have several transactions open, distinguished by their identifiers, and updates of different ones may alternate. None of
+//! them holds a lock. Where clients have different precedence, names of entries are held ([`crate::transaction`]).
 
 mod change;
 mod commit;
@@ -32,9 +43,11 @@ use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// Bytes of memory that an update may take beyond its own and those of the entries that it is about.
+/// Memory is reserved before a commit is logged or half applied, since neither can be taken back for want of it.
 const UPDATE_BYTES: u64 = 8 << 10;
 
 /// What an update has to do with transactions.
+/// Named wins over implied: a client that names a transaction means that one, whatever is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Membership<'a> {
     /// It names one.
@@ -54,6 +67,7 @@ pub(super) fn implies(session: &Session, dsa: &Dsa) -> bool {
 }
 
 /// Does an update belong to a transaction, or is it a begin or an end?
+/// Such an update must not join a batch of plain ones: it is answered now, and they when they are durable.
 pub(super) fn concerns(session: &Session, dsa: &Dsa, classified: &Classified<'_>) -> bool {
     match membership(session, dsa, classified) {
         Membership::Named(_) | Membership::Implied => true,
@@ -102,6 +116,7 @@ fn of_frame(frame: &[u8]) -> Membership<'_> {
     Membership::None
 }
 
+/// Looked at in the outline, so that a malformed begin or end is known for what it is.
 #[cold]
 fn is_begin_or_end(frame: &[u8]) -> bool {
     let extended = Outline::of(frame).filter(|outline| outline.op_tag == tag::EXTENDED);
@@ -110,6 +125,8 @@ fn is_begin_or_end(frame: &[u8]) -> bool {
 }
 
 /// The identifier of the transaction that a modify belongs to, if its outline tells that. It may only say yes.
+///
+/// Only modifies are looked at: no other update can be a prepared write, so the short way would not help it.
 fn plain_membership<'a>(session: &'a Session, dsa: &Dsa, update: &Pending<'a>) -> Option<&'a [u8]> {
     let is_any = !session.transactions.is_empty() || dsa.transactions.implicit_begin();
     if !fast::IS_ON || !is_any || update.op_tag() != Some(tag::MODIFY) {
@@ -130,6 +147,7 @@ pub(super) fn is_prepared(session: &Session, parts: &Parts<'_>, update: &Pending
 
 /// Accepts the first of these updates, and those after it that belong to the same transaction, as long as each can be prepared. Returns
 /// how many.
+/// 0 means that nothing was done, and that the stages must take the first update.
 #[cold]
 pub(super) fn take_prepared(
     session: &mut Session,
@@ -137,12 +155,14 @@ pub(super) fn take_prepared(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
+    // Notices of transactions that the server gave up come before the answers of those updates that would have been theirs.
     abort_some(session, parts.dsa, parts.now.monotonic_ns, out);
     let Some(identifier) = plain_membership(session, parts.dsa, &updates[0]).map(<[u8]>::to_vec) else {
         return 0;
     };
     // Its first update may begin it. What stands against that is found out, and answered, by the stages themselves.
     let is_open = session.transactions.find(&identifier).is_some();
+    // A begin forgets which implied transaction was aborted, so this is restored if the begin is taken back.
     let implied_aborted = session.transactions.implied_aborted().map(<[u8]>::to_vec);
     if !is_open
         && (!may_begin(session, parts.dsa, &identifier) || begin(session, parts, &identifier).is_err())
@@ -155,6 +175,7 @@ pub(super) fn take_prepared(
             && (update.after() == updates[0].after()
                 || plain_membership(session, parts.dsa, update) == Some(&identifier))
     };
+    // The first is one of them, by the same question that made the identifier.
     let count = updates.iter().take_while(is_member).count();
     let accept = |transaction: &mut Transaction, parts: &mut Parts<'_>, out: &mut Vec<u8>| {
         member::prepare_some(transaction, parts, &updates[..count], out)
@@ -169,10 +190,12 @@ pub(super) fn take_prepared(
 }
 
 /// May an update that names no open transaction begin one?
+/// One whose name was aborted a short while ago may not: its remaining updates are on their way, and must not happen as another one.
 fn may_begin(session: &Session, dsa: &Dsa, identifier: &[u8]) -> bool {
     dsa.transactions.implicit_begin() && !session.transactions.was_aborted(identifier)
 }
 
+/// Begins a transaction by its first update, where that is configured. It is applied as the identity that the session is bound as.
 fn begin(session: &mut Session, parts: &Parts<'_>, identifier: &[u8]) -> Result<(), Refused<'static>> {
     let Session { transactions, identity, .. } = session;
     start_transaction::begin_named(transactions, identity, parts.dsa, parts.now, identifier)
@@ -180,6 +203,7 @@ fn begin(session: &mut Session, parts: &Parts<'_>, identifier: &[u8]) -> Result<
 }
 
 /// Runs a begin, an end or an update of a transaction.
+/// Its outcome is in `out` when this returns, but that of an end in a logged directory, which the session waits for.
 #[cold]
 pub(super) fn run(
     session: &mut Session,
@@ -193,6 +217,7 @@ pub(super) fn run(
             let request = classified.request.as_ref().expect("a malformed update is no begin and no end");
             return begin_or_end(session, parts, request, out);
         }
+        // Where no membership is implied the server does not have this control.
         Membership::Outside => {
             let refused = Refused::Control(ControlError::UnavailableCritical(non_transaction::OID));
             return refuse(session, parts, classified, &refused, out);
@@ -209,6 +234,8 @@ pub(super) fn run(
 
 /// Does something with an open transaction, which is aborted if it takes more memory afterwards than there is. `None` if no such
 /// transaction is open.
+/// It is out of the session while it is worked with, so the session can be borrowed beside it, and comes back to its place in the order of
+/// begins: which one is implied depends on that.
 fn lend<T>(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -217,6 +244,7 @@ fn lend<T>(
     work: impl FnOnce(&mut Session, &mut Transaction, &mut Parts<'_>, &mut Vec<u8>) -> T,
 ) -> Option<T> {
     let mut lent = session.transactions.lend(identifier)?;
+    // A client often makes one transaction after the other, so its buffers are those of the last one.
     if lent.1.updates == 0 {
         (lent.1.messages, lent.1.prepared_writes) = parts.scratch.buffers.take();
     }
@@ -234,6 +262,7 @@ fn lend<T>(
 
 /// The identifier of the transaction that an update belongs to which names none. If that was aborted, the update, which may have been
 /// on its way by then, must not happen by itself: it is refused.
+/// `None` if it was refused.
 fn implied_or_refuse(
     session: &mut Session,
     parts: &Parts<'_>,
@@ -249,6 +278,7 @@ fn implied_or_refuse(
 }
 
 /// The identifier of the transaction that an update names, if it is open or can be begun. Else the update is refused.
+/// The controls are looked at before it is begun: an update that is refused must not leave an open transaction behind.
 fn find_or_begin(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -277,6 +307,7 @@ fn find_or_begin(
 }
 
 /// Gives those up that are open for too long, or stand in the way of a transaction with higher precedence, and tells the client.
+/// Runs before each update of a transaction and once a second or so for idle sessions, so neither limit needs a timer of its own.
 pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mut Vec<u8>) {
     if session.transactions.is_empty() {
         return;
@@ -287,6 +318,7 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
         aborted_transaction::encode(out, &identifier, ResultCode::Busy, text);
     }
     let age_max_ns = dsa.transactions.age_max_ms().saturating_mul(1_000_000);
+    // Saturating, for the clock of this thread may be read before that of the thread which began it.
     let is_old = |transaction: &Transaction| now_ns.saturating_sub(transaction.began_ns) > age_max_ns;
     for identifier in session.transactions.abort_those(is_old) {
         let text = "the transaction was open for longer than txn-age-max";
@@ -298,6 +330,7 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
 ///
 /// # Errors
 /// Code and text of the refusal if one of higher precedence holds such an entry.
+/// Nobody waits: an update of lower precedence is refused with busy at once, and its client tries again.
 pub(super) fn preempt_holders(
     dsa: &Dsa,
     identity: &Identity,
@@ -328,12 +361,14 @@ pub(super) fn preempt_holders_of(
 }
 
 /// Holds no open transaction any entry, or nobody has precedence over another?
+/// One load where nobody has precedence configured, which is nearly everywhere.
 #[inline]
 pub(super) fn nothing_is_held(dsa: &Dsa) -> bool {
     dsa.intents.is_empty() || !dsa.transactions.ranks()
 }
 
 /// Names of the entries that an update is about. A change of a password says it in its own way.
+/// A rename is about two: the entry, and the name that it takes, which an open transaction may be about to add.
 fn names(request: &message::Request<'_>) -> SmallVec<[Vec<u8>; 2]> {
     match request {
         message::Request::Modify(modify) => smallvec![modify.dn.to_vec()],
@@ -345,6 +380,7 @@ fn names(request: &message::Request<'_>) -> SmallVec<[Vec<u8>; 2]> {
 }
 
 /// Answers an update that goes no further.
+/// It counts as an operation, as every request that was decoded.
 #[cold]
 fn refuse(
     session: &mut Session,
@@ -373,6 +409,7 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
         Ok(requested) => requested,
         Err(refused) => return refused.answer(update, out),
     };
+    // A proxied begin (RFC 4370) makes a transaction whose updates are all applied as that identity.
     if matches!(update.kind, Kind::Bound(Bound::Start)) {
         let identity = match requested.proxied() {
             None => Some(session.identity.clone()),
@@ -398,6 +435,7 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
 }
 
 /// Commits a transaction: now, or when it is in the log.
+/// The transaction is closed when this is called, whatever becomes of it: an identifier is not used again by a retried end.
 fn settle(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -406,6 +444,7 @@ fn settle(
     out: &mut Vec<u8>,
 ) {
     let bytes = || transaction.bytes() + transaction.updates * UPDATE_BYTES;
+    // Prepared writes alone need no more memory than they have reserved; an overlay's updates are applied once more for good.
     let may_grow = transaction.overlay.is_some() || parts.dsa.journal.get().is_none();
     if may_grow && parts.dsa.shard.memory().total() + bytes() > parts.dsa.memory_bytes_max() {
         // Once it is in the log, or half done, there must be room for it.
@@ -413,7 +452,12 @@ fn settle(
         outcome::say(out, message.id, tag::EXTENDED_RESPONSE, ResultCode::AdminLimitExceeded, text);
         return;
     }
+    assert!(
+        transaction.prepared_writes.len() as u64 == transaction.updates,
+        "each update has a place among the prepared writes"
+    );
     let Transaction { messages, mut prepared_writes, identity, adds, overlay, .. } = transaction;
+    // Its memory is given back before the updates are applied, which take as much.
     drop(overlay);
     match parts.dsa.journal.get() {
         None => {

@@ -44,6 +44,7 @@ use std::borrow::Cow;
 type Refusal = (ResultCode, Cow<'static, str>);
 
 /// What became of an update on its way to the log.
+/// The stages before the log answer with this. It says who acts next on the update, so that answers keep the order of requests.
 enum Admission {
     /// It goes with those before it.
     Joins,
@@ -56,6 +57,8 @@ enum Admission {
 }
 
 /// How far a run of updates came.
+/// Both numbers are needed: an update may be taken without being collected (it was answered), and what is collected may have to
+/// go though nothing was taken (the next update must not go with it).
 pub(super) struct Progress {
     /// How many are answered, collected or kept by the session.
     pub(super) taken: usize,
@@ -74,6 +77,7 @@ impl Progress {
 }
 
 /// Runs updates that follow each other, as one batch, or collects them for the log.
+/// Returns when the run is done, when enough is collected for one parcel of the log, or at an update that must not go with those before it.
 pub(super) fn run(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -82,8 +86,10 @@ pub(super) fn run(
 ) -> Progress {
     let is_logged = parts.dsa.journal.get().is_some();
     let bytes_max = if is_logged { UPDATES_BYTES_SOFT_MAX } else { usize::MAX };
+    // A batch outlives this call: the updates of several runs go together if only reads stand between them.
     session.batch.begin();
     let mut bytes = session.batch.messages.len();
+    // What is the same for all of them is looked at once. It is made anew when an update joins that changed the identity they are applied as.
     let mut door = Door::of(session, parts.dsa);
     let mut count = 0;
     while count < updates.len() {
@@ -93,7 +99,9 @@ pub(super) fn run(
         }
         let update = &updates[count];
         if !door.admits(update) {
+            // Mostly a transaction's updates come one after the other, without others between: they have a short way of their own.
             if transaction::is_prepared(session, parts, update) {
+                // Plain updates that came before are answered before the transaction's.
                 if count > 0 || !session.batch.is_empty() {
                     submit::together(session, parts, &updates[..count], out);
                     return Progress { taken: count, must_submit: is_logged };
@@ -122,6 +130,8 @@ pub(super) fn run(
 
 /// Takes an update through the stages before the log. `before`: those that were admitted and are not yet collected or applied; they are
 /// unless this one joins them. If it must wait for what is collected the session keeps it, decoded.
+/// An update is decoded here once. Where it may have to wait it is decoded from a copy that outlives the input; else in place, for the
+/// copy would cost more than the decoding.
 #[cold]
 fn look(
     session: &mut Session,
@@ -130,6 +140,7 @@ fn look(
     update: &Pending<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
+    // Nothing is on its way before the first, so it is never a barrier.
     let is_first = before.is_empty() && session.batch.is_empty();
     if is_first || parts.dsa.journal.get().is_none() {
         let classified = classify(parts.dsa, update.frame());
@@ -154,15 +165,21 @@ fn look(
         submit::together(session, parts, before, out);
         let mut kept = Kept::new(&parts.dsa.client_memory);
         kept.set(update.frame().len(), session.is_bound());
+        assert!(
+            session.suspended.is_none(),
+            "a session keeps one update, and takes no other before it is done"
+        );
         session.suspended = Some(Box::new(SuspendedUpdate { update: suspended, _kept: kept }));
     }
     admission
 }
 
 /// Goes on with an update that waited until what was collected before it was applied.
+/// Its message was counted with the client's memory since it was kept; that ends with this.
 #[cold]
 pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
     assert!(session.batch.is_empty(), "a suspended update is the first of its batch");
+    // It is kept on, and comes here again when there is room on the way to the log.
     if !session.is_admitted(&parts.dsa.throttle) {
         return;
     }
@@ -187,6 +204,7 @@ fn admit(
     is_first: bool,
     out: &mut Vec<u8>,
 ) -> Admission {
+    // First of all: what a malformed or forbidden update of a transaction comes to is decided by the transaction.
     if transaction::concerns(session, parts.dsa, classified) {
         return match is_first {
             true => {
@@ -207,6 +225,7 @@ fn admit(
     };
     match pass(session, parts, request, is_first, out) {
         Ok(admission) => admission,
+        // It may go through when those before it are applied, so it is judged again then, and only then counted and answered.
         Err(_) if !is_first => Admission::Barrier,
         Err(refused) => {
             parts.counters.count_operation(&request.message.request);
@@ -217,6 +236,7 @@ fn admit(
 }
 
 /// Why an update goes no further.
+/// It is answered by its caller, in the order of requests, and not where it is found.
 pub(super) enum Refused<'a> {
     Control(ControlError<'a>),
     Refusal(Refusal),
@@ -241,6 +261,8 @@ impl Refused<'_> {
     }
 }
 
+/// Takes an update that belongs to no transaction through *authorize* and *prepare*. It changes nothing but the batch's identity, so an
+/// update that turns out to be a barrier can be judged again later.
 fn pass<'a>(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -250,6 +272,7 @@ fn pass<'a>(
 ) -> Result<Admission, Refused<'a>> {
     let requested = request.requested()?;
     let authorization_id = requested.proxied();
+    // One submission to the log is of one identity: the command carries it, and the applier applies as that identity.
     if is_first {
         session.batch.acting = match authorization_id {
             None => None,
@@ -265,9 +288,11 @@ fn pass<'a>(
     }
     let identity = session.batch.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
     let identity = identity.clone();
+    // An administrator changes any password as any other attribute; for a user the change of its own is a right of its own.
     let may_be_own = || identity.rights != Rights::Root && identity.entry.is_some();
     match &request.kind {
         Kind::Bound(_) => unreachable!("it concerns transactions"),
+        // These read the directory to decide what to log, so all before them must be applied.
         Kind::Extended(..) | Kind::Config if !is_first => return Ok(Admission::Barrier),
         Kind::OwnPassword if may_be_own() && !is_first => return Ok(Admission::Barrier),
         Kind::Extended(writes, value) => {
@@ -294,10 +319,12 @@ fn pass<'a>(
         return Ok(Admission::Done);
     }
     prepare::check(parts, &identity, request, requested)?;
+    // Answers with entries are long, and a session's answers have a bound: so many fit into one submission.
     let reads = requested.rare.as_ref().map_or(0, |rare| rare.reads());
     if !submit::has_room_for_reads(session, reads, is_first) {
         return Ok(Admission::Barrier);
     }
+    // Without a log the answer is written at once, behind those of the updates before it.
     let is_last = reads > 0 && parts.dsa.journal.get().is_none();
     Ok(if is_last { Admission::JoinsLast } else { Admission::Joins })
 }

@@ -1,5 +1,8 @@
 //! What an update would do, in the overlay of its transaction: the code that carries updates out runs on copies of the
 //! entries that it is about.
+//!
+//! Entries are copied into the overlay when the first update names them, with as much of their big sets as the update looks at. Names,
+//! parents and counts come from the directory below. What cannot be judged that way is refused, never guessed.
 
 use crate::access::Effective;
 use crate::context::Writing;
@@ -23,6 +26,7 @@ use store::{ReadPoint, Refused};
 type Refusal = (ResultCode, String);
 
 /// An overlay in which updates are evaluated, and what it takes.
+/// It is used for the updates as they come in, for a view of the transaction, and at the commit: all three must come to the same.
 pub(crate) struct Evaluation<'e> {
     pub(crate) dsa: &'e Dsa,
     pub(crate) overlay: &'e mut Overlay,
@@ -36,6 +40,7 @@ pub(crate) struct Evaluation<'e> {
 impl Evaluation<'_> {
     /// Carries an update of `len` bytes out in the overlay; a new entry gets `new_id`. Appends the answer; `true` if the update was
     /// done.
+    /// `false` leaves the overlay as it was, but for entries that were copied into it.
     pub(crate) fn run(
         &mut self,
         message: &Message<'_>,
@@ -46,6 +51,7 @@ impl Evaluation<'_> {
     ) -> bool {
         let Some(response) = tag::response_to(message.request.tag()) else { return false };
         // Running out of memory here changes nothing anywhere else.
+        // The mark means that the directory cannot go on; an overlay that is full is only a refusal.
         let lacked_memory = self.scratch.lacked_memory;
         let brought = self.overlay.refuse_if_full().and_then(|()| self.bring(&message.request));
         let brought = brought.map_err(|refused| (refused.result_code(), refused.to_string()));
@@ -61,6 +67,7 @@ impl Evaluation<'_> {
     }
 
     /// Copies what the update will look at.
+    /// A rename needs both places: the new name may be taken, and its superior must be there.
     fn bring(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let base = self.base;
         match request {
@@ -79,7 +86,9 @@ impl Evaluation<'_> {
     }
 
     /// What cannot be seen in the overlay, or not be known from it.
+    /// It runs before the update is applied, since the overlay cannot take an update back.
     fn refuse_beforehand(&self, message: &Message<'_>, requested: &Requested<'_>) -> Result<(), Refusal> {
+        // Subordinates that the transaction has not touched are in the directory alone.
         if let Request::Delete(dn) = &message.request
             && let Some(id) = self.overlay.find(dn)
         {
@@ -95,6 +104,7 @@ impl Evaluation<'_> {
         if rare.assertion.as_ref().is_some_and(|(filter, _)| asks_for_subordinates(schema, filter)) {
             return unwilling("assertions on subordinates are not possible in a transaction");
         }
+        // An assertion or a critical read on a set of which only some values were copied would see too few of them.
         let must_be_whole = rare.assertion.is_some() || rare.critical().is_some();
         let target = update::target(&message.request).filter(|_| must_be_whole);
         match target.and_then(|dn| self.overlay.find(dn)).is_some_and(|id| self.overlay.is_partial(id)) {
@@ -105,6 +115,7 @@ impl Evaluation<'_> {
         }
     }
 
+    /// The overlay is a shard like any other, with a writer's role that nobody else wants.
     fn apply(
         &mut self,
         message: &Message<'_>,
@@ -151,8 +162,10 @@ impl Evaluation<'_> {
             self.scratch.templates = templates;
         }
         if is_add {
+            // From here on the overlay gives ids of its own again.
             writer.end_given_ids();
         }
+        // Each update by itself: the next one finds its entry at a read point of the overlay.
         writer.publish();
         if let Some(id) = done {
             self.overlay.note_changed(id);
@@ -169,6 +182,7 @@ fn refuse_referral(message: &Message<'_>, out: &mut Vec<u8>) {
 }
 
 /// The values that a modify adds or takes away, one by one.
+/// A set of a million values is not copied: these alone, and whether the set has them, decide what the modify comes to.
 fn named<'a>(schema: &Schema, modify: &proto::op::Modify<'a>) -> Vec<(Description, &'a [u8])> {
     let mut named = Vec::new();
     for change in modify.changes.iter() {
@@ -183,6 +197,7 @@ fn named<'a>(schema: &Schema, modify: &proto::op::Modify<'a>) -> Vec<(Descriptio
 }
 
 /// Does a filter ask whether an entry has subordinates, or how many?
+/// The overlay has counts of its own entries only, so such an assertion cannot be answered.
 fn asks_for_subordinates(schema: &Schema, filter: &Filter<'_>) -> bool {
     let known = ["hasSubordinates", "numSubordinates"].map(|name| schema.find_type(name.as_bytes()));
     filter.mentions(&|name| {

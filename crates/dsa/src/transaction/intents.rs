@@ -1,6 +1,8 @@
 //! Which open transaction is about which entries, where clients have different precedence: an update of a transaction with higher precedence
 //! gives the transactions of others up that are about the same entry, and one who goes after is asked to try again. Nobody
 //! waits for anybody. Among equals nothing is held: who ends first is first.
+//! The map has the names under one lock, and is empty unless precedence is configured. A count beside it lets all others pass without the
+//! lock: an update that reads 0 there may come before a transaction takes the name, which is as if it had come earlier.
 
 use crate::faults;
 use env::planted;
@@ -9,6 +11,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+// The states of a link. It leaves OPEN once: who wins that exchange decides whether the transaction ends or is preempted.
 const OPEN: u8 = 0;
 const PREEMPTED: u8 = 1;
 const ENDING: u8 = 2;
@@ -24,6 +27,7 @@ struct Link {
 
 impl Link {
     /// Gives the transaction up, unless its end has been asked for already.
+    /// It is woken, not ended: the session itself gives the transaction up and tells its client, for nobody else may write to it.
     fn preempt(&self) {
         let given_up = self.state.compare_exchange(OPEN, PREEMPTED, Ordering::AcqRel, Ordering::Acquire);
         if given_up.is_ok()
@@ -79,6 +83,7 @@ fn clear(holders: &[Arc<Link>], precedence: u8, own: Option<&Arc<Link>>) -> Resu
         holder.precedence > precedence
             || (planted::is(faults::PRECEDENCE_IGNORED) && holder.precedence != precedence)
     };
+    // All are looked at before the first is preempted: who is refused must have preempted nobody.
     if others.clone().filter(open).any(has_precedence) {
         return Err(HasPrecedence);
     }
@@ -94,6 +99,7 @@ impl Holding {
     }
 
     /// The transaction is about an entry from now on.
+    /// Held until the transaction is gone; a second update of the same entry takes nothing more.
     pub(crate) fn take(&mut self, name: Vec<u8>) -> Result<(), HasPrecedence> {
         let mut held = lock(&self.intents.held);
         let holders = held.entry(name.clone()).or_default();
@@ -101,6 +107,10 @@ impl Holding {
         if cleared.is_ok() && !holders.iter().any(|holder| Arc::ptr_eq(holder, &self.link)) {
             holders.push(Arc::clone(&self.link));
             self.names.push(name);
+            assert!(
+                self.link.state.load(Ordering::Acquire) != ENDING,
+                "a transaction that ends takes no more names"
+            );
             self.intents.names.fetch_add(1, Ordering::Release);
         } else if holders.is_empty() {
             held.remove(&name);
@@ -136,6 +146,9 @@ impl Drop for Holding {
                 }
             }
         }
+        // Under the lock still, so that the count is never below the names that the map has.
+        let before = self.intents.names.load(Ordering::Acquire);
+        assert!(before >= self.names.len(), "no more names are given back than were taken");
         self.intents.names.fetch_sub(self.names.len(), Ordering::Release);
     }
 }

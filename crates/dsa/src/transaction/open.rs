@@ -62,6 +62,7 @@ impl OpenCount {
         Arc::new(OpenCount { open: Mutex::default(), bytes: AtomicU64::new(0), memory })
     }
 
+    /// Taken at begins and ends only, never for an update.
     fn open(&self) -> MutexGuard<'_, OpenBy> {
         // A count is whole after every statement, so a panic leaves nothing half done.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
@@ -80,6 +81,7 @@ impl Open {
         identity: &Identity,
     ) -> Result<Open, &'static str> {
         let mut open = count.open();
+        // A tenth is the root DN's alone: an administrator must be able to work when clients have used up all others.
         let is_root = identity.rights == Rights::Root;
         let most = if is_root { max } else { max - max / ROOT_SHARE };
         if open.all >= most {
@@ -99,6 +101,7 @@ impl Open {
 
     /// It has so many bytes of memory now. `false` if all transactions together have too many. One alone may have more than the
     /// share of all, so that the longest has room.
+    /// Wrapping, since it may shrink: the difference of two sizes is added modulo 2^64.
     fn grows_to(&mut self, bytes: u64) -> bool {
         let more = bytes.wrapping_sub(std::mem::replace(&mut self.bytes, bytes));
         let all = self.count.bytes.fetch_add(more, Ordering::Relaxed).wrapping_add(more);
@@ -112,9 +115,11 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.count.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         let mut open = self.count.open();
+        assert!(open.all > 0, "no more transactions end than were open");
         open.all -= 1;
         let Some(dn) = &self.dn else { return };
         if let Some(own) = open.identities.get_mut(dn) {
+            assert!(*own > 0, "an identity ends no more transactions than it has open");
             *own -= 1;
             if *own == 0 {
                 open.identities.remove(dn);
@@ -278,6 +283,7 @@ impl Transactions {
 
     /// One more is open.
     pub(crate) fn push(&mut self, transaction: Transaction) {
+        assert!(self.open.len() < SESSION_TRANSACTIONS_MAX, "begins are refused beyond the bound");
         self.implied_aborted = None;
         self.open.push(transaction);
     }
@@ -290,6 +296,7 @@ impl Transactions {
 
     /// Takes back what [`Transactions::lend`] gave, to its place.
     pub(crate) fn take_back(&mut self, (at, transaction): (usize, Transaction)) {
+        assert!(at <= self.open.len(), "nothing was taken out while it was lent");
         self.open.insert(at, transaction);
     }
 
@@ -326,6 +333,7 @@ impl Transactions {
             }
             !is_over
         });
+        // Updates that name no transaction were meant for it. They are refused until the client says what it wants.
         if let Some(implied) = implied.filter(|implied| gone.contains(implied)) {
             self.implied_aborted = Some(implied);
         }

@@ -1,5 +1,6 @@
 //! The directory as it would be if a transaction were committed now, for one search or compare: what the updates make
 //! different is in an overlay that is made for it, all else where it always is. The transaction does not notice.
+//! Bounded in updates, bytes and entries below renamed ones, since each search pays for all of it again.
 
 use super::{Evaluation, Transaction};
 use crate::access::Effective;
@@ -54,12 +55,14 @@ impl View {
                 "there is no memory for a search in a transaction now".to_owned(),
             ));
         };
+        // The thread's own scratch remembers shapes and names of the directory by number.
         let mut scratch = Scratch::default();
         let effective = Effective::of_transaction(&transaction.identity);
         let (mut answers, mut adds) = (Vec::new(), 0);
         for frame in journal::messages(&transaction.messages) {
             let message = Message::decode(frame).expect("it was accepted");
             let requested = control::requested(&message.request, message.controls).expect("it was accepted");
+            // Behind all ids that are there, so results stay in order of ids when both shards are searched.
             let new_id = base.late_id(adds);
             adds += u32::from(matches!(message.request, Request::Add(_)));
             answers.clear();
@@ -77,7 +80,9 @@ impl View {
             }
         }
         overlay.bring(base, dn, &[]).map_err(refuse)?;
+        // Entries below a renamed one have another DN, so they differ although no update named them.
         let different = overlay.complete(base, BELOW_MAX).map_err(refuse)?;
+        assert!(different.is_sorted(), "the search looks ids up in them by halves");
         match overlay.bytes() > BYTES_MAX {
             true => Err(limit("the entries that the transaction renames are too long for a search in it")),
             false => Ok(View { overlay, different, scratch }),

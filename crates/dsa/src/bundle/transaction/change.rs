@@ -1,5 +1,6 @@
 //! An extended operation that writes, in a transaction: it sees what the transaction has made of its entry, and is kept as the modify
 //! that it comes to.
+//! So the log has modifies only: a replay comes to the same entry without knowing the operation, and a password is hashed once.
 
 use super::{CONFLICT, member};
 use crate::context::Reading;
@@ -17,6 +18,7 @@ use store::Reader;
 type Refusal = (ResultCode, String);
 
 /// Accepts an extended operation as the modify that it comes to, and answers it.
+/// The client sees an extended response now; at the end of the transaction the modify counts as any other update.
 pub(super) fn accept(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
@@ -31,6 +33,7 @@ pub(super) fn accept(
             return false;
         }
     };
+    // From here on it is a modify that the client might have sent, judged by the same code.
     let modify = Message::decode(&change.message).expect("it was just encoded");
     let mut modified = Vec::new();
     let requested = control::requested(&modify.request, modify.controls).expect("it was just encoded");
@@ -42,6 +45,7 @@ pub(super) fn accept(
 }
 
 /// Works out what a request comes to on top of the transaction's updates, and takes the way to the entry.
+/// The overlay is made even if all updates so far were prepared: a prepared write cannot be looked at as an entry.
 fn prepare(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
@@ -56,6 +60,7 @@ fn prepare(
     scratch.evaluator.cache.refresh(base);
     let mut reading = Reading { dsa, read_point: base, scratch, now: *now };
     let target = (writes.target)(&mut reading, &identity, value).map_err(own_words)?;
+    // The target is found in the directory first: an operation may name an identity (dn: or u:), which is looked for by its index.
     member::ensure_overlay(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
     // Who may change its own only has nothing else looked at. An entry that the transaction has added or renamed is there by now.
@@ -68,6 +73,7 @@ fn prepare(
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }
+    // The operation reads the overlay like a directory of its own, by a reader that is registered there for this one time.
     let shard = std::sync::Arc::clone(overlay.shard());
     let Some(mut reader) = Reader::register(&shard) else {
         return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
@@ -78,6 +84,7 @@ fn prepare(
     let mut reading = Reading { dsa, read_point: pin.read_point(), scratch: &mut scratch, now: *now };
     let change =
         (writes.prepare)(&mut reading, &identity, id, value, target.as_deref()).map_err(own_words)?;
+    // Held at the end: only now is it known which entry the operation changes.
     match transaction.hold(dsa, change.dn()) {
         Ok(()) => Ok(change),
         Err(_) => Err((ResultCode::Busy, CONFLICT.to_owned())),

@@ -3,6 +3,15 @@
 //!
 //! If every update is a prepared write that still holds, or can be prepared anew, all of them are installed. Otherwise they are judged
 //! in an overlay first, and applied for good if every one of them goes well there.
+//!
+//! Readers and other writers see the directory before it or after it: the writer's role is held from the first update to the one publish at
+//! the end. Whatever can refuse an update is therefore found out before the first is applied. There is no undo.
+//!
+//! ```text
+//! install_all   room reserved -> stale ones prepared anew -> install each -> publish
+//! apply_all     judge each in an overlay -> memory granted -> apply each for good -> publish
+//! ```
+//! Both come to the same entries, stamps and ids. A replay may take the other way than the first run did, for prepared writes are not logged.
 
 use super::super::group::{self, Group, Hint};
 use super::super::update::authorize;
@@ -32,6 +41,7 @@ use store::overlay::Overlay;
 use store::{Known, PreparedWrite, Stamp, Writer};
 
 /// Prepared writes that another client or the cleaner made stale are few: a share of the room is kept for them.
+/// Where there is no such room the commit is tried without a spare, and fails over to [`apply_all`] if one was stale.
 const SPARE_SHARE: usize = 8;
 
 /// Where the answer to the end goes.
@@ -42,6 +52,7 @@ pub(crate) struct Ending<'o> {
 }
 
 /// Updates that happen together, and who asks for them.
+/// The command of the log has exactly this, so live and replayed commits start from the same.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteSet<'t> {
     pub(crate) effective: Effective<'t>,
@@ -52,6 +63,7 @@ pub(crate) struct WriteSet<'t> {
 }
 
 /// Applies a transaction that was logged. Returns the result code that it came to.
+/// The queue has admitted it and the log has it: it may come to a refusal, but not for want of rights, of limits or of memory.
 pub(crate) fn apply(
     worker: &mut Worker,
     write_set: WriteSet<'_>,
@@ -70,6 +82,7 @@ pub(crate) fn apply(
 
 /// Commits updates. Without prepared writes they are made. Returns the result code that it came to: of a failure that of the update
 /// which stood against it.
+/// The prepared writes are one for each update, or end with `None` at the first that has none.
 pub(super) fn run(
     parts: &mut Parts<'_>,
     write_set: WriteSet<'_>,
@@ -85,6 +98,7 @@ pub(super) fn run(
         }
     };
     let mut answers = Vec::new();
+    // The short way says no without having changed anything, so the other one begins from the same state.
     let outcome = match install_all(parts, write_set, prepared_writes) {
         true => Ok(()),
         false => apply_all(parts, write_set, &mut answers),
@@ -109,6 +123,7 @@ fn prepare_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: 
     }
 }
 
+/// For a transaction of the log that comes without prepared writes: a replay, or a begin and an end in one bundle.
 fn prepare_some(
     parts: &mut Parts<'_>,
     write_set: WriteSet<'_>,
@@ -121,6 +136,7 @@ fn prepare_some(
         if group.is_empty() {
             return None;
         }
+        // No rights are needed to find an entry by its name; what the hints find is not shown to anybody.
         parts.prefetch(Rights::Public, &mut group);
         let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
         let Scratch { evaluator, keys, .. } = &mut **scratch;
@@ -132,6 +148,7 @@ fn prepare_some(
             let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
             let replacements = replacing.of(outline)?;
             let known = Known { target: *target, keys, sequence: *sequence };
+            // Its number among the updates of all groups: a later one of the same entry is prepared on top of it.
             let at = prepared_writes.ready().len();
             prepared_writes.prepare_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
         }
@@ -141,14 +158,17 @@ fn prepare_some(
 
 /// Installs all prepared writes; those that another client's update or the cleaner made stale are made anew. `false`, and nothing done, if
 /// that cannot be.
+/// All of them or none: until the first install nothing is changed that a reader or a later update could notice.
 fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: &mut PreparedWrites) -> bool {
     let shard = &parts.dsa.shard;
     if !fast::IS_ON || shard.has_referrals() || prepared_writes.ready().iter().any(Option::is_none) {
         return false;
     }
+    // Before the role is taken: other threads wait for it, and cache misses would be waited for under it.
     prepared_writes.ready().iter().flatten().for_each(|ready| shard.prefetch_prepared(ready));
     let mut writer = shard.writer();
     // Making room may move entries, so that comes first, also for the few that are made anew.
+    assert!(!prepared_writes.ready().is_empty() || write_set.messages.is_empty(), "each update was prepared");
     let made = prepared_writes.bytes();
     make_way(&mut writer, made);
     let spares = [made / SPARE_SHARE, 0];
@@ -160,12 +180,14 @@ fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: 
         if !prepare_anew(parts, &writer, write_set, prepared_writes, &stale) {
             return false;
         }
+        // Those made anew are longer than the spare. Reserving may move entries, which could make others stale: then the long way is taken.
         let lacking = (prepared_writes.bytes() - made).saturating_sub(spare);
         if lacking > 0
             && (writer.reserve(lacking).is_err() || !self::stale(&writer, prepared_writes).is_empty())
         {
             return false;
         }
+        // A walk over all of them, so not in a release: `install` below asserts the same of each.
         debug_assert!(
             self::stale(&writer, prepared_writes).is_empty(),
             "nothing moved since they were looked at"
@@ -176,11 +198,13 @@ fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: 
     let Some(actor) = writer.name(write_set.effective.dn()) else { return false };
     for ready in ready.iter().flatten() {
         let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
+        // Of several prepared writes of one entry only the last is installed, for it has the changes of all before it.
         if !ready.is_followed() {
             let is_installed = writer.install(ready, bytes, stamp);
             let is_planted = planted::is(faults::STALE_DRAFTS_DROPPED);
             assert!(is_installed || is_planted, "nothing came in between, and there is room");
         }
+        // It counts as an update in any case: sequence numbers and stamps are those of applying each by itself.
         writer.update_done();
     }
     writer.publish();
@@ -189,6 +213,7 @@ fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: 
 
 /// Makes room for so many bytes under the memory limit: before the first update is applied, since others must not see
 /// some of them.
+/// The cleaner's part is done by the commit itself if memory is short, since it cannot wait for a cleaner while it has the role.
 fn make_way(writer: &mut Writer<'_>, bytes: usize) {
     if writer.is_tight(1, bytes) {
         writer.make_way(bytes);
@@ -196,6 +221,7 @@ fn make_way(writer: &mut Writer<'_>, bytes: usize) {
 }
 
 /// Positions of the prepared writes that cannot be installed any more. Of several of one entry it is all or none.
+/// A prepared write is stale if its entry has another version than it was made from, or was moved.
 fn stale(writer: &Writer<'_>, prepared_writes: &PreparedWrites) -> SmallVec<[usize; 32]> {
     if planted::is(faults::STALE_DRAFTS_DROPPED) {
         return SmallVec::new();
@@ -212,6 +238,7 @@ fn stale(writer: &Writer<'_>, prepared_writes: &PreparedWrites) -> SmallVec<[usi
 }
 
 /// Makes the prepared writes at these positions anew. `false` if one of the updates is more than a prepared write.
+/// The writer's own view is the newest state there is, and nothing can come in between while it has the role.
 #[cold]
 fn prepare_anew(
     parts: &mut Parts<'_>,
@@ -224,6 +251,7 @@ fn prepare_anew(
     let cache = &mut parts.scratch.updating.cache;
     cache.forget();
     let mut keys = Vec::new();
+    // Which update prepared an entry last is learned anew, for the old answers may be stale ones.
     prepared_writes.forget();
     let mut again = |at: usize, message: &[u8]| {
         keys.clear();
@@ -233,6 +261,7 @@ fn prepare_anew(
         let mut replacing = Replacing::new(view.shard().schema());
         prepared_writes.prepare_member(view, &known, replacing.of(&outline)?, cache, at)
     };
+    // Positions ascend, so the messages are gone through once.
     let (mut messages, mut next) = (journal::messages(write_set.messages), 0);
     stale.iter().all(|at| {
         let message = messages.nth(at - next);
@@ -245,6 +274,8 @@ fn prepare_anew(
 ///
 /// # Errors
 /// The first that does not go well: nothing was done.
+/// The second pass runs the same code on the directory that the first ran on copies, so each update succeeds again: only memory can
+/// make a difference, and that was granted before.
 fn apply_all(
     parts: &mut Parts<'_>,
     write_set: WriteSet<'_>,
@@ -258,6 +289,7 @@ fn apply_all(
     };
     let updates = journal::messages(write_set.messages).count();
     make_way(&mut writer, bytes);
+    // What the overlay took is what the entries will take, and a bit for each update.
     if writer.grant(bytes + updates * super::UPDATE_BYTES as usize).is_err() {
         return Err(out_of_memory(parts, write_set.messages));
     }
@@ -313,6 +345,7 @@ pub(super) fn leak(
 }
 
 /// Carries the updates out in an overlay. Returns the bytes that they took there.
+/// It changes the overlay alone. Returns its bytes, as a measure of what applying the updates will take.
 fn judge_all(
     parts: &mut Parts<'_>,
     writer: &Writer<'_>,
@@ -327,6 +360,7 @@ fn judge_all(
     let Ok(mut overlay) = overlay else {
         return Err(out_of_memory(parts, write_set.messages));
     };
+    // Stamps in the overlay follow those of the directory: an assertion on modifyTimestamp sees what it will be.
     overlay.stamp_like(writer.last_csn());
     let (mut answers, mut adds) = (Vec::new(), 0);
     for frame in journal::messages(write_set.messages) {
@@ -346,6 +380,8 @@ fn judge_all(
                 return Err(AbortReason { culprit, answer: answers });
             }
         };
+        // A command has the ids for its adds from the queue: replicas and replays give the same ones. A transaction without a log takes ids
+        // behind all others.
         let new_id = write_set.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
         adds += usize::from(matches!(message.request, Request::Add(_)));
         let (dsa, scratch, now) = (parts.dsa, &mut *parts.scratch, parts.now);
@@ -360,6 +396,7 @@ fn judge_all(
 
 /// There is no memory to apply an update, the first of these messages. In a directory that is logged nothing must go on
 /// then.
+/// The committer stops on that ([`Scratch::lacked_memory`]): an update of the log that is not applied would be lost.
 #[cold]
 fn out_of_memory(parts: &mut Parts<'_>, messages: &[u8]) -> AbortReason {
     parts.scratch.lacked_memory = true;

@@ -1,4 +1,10 @@
 //! An update of a transaction as it comes in.
+//!
+//! The short way takes modifies that replace values, as long as nothing but such came before: [`prepare_some`] lays out the new record and
+//! keeps message and prepared write. Every other update is judged in the overlay of the transaction ([`judge`]), which is made then,
+//! with all updates before it. From then on the overlay judges all of them.
+//!
+//! Either way the message is kept without the controls that have done their part, so that the command of the log is short.
 
 use super::super::group::{self, Hint, Pending};
 use super::super::update::authorize::of_name;
@@ -31,6 +37,7 @@ use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 use store::{DnCache, Known, ReadPoint};
 
 /// Accepts updates as long as each can be prepared. Returns how many.
+/// What stops it is not refused here: the stages find out why, and answer.
 pub(super) fn prepare_some(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,
@@ -42,12 +49,14 @@ pub(super) fn prepare_some(
         return 0;
     }
     let is_plain = transaction.identity.rights == Rights::Root || !dsa.root_binds_by_entry();
+    // The guard of the root DN's name looks at each DN; that is left to the stages.
     if !is_plain || of_name(dsa, &transaction.identity).is_err() {
         return 0;
     }
     let Scratch { evaluator, keys, .. } = &mut **scratch;
     let pin = reader.pin();
     let read_point = pin.read_point();
+    // What is below a referral object is another server's, which the overlay tells.
     if read_point.shard().has_referrals() {
         return 0;
     }
@@ -67,6 +76,7 @@ pub(super) fn prepare_some(
     for (at, update) in updates.iter().enumerate() {
         group::prefetch_next(read_point, updates, at);
         let Some(id) = preparing.accept(update) else { break };
+        // Answered now: the client learns what the update came to so far, not that it is durable.
         outcome::succeed(out, id, tag::MODIFY_RESPONSE);
         accepted += 1;
     }
@@ -75,6 +85,7 @@ pub(super) fn prepare_some(
 }
 
 /// What it takes to prepare updates of a transaction at a read point.
+/// Limits and rules are read once for all of them, though an administrator may change them at any time: the next run has the new ones.
 struct Preparing<'d, 'u> {
     dsa: &'d Dsa,
     transaction: &'d mut Transaction,
@@ -92,9 +103,11 @@ struct Preparing<'d, 'u> {
 
 impl<'u> Preparing<'_, 'u> {
     /// Accepts an update if it can be prepared. Returns the id of its message.
+    /// `None`, and nothing changed but names that are held, if it must be judged in the overlay.
     #[inline]
     fn accept(&mut self, update: &'u Pending<'u>) -> Option<i32> {
         let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
+        // Any other control may change what the update does, or asks for an answer of its own.
         if !outline.after.is_empty() && outline.after != self.naming {
             only_named(update)?;
             self.naming = outline.after;
@@ -104,6 +117,7 @@ impl<'u> Preparing<'_, 'u> {
         if *updates >= updates_max || (messages.len() + update.frame().len()) as u64 > bytes_max {
             return None;
         }
+        // If one later update needs the overlay, all entries must fit into it. So this limit counts as if there were one.
         if self.transaction.prepared_writes.entry_bytes() > OVERLAY_BYTES_MAX {
             return None;
         }
@@ -114,7 +128,9 @@ impl<'u> Preparing<'_, 'u> {
         let replacements = self.replacing.of_operation(outline)?;
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
         let at = *updates as usize;
+        assert!(at == prepared_writes.len(), "each update has a place among the prepared writes");
         prepared_writes.prepare_member(self.read_point, &known, replacements, self.cache, at)?;
+        // The last step: until here a `None` leaves the transaction without this update.
         outline.put_without_controls(update.frame(), messages);
         *updates += 1;
         Some(outline.id)
@@ -122,6 +138,7 @@ impl<'u> Preparing<'_, 'u> {
 }
 
 /// The transaction that an update belongs to, if its one control is a regular one that says so.
+/// Critical, for a server that did not know the control would else apply the update at once.
 #[inline]
 pub(super) fn only_named<'a>(update: &Pending<'a>) -> Option<&'a [u8]> {
     let mut controls = Controls::of(update.frame()).iter();
@@ -130,6 +147,8 @@ pub(super) fn only_named<'a>(update: &Pending<'a>) -> Option<&'a [u8]> {
 }
 
 /// Judges one update, whatever it is.
+/// A refusal is remembered by the transaction: it can only be aborted from then on (RFC 5805), and its end says which
+/// update it was.
 #[cold]
 pub(super) fn judge(
     session: &mut Session,
@@ -143,6 +162,7 @@ pub(super) fn judge(
         Ok(request) => request,
         Err(error) => {
             match outcome::answer_malformed(error, out) {
+                // It belongs to the transaction if its message id could be read; a stream that cannot be followed ends the session.
                 true => transaction.abort_reason(error.message_id.unwrap_or_default(), &out[begin..]),
                 false => session.refuse_malformed(error, out),
             }
@@ -170,6 +190,7 @@ pub(super) fn judge(
 }
 
 /// An update that its transaction takes, if it succeeds in the overlay.
+/// The borrow shows that rights were decided: only [`authorize`] makes one.
 enum Authorized<'r, 'a> {
     /// An extended operation, with its value.
     Extended(&'static Writes, Option<&'a [u8]>),
@@ -178,6 +199,7 @@ enum Authorized<'r, 'a> {
 }
 
 /// Takes an update of a transaction through the stages before the overlay.
+/// The same stages as those of plain updates, with the transaction's identity. Nothing is changed but names that are held.
 fn authorize<'r, 'a>(
     transaction: &mut Transaction,
     parts: &Parts<'_>,
@@ -212,6 +234,7 @@ fn authorize<'r, 'a>(
     if let Some((code, text)) = admission::refusal(dsa.shard.schema(), &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
     }
+    // Last, so that an update that is refused anyway preempts nobody.
     let holds = |dn: &Vec<u8>| transaction.hold(dsa, dn).is_ok();
     match super::names(&request.message.request).iter().all(holds) {
         true => Ok(Authorized::Entry(effective, requested)),
@@ -229,6 +252,7 @@ fn refuse_stranger(message: &Message<'_>) -> Result<(), (ResultCode, &'static st
 }
 
 /// May the transaction have one more update of so many bytes?
+/// The bounds keep a commit short: other writers wait for all of it.
 fn refuse_beyond_limits(
     transaction: &Transaction,
     dsa: &Dsa,
@@ -245,6 +269,7 @@ fn refuse_beyond_limits(
 }
 
 /// Applies an update in the transaction's overlay and accepts it if it succeeds there.
+/// `false` if it failed there; the answer in `out` says why.
 pub(super) fn evaluate(
     transaction: &mut Transaction,
     effective: Effective<'_>,
@@ -253,6 +278,7 @@ pub(super) fn evaluate(
     out: &mut Vec<u8>,
 ) -> bool {
     let reads = requested.rare.as_deref().map_or(0, control::Rare::reads);
+    // All of them come back in the one answer to the end, which must not be longer than a message may be.
     if transaction.reads + reads > READ_ENTRIES_MAX {
         let text = "the limit of pre-reads and post-reads in a transaction is reached";
         outcome::say(out, message.id, response_tag(message), ResultCode::AdminLimitExceeded, text);
@@ -282,6 +308,7 @@ pub(super) fn evaluate(
         out.truncate(begin);
         outcome::succeed(out, message.id, response_tag(message));
     }
+    // These controls have a say in what applying it comes to, so the log needs them.
     let keeps = reads > 0 || requested.manage_dsa_it || rare.is_some_and(|rare| rare.assertion.is_some());
     transaction.accept(frame, keeps, matches!(message.request, Request::Add(_)));
     true
@@ -295,6 +322,7 @@ fn response_tag(message: &Message<'_>) -> u8 {
 ///
 /// # Errors
 /// Code and text of the refusal when there is no address space.
+/// A transaction has none as long as all of its updates are prepared writes: an overlay costs a copy of each entry.
 pub(super) fn ensure_overlay(
     transaction: &mut Transaction,
     with: (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
@@ -308,6 +336,7 @@ pub(super) fn ensure_overlay(
 }
 
 /// A new overlay, with everything in it that was only prepared so far. `None` when there is no address space.
+/// The same updates at a newer read point: what was prepared may fail here by now, which the commit will find out, too.
 fn overlay_of(
     messages: &[u8],
     effective: Effective<'_>,

@@ -1,5 +1,12 @@
 //! Fifth stage: updates are applied in the writer's role, in their order, and become visible together. What was prepared is installed if
 //! it still holds; every other update is decoded and applied to the directory as it is then.
+//!
+//! The writer's role is one lock of the shard; who has it is the only one that changes entries. It is taken once for a group. Nothing
+//! that can be done without it is done under it: decoding, hashing, looking entries up and laying out new records happen before, in
+//! [`super::prepare`], and the room for all prepared writes is reserved in one step.
+//!
+//! A prepared write holds if its entry is still the version that it was made from. Then installing it copies bytes and swaps one slot. Else
+//! the update takes the main road: it is decoded and applied like one that was never prepared, with the same outcome.
 
 use super::super::group::{Group, Hint, Pending};
 use super::authorize;
@@ -19,6 +26,7 @@ use std::ops::Range;
 use store::{Known, PreparedWrite, Stamp};
 
 /// Applies updates of one identity that follow each other, as one batch.
+/// For directories without a log, and for what the server itself changes: with a log the applier has the updates.
 pub(in crate::bundle) fn apply(
     effective: Effective<'_>,
     parts: &mut Parts<'_>,
@@ -33,6 +41,7 @@ pub(in crate::bundle) fn apply(
 }
 
 /// As [`apply`], of updates that were prepared when they came in; theirs are the prepared writes from position `first` on.
+/// Only those that could not be prepared are looked for again; for the others the addresses are known, and asked for at once.
 pub(in crate::bundle) fn apply_prepared_before(
     effective: Effective<'_>,
     parts: &mut Parts<'_>,
@@ -43,6 +52,7 @@ pub(in crate::bundle) fn apply_prepared_before(
 ) {
     let ready = &prepared_writes.ready()[first..first + updates.len()];
     ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_prepared(ready));
+    // Hints of the thread's last bundle are of other requests.
     parts.hinted_at = None;
     if ready.iter().any(Option::is_none) {
         parts.prefetch(Rights::Public, updates);
@@ -62,6 +72,7 @@ fn apply_prepared(
     let Parts { dsa, scratch, counters, now, hinted_at, marks, .. } = parts;
     let keys = std::mem::take(&mut scratch.keys);
     let mut writer = dsa.shard.writer();
+    // Entries record a number instead of the DN. A name that is new takes the next one.
     let Some(actor) = writer.name(effective.dn()) else {
         scratch.keys = keys;
         return refuse_unnamed(counters, updates, out);
@@ -74,13 +85,16 @@ fn apply_prepared(
         .next()
         .map(|first| first.start..prepared_write.next_back().map_or(first.end, |last| last.end));
     let length = |update: &Pending<'_>| update.frame().len();
+    // Near the memory limit old versions are cleaned away first. That may move records, and so must come before anything is reserved.
     let is_tight = writer.is_tight(updates.len(), updates.iter().map(length).sum());
     if is_tight {
         writer.make_way(range.as_ref().map_or(0, Range::len));
     }
+    // One reservation for all of them: then none of the installs can fail for want of room.
     let has_room = range.is_some_and(|range| writer.reserve(range.len()).is_ok());
     let ready = if has_room { ready } else { &[] };
     let (mut done, mut answered) = (0, 0);
+    // Reads of the same bundle stand between its updates. Where one stands, the updates before it are published and its state is pinned.
     let mut due = marks.as_ref().map_or(usize::MAX, |marks| marks.due());
     while done < updates.len() {
         if first + done == due
@@ -96,14 +110,17 @@ fn apply_prepared(
             writer.make_way(length(&updates[done]));
         }
         // There may be referral objects since the prepared writes were made: what is below them is not what it was.
+        assert!(due >= first + done, "reads stand behind updates in their order");
         let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());
         let mut spare = None;
         let is_installed = ready.is_some_and(|ready| {
             let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
+            // The time stamp is taken once for an update, whichever way it goes: a replay counts stamps as the first run did.
             spare = Some(stamp);
             writer.install(ready, bytes, stamp)
         });
         if !is_installed {
+            // Answers of installed modifies are written in runs, before the answer of one that is not.
             succeed(counters, &updates[answered..done], out);
             answered = done + 1;
             let known = known(&updates[done], &keys, *hinted_at);
@@ -120,6 +137,7 @@ fn apply_prepared(
         }
         done += 1;
     }
+    assert!(answered <= done && done == updates.len(), "each update is answered once");
     let sequence = writer.view().sequence();
     writer.publish();
     scratch.keys = keys;
@@ -133,6 +151,7 @@ fn apply_prepared(
 
 /// Refuses updates of one who cannot be recorded as their author. It takes more new names at the same time than are spared
 /// for them to come here; a replay does, too.
+/// Nothing of them is applied, for an entry must not show another modifier than the true one.
 #[cold]
 fn refuse_unnamed(counters: &Counters, updates: &[Pending<'_>], out: &mut Vec<u8>) {
     for update in updates {
@@ -149,6 +168,7 @@ fn refuse_unnamed(counters: &Counters, updates: &[Pending<'_>], out: &mut Vec<u8
     }
 }
 
+/// Where an update's entry was found before the writer's role was taken, so that it need not be found again if nothing moved since.
 fn known<'k>(update: &Pending<'_>, keys: &'k [u8], hinted_at: Option<u64>) -> Option<Known<'k>> {
     match (&update.hint, hinted_at) {
         (Hint::Target(target), Some(sequence)) => Some(Known { target: *target, keys, sequence }),
@@ -164,6 +184,8 @@ fn succeed(counters: &Counters, installed: &[Pending<'_>], out: &mut Vec<u8>) {
     count(&counters.operations[MODIFIES], installed.len() as u64);
 }
 
+/// The main road of an update in the writer's role. It looks at controls again, for the command of the log is the message alone; what they
+/// come to was admitted before the log, so a refusal here depends on the directory only.
 fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, message_len: usize, out: &mut Vec<u8>) {
     let requested = match control::requested(&message.request, message.controls) {
         Ok(requested) => requested,

@@ -17,6 +17,7 @@ use crate::worker::Parts;
 ///
 /// # Errors
 /// The refusal.
+/// The change is worked out now and logged as a modify: the log knows no extended operations, and a replay hashes no password again.
 pub(super) fn of_extended(
     parts: &mut Parts<'_>,
     identity: &Identity,
@@ -51,6 +52,7 @@ pub(super) fn of_modify<'a>(
 }
 
 /// Works something out at the read point of now.
+/// Nothing of this session is on its way to the log before it, so the read point has all that the client knows of.
 fn reading<T>(parts: &mut Parts<'_>, work: impl FnOnce(&mut Reading<'_>) -> T) -> T {
     let pin = parts.reader.pin();
     let read_point = pin.read_point();
@@ -58,6 +60,7 @@ fn reading<T>(parts: &mut Parts<'_>, work: impl FnOnce(&mut Reading<'_>) -> T) -
     work(&mut Reading { dsa: parts.dsa, read_point, scratch: parts.scratch, now: parts.now })
 }
 
+/// The stages of an update that this one skips: its rights were decided by the operation itself.
 fn admit(parts: &Parts<'_>, identity: &Identity, change: Change) -> Result<Change, Refused<'static>> {
     authorize::of_name(parts.dsa, identity)?;
     transaction::preempt_holders_of(parts.dsa, identity, change.dn())?;
@@ -65,6 +68,7 @@ fn admit(parts: &Parts<'_>, identity: &Identity, change: Change) -> Result<Chang
 }
 
 /// Applies a change, or submits it to the log.
+/// The answer is made of that to the modify, when it is there: an extended response, or the modify's own message id.
 pub(super) fn submit(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -86,6 +90,7 @@ pub(super) fn submit(
         Some(_) => {
             let identity = change.actor.clone();
             submitting::collect(session, parts, &group);
+            // It goes alone, so no other update is compared with this.
             let authorization_id = Vec::new();
             session.batch.acting =
                 Some(Box::new(ActingIdentity { identity, authorization_id, password: Some(change) }));

@@ -1,5 +1,8 @@
 //! The way past the first stages for updates that need no closer look, which are most: it looks at their outlines only. It may only
 //! say yes; whatever it does not admit is decoded, and refused or admitted by the stages themselves.
+//!
+//! Each question here has its counterpart in a later stage; the test suite runs without this door too (`--cfg pando_main_road`), so an answer
+//! that differs is found.
 
 use super::super::group::Pending;
 use super::super::transaction;
@@ -31,6 +34,9 @@ pub(super) struct Door<'d, 'a> {
 
 impl<'d, 'a> Door<'d, 'a> {
     /// For updates that a session makes as who it bound.
+    ///
+    /// A client that may not write, for whom no name can be recorded, or whose updates may belong to a transaction, finds it closed: the stages
+    /// then say why.
     #[inline]
     pub(super) fn of(session: &Session, dsa: &'d Dsa) -> Door<'d, 'a> {
         let identity = &session.identity;
@@ -59,6 +65,7 @@ impl<'d, 'a> Door<'d, 'a> {
         }
     }
 
+    /// Nearly all modifies replace one attribute by one value. Whether that attribute may be replaced is remembered from the last one.
     #[inline]
     fn admits_modify(&mut self, outline: &Outline<'a>) -> bool {
         let schema = self.dsa.shard.schema();
@@ -84,6 +91,7 @@ impl<'d, 'a> Door<'d, 'a> {
     }
 }
 
+/// Adding or deleting single values would tell whether a secret value is there; replacing tells nothing.
 fn replaces_only(outline: &Outline<'_>) -> bool {
     Replacements::of(outline.rest).is_some_and(|mut changes| changes.all(|change| change.is_some()))
 }

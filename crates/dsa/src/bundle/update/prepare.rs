@@ -1,5 +1,8 @@
 //! Third stage: what an update needs of the directory as it is now. Nothing of it is final: the entry may be another one when the update
 //! has its turn, and then it is prepared anew by the one that applies it.
+//!
+//! Two things happen here. [`check`] refuses what cannot be applied whatever comes before it, so that it takes no room in the log.
+//! [`prepare`] makes the new record of each entry beside the old one, without any lock.
 
 use super::super::group::{self, Hint, Pending};
 use super::super::transaction;
@@ -29,6 +32,7 @@ pub(super) fn check(
     if let Some((code, text)) = admission::refusal(schema, &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
     }
+    // Transactions of lower precedence give way now, before the log: a replay has no open transactions.
     transaction::preempt_holders(parts.dsa, identity, &request.message.request)?;
     // Without a log the update is applied at once, and tells as much.
     match parts.dsa.journal.get().is_some() && fails_now(parts, identity, request, requested) {
@@ -51,6 +55,7 @@ fn fails_now(
     let Some(dn) = update::target(&request.message.request) else { return false };
     let pin = parts.reader.pin();
     let read_point = pin.read_point();
+    // The update may belong to another server. Who has the writer's role finds that out.
     if read_point.shard().has_referrals() && !requested.manage_dsa_it {
         return false;
     }
@@ -73,6 +78,7 @@ pub(in crate::bundle) fn prepare(
     let read_point = pin.read_point();
     // Whether an update is to be referred is looked at by the writer.
     let sequence = hinted_at.filter(|_| fast::IS_ON && !read_point.shard().has_referrals());
+    // Each update has a place among them, prepared or not: positions are how marks and answers find theirs.
     let Some(sequence) = sequence else { return prepared_writes.push_nones(updates.len()) };
     let Scratch { evaluator, keys, .. } = &mut **scratch;
     evaluator.cache.refresh(read_point);

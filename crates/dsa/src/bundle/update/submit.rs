@@ -1,4 +1,7 @@
 //! Fourth stage: updates that were admitted go to the log, those of a bundle together; without a log they are applied at once.
+//!
+//! A session collects updates in its batch until the bundle ends, a parcel is full, or something must not go with them. Then all of them are
+//! one submission: one place in the queue, one ticket, one wake-up.
 
 use super::super::group::{Group, Pending, gather};
 use super::{apply, prepare::prepare};
@@ -14,6 +17,7 @@ use std::sync::Arc;
 
 /// Takes updates of one identity that follow each other and were admitted: they are collected for the log, or applied at once without
 /// one.
+/// Everything in `updates` has passed the stages before; nothing is judged here.
 pub(super) fn together(
     session: &mut Session,
     parts: &mut Parts<'_>,
@@ -42,13 +46,19 @@ pub(super) fn has_room_for_reads(session: &mut Session, reads: usize, is_first: 
 }
 
 /// Puts updates with those that will be logged together.
+/// The messages are copied as they came: the log has what the client sent.
 pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
     if session.batch.is_empty() {
         (session.batch.messages, session.batch.prepared_writes) = parts.scratch.buffers.take();
     }
     session.batch.messages.extend_from_slice(Pending::frames(updates));
     session.batch.adds += updates.iter().filter(|update| update.is_add()).count();
+    let expected = session.batch.prepared_writes.len() + updates.len();
     prepare(parts, updates, &mut session.batch.prepared_writes);
+    assert!(
+        session.batch.prepared_writes.len() == expected,
+        "each update has a place among the prepared writes"
+    );
 }
 
 /// Submits a change of settings, whose message is `frame`, to the log by itself.
