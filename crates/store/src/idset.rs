@@ -211,6 +211,7 @@ impl IdSet {
             chunk.load(read_point).push_from(from.saturating_sub(first) as u16, end - out.len(), &mut lows);
             out.extend(lows.iter().map(|&low| first | u32::from(low)));
         }
+        assert!(out.len() <= end, "a slice has no more ids than were asked for");
     }
 
     /// Is it a member? Allocates, so it is for checks and not for searches, which verify candidates on their entries.

@@ -225,6 +225,10 @@ impl Shapes {
             assert!(most <= SLOTS_MAX, "an entry with more attributes was refused");
             let is_whole = parts.naming.iter().all(|at| usize::from(*at) < parts.slots.len());
             assert!(is_whole, "what names an entry is among its attributes");
+            // A restore refuses shapes that are otherwise, so none may come to be.
+            assert!(!parts.naming.is_empty(), "an entry has an RDN");
+            let mut naming = parts.naming.iter().map(|at| parts.slots[usize::from(*at)].form);
+            assert!(naming.all(|form| form != Form::Set), "what names an entry lies in its record");
             let shape = Shape {
                 number,
                 class_values: parts.class_values.iter().map(|v| (*v).into()).collect(),

@@ -74,6 +74,7 @@ impl Table {
         let used = &mut writer.accounts[segment.unit(0)].used;
         assert!(*used == 0, "a fresh segment is filled");
         words.iter().for_each(|w| self.insert_into(segment, used, (w >> 32) as u32, *w as u32));
+        assert!(*used as usize == words.len(), "each word has taken an empty one");
     }
 
     /// Points every directory entry that shares the first `depth` bits of `tag` to a segment. They follow each other. Of a split the
@@ -116,6 +117,8 @@ impl Table {
     /// An empty segment of so many units, which are known to be available. Its account replaces what an earlier segment left under
     /// the number of its first unit.
     pub(super) fn allocate(&self, writer: &mut TableWriter, depth: u32, units: usize) -> Segment {
+        assert!((SMALL..=LARGE).contains(&units), "a directory word names two or three units");
+        assert!(depth <= DEPTH_MAX, "no segment tells more bits apart than the directory can");
         let segment = Segment::of((0..units).map(|_| self.allocate_unit(writer)));
         writer.accounts[segment.unit(0)] = Account { depth: depth as u8, used: 0 };
         segment
