@@ -189,7 +189,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Forgets that an entry was of a kind, unless a version that a reader may see is.
+    /// Forgets that an entry was of a kind, unless a version that a reader may see is. To be called when no reader is older than
+    /// the batch in which the entry ceased to be one.
     pub(crate) fn forget_kind(&mut self, id: u32, kind: Kind, oldest: u64) {
         let (shard, view) = (self.shard, self.view());
         if let Some(set) = shard.kinds.of(kind)

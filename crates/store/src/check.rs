@@ -38,17 +38,18 @@ pub struct Finding {
 /// What can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// The bytes of the record are not an entry's.
+    /// The bytes of the record are not an entry's. Nothing else of it is looked at.
     Record(&'static str),
     /// Its superior is not there.
     NoSuperior(EntryId),
     /// Its DN does not lead to it: only searches from above still find it.
     NotFound,
-    /// Another entry has the same DN.
+    /// Another entry has the same DN: the one that names lead to.
     SameName(EntryId),
-    /// It is not among the children of its superior.
+    /// It is not among the children of its superior: searches that walk down pass it over, and the superior may be deleted.
     NotAmongChildren(EntryId),
-    /// The number of its subordinates is another than the one kept.
+    /// The number of its subordinates is another than the one kept: it may be deleted although it has some, or not although it has
+    /// none.
     Subordinates {
         /// As counted now.
         counted: u32,
@@ -91,7 +92,7 @@ pub enum Wrong {
     },
     /// Nodes of trees that nothing leads to: memory that is lost until the next start.
     LostNodes(u64),
-    /// The number of entries is another than the one kept.
+    /// The number of entries is another than the one kept, by which the choice between a walk and an index is made.
     Entries {
         /// As counted now.
         counted: u64,
@@ -108,7 +109,7 @@ pub enum Wrong {
         /// As kept.
         kept: u64,
     },
-    /// An id is free and in use.
+    /// An id is free and in use: the next entry that is given it would take the place of this one.
     FreeId(u32),
 }
 
@@ -260,6 +261,7 @@ impl<'w> Check<'w> {
         if !is_in(view, &view.child_candidates(parent), entry.id.0) {
             self.find(Some(entry), Wrong::NotAmongChildren(parent));
         }
+        // An entry that is no longer of a kind may stay among them until its removal is made, so only this direction is compared.
         if shard.kinds.of(entry.shape.kind).is_some_and(|set| !set.contains(entry.id.0, view)) {
             self.find(Some(entry), Wrong::NotAmongItsKind);
         }

@@ -21,6 +21,7 @@ impl ReadPoint<'_> {
     pub fn digest(self) -> u128 {
         let (mut halves, mut cache, mut bytes) = ([0u64; 2], DnCache::default(), Vec::new());
         cache.refresh(self);
+        // Ids are part of what is hashed: they are chosen by the log's commands alone, so replicas must agree on them.
         for id in 1..self.shard.ids_end() {
             let Some(entry) = self.entry(EntryId(id)) else { continue };
             bytes.clear();

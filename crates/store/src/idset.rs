@@ -47,6 +47,7 @@ impl Chunk {
         Chunk::Array { len: AtomicU32::new(lows.len() as u32), lows: cells.collect() }
     }
 
+    /// A bitmap, with relaxed stores: no reader knows of it before it is swapped in.
     fn bitmap(lows: impl Iterator<Item = u16>) -> Chunk {
         let words: Box<[AtomicU64]> = (0..BITMAP_WORDS).map(|_| AtomicU64::new(0)).collect();
         for low in lows {

@@ -294,12 +294,13 @@ impl Postings {
         }
     }
 
-    /// As [`Table::part`]; each value is an id or stands for a set: [`Postings::set`].
+    /// As [`Table::part`]; each value is an id or stands for a set: [`Postings::set`]. Of a key whose ids move to a set during one
+    /// call, some may be missed: for walks that look for what is too much, which another walk finds.
     pub(crate) fn part(&self, from: u32, out: &mut Vec<(u32, u32)>) -> Option<u32> {
         self.table.part(from, out)
     }
 
-    /// The set that a value stands for.
+    /// The set that a value stands for, `None` of an id. A set is there before any value stands for it.
     pub(crate) fn set(&self, value: u32) -> Option<&LiveSet> {
         if value & SET == 0 { None } else { self.sets.at((value & !SET) as usize) }
     }
@@ -316,12 +317,13 @@ impl Postings {
         count
     }
 
-    /// Where it grows, and how far it has.
+    /// Where the table grows, and how far it has. Sets are allocated one by one and cannot be prefaulted.
     pub(crate) fn growing(&self, writer: &PostingsWriter) -> Prefault<'_> {
         self.table.growing(&writer.table)
     }
 
-    /// Bytes of memory in use, those of sets estimated.
+    /// Bytes of memory in use, those of sets estimated: two for a member, as in an array, though a dense set has an eighth of that
+    /// or less; 160 for a set of few.
     pub(crate) fn bytes(&self, writer: &PostingsWriter) -> usize {
         self.table.bytes(&writer.table) + writer.sets * 160 + writer.members * 2
     }

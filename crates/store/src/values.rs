@@ -14,7 +14,8 @@ pub struct SetPosition {
 }
 
 impl<'a> ReadPoint<'a> {
-    /// Hands the next few values of a set to `each`. Returns false when there are no more.
+    /// Hands the next few values of a set to `each`: those of a leaf, of 1 KiB unless one is longer. Returns false when there are no
+    /// more.
     pub fn set_values(
         self,
         set: &ValueSet,

@@ -35,6 +35,7 @@ impl Table {
         assert!(live.len() <= used, "each word of a segment was counted");
         // Removed words alone may fill a segment: it is written anew in as many units or fewer then.
         if let Some(units) = units_for(live.len()) {
+            // The old segment's own units are not available yet: readers may be in them.
             writer.make_available(readers, units)?;
             let fresh = self.allocate(writer, local, units);
             self.fill(writer, fresh, &live);
@@ -104,6 +105,7 @@ impl Table {
         if 4 << depth > self.directory.len() {
             return Err(Full);
         }
+        // Each place becomes two neighbours, so places that name one segment still follow each other.
         for at in 0..1usize << depth {
             let segment = self.directory[(1 << depth) + at].load(Ordering::Relaxed);
             for side in 0..2 {
