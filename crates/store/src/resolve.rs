@@ -24,6 +24,9 @@ use crate::shard::{ReadPoint, Shard};
 use model::{EntryId, dn};
 use std::sync::atomic::Ordering;
 
+/// Superiors whose texts are remembered with that of one further down.
+const ENDS_REMEMBERED: usize = 8;
+
 /// Why a DN leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unresolved {
@@ -440,13 +443,31 @@ impl<'a> ReadPoint<'a> {
         cache.text(superior)
     }
 
-    /// Makes the text of a superior's DN, on the way up: each superior on it is remembered too, so the recursion is as deep as
-    /// the tree is the first time, and one step later.
+    /// Makes the text of a superior's DN, from below, up to the first superior above it whose text is remembered or to the
+    /// root. A loop and no recursion: moves can make a tree deeper than any DN that a client can send, so deep that a
+    /// recursion would overflow the stack. The texts of the superiors are ends of that one; the nearest to the root are remembered, too, for they are
+    /// above most entries.
     #[cold]
     fn remember_text(self, superior: u32, cache: &mut DnCache) {
-        let entry = self.entry(EntryId(superior)).expect("a superior exists as long as its subordinates");
-        let mut text = vec![b','];
-        self.write_dn(&entry, cache, &mut text);
+        let (mut text, mut above, mut ends) = (Vec::new(), superior, Vec::new());
+        while above != 0 {
+            if cache.has_text(above) {
+                text.extend_from_slice(cache.text(above));
+                break;
+            }
+            let entry = self.entry(EntryId(above)).expect("a superior exists as long as its subordinates");
+            ends.push((above, text.len()));
+            text.push(b',');
+            above = entry.parent().0;
+            match above {
+                0 => self.write_root_dn(&entry, &mut text),
+                _ => self.write_rdn(&entry, &mut text),
+            }
+        }
+        // The superior itself last: another one may have its place in the cache.
+        for &(id, end) in ends[1..].iter().rev().take(ENDS_REMEMBERED) {
+            cache.remember_text(id, text[end..].to_vec());
+        }
         cache.remember_text(superior, text);
     }
 
