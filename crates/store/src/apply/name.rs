@@ -41,6 +41,10 @@ pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) 
             let name = schema.attribute_type(attribute_type).name();
             return Err(Refused::NamingViolation(format!("the RDN names {name} twice")));
         }
+        // A record has no object classes, its shape has them: there is no first value of them to name the entry by.
+        if attribute_type == schema.well_known().object_class {
+            return Err(Refused::NamingViolation("objectClass cannot name an entry".to_owned()));
+        }
         if schema.attribute_type(attribute_type).is_operational() {
             let name = schema.attribute_type(attribute_type).name();
             return Err(Refused::NamingViolation(format!(

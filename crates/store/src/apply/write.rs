@@ -91,11 +91,13 @@ impl Writer<'_> {
         slots.clear();
         // In the order of the RDN, not of the attributes: a DN is written as it was given.
         let mut naming = smallvec::SmallVec::<[u16; 4]>::from_elem(0, write.naming.types.len());
+        let mut named_by = 0;
         for at in (0..entry.len()).filter(|at| Some(*at) != classes_at) {
             let (description, count) = (entry.description(at), entry.value_count(at));
             let named = write.naming.types.iter().position(|t| description == Description::plain(*t));
             if let Some(named) = named {
                 naming[named] = slots.len() as u16;
+                named_by += 1;
                 if count > usize::from(u16::MAX) {
                     return Err(Refused::StoreLimit("values of an attribute that names the entry"));
                 }
@@ -107,6 +109,7 @@ impl Writer<'_> {
             };
             slots.push(Slot { description, form });
         }
+        assert_eq!(named_by, naming.len(), "an entry has every attribute that names it");
         slots.extend(
             write.sets.iter().map(|(description, _)| Slot { description: *description, form: Form::Set }),
         );
