@@ -15,8 +15,8 @@
 //! Small nodes are never joined: a leaf stays until its last item goes. So a remove writes one leaf, and never its
 //! neighbour and their parent.
 //!
-//! One writer changes a tree, with the shard's writer's role. A change reads the nodes at the sequence of its own batch,
-//! so it sees what the batch did before; readers see them at their read points.
+//! One writer changes a tree, with the shard's writer's role. A change reads the newest versions of nodes, so it sees what
+//! its batch did before; readers see them at their read points.
 
 mod build;
 mod walk;
@@ -32,6 +32,10 @@ const NODE_BYTES: usize = 1024;
 const NODE_HEAD: usize = 3;
 /// An item of an inner node without a payload: such items are found by halving.
 const BARE_BYTES: usize = 13;
+
+/// Where the writer reads: at the newest version of each node. Its own sequence would be wrong in a load, which writes
+/// without versions, so with sequence 0, into trees that earlier batches may have made.
+const NEWEST: u64 = u64::MAX;
 
 /// Bytes to claim for one change: a node on each level may be written and split. A node may be longer than
 /// [`NODE_BYTES`] if its values are; the callers claim those besides.
@@ -216,7 +220,7 @@ impl TreeWriter<'_> {
     pub(crate) fn insert(&mut self, root: u32, item: Item<'_>) -> Result<bool, HeapFull> {
         let path = self.path(root, item);
         let (&leaf, parents) = path.split_last().expect("a path has a leaf");
-        let node = Node::read(self.heap, leaf, self.sequence);
+        let node = Node::read(self.heap, leaf, NEWEST);
         let at = node.seek(item);
         if at < node.bytes.len() && node.entry_at(at).item() == item {
             return Ok(false);
@@ -235,7 +239,7 @@ impl TreeWriter<'_> {
     pub(crate) fn remove(&mut self, root: u32, item: Item<'_>) -> Result<bool, HeapFull> {
         let mut path = self.path(root, item);
         let leaf = *path.last().expect("a path has a leaf");
-        let node = Node::read(self.heap, leaf, self.sequence);
+        let node = Node::read(self.heap, leaf, NEWEST);
         let at = node.seek(item);
         if at == node.bytes.len() || node.entry_at(at).item() != item {
             return Ok(false);
@@ -253,7 +257,7 @@ impl TreeWriter<'_> {
         // An empty leaf goes, and so does each parent that led to nothing else. The root stays, as an empty leaf.
         while let Some(parent) = path.pop() {
             self.drop_node(emptied);
-            let node = Node::read(self.heap, parent, self.sequence);
+            let node = Node::read(self.heap, parent, NEWEST);
             let (mut out, mut count) = (node_bytes(node.level()), 0);
             for entry in node.entries().filter(|e| e.child != emptied) {
                 // The first child takes all that is smaller, so its separator is the smallest item there can be.
@@ -279,7 +283,7 @@ impl TreeWriter<'_> {
     /// of 18 bytes for each node, for which nothing is claimed: deletes always go through, and twice as much address
     /// space is reserved as memory may be used.
     pub(crate) fn destroy(&mut self, root: u32) {
-        let node = Node::read(self.heap, root, self.sequence);
+        let node = Node::read(self.heap, root, NEWEST);
         if node.level() > 0 {
             for child in node.entries().map(|e| e.child).collect::<Vec<_>>() {
                 self.destroy(child);
@@ -293,7 +297,7 @@ impl TreeWriter<'_> {
     pub(crate) fn destroy_some(&mut self, stack: &mut Vec<u32>, nodes_max: usize) {
         for _ in 0..nodes_max {
             let Some(id) = stack.pop() else { return };
-            let node = Node::read(self.heap, id, self.sequence);
+            let node = Node::read(self.heap, id, NEWEST);
             if node.level() > 0 {
                 stack.extend(node.entries().map(|entry| entry.child));
             }
@@ -312,7 +316,7 @@ impl TreeWriter<'_> {
         let mut path = vec![root];
         let mut above: Option<u8> = None;
         loop {
-            let node = Node::read(self.heap, path[path.len() - 1], self.sequence);
+            let node = Node::read(self.heap, path[path.len() - 1], NEWEST);
             let is_below = above.is_none_or(|above| node.level() + 1 == above);
             assert!(is_below, "a child is one level below its parent");
             above = Some(node.level());
@@ -356,7 +360,7 @@ impl TreeWriter<'_> {
         let right_id = self.write_new(&mut right, counts.1)?;
         self.write(id, &mut left, counts.0);
         let (&parent, above) = parents.split_last().expect("only the root has no parent");
-        let node = Node::read(self.heap, parent, self.sequence);
+        let node = Node::read(self.heap, parent, NEWEST);
         let (mut out, mut count) = (node_bytes(node.level()), 0);
         for entry in node.entries() {
             out.extend_from_slice(entry.raw);

@@ -307,3 +307,83 @@ fn an_entry_has_no_more_attributes_than_a_checkpoint_can_hold() {
     let checkpoint = shard.checkpoint().expect("a reader is free");
     assert!(store::Meta::read(&checkpoint.meta()).is_ok());
 }
+
+#[test]
+fn object_classes_name_no_entry() {
+    let shard = shard(&["dc=com"], &[]);
+    let mut writer = shard.writer();
+    add(&mut writer, &shard, "dc=com", &[]);
+    add(&mut writer, &shard, "ou=a,dc=com", &[]);
+    let mut entry = Entry::new();
+    for (name, value) in [("objectClass", "organizationalUnit"), ("ou", "x")] {
+        entry.push_attribute(shard.schema().intern_description(name.as_bytes()).expect("known"));
+        entry.push_value(value.as_bytes());
+    }
+    let (dn, stamp) = (b"objectClass=organizationalUnit,dc=com", stamp(&mut writer));
+    let added = writer.add(Add { dn, entry: &mut entry, keep_operational: false }, stamp);
+    assert_eq!(added.expect_err("it has no first value").result_code(), ResultCode::NamingViolation);
+    let (dn, new_rdn) = (b"ou=a,dc=com", b"ou=a+objectClass=organizationalUnit");
+    let renamed =
+        writer.modify_dn(ModifyDn { dn, new_rdn, delete_old_rdn: false, new_superior: None }, stamp);
+    assert_eq!(renamed.expect_err("as above").result_code(), ResultCode::NamingViolation);
+    writer.publish();
+}
+
+#[test]
+fn a_load_goes_on_with_the_trees_of_earlier_batches() {
+    let shard = shard(&["dc=com"], &["xText"]);
+    let mut writer = shard.writer();
+    add(&mut writer, &shard, "dc=com", &[]);
+    add(&mut writer, &shard, "ou=a,dc=com", &[("xText", &["a"])]);
+    writer.publish();
+    let mut writer = shard.writer();
+    writer.load();
+    add(&mut writer, &shard, "ou=b,dc=com", &[("xText", &["b"])]);
+    writer.finish_load().expect("there is room");
+    writer.publish();
+    let mut reader = Reader::register(&shard).expect("a slot is free");
+    let filter = Filter::GreaterOrEqual(Assertion { attribute: b"xText", value: b"a" });
+    assert_eq!(find(reader.pin().read_point(), &filter).len(), 2);
+}
+
+#[test]
+fn a_tree_may_be_deeper_than_the_stack() {
+    const CHAINS: usize = 400;
+    const BELOW: usize = 100;
+    let shard = shard(&["dc=com"], &[]);
+    let mut writer = shard.writer();
+    add(&mut writer, &shard, "dc=com", &[]);
+    for chain in 0..CHAINS {
+        let mut dn = format!("ou=c{chain},dc=com");
+        add(&mut writer, &shard, &dn, &[]);
+        for _ in 0..BELOW {
+            dn.insert_str(0, "ou=a,");
+            add(&mut writer, &shard, &dn, &[]);
+        }
+        if chain > 0 {
+            let (stamp, last) = (stamp(&mut writer), format!("ou=c{},dc=com", chain - 1));
+            let new_rdn = last.split(',').next().expect("an RDN");
+            let move_it = ModifyDn {
+                dn: last.as_bytes(),
+                new_rdn: new_rdn.as_bytes(),
+                delete_old_rdn: false,
+                new_superior: Some(dn.as_bytes()),
+            };
+            writer.modify_dn(move_it, stamp).expect("no entry is there");
+        }
+    }
+    writer.publish();
+    // The second entry is the top of the first chain, which all the others are above by now.
+    let mut reader = Reader::register(&shard).expect("a slot is free");
+    let pin = reader.pin();
+    let (point, mut evaluator, mut dn) = (pin.read_point(), Evaluator::default(), Vec::new());
+    for id in [2, 3, 2 + BELOW as u32] {
+        let entry = point.entry(model::EntryId(id)).expect("it was added");
+        dn.clear();
+        point.write_dn(&entry, &mut evaluator.cache, &mut dn);
+        let below = id as usize - 2;
+        let rdns = (CHAINS - 1) * (BELOW + 1) + below + 1 + 1;
+        assert_eq!(dn.split(|byte| *byte == b',').count(), rdns);
+        assert!(dn.ends_with(b",ou=a,ou=c399,dc=com"));
+    }
+}
