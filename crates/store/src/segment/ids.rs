@@ -46,7 +46,9 @@ impl Ids {
         if let Some(id) = self.free.pop_first() {
             return Ok(id);
         }
-        if self.next == self.max {
+        // It may be greater after a restore with less memory than the checkpoint was written with: slots are reserved in
+        // whole pages, so there may be some for ids beyond the bound.
+        if self.next >= self.max {
             return Err(HeapFull);
         }
         self.next += 1;
@@ -231,6 +233,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn no_id_follows_one_beyond_the_bound() {
+        let mut ids = Ids::new(10);
+        ids.next = 12;
+        assert_eq!(ids.choose(), Err(HeapFull));
+        ids.free(11);
+        assert_eq!((ids.choose(), ids.choose()), (Ok(11), Err(HeapFull)));
+    }
 
     proptest! {
         #[test]
