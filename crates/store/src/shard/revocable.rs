@@ -116,7 +116,8 @@ impl RevocableReadPoint {
     #[inline]
     pub fn enter(&mut self) -> Option<Entered<'_>> {
         let is_in = self.reader.shard.readers.enter(self.reader.slot, self.sequence);
-        is_in.then_some(Entered(self))
+        // Not `then_some`: one who may not look must not leave either.
+        is_in.then(|| Entered(self))
     }
 
     /// Bytes that it held when it was revoked, if it was.
