@@ -29,7 +29,7 @@ use std::fmt;
 pub struct Finding {
     /// The entry that it is about, if it is about one.
     pub entry: Option<EntryId>,
-    /// Its DN, as far as it can be known.
+    /// Its DN, as far as it can be known: its RDN alone if a superior is missing.
     pub dn: String,
     /// What is wrong.
     pub what: Wrong,
@@ -203,7 +203,8 @@ struct Check<'w> {
     scratch: KeyScratch,
     /// Numbers of the indexes that must hold every entry.
     answering: BTreeSet<u16>,
-    /// Keys that entries have in them, by number.
+    /// Keys that entries have in them, by number of the index. An index may have no more, but for those that are due to go: none is
+    /// missing in it, which was looked at key by key.
     keys: BTreeMap<u16, u64>,
 }
 
@@ -427,6 +428,7 @@ impl<'w> Check<'w> {
     /// Live bytes and free ids. The cleaner chooses segments by their live bytes, and with a wrong number never empties one; an id
     /// that is free and in use would be given to a second entry, in the place of the first.
     fn bytes(&mut self) {
+        // Of a run of segments the first has the account.
         let (heap, writer) = (&self.view.shard.heap, &self.writer.state.heap);
         let kept: Vec<u32> = writer.lives().collect();
         let mut counted = vec![0u64; kept.len()];
