@@ -134,6 +134,7 @@ impl<'a> ReadPoint<'a> {
             let schema = &self.shard.schema;
             let raw = rdn_key(schema, first, keys, |name| cache.find_type(name, schema))
                 .map_err(Unresolved::Invalid)?;
+            // The raw value goes behind the key: an entry that spells its name in the same way need not be normalised.
             let mut target = self.shard.target(parent, keys, start);
             keys.extend_from_slice(raw);
             target.raw_end = keys.len() as u32;
@@ -260,6 +261,8 @@ impl<'a> ReadPoint<'a> {
     #[inline(always)]
     pub fn lookup_likely(self, target: &Target, keys: &[u8]) -> Option<(EntryRef<'a>, &'a [u8])> {
         let raw = target.raw(keys);
+        // The likely entry comes from the hash alone. Superior, type and value as they were sent are compared here, so what
+        // is left out is the normalisation, and only where it could not change the outcome.
         if target.likely == 0 || raw.is_empty() {
             return None;
         }
@@ -280,6 +283,7 @@ impl<'a> ReadPoint<'a> {
         scratch: &mut Vec<u8>,
     ) -> Option<EntryRef<'a>> {
         let mut found = None;
+        // Another entry may have the same tag, and an id may have become another entry's since: the record decides.
         self.shard.dn_table.find(tag, |id| {
             found = self
                 .entry(EntryId(id))
@@ -487,6 +491,7 @@ impl<'a> ReadPoint<'a> {
     /// Appends the RDN of an entry.
     #[inline]
     pub fn write_rdn(self, entry: &EntryRef<'_>, out: &mut Vec<u8>) {
+        // The common case by its template; types of several AVAs are looked up one by one.
         if let Some((_, value)) = entry.only_name() {
             out.extend_from_slice(&entry.shape.rdn_start);
             return dn::escape_value(value, out);

@@ -161,6 +161,7 @@ impl Restore {
             io::ErrorKind::InvalidInput => RestoreError::Settings(error.to_string()),
             _ => RestoreError::Memory(error),
         })?;
+        // Suffixes before memory is filled: a setting that does not fit is reported before gigabytes are read.
         let roots = roots(&meta, &shard)?;
         let placed = shard.heap.place_parts(&mut meta.parts);
         if placed.is_err() || !shard.heap.has_ids(meta.ids_end, meta.nodes_end) {
@@ -252,6 +253,7 @@ impl Restore {
         let (bounds, parts) = (Bounds { ids_end, nodes_end, sequence }, &self.meta.parts);
         let alive: Vec<AtomicU32> = parts.iter().map(|_| AtomicU32::new(0)).collect();
         run(parts.len(), &|job| match self.shard.heap.walk_part(&parts[job], &bounds) {
+            // Each job has a part of its own, so the stores below do not meet.
             Ok(part) => {
                 alive[job].store(part.bytes, Ordering::Relaxed);
                 found.fetch_add(part.objects, Ordering::Relaxed);
@@ -305,6 +307,7 @@ impl Restore {
         }
         drop(sinks);
         crate::index::rebuild::gather(&mut state.indexes, ordering);
+        // Every root that the meta names was met as an entry without a superior, or one is missing.
         if roots != self.roots.len() {
             let is_missing = |id: &u32| shard.heap.place_of(false, *id).is_none();
             let lost = meta.suffixes.iter().find(|(_, root)| root.0 != 0 && is_missing(&root.0));

@@ -172,6 +172,8 @@ impl<'a> Node<'a> {
             let next = (at + 1 < count).then(|| (self.key_at(offset(at + 1)), &[][..]));
             return (self.entry_at(offset(at)), next);
         }
+        // Separators with payloads differ in length, so they are passed one by one. The first item is below all others,
+        // whatever it says: it stands for everything smaller.
         let mut entries = self.entries();
         let mut found = entries.next().expect("an inner node has children");
         for entry in entries {

@@ -64,6 +64,7 @@ impl Writer<'_> {
         if view.lookup(&target, &keys, &mut state.cache).is_some() {
             return Err(Refused::EntryAlreadyExists);
         }
+        // The empty DN is the root DSE's (RFC 4512 section 5.1), which the server makes itself.
         if target.parent == 0 && dn::split_first(dn).0.is_empty() {
             return Err(Refused::NamingViolation(
                 "the root DSE is not an entry that can be added".to_owned(),
@@ -82,6 +83,7 @@ impl Writer<'_> {
         } else {
             shard.schema.accept(std::mem::take(entry))
         };
+        // Last, and of what would be stored: an assertion control is judged on the entry as it is to be (RFC 4528).
         if let Some(condition) = condition {
             let stamps = stamps_of_new(stamp);
             let id = Writer::UNSTORED;
@@ -124,6 +126,7 @@ impl Writer<'_> {
             self.take_back(&write);
             return Err(refused);
         }
+        // From the first such entry on, a search for an entryUUID cannot rely on inverting the permutation alone.
         if entry.position(model::Description::plain(shard.schema.well_known().entry_uuid)).is_some() {
             shard.note_foreign_uuid();
         }
@@ -140,6 +143,7 @@ impl Writer<'_> {
             }
         }
         self.link_name(write.id, tag)?;
+        // A step that fails undoes the ones before it, by removals that wait like those of a delete.
         let stored = self.link_superior(write.id, write.parent).and_then(|()| {
             self.write_entry(write).inspect_err(|_| self.leave_superior(write.parent, write.id))
         });

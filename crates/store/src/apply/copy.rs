@@ -30,6 +30,7 @@ impl Writer<'_> {
         let bytes_max = shard.settings.memory_bytes_max;
         self.claim(2 * entry.len() + 4096)?;
         let id = entry.id.0;
+        // Under its own id: updates and answers name entries by it, and an entryUUID is made of it.
         self.give_ids(&[id]).map_err(|_| Refused::MemoryLimit { bytes_max })?;
         let taken = shard.heap.allocate_id(&mut self.state.heap);
         self.end_given_ids();
@@ -130,6 +131,7 @@ impl Writer<'_> {
         for value in asked {
             asked_now += 1;
             let key = self.set_key(description.attribute_type, value);
+            // Named before: what `base` has of it was copied then, and an update may have changed it here since.
             if !partial.asked.insert(key.hash) {
                 continue;
             }

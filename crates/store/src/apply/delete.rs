@@ -1,4 +1,9 @@
-//! Delete: an entry without subordinates goes.
+//! Delete: an entry without subordinates goes (RFC 4511 section 4.8).
+//!
+//! It needs no room under the memory limit, and nothing in it can be refused once it is known that the entry is a leaf: a
+//! full directory can always be emptied. Readers of older batches still find the entry by its name, superior and index
+//! keys; all of these are removed when the last such reader is gone, and then the record itself, so that nothing leads to
+//! an id without an object.
 
 use crate::deferred::Later;
 use crate::record::Values;
@@ -12,6 +17,7 @@ impl Writer<'_> {
     pub fn delete(&mut self, dn: &[u8]) -> Result<EntryId, Refused> {
         let id = self.existing(dn)?;
         let (shard, view) = (self.shard, self.view());
+        // The writer's own count: it knows of entries that this batch has added or deleted below this one.
         let children = view.subordinates(id);
         if children > 0 {
             return Err(Refused::NotAllowedOnNonLeaf { children });
@@ -26,6 +32,7 @@ impl Writer<'_> {
                 Values::Set(set) => self.delete_set(id.0, slot.description, set.root)?,
             }
         }
+        // While the record is there: the key of a root is found by its place in the DN hash.
         let mut key = Vec::new();
         view.key_of(&entry, &mut key);
         let parent = entry.parent().0;
@@ -33,6 +40,8 @@ impl Writer<'_> {
         self.leave_superior(parent, id.0);
         self.names_change();
         self.leave_kind(id.0, entry.shape.kind);
+        // With a version also in a load, and the id last: removals are made in the order in which they are put off, so the id
+        // is free only when nothing leads to it.
         let version = self.sequence;
         shard.heap.put_removed(&mut self.state.heap, id.0, version);
         self.settle_trees(id.0);
@@ -41,13 +50,14 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    /// The entry is no longer below `parent`.
+    /// The entry is no longer below `parent`. The count goes down at once, for the next command; the link stays for readers.
     pub(super) fn leave_superior(&mut self, parent: u32, id: u32) {
         self.shard.children.leave(self.shard.child_tag(parent));
         self.later(Later::Child { parent, id });
     }
 
-    /// Drops a big set, index keys and all.
+    /// Drops a big set with all its index keys, the stale ones among them. The keys are made from the values, leaf by leaf;
+    /// then the nodes go.
     pub(super) fn delete_set(&mut self, id: u32, description: Description, root: u32) -> Result<(), Refused> {
         let (shard, sequence) = (self.shard, self.sequence);
         let mut last: Option<(u64, Vec<u8>)> = None;

@@ -217,12 +217,14 @@ impl<'s> Writer<'s> {
             }
             ChangeKind::Replace => {
                 self.refuse_duplicates(change.description, &change.values)?;
+                // The new values are in the entry from here on: many of them become another set when it is written.
                 edit.sets[at].dropped = true;
                 edit.entry.replace(change.description, change.values.iter().copied());
                 Ok(())
             }
             ChangeKind::Increment => {
                 let name = self.shard.schema.describe(change.description);
+                // It would rewrite every leaf of the set, in a command whose cost has no bound.
                 Err(Refused::NotIncrementable(format!("{name} has too many values to be incremented")))
             }
         }
@@ -279,9 +281,11 @@ impl<'s> Writer<'s> {
             let name = self.shard.schema.describe(description);
             return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {name}")));
         }
+        // Without values the whole attribute goes.
         if values.is_empty() {
             entry.replace(description, []);
         }
+        // Each value is looked for in what those before it left, so one that is listed twice is missing the second time.
         for value in values {
             let Some(at) = find_value(&self.shard.schema, entry, description, value) else {
                 return Err(self.no_such_value(description, value));
@@ -316,6 +320,7 @@ impl<'s> Writer<'s> {
         let Some(by) = number(by) else {
             return refuse(format!("{} can only be incremented by an integer", name()));
         };
+        // All sums before the first is stored: one that exceeds the bound refuses the whole request.
         let mut sums = Vec::new();
         for value in entry.values(position) {
             match number(value).and_then(|n| n.checked_add(by)) {
@@ -370,12 +375,14 @@ impl<'s> Writer<'s> {
         if old.shape.stores_stamps {
             self.drop_stale_stamps(old, edit);
         }
+        // Superclasses may be left out by a client, but not in an entry (RFC 4512 section 3.3).
         if edit.touched.contains(&class_type) {
             shard.schema.add_superclasses(&mut edit.entry);
         }
         // The schema judges the entry without the sets, and is given the attributes that have values there.
         let present: SmallVec<[Description; 2]> =
             edit.sets.iter().filter(|s| s.count() > 0).map(|s| s.description).collect();
+        // Values that are already in a set were checked when they came, so only those that join are.
         for set in edit.sets.iter().filter(|s| !s.is_unchanged() && !s.dropped) {
             let values =
                 shard.schema.check_joining_values(set.description, set.added(), CheckOptions::COMPLETE);
@@ -421,6 +428,8 @@ impl<'s> Writer<'s> {
             sets.extend(after.map(|after| (set.description, after)));
         }
         self.write_entry(&Write { id, parent, entry: &checked, sets: &sets, naming, stamps })?;
+        // A change of object classes can make an alias or a referral object of an entry, or a plain one again. The new kind was
+        // noted when the record was written; the old one stays in its set for readers of older batches.
         if old.shape.kind != Kind::Plain && self.view().kind(old.id) != Some(old.shape.kind) {
             self.leave_kind(id, old.shape.kind);
         }

@@ -32,6 +32,7 @@ impl Writer<'_> {
         let id = self.existing(modify_dn.dn)?;
         let view = self.view();
         let old = view.entry(id).expect("it was just found");
+        // Its whole DN is a setting: renamed, it would be the root of a naming context that the server does not have.
         if old.parent().0 == 0 {
             return Err(Refused::NamingViolation(
                 "the root of a naming context cannot be renamed".to_owned(),
@@ -107,6 +108,7 @@ impl Writer<'_> {
             for (at, value) in old.naming() {
                 let description = old.shape.slots[at].description;
                 let found = find_value(schema, &edit.entry, description, value);
+                // The value that matches that of the old RDN: it may be spelled otherwise.
                 let mut seen = 0;
                 edit.entry.retain(description, |_| {
                     seen += 1;
@@ -116,6 +118,7 @@ impl Writer<'_> {
             }
         }
         let naming = name_entry(schema, &mut edit.entry, rdn)?;
+        // `name_entry` may have added a value or moved one to the front: either is a change that the check has to see.
         for attribute_type in &naming.types {
             let description = Description::plain(*attribute_type);
             if !edit.touched.contains(&description) {

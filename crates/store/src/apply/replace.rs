@@ -87,6 +87,7 @@ impl Writer<'_> {
         // All values were judged: the last refusal is for memory, and nothing was changed so far. An entry that does not grow
         // may use the reserve above the limit.
         self.claim_change(bytes + old.len() + 4096, after > before)?;
+        // Keys before the record, as everywhere: a reader of the new version finds it by all its keys.
         for (change, place) in modify.changes.iter().zip(places) {
             if self.view().indexes().cover(change.description.attribute_type)
                 && let Values::Inline(before) = old.slot(*place)

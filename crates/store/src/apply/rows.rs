@@ -1,4 +1,11 @@
-//! Adding alike entries, some at a time: the memory that they need is asked for together.
+//! Adding row batches: entries of one template, some at a time, whose memory is prefetched and claimed together.
+//!
+//! An add of one entry waits for memory again and again: DN hash, children, indexes, slot. Rows know their tags before they
+//! are added, so the cache lines of the row 32 places ahead are prefetched with each that is added. What all rows of a
+//! pattern have in common (superior, shape, what is to be indexed and how) is looked up once for each run of them.
+//!
+//! The first row that cannot be added ends the run: the caller adds that entry like any other, which finds the reason, and
+//! goes on with the rows behind it. So nothing here decides what the outcome of an add is.
 
 use super::alike::{Pattern, Rows};
 use super::write::Write;
@@ -56,6 +63,7 @@ impl Writer<'_> {
 
     /// Adds rows of one pattern; returns how many.
     fn add_run(&mut self, rows: &Rows, run: Range<usize>, common: &Common, unix_ms: u64) -> usize {
+        // The tags of the rows whose memory was prefetched: a ring, in which a row has the place of its number.
         let mut asked = [0; AHEAD];
         for at in run.clone().take(AHEAD) {
             asked[at % AHEAD] = self.ask_for(rows, at, common);
@@ -67,6 +75,8 @@ impl Writer<'_> {
             if self.claim(bytes).is_err() {
                 break;
             }
+            // A superior with a set of subordinates gets all new ones in one change of the set; else one by one, until there
+            // are enough for a set. Looked up for each part, since the rows before may have made it.
             let child_tag = self.shard.child_tag(common.parent);
             let has_set = self.shard.children.has_set(child_tag);
             let mut ids = SmallVec::<[u32; TOGETHER]>::new();
@@ -113,6 +123,8 @@ impl Writer<'_> {
         Some(Common { pattern: number, parent, shape, steps: self.steps(pattern) })
     }
 
+    /// How a row is indexed. A tag that was made with the row serves if the attribute has one index, of equality, of its
+    /// own type; any other attribute goes the general way. Found when rows are added, since indexes come and go meanwhile.
     fn steps(&self, pattern: &Pattern) -> Vec<Step> {
         let indexes = self.view().indexes();
         let (mut steps, mut tags) = (Vec::new(), 0);
@@ -167,13 +179,15 @@ impl Writer<'_> {
         let listed =
             linked.and_then(|()| if is_listed { Ok(()) } else { self.link_superior(id, common.parent) });
         if listed.is_err() {
-            // What leads to an id without an entry leads nowhere.
+            // What leads to an id without an entry leads nowhere. The id itself is free when that was removed.
             shard.heap.put_removed(&mut self.state.heap, id, self.sequence);
             self.later(Later::Dn { tag, id });
             self.mark_dead(id);
             return None;
         }
         let (created, values) = (self.stamp(unix_ms), rows.values_of(at));
+        // In a load the record is put together where it is written; outside of one it needs a version, and that is the way
+        // of every other entry.
         if self.loading {
             let mut front = [0; SHORT_HEADER + FIXED];
             record::begin_new(&mut front, common.shape, common.parent, created);

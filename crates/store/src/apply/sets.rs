@@ -102,6 +102,7 @@ impl Writer<'_> {
                 edit.adds.swap_remove(at);
                 continue;
             }
+            // Removed before by the same request: it is still in the tree, but no longer in the set.
             let gone = edit.removes.iter().any(|(k, _)| *k == key);
             match self.stored_spelling(edit, key, value) {
                 Some(stored) if !gone => edit.removes.push((key, stored.to_vec())),
@@ -114,6 +115,7 @@ impl Writer<'_> {
     /// Makes the planned changes; returns the set as it is then, `None` if nothing is left of it.
     pub(super) fn apply(&mut self, id: u32, edit: &SetEdit<'_>) -> Result<Option<ValueSet>, Refused> {
         let sequence = self.version();
+        // An attribute without values is none (RFC 4511 section 4.1.7), so a set that would be empty goes as a whole.
         if edit.count() == 0 {
             self.delete_set(id, edit.description, edit.set.root)?;
             return Ok(None);

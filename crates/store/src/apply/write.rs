@@ -102,6 +102,7 @@ impl Writer<'_> {
                     return Err(Refused::StoreLimit("values of an attribute that names the entry"));
                 }
             }
+            // A naming attribute is never a set: its first value must lie in the record.
             let form = match count {
                 1 => Form::One,
                 count if count <= inline_max || named.is_some() => Form::Many,

@@ -73,6 +73,7 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     push_u32(&mut out, frozen.ids_end);
     push_u32(&mut out, frozen.nodes_end);
     push_u64(&mut out, frozen.serial);
+    // A restored shard goes on filling this one, so that a server which starts often does not begin a segment each time.
     push_u32(&mut out, frozen.filling.map_or(0, |position| position + 1));
     push_u32(&mut out, frozen.parts.len() as u32);
     for part in &frozen.parts {
@@ -87,6 +88,7 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
         push_u32(&mut out, point.find(0, &suffix.key).map_or(0, |root| root.0));
     }
     push_u32(&mut out, checkpoint.names as u32);
+    // The table is only appended to, so the names below this number are those of the moment.
     for number in 0..checkpoint.names {
         push_bytes(&mut out, shard.names.at(number).expect("a name that was counted"));
     }
@@ -188,6 +190,7 @@ impl Meta {
         if from.take(8, "the magic number")? != MAGIC {
             return Err(RestoreError::Meta { offset: 0, what: "the magic number" });
         }
+        // Before all else: of a format that is not known nothing that follows means anything.
         let format = from.u32("the format")?;
         if !(FORMAT_OLD..=FORMAT).contains(&format) {
             return Err(RestoreError::Format { found: format, known: FORMAT });
@@ -232,6 +235,7 @@ impl Meta {
             }
             shapes.push(read_shape(number, &mut from)?);
         }
+        // Logs of that time did not say when ids are free: none waited.
         let dead = match format {
             FORMAT_OLD => DeadIds::default(),
             _ => read_dead(&mut from, ids_end)?,
@@ -359,6 +363,7 @@ impl StoredShape {
         apart: u32,
     ) -> Result<Option<Vec<Slot>>, RestoreError> {
         let mut slots: Vec<Slot> = Vec::with_capacity(self.slots.len());
+        // The lowest bit is of the first attribute that `;binary` may be said of; after the last, `bit` is their number of ways.
         let mut bit = 1;
         for (form, text) in &self.slots {
             let unknown = |_| RestoreError::unknown("attribute", text);
@@ -437,6 +442,7 @@ fn read_shape(number: u32, from: &mut Bytes<'_>) -> Result<StoredShape, RestoreE
     }
     let count = from.count(4, slots.len(), "the naming attributes of a shape")?;
     let mut naming = Vec::with_capacity(count);
+    // `first_value` of a record counts on it: a set has no first value, and a position beyond the slots would be a panic.
     for _ in 0..count {
         let at = from.u32("a naming attribute")?;
         if slots.get(at as usize).is_none_or(|(form, _)| *form == Form::Set) {

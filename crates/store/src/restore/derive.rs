@@ -1,4 +1,11 @@
 //! What follows from each entry: its places in the DN hash, among the children of its superior, in the indexes.
+//!
+//! A job looks at a range of ids and writes what it finds to lists of its own, one for each table; the tables are filled
+//! from these afterwards (`fill.rs`). Jobs share two sets of bits, of shapes that some record has and of nodes that some
+//! set leads to. The order in which they set bits decides nothing but which of two entries is blamed for one node.
+//!
+//! Nothing is trusted here. Records and trees are checked before they are read, since a wrong length in them would else be
+//! a panic; what the bytes cannot show, that a value is not the one that was written, is for the checksums of the files.
 
 use crate::checkpoint::Meta;
 use crate::index::key::Key;
@@ -64,7 +71,7 @@ impl Marks {
         self.0[number as usize / 64].load(Ordering::Relaxed) >> (number % 64) & 1 == 1
     }
 
-    /// Sets a bit that is mostly set already: no thread writes then.
+    /// Sets a bit that is mostly set already: no thread writes then, and the cache line stays with all of them.
     #[inline]
     fn set(&self, number: u32) {
         if !self.has(number) {
@@ -99,6 +106,7 @@ impl<'d> Derive<'d> {
 
     pub(super) fn run(&self, ids: Range<u32>, out: &mut Derived) -> Result<(), Fault> {
         out.pairs.iter_mut().for_each(Vec::clear);
+        // Id 0 is no entry: as a superior it stands for none. Slots of other ids may be empty.
         for id in ids.start.max(1)..ids.end {
             self.shard.heap.prefetch_object(id + AHEAD);
             if let Some(object) = self.shard.heap.read(id, self.view.sequence) {
@@ -114,6 +122,7 @@ impl<'d> Derive<'d> {
         self.shapes.set(entry.shape.number);
         let parent = entry.parent().0;
         out.key.clear();
+        // The key of a root is that of its whole DN, which its record does not have: the meta tells it.
         if parent == 0 {
             out.key.extend_from_slice(self.roots.get(&id).ok_or("an entry without a superior is no root")?);
             out.roots += 1;
@@ -156,6 +165,7 @@ impl<'d> Derive<'d> {
                 Key::Prefix(prefix) => ordering[usize::from(number)].push((prefix, id)),
             }
         };
+        // Object classes are in the shape; all other values are in the record or in a tree of their own.
         let class_type = shard.schema.well_known().object_class;
         let classes = entry.shape.class_values.iter().map(|value| &**value);
         indexes.each_key(self.view, class_type, classes, scratch, &mut each);
@@ -186,6 +196,7 @@ impl<'d> Derive<'d> {
         Ok(())
     }
 
+    /// A tree leads to this node. A node that two ways lead to would be changed by one of them and forgotten by the other.
     fn mark(&self, node: u32) -> Result<(), &'static str> {
         let word = self.nodes.0.get(node as usize / 64).ok_or("a tree leads to a node that is not there")?;
         let bit = 1 << (node % 64);

@@ -152,7 +152,7 @@ impl Heap {
     }
 }
 
-/// Free segments that are kept, so that writes find pages.
+/// Free segments that are kept, so that writes find pages: one that was given back costs a page fault for each page.
 const FREE_KEPT: usize = 16;
 /// Segments that are given back at a time: others wait for the writer meanwhile.
 const RELEASED_MAX: usize = 32;

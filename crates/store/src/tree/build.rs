@@ -17,6 +17,7 @@ impl TreeWriter<'_> {
             assert!(is_next, "the items of a tree that is built ascend");
             if count > 0 && node.len() + item.1.len() + 12 > NODE_BYTES {
                 children.push((first.0, first.1, self.write_new(&mut node, count)?));
+                // As short as it can be: separators fill the inner nodes, which every search passes.
                 let (key, payload) = separator((last.0, &last.1), item);
                 first = (key, payload.to_vec());
                 (node, count) = (node_bytes(0), 0);
