@@ -69,6 +69,7 @@ impl Target {
         &keys[self.key_start as usize..self.key_end as usize]
     }
 
+    /// The value as it was sent, if it stands in the DN as it is: without escapes, and of the only AVA.
     fn raw<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
         &keys[self.raw_start as usize..self.raw_end as usize]
     }
@@ -196,6 +197,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// The long way, from the naming context down. It remembers the superior, so the next DN below it takes the short one.
     #[cold]
     fn target_from_suffix(
         self,

@@ -197,6 +197,7 @@ impl Restore {
         Ok(Arc::new(self.shard))
     }
 
+    /// Makes the tables that records refer to by number, so it comes before the first record is looked at.
     fn take_shapes_and_names(&mut self) -> Result<(), RestoreError> {
         let state = &mut *self.shard.state();
         self.meta.make_shapes(&self.shard.schema, &self.shard.shapes, &mut state.shapes)?;
@@ -366,6 +367,7 @@ impl Restore {
         behind - 1
     }
 
+    /// A fault in a record, reported by the place of the record in its segment: an operator can find the file by that, not by an id.
     fn at_entry(&self, id: u32, what: &'static str) -> RestoreError {
         let (number, offset, _) = self.shard.heap.place_of(false, id).unwrap_or((0, 0, 0));
         let part: &Part = &self.meta.parts[self.part_of(number)];

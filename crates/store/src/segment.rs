@@ -42,10 +42,13 @@ pub(crate) use prepared::{PREPARED_HEADER, Place, prepared_flags, prepared_heade
 /// Bytes of a segment.
 pub(crate) const SEGMENT: usize = 2 << 20;
 
+/// There is a sequence and a link, of [`VERSION_BYTES`], behind the id.
 const VERSIONED: u8 = 1;
+/// The length has 32 bits: objects of 64 KiB and more.
 const LONG: u8 = 2;
 /// The object is a tree node, not an entry.
 pub(crate) const NODE: u8 = 4;
+/// It has no payload: from its sequence on there is nothing under the id. It stays until no reader is older.
 const REMOVED: u8 = 8;
 const VERSION_BYTES: usize = 6 + 5;
 /// Bytes of the header of an object that has no version and a short length.
@@ -274,6 +277,7 @@ impl Heap {
         Header { flags, len, object_len, sequence, older }
     }
 
+    /// The id stands behind the length, whose width the flags say.
     fn id_at(&self, address: usize, flags: u8) -> u32 {
         u32_at(self.bytes(address, 9), if flags & LONG != 0 { 5 } else { 3 })
     }
@@ -395,6 +399,8 @@ impl Heap {
         Err(HeapFull)
     }
 
+    /// Puts the header of an object together and writes both. A long length is used only where it must be: nearly every object
+    /// saves two bytes.
     fn append(
         &self,
         writer: &mut HeapWriter,
@@ -458,6 +464,7 @@ impl Heap {
         address
     }
 
+    /// Begins another segment to fill: one that was emptied before one that was never used, so that memory in use stays small.
     #[cold]
     fn next_segment(&self, writer: &mut HeapWriter) {
         writer.current = match writer.free.pop() {

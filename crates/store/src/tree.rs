@@ -55,6 +55,7 @@ pub(crate) struct TreeWriter<'w> {
     pub(crate) removed: &'w mut Vec<u32>,
 }
 
+/// An item of a node with what stands behind it. `child` is 0 in a leaf.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
     key: u64,
@@ -84,6 +85,7 @@ impl<'a> Node<'a> {
         Node::find(heap, id, sequence).expect("a node that is pointed to is there")
     }
 
+    /// As [`Node::read`], of a root, which a reader may be too old to see.
     fn find(heap: &'a Heap, id: u32, sequence: u64) -> Option<Node<'a>> {
         let object = heap.read_node(id, sequence)?;
         Some(Node { bytes: object.payload })
@@ -186,6 +188,7 @@ impl<'a> Node<'a> {
     }
 }
 
+/// Appends an item as it lies in a node; with a child to an inner one. Lengths are those of values in records.
 fn push_item(out: &mut Vec<u8>, (key, payload): Item<'_>, child: Option<u32>) {
     out.extend_from_slice(&key.to_le_bytes());
     if payload.len() < 255 {
@@ -381,6 +384,7 @@ impl TreeWriter<'_> {
         self.heap.put(self.writer, id, NODE, self.sequence, body);
     }
 
+    /// Writes a node under a new id: the only step of a change that can fail, since room was claimed and ids were not.
     fn write_new(&mut self, body: &mut [u8], count: usize) -> Result<u32, HeapFull> {
         let id = self.heap.allocate_node(self.writer)?;
         self.write(id, body, count);

@@ -30,6 +30,8 @@ impl Writer<'_> {
         self.add_with(add, stamp, None)
     }
 
+    /// As [`Writer::add`], with a condition. The entry goes back to the caller cleared, so an import that adds a million of them
+    /// asks for its memory once.
     pub(super) fn add_with(
         &mut self,
         add: Add<'_>,
@@ -42,6 +44,7 @@ impl Writer<'_> {
         outcome
     }
 
+    /// Judges the entry and stores it. After a refusal `entry` is as far as that got: the caller clears it.
     fn add_entry(
         &mut self,
         dn: &[u8],

@@ -41,6 +41,8 @@ struct Common {
     what: What,
 }
 
+/// objectClass is apart from all others because its values are compared as a list: they decide what else may be there, so
+/// the list must be the same, value by value, for the check of one entry to hold for all.
 #[derive(Debug)]
 enum What {
     /// objectClass, with the values that the entries bring.

@@ -175,6 +175,7 @@ impl Writer<'_> {
         set.is_some_and(|(_, set)| set.root == partial.root)
     }
 
+    /// Adds a value to a partial set of a copy. The hash is that of `base`, which has the same keys.
     fn put_value(&mut self, set: &mut ValueSet, hash: u64, value: &[u8]) -> Result<(), Refused> {
         self.claim(value.len() + 64 + crate::tree::CHANGE_BYTES)?;
         let sequence = self.version();

@@ -75,6 +75,7 @@ impl Writer<'_> {
         outcome.map(|()| id)
     }
 
+    /// The entry that shall be the superior. One that is an alias cannot be (RFC 4512 section 2.6), though a DN leads to it.
     fn new_superior(&mut self, superior: &[u8]) -> Result<EntryId, Refused> {
         let view = self.view();
         let found = view.resolve(superior, &mut self.state.cache);
@@ -142,6 +143,7 @@ struct Links {
 }
 
 impl Links {
+    /// Compares names by their hashes: two that share one need only one link, whatever they are.
     fn new(writer: &Writer<'_>, old: &EntryRef<'_>, parent: u32, tag: u32) -> Links {
         let mut old_key = Vec::new();
         writer.view().key_of(old, &mut old_key);
@@ -153,6 +155,7 @@ impl Links {
         }
     }
 
+    /// Makes the new links. If the second lacks room the first is dropped again, so an error leaves nothing to undo.
     fn make(&self, writer: &mut Writer<'_>) -> Result<(), Refused> {
         if let Some([_, tag]) = self.tags {
             writer.link_name(self.id, tag)?;

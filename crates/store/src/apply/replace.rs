@@ -62,6 +62,8 @@ impl Writer<'_> {
         Some(places)
     }
 
+    /// Copies the record with the new values in their places. Form and number of values stay, so shape and spelling of the name
+    /// do; only the stamps before them and the lengths change.
     fn replace_at(
         &mut self,
         old: &EntryRef<'_>,

@@ -42,6 +42,7 @@ impl<'v> SetEdit<'v> {
         SetEdit { description, set, adds: vec![], removes: vec![], dropped: false }
     }
 
+    /// A set that is unchanged keeps its root and count: no node of it is looked at, however large it is.
     pub(super) fn is_unchanged(&self) -> bool {
         self.adds.is_empty() && self.removes.is_empty() && !self.dropped
     }
@@ -63,6 +64,7 @@ impl<'v> SetEdit<'v> {
         (self.adds.len() + self.removes.len()) * CHANGE_BYTES
     }
 
+    /// Values that join the set: only they are checked by the schema. Those that are in it were, when they came.
     pub(super) fn added(&self) -> impl Iterator<Item = &'v [u8]> {
         self.adds.iter().map(|(_, value)| *value)
     }
@@ -158,11 +160,13 @@ impl Writer<'_> {
         outcome.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
     }
 
+    /// attributeOrValueExists (RFC 4511 section 4.6), with the value as the client sent it.
     pub(super) fn value_exists(&self, description: Description, value: &[u8]) -> Refused {
         let (name, value) = self.shown(description, value);
         Refused::ValueExists(format!("{name} has the value \"{value}\" already"))
     }
 
+    /// noSuchAttribute (RFC 4511 section 4.6), also where the attribute is there and only the value is not.
     pub(super) fn no_such_value(&self, description: Description, value: &[u8]) -> Refused {
         let (name, value) = self.shown(description, value);
         Refused::NoSuchAttribute(format!("{name} has no value \"{value}\""))

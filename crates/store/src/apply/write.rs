@@ -64,6 +64,7 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Where an entry has its object classes; `None` if it was taken in without a schema check and has none.
     fn classes_at(&self, entry: &Entry<Checked>) -> Option<usize> {
         entry.position(Description::plain(self.shard.schema.well_known().object_class))
     }

@@ -21,6 +21,7 @@ use model::{Csn, EntryId};
 use schema::{BinaryTransfer, HeldDescriptions, Schema};
 use std::collections::VecDeque;
 
+/// What a meta begins with, so that another file in its place is not read as one.
 const MAGIC: [u8; 8] = *b"pandomet";
 /// Version of the format of meta and slot map. The first knew no dead ids, and its shapes were numbered without gaps.
 const FORMAT: u32 = 2;
@@ -303,6 +304,7 @@ impl Meta {
         self.shapes.last().map_or(0, |last| last.number + 1)
     }
 
+    /// Whether an entry was ever stored with an entryUUID of its own. It is never taken back, since nobody counts such entries.
     pub(crate) fn has_foreign_uuids(&self) -> bool {
         self.flags & FOREIGN_UUIDS != 0
     }
@@ -413,6 +415,7 @@ fn read_dead(from: &mut Bytes<'_>, ids_end: u32) -> Result<DeadIds, RestoreError
     Ok(DeadIds::restored(at, queue))
 }
 
+/// The naming contexts. Whether the settings still have those with a root is found when a restore begins.
 fn read_suffixes(from: &mut Bytes<'_>) -> Result<Vec<(String, EntryId)>, RestoreError> {
     let count = from.count(8, 1 << 20, "the number of suffixes")?;
     let mut suffixes = Vec::with_capacity(count);
@@ -468,6 +471,7 @@ impl<'b> Bytes<'b> {
         RestoreError::Meta { offset: self.at, what }
     }
 
+    /// The next `len` bytes. An error leaves the position where it was, so that it names the byte at which something is missing.
     fn take(&mut self, len: usize, what: &'static str) -> Result<&'b [u8], RestoreError> {
         // A length from the file may be anything, so the sum may overflow.
         let end = self.at.checked_add(len).filter(|end| *end <= self.all.len());

@@ -101,6 +101,7 @@ fn push_ava(schema: &Schema, attribute_type: TypeId, value: &[u8], out: &mut Vec
     Ok(())
 }
 
+/// Names the attribute, since the client sees the text and a DN may have many.
 #[cold]
 fn invalid_value(schema: &Schema, attribute_type: TypeId, reason: &dyn fmt::Display) -> String {
     format!("the value of {} is not valid: {reason}", schema.attribute_type(attribute_type).name())

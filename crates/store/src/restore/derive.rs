@@ -81,12 +81,14 @@ impl Marks {
 }
 
 impl<'d> Derive<'d> {
+    /// The view is at the checkpoint's sequence, at which every object is the version to see.
     pub(super) fn new(shard: &'d Shard, meta: &Meta, roots: &'d BTreeMap<u32, Vec<u8>>) -> Derive<'d> {
         let (nodes, shapes) = (Marks::new(meta.nodes_end), Marks::new(meta.shapes_end()));
         let view = ReadPoint { shard, sequence: meta.sequence };
         Derive { shard, view, names: meta.names.len(), ids_end: meta.ids_end, roots, nodes, shapes }
     }
 
+    /// Empty lists of a job. They are used again in each round, so their memory is taken once.
     pub(super) fn begin(&self) -> Derived {
         let indexes = usize::from(self.indexes());
         Derived {
@@ -104,6 +106,7 @@ impl<'d> Derive<'d> {
         self.view.indexes().numbers_end()
     }
 
+    /// Derives what follows from the entries with these ids. Stops at the first fault: the shard is not made then.
     pub(super) fn run(&self, ids: Range<u32>, out: &mut Derived) -> Result<(), Fault> {
         out.pairs.iter_mut().for_each(Vec::clear);
         // Id 0 is no entry: as a superior it stands for none. Slots of other ids may be empty.
@@ -116,6 +119,7 @@ impl<'d> Derive<'d> {
         Ok(())
     }
 
+    /// Checks a record and notes its name and superior; then its keys, which are made of values that are known to be whole.
     fn entry(&self, id: u32, object: Object<'d>, out: &mut Derived) -> Result<(), &'static str> {
         let shard = self.shard;
         let entry = EntryRef::checked(id, object.flags, object.payload, &shard.shapes, self.names)?;
@@ -151,6 +155,7 @@ impl<'d> Derive<'d> {
         Err("an entry is its own superior")
     }
 
+    /// Notes the keys of all values for the indexes that the settings want now, whatever there was when the checkpoint was written.
     fn keys(&self, entry: &EntryRef<'d>, out: &mut Derived) -> Result<(), &'static str> {
         let (shard, id) = (self.shard, entry.id.0);
         let Derived { pairs, ordering, scratch, .. } = out;

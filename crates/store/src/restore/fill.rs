@@ -18,6 +18,7 @@ pub(super) struct Sinks<'s> {
 }
 
 impl<'s> Sinks<'s> {
+    /// A sink for each list of [`Derived`], at the same position.
     pub(super) fn new(shard: &'s Shard, state: &'s mut WriterState) -> Sinks<'s> {
         let mut all = Vec::new();
         all.resize_with(INDEXES, || Sink::Nothing);

@@ -62,6 +62,8 @@ impl Heap {
         self.clean_until(writer, readers, |_| false, budget)
     }
 
+    /// Cleans until `is_enough` says so, the budget is spent, or no segment is worth it. A segment that was begun is finished first,
+    /// in a later call if need be: half emptied it gains nothing.
     fn clean_until(
         &self,
         writer: &mut HeapWriter,
@@ -190,6 +192,7 @@ impl Heap {
 }
 
 impl HeapWriter {
+    /// Bytes that are written and of no use: what the slack is a share of.
     fn dead(&self) -> u64 {
         self.used - self.live
     }

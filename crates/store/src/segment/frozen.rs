@@ -99,6 +99,7 @@ impl Heap {
         self.release.fetch_add(1, Ordering::Release);
     }
 
+    /// A run is held by all its segments: each of them could be begun anew alone.
     fn holds_of(&self, part: &Part) -> &[AtomicU64] {
         &self.holds[part.number as usize..(part.number + part.run) as usize]
     }
