@@ -110,11 +110,16 @@ impl Peers {
     /// One more connection from an address; `None` if there are too many. A client without an address has no share with
     /// others.
     pub(crate) fn connect(self: &Arc<Self>, client: Option<SocketAddr>) -> Option<Peer> {
+        // The map is locked until the connection is counted. The last one of an address may end at this moment, and forgets the
+        // counts when it has looked at them.
+        let mut addresses = self.lock();
         let counts = match client {
             None => Arc::default(),
-            Some(client) => Arc::clone(self.lock().entry(block(client.ip())).or_default()),
+            Some(client) => Arc::clone(addresses.entry(block(client.ip())).or_default()),
         };
         let before = counts.connections.fetch_add(1, Ordering::Relaxed);
+        // The end of a connection takes the lock, and this one ends below if there are too many.
+        drop(addresses);
         let peer = Peer { peers: Arc::clone(self), client, counts };
         // Dropped, it is taken back.
         (self.connections_max == 0 || client.is_none() || before < self.connections_max).then_some(peer)
@@ -165,8 +170,12 @@ impl Drop for Peer {
         let Some(address) = self.client.map(|client| block(client.ip())) else { return };
         let mut addresses = self.peers.lock();
         // Counted under the lock, so that nobody joins what is about to be forgotten.
-        if self.counts.connections.fetch_sub(1, Ordering::Relaxed) == 1 {
-            addresses.remove(&address);
+        let before = self.counts.connections.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "no more connections end than have begun");
+        if before == 1 {
+            let forgotten = addresses.remove(&address);
+            let is_own = forgotten.is_some_and(|counts| Arc::ptr_eq(&counts, &self.counts));
+            assert!(is_own, "all connections of an address are counted in one place");
         }
     }
 }
@@ -208,6 +217,15 @@ mod tests {
         assert!(three.search(Asker::Unbound).is_some());
         assert_eq!(peers.searches.all.load(Ordering::Relaxed), 0);
         assert_eq!(peers.searches.unbound.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn connections_that_come_while_the_last_one_goes_are_counted_with_it() {
+        let peers = Peers::new(0);
+        // The end of a connection asserts that its address is counted in one place.
+        let connect = || (0..20_000).for_each(|_| drop(peers.connect(address(1))));
+        env::task::run_beside(connect, connect);
+        assert!(peers.lock().is_empty());
     }
 
     #[test]
