@@ -107,8 +107,10 @@ pub(crate) fn apply(
         Some(Along { prepared_writes, marks }) => (Some(prepared_writes), Some(marks)),
         None => (None, None),
     };
+    // Where a read stands between these updates, those before it are published by themselves.
     let mut parts = Parts { marks, ..worker.parts() };
     let mut group = Group::new();
+    // `done` counts updates over all groups, for prepared writes and marks are numbered by that.
     let (mut at, mut done) = (0, 0);
     loop {
         // Groups bound how long the writer's role is held, and so how long readers see none of them.
@@ -116,6 +118,8 @@ pub(crate) fn apply(
         (at, _) = group::gather(messages, at, &mut group);
         assert!(!group.is_empty() || at == messages.len(), "what was logged are whole messages");
         if group.is_empty() {
+            let places = prepared_writes.map_or(done, |prepared_writes| prepared_writes.len());
+            assert!(places == done, "each update of a submission has a place among the prepared writes");
             return;
         }
         match &mut prepared_writes {
@@ -128,6 +132,7 @@ pub(crate) fn apply(
                 out,
             ),
             None => {
+                // A replay has no prepared writes. `apply` makes them from the hints of this, as in a directory without a log.
                 parts.prefetch(Rights::Public, &mut group);
                 update::apply::apply(effective, &mut parts, &group, out);
             }
@@ -145,6 +150,7 @@ fn run_groups(
     out: &mut Vec<u8>,
 ) -> (usize, usize) {
     let (mut consumed, mut needed) = (0, 0);
+    // One group for the whole call. It lies on the stack and has room for all that it may hold, so gathering allocates nothing.
     let mut group = Group::new();
     session.pauses = false;
     // The budget is for all searches of the bundle together: a client that sends many at once gets no more turns than others.
@@ -153,6 +159,7 @@ fn run_groups(
     // It came before the input, and its answer goes out before theirs.
     if session.suspended.is_some() {
         update::resume(session, parts, out);
+        // Its update is on its way to the log. What the input says comes after the answer to it.
         if session.waits() {
             return (0, input.len());
         }
@@ -173,9 +180,11 @@ fn run_groups(
             // A half-written answer must be finished before the rest is looked at, and a long one be sent.
             consumed = done.checked_sub(1).map_or(begin, |last| group[last].end);
         }
+        assert!(consumed >= begin, "a bundle never goes back in its input");
         // Three bounds end a call: the turn among connections, the bytes of one parcel of the log, and those of one write to the client.
         let has_enough =
             session.waits() || session.batch.messages.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
+        // What is collected goes before the turn ends: no event would wake the session for it later.
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::submit::submit_collected(session, parts.dsa);
             session.end_turn();
@@ -185,6 +194,7 @@ fn run_groups(
     update::submit::submit_collected(session, parts.dsa);
     session.end_turn();
     // A stranger must not make the server keep a long message. This comes last, so that what is complete was answered.
+    // `needed` is the whole length that the message announces, of which only the beginning is there.
     if needed > parts.dsa.config.clients.unbound_message_bytes_max {
         refuse_long(session, out);
     }
@@ -197,10 +207,12 @@ fn run_groups(
 /// The loop alternates between runs of updates and runs of reads. Each run of reads has a read point of its own: a pin over an update
 /// would keep old versions alive, and show the session a directory without its own update.
 fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, out: &mut Vec<u8>) -> usize {
+    // Before the read point is taken, or the search would see the numbers of the last refresh.
     if group.iter().any(Pending::asks_for_monitor) {
         monitor_entries::refresh(parts.dsa, parts.now);
     }
     let is_logged = parts.dsa.journal.get().is_some();
+    // `is_new`: no hints were made for the group yet. `near`: how many of its records were asked for ahead of runs of updates.
     let (mut is_new, mut next, mut near) = (true, 0, 0);
     while next < group.len() && !session.is_closing() {
         let is_update = group[next].is_update();
@@ -247,8 +259,10 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         // Without fast paths nothing is taken from hints: the suite then runs the code that finds entries by their names alone.
         let hints_hold =
             fast::IS_ON && hinted_at.is_some_and(|sequence| read_point.names_hold_since(sequence));
+        // The server's own entries are a shard of their own: its ids and names mean nothing in the directory, nor the other way round.
         let system_pin = system_reader.pin();
         scratch.system_evaluator.cache.refresh(system_pin.read_point());
+        // Both pins are held for this run of reads and no longer: the next update may free what they keep.
         let mut reads = ReadBatch {
             dsa,
             look: pin.look(),
@@ -259,6 +273,8 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             hints_hold,
             repeats: hints_hold && again::is_possible(read_point),
         };
+        // The first turn of a group may end here with nothing done but the hints: where the group begins with an update, or where
+        // updates of the group before are still collected. The next turn then decides what becomes of the request.
         while may_look && next < group.len() && !session.is_closing() && !group[next].is_update() {
             group::prefetch_next(read_point, group, next);
             reads.run(session, &group[next], out);
@@ -294,6 +310,7 @@ fn run_updates(
     // A session sees its own updates: they are published when this returns, or it waits until they are.
     let progress = update::run(session, parts, &group[*next..*next + updates], out);
     assert!(progress.taken > 0 || progress.must_submit, "a run of updates comes further");
+    assert!(progress.taken <= updates, "no more updates are taken than the run has");
     *next += progress.taken;
     progress.must_submit
 }
@@ -330,6 +347,7 @@ impl ReadBatch<'_> {
                 return session.refuse_malformed(error, out);
             }
         };
+        // Counted from here on: a message that cannot be read is no operation.
         self.counters.count_operation(&message.request);
         let settings = &self.dsa.transactions;
         let requested = match control::requested_of_looking(&message.request, message.controls, settings) {
@@ -361,6 +379,7 @@ impl ReadBatch<'_> {
         if let Some(identifier) = rare.transaction {
             return self.run_inside(session, identifier, message, requested, pending, out);
         }
+        // RFC 4370: the rights are those of the other identity, for this one request.
         let Some(authorization_id) = rare.proxied else {
             return self.dispatch(session, None, message, requested, pending, out);
         };
@@ -431,6 +450,7 @@ impl ReadBatch<'_> {
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
         match &message.request {
             Request::Search(search) => {
+                // A hint is what the name meant when the group was prefetched. If a name has changed since, the base is resolved anew.
                 let hint = match pending.hint {
                     Hint::Target(target) if self.hints_hold => Some(target),
                     _ => None,
@@ -450,6 +470,7 @@ impl ReadBatch<'_> {
                 // The budget of the bundle is used up. The others of this thread have their turn before the session goes on.
                 if self.scratch.work < LEAST_WORK {
                     session.pauses = true;
+                    // Buffers that long values have grown are given back, but not while a search of the session goes on with them.
                     if session.searches.is_empty() {
                         self.scratch.evaluator.forget_long();
                     }
@@ -460,6 +481,8 @@ impl ReadBatch<'_> {
                 op::compare::run(&mut reading, identity, id, compare, requested, out)
             }
             Request::Bind(bind) => {
+                // Requests behind it run as the new identity, though their hints were made with the rights of the old one. So a cached form
+                // is asked for its rights again when it is used (`Recent::form`).
                 // RFC 4511 section 4.2.1: what is in progress is abandoned.
                 session.searches.clear();
                 // RFC 5805 section 2.5: so are its transactions, silently.
@@ -470,7 +493,10 @@ impl ReadBatch<'_> {
             Request::Extended(extended) => {
                 op::extended::run(acting.unwrap_or(&session.identity), id, extended, out)
             }
+            // It has no answer (RFC 4511 section 4.11). Only searches can be abandoned: a session takes no
+            // input while its updates are on their way.
             Request::Abandon(target) => op::abandon::run(&mut session.searches, *target),
+            // What was collected before it has been submitted: the client sent that before it left.
             Request::Unbind => session.end(),
             Request::Modify(_) | Request::Add(_) | Request::Delete(_) | Request::ModifyDn(_) => {
                 unreachable!("updates go to the writer")
@@ -483,6 +509,7 @@ impl ReadBatch<'_> {
 /// A notice of disconnection (RFC 4511 section 4.4.1) says why, and the session ends once it is sent.
 #[cold]
 fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
+    // Within an answer that is half written a notice would be read as a part of it.
     if session.is_bound() || session.is_closing() || session.is_in_message() {
         return;
     }

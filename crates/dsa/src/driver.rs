@@ -38,7 +38,9 @@ impl Session {
                 continue;
             }
             if self.suspended.is_some() && !self.is_in_message() {
+                // Without input it goes on with the suspended update and takes nothing else.
                 bundle::run(self, worker, &[], out);
+                // It is on its way to the log: what the session would do next may depend on it.
                 if self.waits() || self.is_closing() {
                     break;
                 }
@@ -57,6 +59,7 @@ impl Session {
                     self.searches.push_front(search);
                     break;
                 }
+                // To the end of the queue: the searches of a session have their slices in turn.
                 Progress::Paused => {
                     self.searches.push_back(search);
                     break;
@@ -106,6 +109,7 @@ impl Session {
             Phase::Submitted(change) => {
                 let reply = self.reply.as_ref().expect("updates were submitted with it");
                 let kept = (&mut self.mixed, &mut worker.scratch.buffers);
+                assert!(self.batch.is_empty(), "nothing is collected while updates are on their way");
                 // The answers come in the order of the updates, with the marks of reads between them.
                 ready!(reply.poll(cx, &worker.wakes, kept, out));
                 // What was logged is a modify; its client asked something else and is answered that.
@@ -124,6 +128,7 @@ impl Session {
     /// Appends notices of transactions that the server gives up; to be called of an idle session with a transaction, when
     /// the waker is woken and every second or so.
     pub fn poll_notices(&mut self, worker: &Worker, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        // A notice stands between answers only. While updates are on their way it comes behind the answers to them.
         if self.waits() || self.is_in_message() {
             return;
         }

@@ -57,6 +57,7 @@ struct Shortage {
 impl Shortage {
     /// Looks at the number of refusals. `Some(false)` when it is to be reported that there are some, `Some(true)` when that is over.
     fn look(&mut self, refused: u64, now_ns: u64) -> Option<bool> {
+        // The count was read before the lock was taken. Two threads may come in another order, which is one refusal seen too often.
         if std::mem::replace(&mut self.seen, refused) != refused {
             self.last_ns = now_ns;
             let is_due =

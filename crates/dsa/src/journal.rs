@@ -34,7 +34,9 @@ pub(crate) struct Buffers(Vec<(Vec<u8>, PreparedWrites)>);
 impl Buffers {
     /// A pair of empty buffers.
     pub(crate) fn take(&mut self) -> (Vec<u8>, PreparedWrites) {
-        self.0.pop().unwrap_or_default()
+        let (messages, prepared_writes) = self.0.pop().unwrap_or_default();
+        assert!(messages.is_empty() && prepared_writes.len() == 0, "buffers are kept empty");
+        (messages, prepared_writes)
     }
 
     /// Takes buffers back, unless there are enough or these have grown long.
@@ -173,6 +175,7 @@ impl Reply {
         waking: &mut Waking,
     ) {
         let mut slot = self.slot();
+        assert!(slot.answers.is_none(), "a session has one submission on its way at a time");
         slot.answers = Some(answers);
         slot.marks = marks;
         if buffer.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= DRAFTS_BYTES_KEPT {
@@ -250,6 +253,7 @@ impl Updates {
 
     /// Counts their bytes, those of their prepared writes and those of the reads that wait for them, until they are answered.
     pub(crate) fn admit(&mut self, throttle: &Arc<Throttle>, waiting: usize) {
+        assert!(self.permit.is_none(), "updates are counted once on their way to the log");
         let bytes = self.messages.capacity() + self.prepared_writes.capacity() + waiting;
         self.permit = Some(throttle.admit(bytes as u64));
     }
@@ -353,6 +357,7 @@ impl Updates {
             encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
             return self.give(answers, &mut Waking::default());
         }
+        // Answered like updates that were applied, with the reads between them: these see the directory without any of the updates.
         let sequence = self.marks.refuse();
         for (at, message) in messages(&self.messages).enumerate() {
             if self.marks.due() == at {
@@ -437,6 +442,10 @@ impl<'a> Command<'a> {
 
     /// Appends the record.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(
+            self.actor.len() < TRANSACTION as usize,
+            "the uppermost bit of the length says something else"
+        );
         out.extend_from_slice(&self.wall_ms.to_le_bytes());
         let kind = if self.is_transaction { TRANSACTION } else { 0 };
         out.extend_from_slice(&(self.actor.len() as u32 | kind).to_le_bytes());

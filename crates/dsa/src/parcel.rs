@@ -166,11 +166,13 @@ pub fn push_updates(command: &Command<'_>, envelope: &Envelope<'_>, out: &mut Ve
     let kind = if command.is_transaction { kind::TRANSACTION } else { kind::UPDATES };
     let bytes = updates_bytes(command.actor.len(), command.ids.len(), command.messages.len());
     push_head(kind, envelope, bytes, out);
+    let begin = out.len();
     out.extend_from_slice(&(command.actor.len() as u32).to_le_bytes());
     out.extend_from_slice(&(command.ids.len() as u32).to_le_bytes());
     out.extend_from_slice(command.actor);
     command.ids.iter().for_each(|id| out.extend_from_slice(&id.to_le_bytes()));
     out.extend_from_slice(command.messages);
+    assert!(out.len() - begin == bytes, "a body is as long as its head says");
 }
 
 fn updates_bytes(actor: usize, ids: usize, messages: usize) -> usize {
@@ -207,6 +209,7 @@ fn push_head(kind: u8, envelope: &Envelope<'_>, body: usize, out: &mut Vec<u8>) 
         (!conditions.is_empty(), HAS_CONDITIONS),
     ];
     let flags = flags.iter().filter(|(has, _)| *has).fold(0, |flags, (_, flag)| flags | flag);
+    assert!(u32::try_from(body).is_ok(), "the length of a body has 32 bits");
     out.extend_from_slice(&[kind, flags, 0, 0]);
     out.extend_from_slice(&(body as u32).to_le_bytes());
     if let Some(Front { node, number }) = front {

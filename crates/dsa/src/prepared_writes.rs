@@ -97,6 +97,7 @@ impl PreparedWrites {
         count: usize,
         mut prepare: impl FnMut(usize, &mut Vec<u8>) -> Option<PreparedWrite>,
     ) {
+        assert!(self.entry_bytes == 0, "updates are prepared alone, or as members of a transaction");
         let PreparedWrites { ready, bytes, .. } = self;
         // What cannot be prepared may have appended something: nothing refers to it, and the buffer is cleared as a whole.
         ready.extend((0..count).map(|at| prepare(at, bytes)));

@@ -39,6 +39,7 @@ impl Queue {
     /// bundle's answers is yet to come, for they wait for the log.
     #[cold]
     pub(crate) fn count(&mut self, written: &[u8], waits: bool) {
+        assert!(self.length > 1 && self.answered < self.length, "a full run begins anew");
         let mut is_urgent = self.is_urgent;
         self.is_urgent &= waits;
         let mut at = self.rest.min(written.len());

@@ -117,6 +117,7 @@ impl Recent {
         if !outline.after.is_empty() {
             return None;
         }
+        // The closure is called of several forms, of the found one last: then this is its value.
         let mut value = None;
         let again = self.find(|form| {
             value = match &form.asks {
@@ -132,6 +133,7 @@ impl Recent {
     #[inline]
     fn find(&mut self, mut is_it: impl FnMut(&Form) -> bool) -> Option<Again> {
         if !self.forms.get(self.last).is_some_and(&mut is_it) {
+            // Where none fits, the last one stays the first to be tried.
             self.last = self.forms.iter().position(is_it)?;
         }
         Some(Again { place: self.last, number: self.forms[self.last].number })
@@ -150,6 +152,7 @@ impl Recent {
     /// rights: a bind may have come in between.
     #[inline]
     pub(crate) fn form(&mut self, again: Again, rights: Rights) -> Option<(Chosen, Option<&mut Equality>)> {
+        // Another request of the bundle may have put a form in its place since.
         let form = self.forms.get_mut(again.place);
         let form = form.filter(|form| form.number == again.number && form.rights == rights);
         form.map(|form| match &mut form.asks {
@@ -179,6 +182,7 @@ impl Recent {
         if self.repeats_equality(outline, rights).is_some() {
             return;
         }
+        // What has a long form of length, or another order of elements, is not kept.
         let Some((before, attribute, after)) = take_apart(outline.rest) else { return };
         let equality = Equality {
             base: outline.dn.to_vec(),
@@ -194,6 +198,7 @@ impl Recent {
 
     /// In turn: each takes the place of the oldest.
     fn keep(&mut self, rights: Rights, chosen: Chosen, asks: Asks) {
+        // Numbers ascend and none is used twice, so a form is told from the one whose place it took.
         let form = Form { number: self.count, rights, chosen, asks };
         match self.forms.get_mut(self.count as usize % FORMS_MAX) {
             Some(oldest) => *oldest = form,
@@ -205,6 +210,7 @@ impl Recent {
 }
 
 fn is_worth_it(outline: &Outline<'_>) -> bool {
+    // A search with controls is never kept: the outline does not tell what they mean.
     outline.after.is_empty() && outline.dn.len() + outline.rest.len() <= FORM_BYTES_MAX
 }
 

@@ -198,6 +198,7 @@ impl Session {
 
     /// Its updates are on their way. A session that is closing has nobody to be answered.
     pub(crate) fn submitted(&mut self, change: Option<Box<Change>>) {
+        assert!(self.batch.is_empty(), "what was collected has gone with the submission");
         if !self.is_closing() {
             assert!(!matches!(self.phase, Phase::Submitted(_)), "one submission is on its way at a time");
             self.phase = Phase::Submitted(change);

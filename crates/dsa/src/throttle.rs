@@ -89,6 +89,7 @@ impl Throttle {
     /// Joins the queue; `None` if there is room after all.
     pub(crate) fn wait(&self) -> Option<Arc<Ticket>> {
         let mut waiting = self.lock();
+        // Again under the lock: it is opened under it, and nobody would call a ticket that came after.
         if !self.is_closed() {
             return None;
         }
@@ -110,6 +111,7 @@ impl Throttle {
             };
             // The session of a ticket that only the queue has is gone.
             if Arc::strong_count(&ticket) > 1 {
+                // The permit stands for as much as the session may submit, so turns that are given together do not pass the bound by more.
                 wakers.extend(ticket.call(self.admit(TURN_BYTES)));
                 called.push(ticket);
             }

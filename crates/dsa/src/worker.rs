@@ -99,6 +99,7 @@ impl Scratch {
         let mut work = self.work;
         let evaluator = self.evaluator(is_system);
         let truth = evaluator.go_on(filter, entry, read_point, &mut Paused::default(), &mut work);
+        assert!(work <= self.work, "work of the bundle is only used up");
         self.work = work;
         truth
     }
@@ -143,6 +144,7 @@ impl Worker {
     /// nothing else to do. Without one they are woken by the one that answers them.
     pub fn poll_wakes(&mut self, cx: &mut Context<'_>) {
         self.wakes.poll(cx, &mut self.due);
+        assert!(self.due.is_empty(), "each session that was due was woken");
     }
 
     /// The agent that it is a part of.

@@ -17,6 +17,7 @@ pub(super) fn first_false(worker: &mut Worker, conditions: &[u8]) -> Option<u32>
     if conditions.is_empty() {
         return None;
     }
+    // The first in the order of the command, so that every replica comes to the same code.
     Condition::all(conditions).find_map(|condition| match condition {
         Ok(condition) if is_true(worker, &condition) => None,
         Ok(condition) => Some(condition.code),
@@ -27,6 +28,7 @@ pub(super) fn first_false(worker: &mut Worker, conditions: &[u8]) -> Option<u32>
 fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
     let Worker { reader, scratch, .. } = worker;
     let Ok(filter) = filter::decode(condition.filter) else { return false };
+    // All commands before this one are published, so what is read now is the state of the log up to it.
     let pin = reader.pin();
     let read_point = pin.read_point();
     let evaluator = &mut scratch.evaluator;
@@ -34,6 +36,7 @@ fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
     let found = read_point.resolve(condition.dn, &mut evaluator.cache).ok();
     found
         .and_then(|id| read_point.entry(id))
+        // Access rules hide nothing from it: a server made the condition, not a client.
         .is_some_and(|entry| assertion::is_true_for_condition(&filter, &entry, read_point, evaluator))
 }
 
@@ -43,6 +46,7 @@ pub(super) fn refuse(command: &Command<'_>, end: Option<i32>, code: u32, answers
     const TEXT: &str = "the entry has changed in the meantime; try again";
     let code = ResultCode::from_number(code).unwrap_or(ResultCode::Other);
     if command.is_transaction {
+        // The end alone is answered. A replay has nobody to answer.
         if let Some(id) = end {
             outcome::say(answers, id, tag::EXTENDED_RESPONSE, code, TEXT);
         }

@@ -244,10 +244,12 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
     {
         let input = &input[at..];
         let (len, outline) = match frame(input) {
+            // A regular message has an outline. Any other is run as a read, where it is decoded and refused.
             Ok(Frame::Complete { len }) => (len, Outline::of(&input[..len])),
             Ok(Frame::Incomplete { needed }) => return (at, needed),
             Err(_) => (input.len(), None),
         };
+        assert!(len > 0, "a request takes bytes, or the next one would be the same");
         at += len;
         group.push(Pending { input, len, outline, again: None, hint: Hint::Nothing, end: at });
     }
@@ -358,6 +360,7 @@ fn hint_equality(
     let start = keys.len();
     let hint = recent.attribute_type(again).and_then(|attribute_type| {
         let shard = read_point.shard();
+        // The normal form of a short value is made and hashed in registers.
         let short = Word::of(value).and_then(|word| shard.schema().short_form(attribute_type, word));
         let hash = match short {
             Some(form) => {

@@ -58,6 +58,8 @@ impl ReadBatch<'_> {
         }
         // Making the view may take as long as the transaction has updates, so others have their turn after it.
         session.pauses = true;
+        // Made for this request and dropped after it. To keep it would cost memory for a client that may not search again, and each
+        // update of the transaction would have to bring it up to date.
         let view = View::of(named, self.dsa, self.look.read_point(), self.now, dn);
         let view = view.and_then(|view| match refusal(view.shard(), message, requested) {
             Some(text) => Err((ResultCode::UnwillingToPerform, text.to_owned())),
@@ -70,6 +72,8 @@ impl ReadBatch<'_> {
         // The same read point that the view was made of: an entry that is not different is looked at as it is there.
         let read_point = self.look.read_point();
         let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
+        // As whom the session is bound, not as whom the updates are applied: a begin with proxied authorization gives no right to
+        // read.
         let (id, identity) = (message.id, &session.identity);
         match &message.request {
             Request::Search(search) => {
@@ -104,6 +108,7 @@ fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> O
     if shard.has_referrals() && !requested.manage_dsa_it {
         return Some("there are referral objects: a search in a transaction needs the control ManageDsaIT");
     }
+    // A compare follows no alias (RFC 4511 section 4.10), so only searches are asked.
     let follows =
         matches!(&message.request, Request::Search(search) if search.deref_aliases != DerefAliases::Never);
     if follows && shard.has_aliases() {

@@ -100,8 +100,10 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     // Taken out of the session while it runs: a read may end searches of the session, or the session.
     let mut mixed = std::mem::take(&mut session.mixed);
     let now_ns = worker.now.monotonic_ns;
+    // The age counts from the first turn. A client that takes nothing cannot keep old versions alive by having turns.
     let since_ns = *mixed.since_ns.get_or_insert(now_ns);
     let mut parts = worker.parts();
+    // One slice for each call, as for the searches of a bundle: the others of the thread are served in between.
     parts.scratch.work = SLICE_WORK;
     let reads = std::mem::take(&mut mixed.reads);
     let mut slot = mixed.marks.take_slot();
@@ -119,6 +121,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     mixed.reads = reads;
     assert!(!is_done || mixed.read == mixed.reads.len(), "each read was run, or refused");
     if is_done {
+        // Answers to the updates behind the last read.
         out.extend_from_slice(&mixed.answers[mixed.sent..]);
         mixed.rest();
     }
@@ -161,6 +164,8 @@ fn run_group(
     let (mut next, mut hinted_at) = (0, None);
     while next < group.len() {
         let end = mixed.begin_run(out);
+        assert!(group[next].end <= end, "a run ends where a read ends, behind the reads that were run");
+        // Declared out here, so that it lives as long as the look that may borrow it.
         let pin;
         let sequence = mixed.marks.sequence(mixed.run);
         // Without a pinned look the reads are behind the last update of the batch, so the newest state is what they are to see.
@@ -192,6 +197,7 @@ fn run_group(
         while next < group.len() && group[next].end <= end {
             group::prefetch_next(read_point, group, next);
             reads.run(session, &group[next], out);
+            // Noted before anything can end the turn: a read that is half answered goes on as a search of the session, not here.
             mixed.read = group[next].end;
             next += 1;
             if session.has_had_turn() || session.is_closing() || out.len() >= OUT_BYTES_SOFT_MAX {
@@ -211,12 +217,14 @@ fn text_of_end(slot: &Slot, age_ns: u64) -> Cow<'static, str> {
 }
 
 /// What the reads are to look at was kept for as long as it may be, or was revoked.
+/// The updates were applied all the same. Their answers go out between the refusals, so that all keep the order of requests.
 #[cold]
 fn refuse_rest(mixed: &mut Mixed, reads: &[u8], text: &str, out: &mut Vec<u8>) {
     while mixed.read < reads.len() {
         mixed.begin_run(out);
         let mut group = Group::new();
         group::gather(reads, mixed.read, &mut group);
+        // Whole messages were kept, so there is one.
         let Some(read) = group.first() else { return };
         if let Some(Outline { id, op_tag, .. }) = read.outline
             && let Some(response) = tag::response_to(op_tag)

@@ -34,6 +34,7 @@ use crate::transaction::Transaction;
 use crate::worker::Parts;
 use env::fast;
 use model::ResultCode;
+use model::limits::READ_ENTRIES_MAX;
 use proto::control::{Controls, non_transaction, transaction_specification};
 use proto::ext::aborted_transaction;
 use proto::message::{self, Message};
@@ -128,6 +129,7 @@ fn is_begin_or_end(frame: &[u8]) -> bool {
 ///
 /// Only modifies are looked at: no other update can be a prepared write, so the short way would not help it.
 fn plain_membership<'a>(session: &'a Session, dsa: &Dsa, update: &Pending<'a>) -> Option<&'a [u8]> {
+    // Where an update may begin a transaction, a session without any is looked at too.
     let is_any = !session.transactions.is_empty() || dsa.transactions.implicit_begin();
     if !fast::IS_ON || !is_any || update.op_tag() != Some(tag::MODIFY) {
         return None;
@@ -212,6 +214,7 @@ pub(super) fn run(
     out: &mut Vec<u8>,
 ) {
     abort_some(session, parts.dsa, parts.now.monotonic_ns, out);
+    // Behind that: a transaction that was just aborted has no members any more.
     let found = match membership(session, parts.dsa, classified) {
         Membership::None => {
             let request = classified.request.as_ref().expect("a malformed update is no begin and no end");
@@ -243,14 +246,21 @@ fn lend<T>(
     out: &mut Vec<u8>,
     work: impl FnOnce(&mut Session, &mut Transaction, &mut Parts<'_>, &mut Vec<u8>) -> T,
 ) -> Option<T> {
+    // While it is lent no other may begin or end, or its place would be that of another one. What works with it does neither.
     let mut lent = session.transactions.lend(identifier)?;
     // A client often makes one transaction after the other, so its buffers are those of the last one.
     if lent.1.updates == 0 {
+        assert!(lent.1.messages.is_empty(), "a transaction without updates has no messages");
         (lent.1.messages, lent.1.prepared_writes) = parts.scratch.buffers.take();
     }
     let done = work(session, &mut lent.1, parts, out);
+    assert!(
+        lent.1.prepared_writes.len() as u64 == lent.1.updates,
+        "each update that was accepted has a place among the prepared writes"
+    );
     let is_affordable = lent.1.is_affordable();
     session.transactions.take_back(lent);
+    // Aborted by its own growth. The other transactions of the session stay open.
     if !is_affordable {
         for identifier in session.transactions.abort_those(|other| other.identifier == identifier) {
             let text = "the memory limit of open transactions is reached";
@@ -269,6 +279,7 @@ fn implied_or_refuse(
     classified: &Classified<'_>,
     out: &mut Vec<u8>,
 ) -> Option<Vec<u8>> {
+    // Nothing implied, though updates that name none belong to one: that one was aborted.
     let implied = session.transactions.implied().map(<[u8]>::to_vec);
     if implied.is_none() {
         let text = "the transaction of this update was aborted by the server; end it or start another";
@@ -312,6 +323,8 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
     if session.transactions.is_empty() {
         return;
     }
+    // One that was preempted hinders nobody any more, for its state says so. What is left to do is to free its memory and to tell
+    // its client, which only its own session may.
     for identifier in session.transactions.abort_those(Transaction::is_preempted) {
         let text =
             "the transaction was preempted: a client with higher precedence updates one of its entries";
@@ -353,6 +366,7 @@ pub(super) fn preempt_holders_of(
 ) -> Result<(), (ResultCode, &'static str)> {
     let schema = dsa.shard.schema();
     let mut name = Vec::new();
+    // A name that the schema does not take is held by nobody; what becomes of the update is for the stages after this.
     if nothing_is_held(dsa) || schema.normalise_dn(dn, &mut name).is_err() {
         return Ok(());
     }
@@ -411,6 +425,8 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
     };
     // A proxied begin (RFC 4370) makes a transaction whose updates are all applied as that identity.
     if matches!(update.kind, Kind::Bound(Bound::Start)) {
+        // A client that may not act as the other identity begins nothing: an update under the name that it bound with would not be
+        // what it asked for.
         let identity = match requested.proxied() {
             None => Some(session.identity.clone()),
             Some(authorization_id) => update::authorize_proxied(session, parts, authorization_id).ok(),
@@ -456,6 +472,8 @@ fn settle(
         transaction.prepared_writes.len() as u64 == transaction.updates,
         "each update has a place among the prepared writes"
     );
+    assert!(transaction.adds as u64 <= transaction.updates, "adds are some of the updates");
+    assert!(transaction.reads <= READ_ENTRIES_MAX, "the answer to the end has room for the entries read");
     let Transaction { messages, mut prepared_writes, identity, adds, overlay, .. } = transaction;
     // Its memory is given back before the updates are applied, which take as much.
     drop(overlay);
@@ -468,6 +486,7 @@ fn settle(
         }
         Some(journal) => {
             let reply = Arc::clone(session.reply.get_or_insert_default());
+            // No reads wait with it: they wait with a batch, and an end is never part of one.
             let updates =
                 Updates::of_transaction(messages, adds, prepared_writes, identity.dn, reply, message.id);
             update::submit::submit(session, parts.dsa, &**journal, updates, 0, None);

@@ -85,12 +85,14 @@ pub(super) fn run(
     out: &mut Vec<u8>,
 ) -> Progress {
     let is_logged = parts.dsa.journal.get().is_some();
+    // Without a log there is no parcel to fill: the group alone bounds the batch.
     let bytes_max = if is_logged { UPDATES_BYTES_SOFT_MAX } else { usize::MAX };
     // A batch outlives this call: the updates of several runs go together if only reads stand between them.
     session.batch.begin();
     let mut bytes = session.batch.messages.len();
     // What is the same for all of them is looked at once. It is made anew when an update joins that changed the identity they are applied as.
     let mut door = Door::of(session, parts.dsa);
+    // `updates[..count]` passed the stages before the log and are not handed over yet. Whatever ends the run hands them over first.
     let mut count = 0;
     while count < updates.len() {
         if bytes >= bytes_max {
@@ -107,6 +109,7 @@ pub(super) fn run(
                     return Progress { taken: count, must_submit: is_logged };
                 }
                 let taken = transaction::take_prepared(session, parts, updates, out);
+                // None: the stages find out why it cannot be prepared, and judge it.
                 if taken > 0 {
                     return Progress::of(taken);
                 }
@@ -118,6 +121,7 @@ pub(super) fn run(
                     return Progress::of(count + 1);
                 }
                 Admission::Done => return Progress::of(count + 1),
+                // Taken, though nothing is decided of it: the session keeps it.
                 Admission::Barrier => return Progress::submit(count + 1),
             }
         }
@@ -159,10 +163,12 @@ fn look(
             admission => admission,
         };
     }
+    // With a log and something before it the update may have to wait, and the input is gone by then.
     let suspended = Suspended::classify(parts.dsa, update.frame());
     let admission = admit(session, parts, suspended.borrow_dependent(), is_first, out);
     if matches!(admission, Admission::Barrier) {
         submit::together(session, parts, before, out);
+        // Counted as memory of the client, like input that it has not completed.
         let mut kept = Kept::new(&parts.dsa.client_memory);
         kept.set(update.frame().len(), session.is_bound());
         assert!(
@@ -189,6 +195,7 @@ pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec
         Admission::Joins | Admission::JoinsLast => {
             let mut group = Group::new();
             gather(suspended.update.borrow_owner(), 0, &mut group);
+            assert!(group.len() == 1, "a suspended update is one message");
             submit::together(session, parts, &group, out);
         }
         Admission::Done => {}
@@ -204,6 +211,7 @@ fn admit(
     is_first: bool,
     out: &mut Vec<u8>,
 ) -> Admission {
+    assert!(!is_first || session.batch.is_empty(), "nothing is collected before the first of a batch");
     // First of all: what a malformed or forbidden update of a transaction comes to is decided by the transaction.
     if transaction::concerns(session, parts.dsa, classified) {
         return match is_first {
@@ -287,6 +295,7 @@ fn pass<'a>(
         return Ok(Admission::Barrier);
     }
     let identity = session.batch.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
+    // A copy, for what submits a change needs the session.
     let identity = identity.clone();
     // An administrator changes any password as any other attribute; for a user the change of its own is a right of its own.
     let may_be_own = || identity.rights != Rights::Root && identity.entry.is_some();
@@ -312,6 +321,7 @@ fn pass<'a>(
     if matches!(request.kind, Kind::Config) {
         refuse_critical(requested)?;
         parts.counters.count_operation(&request.message.request);
+        // Without a change it was answered there: refused, or in force already.
         let change = op::configure::run(parts.dsa, identity.rights, &request.message, parts.now, out);
         if let Some(change) = change {
             submit::settings(session, parts, request.frame, change);
@@ -330,6 +340,8 @@ fn pass<'a>(
 }
 
 /// Refuses the critical controls that only an update of an entry knows.
+/// Below `cn=config` an assertion or a pre-read has no meaning: it is refused if it is critical, else ignored (RFC 4511 section
+/// 4.1.11).
 fn refuse_critical<'a>(requested: &Requested<'a>) -> Result<(), Refused<'a>> {
     match requested.rare.as_ref().and_then(|rare| rare.critical()) {
         Some(oid) => Err(Refused::Control(ControlError::UnavailableCritical(oid))),

@@ -51,6 +51,7 @@ impl Mixed {
 
     /// The updates were answered. Returns the buffer of earlier answers.
     pub(crate) fn answered(&mut self, answers: Vec<u8>, marks: Marks) -> Vec<u8> {
+        assert!(!self.is_due && self.read == 0 && self.sent == 0, "the reads of one batch wait at a time");
         self.marks = marks;
         self.is_due = true;
         std::mem::replace(&mut self.answers, answers)
@@ -92,6 +93,10 @@ impl Mixed {
             self.run += 1;
             (end, answers_end) = self.marks.ends(self.run);
         }
+        assert!(
+            self.sent <= answers_end && answers_end <= self.answers.len(),
+            "answers are sent in the order of the updates"
+        );
         out.extend_from_slice(&self.answers[self.sent..answers_end]);
         self.sent = answers_end;
         end

@@ -53,6 +53,7 @@ impl Evaluation<'_> {
         // Running out of memory here changes nothing anywhere else.
         // The mark means that the directory cannot go on; an overlay that is full is only a refusal.
         let lacked_memory = self.scratch.lacked_memory;
+        // Asked before the update, so the entries of one update may pass the bound: what it takes is known only when it is done.
         let brought = self.overlay.refuse_if_full().and_then(|()| self.bring(&message.request));
         let brought = brought.map_err(|refused| (refused.result_code(), refused.to_string()));
         let done = match brought.and_then(|()| self.refuse_beforehand(message, requested)) {
@@ -88,8 +89,10 @@ impl Evaluation<'_> {
     /// What cannot be seen in the overlay, or not be known from it.
     /// It runs before the update is applied, since the overlay cannot take an update back.
     fn refuse_beforehand(&self, message: &Message<'_>, requested: &Requested<'_>) -> Result<(), Refusal> {
+        // RFC 4511 section 4.8: only leaf entries can be deleted.
         // Subordinates that the transaction has not touched are in the directory alone.
         if let Request::Delete(dn) = &message.request
+            // One that is not found is refused by the delete itself.
             && let Some(id) = self.overlay.find(dn)
         {
             let children = self.overlay.subordinates_elsewhere(self.base, id);
@@ -100,12 +103,14 @@ impl Evaluation<'_> {
         }
         let Some(rare) = &requested.rare else { return Ok(()) };
         let unwilling = |text: &str| Err((ResultCode::UnwillingToPerform, text.to_owned()));
+        // The directory and its overlay share the schema.
         let schema = self.dsa.shard.schema();
         if rare.assertion.as_ref().is_some_and(|(filter, _)| asks_for_subordinates(schema, filter)) {
             return unwilling("assertions on subordinates are not possible in a transaction");
         }
         // An assertion or a critical read on a set of which only some values were copied would see too few of them.
         let must_be_whole = rare.assertion.is_some() || rare.critical().is_some();
+        // An add has no entry before it, so it has no target.
         let target = update::target(&message.request).filter(|_| must_be_whole);
         match target.and_then(|dn| self.overlay.find(dn)).is_some_and(|id| self.overlay.is_partial(id)) {
             true => {
@@ -124,9 +129,11 @@ impl Evaluation<'_> {
         new_id: u32,
         out: &mut Vec<u8>,
     ) -> bool {
+        // A handle of its own, so that the overlay can be told below what was changed.
         let shard = std::sync::Arc::clone(self.overlay.shard());
         let mut writer = shard.writer();
         let is_add = matches!(message.request, Request::Add(_));
+        // Copies have the ids that their entries have in the directory. A new entry must not take one of these here.
         if is_add && writer.give_ids(&[new_id]).is_err() {
             let text = "there is no memory for another entry";
             outcome::say(out, message.id, tag::ADD_RESPONSE, ResultCode::AdminLimitExceeded, text);
@@ -136,6 +143,7 @@ impl Evaluation<'_> {
         let templates = requested.rare.as_ref().map(|_| std::mem::take(&mut self.scratch.templates));
         // An overlay has names of its own; whether the directory has room for this one is asked before.
         let actor = writer.name(self.effective.dn()).unwrap_or_default();
+        // No place and no stamp are known beforehand: prepared writes are of the directory, and none is used here.
         let mut writing = Writing {
             dsa: self.dsa,
             writer: &mut writer,
@@ -146,7 +154,9 @@ impl Evaluation<'_> {
             spare: None,
             known: None,
         };
+        // Whatever the update answers is behind this, and can be taken back.
         let begin = out.len();
+        // A referral to another server would be the answer to this update alone, so the client is told what it means for the transaction.
         let done = match refer_update(&mut writing, message, requested, out) {
             true => {
                 out.truncate(begin);
@@ -168,6 +178,7 @@ impl Evaluation<'_> {
         // Each update by itself: the next one finds its entry at a read point of the overlay.
         writer.publish();
         if let Some(id) = done {
+            assert!(!is_add || id.0 == new_id, "a new entry has the id that was given for it");
             self.overlay.note_changed(id);
         }
         done.is_some()
@@ -184,6 +195,7 @@ fn refuse_referral(message: &Message<'_>, out: &mut Vec<u8>) {
 /// The values that a modify adds or takes away, one by one.
 /// A set of a million values is not copied: these alone, and whether the set has them, decide what the modify comes to.
 fn named<'a>(schema: &Schema, modify: &proto::op::Modify<'a>) -> Vec<(Description, &'a [u8])> {
+    // A replace names no values here: the set goes as a whole, whatever it was.
     let mut named = Vec::new();
     for change in modify.changes.iter() {
         if matches!(change.kind, ModifyKind::Add | ModifyKind::Delete)

@@ -29,6 +29,7 @@ impl Link {
     /// Gives the transaction up, unless its end has been asked for already.
     /// It is woken, not ended: the session itself gives the transaction up and tells its client, for nobody else may write to it.
     fn preempt(&self) {
+        // The caller has the lock of the names. A waker takes no lock of this module, so it may be called under it.
         let given_up = self.state.compare_exchange(OPEN, PREEMPTED, Ordering::AcqRel, Ordering::Acquire);
         if given_up.is_ok()
             && let Some(waker) = lock(&self.waker).take()
@@ -101,6 +102,7 @@ impl Holding {
     /// The transaction is about an entry from now on.
     /// Held until the transaction is gone; a second update of the same entry takes nothing more.
     pub(crate) fn take(&mut self, name: Vec<u8>) -> Result<(), HasPrecedence> {
+        // Looked at and taken under one lock: of two transactions that come at once the second sees the first.
         let mut held = lock(&self.intents.held);
         let holders = held.entry(name.clone()).or_default();
         let cleared = clear(holders, self.link.precedence, Some(&self.link));
@@ -131,6 +133,7 @@ impl Holding {
 
     /// Whom to wake when it is given up.
     pub(crate) fn wake_with(&self, waker: &Waker) {
+        // Set before the session looks whether it was preempted: what happens after that look wakes it.
         *lock(&self.link.waker) = Some(waker.clone());
     }
 }
@@ -149,6 +152,7 @@ impl Drop for Holding {
         // Under the lock still, so that the count is never below the names that the map has.
         let before = self.intents.names.load(Ordering::Acquire);
         assert!(before >= self.names.len(), "no more names are given back than were taken");
+        assert!(before > self.names.len() || held.is_empty(), "what nobody holds is not in the map");
         self.intents.names.fetch_sub(self.names.len(), Ordering::Release);
     }
 }

@@ -96,6 +96,8 @@ impl Open {
             *own += 1;
         }
         open.all += 1;
+        let identities = open.identities.len() as u64;
+        assert!(identities <= open.all, "an identity is counted while it has a transaction open");
         Ok(Open { count: Arc::clone(count), dn, bytes: 0, kept: Kept::new(&count.memory) })
     }
 
@@ -106,6 +108,7 @@ impl Open {
         let more = bytes.wrapping_sub(std::mem::replace(&mut self.bytes, bytes));
         let all = self.count.bytes.fetch_add(more, Ordering::Relaxed).wrapping_add(more);
         self.kept.set(bytes as usize, true);
+        // The one that grows beyond the bound is given up. Those that were there before stay.
         let share = if all == bytes { u64::MAX } else { self.count.memory.bytes_max() / MEMORY_SHARE };
         all <= share.min(TRANSACTIONS_MEMORY_MAX)
     }
@@ -113,7 +116,8 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.count.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        let bytes = self.count.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        assert!(bytes >= self.bytes, "no more memory is given back than was counted");
         let mut open = self.count.open();
         assert!(open.all > 0, "no more transactions end than were open");
         open.all -= 1;
@@ -206,6 +210,10 @@ impl Transaction {
         if keeps || put_without_controls(frame, &mut self.messages).is_none() {
             self.messages.extend_from_slice(frame);
         }
+        assert!(
+            self.prepared_writes.len() as u64 == self.updates,
+            "each update has a place among the prepared writes"
+        );
         self.prepared_writes.push_none();
         self.updates += 1;
         self.adds += usize::from(is_add);
@@ -271,7 +279,8 @@ impl Transactions {
 
     /// Takes back a begin: nothing of it is left, and what was aborted before it stays aborted (`implied_aborted`, from before it).
     pub(crate) fn undo_begin(&mut self, identifier: &[u8], implied_aborted: Option<Vec<u8>>) {
-        if self.take(identifier).is_some() {
+        if let Some(begun) = self.take(identifier) {
+            assert!(begun.updates == 0, "a begin is taken back before its first update is accepted");
             self.implied_aborted = implied_aborted;
         }
     }
@@ -284,6 +293,10 @@ impl Transactions {
     /// One more is open.
     pub(crate) fn push(&mut self, transaction: Transaction) {
         assert!(self.open.len() < SESSION_TRANSACTIONS_MAX, "begins are refused beyond the bound");
+        assert!(
+            self.open.iter().all(|other| other.identifier != transaction.identifier),
+            "a session has one open transaction of a name"
+        );
         self.implied_aborted = None;
         self.open.push(transaction);
     }

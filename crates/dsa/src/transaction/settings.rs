@@ -125,6 +125,7 @@ impl Settings {
     /// As [`Settings::new`].
     pub fn put(&self, choices: &Choices, schema: &Schema) -> Result<(), String> {
         let keys = keys(choices, schema)?;
+        // Relaxed, for each stands for itself: a thread that reads an old one allows what was allowed a moment ago.
         self.implicit_begin.store(choices.implicit_begin, Ordering::Relaxed);
         self.implicit_membership.store(choices.implicit_membership, Ordering::Relaxed);
         self.search.store(choices.search, Ordering::Relaxed);
@@ -135,6 +136,7 @@ impl Settings {
         let has_precedence = !keys.is_empty();
         // A list is whole or not there: nobody leaves it half done.
         *self.precedence.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        // Behind the list, so that who reads that there are some finds them there.
         self.has_precedence.store(has_precedence, Ordering::Release);
         Ok(())
     }
@@ -189,6 +191,8 @@ impl Settings {
 
     /// Precedence of the client called `dn`: the highest that is given to it or to a name above it, else 0. Takes no
     /// lock while nobody has any.
+    /// It costs a normal form for each name on the way up. So a transaction asks once, when it first holds an entry, and other
+    /// updates ask only while entries are held.
     pub fn precedence(&self, schema: &Schema, dn: &[u8]) -> u8 {
         if !self.ranks() {
             return 0;
@@ -207,6 +211,7 @@ impl Settings {
     }
 }
 
+/// Names are compared in normal form, so that it does not matter how the administrator wrote them.
 fn keys(choices: &Choices, schema: &Schema) -> Result<Vec<(Vec<u8>, u8)>, String> {
     let key = |given: &Precedence| {
         let mut key = Vec::new();

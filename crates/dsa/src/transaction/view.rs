@@ -45,6 +45,7 @@ impl View {
         dn: &[u8],
     ) -> Result<View, (ResultCode, String)> {
         let limit = |text: &str| (ResultCode::AdminLimitExceeded, text.to_owned());
+        // Both of these refuse the search alone. The transaction is as it was and can be ended.
         let refuse = |refused: Refused| (refused.result_code(), refused.to_string());
         if transaction.updates > UPDATES_MAX {
             return Err(limit("the transaction has more updates than a search can see"));
@@ -57,6 +58,7 @@ impl View {
         };
         // The thread's own scratch remembers shapes and names of the directory by number.
         let mut scratch = Scratch::default();
+        // Rights were decided when the updates were accepted.
         let effective = Effective::of_transaction(&transaction.identity);
         let (mut answers, mut adds) = (Vec::new(), 0);
         for frame in journal::messages(&transaction.messages) {
@@ -68,6 +70,7 @@ impl View {
             answers.clear();
             let (overlay, scratch) = (&mut overlay, &mut scratch);
             let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, effective };
+            // Refused, not left out: a view without it would be a state that no commit can make.
             if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
                 let text = format!(
                     "another client changed the directory: the update with message id {} would now fail, and so would the commit",
@@ -79,6 +82,7 @@ impl View {
                 return Err(limit("the entries of the transaction are too long for a search in it"));
             }
         }
+        assert!(adds as usize == transaction.adds, "adds were counted when they were accepted");
         overlay.bring(base, dn, &[]).map_err(refuse)?;
         // Entries below a renamed one have another DN, so they differ although no update named them.
         let different = overlay.complete(base, BELOW_MAX).map_err(refuse)?;

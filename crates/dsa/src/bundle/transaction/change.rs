@@ -11,7 +11,7 @@ use crate::transaction::Transaction;
 use crate::worker::Parts;
 use crate::worker::Scratch;
 use model::ResultCode;
-use proto::message::Message;
+use proto::message::{Message, Request};
 use proto::tag;
 use store::Reader;
 
@@ -35,11 +35,13 @@ pub(super) fn accept(
     };
     // From here on it is a modify that the client might have sent, judged by the same code.
     let modify = Message::decode(&change.message).expect("it was just encoded");
+    assert!(matches!(modify.request, Request::Modify(_)), "an extended operation comes to a modify");
     let mut modified = Vec::new();
     let requested = control::requested(&modify.request, modify.controls).expect("it was just encoded");
     let effective = change.effective();
     let evaluated = (&modify, &change.message[..], &requested);
     let accepted = member::evaluate(transaction, effective, parts, evaluated, &mut modified);
+    // A refusal too: it comes as the response that the client waits for, not as that to a modify.
     change.answer(&modified, out);
     accepted
 }
@@ -54,9 +56,11 @@ fn prepare(
 ) -> Result<Change, Refusal> {
     let own_words = |(code, text): (ResultCode, &str)| (code, text.to_owned());
     let Parts { dsa, reader, scratch, now, .. } = parts;
+    // As whom the transaction began. A bind ends all transactions, so this is also who asks now, but for a proxied begin.
     let identity = transaction.identity.clone();
     let pin = reader.pin();
     let base = pin.read_point();
+    // DNs that the thread remembers hold for a read point before, and a rename may have come since.
     scratch.evaluator.cache.refresh(base);
     let mut reading = Reading { dsa, read_point: base, scratch, now: *now };
     let target = (writes.target)(&mut reading, &identity, value).map_err(own_words)?;
@@ -68,6 +72,7 @@ fn prepare(
     if let Some(entry) = identity.own_entry(base) {
         base.write_dn(&entry, &mut scratch.evaluator.cache, &mut own);
     }
+    // A reader of the overlay sees copies only. An entry that is not brought would seem not to be there.
     let dn = target.as_ref().filter(|_| dsa.rules.may_write(identity.rights));
     for dn in dn.into_iter().chain([&own]).filter(|dn| !dn.is_empty()) {
         let brought = overlay.bring(base, dn, &[]);
@@ -75,10 +80,12 @@ fn prepare(
     }
     // The operation reads the overlay like a directory of its own, by a reader that is registered there for this one time.
     let shard = std::sync::Arc::clone(overlay.shard());
+    // Slots of readers are bounded, and an overlay has a table of its own: only its own readers count there.
     let Some(mut reader) = Reader::register(&shard) else {
         return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
     };
     let pin = reader.pin();
+    // Nothing of the thread is used: what it remembers are numbers of the directory.
     // Ids of names are others in the overlay.
     let mut scratch = Scratch::default();
     let mut reading = Reading { dsa, read_point: pin.read_point(), scratch: &mut scratch, now: *now };

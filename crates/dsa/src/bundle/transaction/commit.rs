@@ -103,6 +103,7 @@ pub(super) fn run(
         true => Ok(()),
         false => apply_all(parts, write_set, &mut answers),
     };
+    // The code goes into the outcome chain: a replay must come to the same one, whichever way it takes.
     let code = match &outcome {
         Ok(()) => ResultCode::Success as u32,
         Err(abort_reason) => result_code(&abort_reason.answer).expect("the agent's own answer").0,
@@ -133,11 +134,14 @@ fn prepare_some(
     while at < write_set.messages.len() {
         group.clear();
         (at, _) = group::gather(write_set.messages, at, &mut group);
+        // Cut off within a message, which nothing that was accepted is. The other way finds it and says so.
         if group.is_empty() {
             return None;
         }
         // No rights are needed to find an entry by its name; what the hints find is not shown to anybody.
         parts.prefetch(Rights::Public, &mut group);
+        // Each group has a pin of its own. What another writer publishes between two of them makes prepared writes stale, which is found
+        // out in the writer's role.
         let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
         let Scratch { evaluator, keys, .. } = &mut **scratch;
         let pin = reader.pin();
@@ -161,6 +165,7 @@ fn prepare_some(
 /// All of them or none: until the first install nothing is changed that a reader or a later update could notice.
 fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: &mut PreparedWrites) -> bool {
     let shard = &parts.dsa.shard;
+    // Below a referral object an update belongs to another server. The overlay finds out which do, so it judges all of them.
     if !fast::IS_ON || shard.has_referrals() || prepared_writes.ready().iter().any(Option::is_none) {
         return false;
     }
@@ -181,6 +186,7 @@ fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: 
             return false;
         }
         // Those made anew are longer than the spare. Reserving may move entries, which could make others stale: then the long way is taken.
+        assert!(prepared_writes.bytes() >= made, "what is made anew is appended to the others");
         let lacking = (prepared_writes.bytes() - made).saturating_sub(spare);
         if lacking > 0
             && (writer.reserve(lacking).is_err() || !self::stale(&writer, prepared_writes).is_empty())
@@ -249,6 +255,7 @@ fn prepare_anew(
 ) -> bool {
     let view = writer.view();
     let cache = &mut parts.scratch.updating.cache;
+    // It may remember names of a view before. The writer's view has names that no reader has seen.
     cache.forget();
     let mut keys = Vec::new();
     // Which update prepared an entry last is learned anew, for the old answers may be stale ones.
@@ -264,6 +271,7 @@ fn prepare_anew(
     // Positions ascend, so the messages are gone through once.
     let (mut messages, mut next) = (journal::messages(write_set.messages), 0);
     stale.iter().all(|at| {
+        assert!(*at >= next, "positions of stale prepared writes ascend");
         let message = messages.nth(at - next);
         next = at + 1;
         message.and_then(|message| again(*at, message)).is_some()
@@ -282,7 +290,9 @@ fn apply_all(
     answers: &mut Vec<u8>,
 ) -> Result<(), AbortReason> {
     let dsa = parts.dsa;
+    // From here to `publish` no other writer of the shard runs, so the bounds of a transaction bound how long others wait.
     let mut writer = dsa.shard.writer();
+    // Judged in the role: what is judged is what is changed below, for nobody else writes in between.
     let bytes = match planted::is(faults::COMMIT_NOT_JUDGED) {
         false => judge_all(parts, &writer, write_set)?,
         true => 0,
@@ -312,6 +322,7 @@ fn apply_all(
         let done = match requested.rare {
             None => dispatch::update(&mut writing, &message, None, answers),
             Some(rare) => {
+                // An assertion was true in the overlay and is not asked again; what a pre-read or a post-read shows is read now.
                 let rare = rare.of_judged();
                 control::update::run(&mut writing, &message, frame.len(), &rare, answers)
             }
@@ -361,17 +372,20 @@ fn judge_all(
         return Err(out_of_memory(parts, write_set.messages));
     };
     // Stamps in the overlay follow those of the directory: an assertion on modifyTimestamp sees what it will be.
+    // The overlay is empty so far, and takes entries from the writer's view when updates name them.
     overlay.stamp_like(writer.last_csn());
     let (mut answers, mut adds) = (Vec::new(), 0);
     for frame in journal::messages(write_set.messages) {
         answers.clear();
         let message = match Message::decode(frame) {
             Ok(message) => message,
+            // What was accepted could be decoded. A command of the log is still input, so this is a refusal.
             Err(error) => {
                 outcome::answer_malformed(&error, &mut answers);
                 return Err(AbortReason { culprit: 0, answer: answers });
             }
         };
+        // The end names the update that stood against it (RFC 5805 section 2.3).
         let culprit = message.id;
         let requested = match control::requested(&message.request, message.controls) {
             Ok(requested) => requested,
@@ -391,6 +405,8 @@ fn judge_all(
             return Err(AbortReason { culprit, answer: answers });
         }
     }
+    let ids = write_set.ids.len();
+    assert!(ids == 0 || adds <= ids, "a command of the log has an id for each of its adds");
     Ok(overlay.bytes() as usize)
 }
 

@@ -44,10 +44,14 @@ pub(super) fn prepare_some(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) -> usize {
+    // Without hints nothing is known of where the entries are, and to look for them one by one is what the stages do.
     let Parts { dsa, reader, scratch, counters, hinted_at: Some(sequence), .. } = parts else { return 0 };
+    // The identity of the transaction counts, which a proxied begin made another than the session's. With an overlay each update is
+    // judged there, on top of those before it.
     if !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
         return 0;
     }
+    // Where the root DN binds by the password of an entry, nobody else may change that entry.
     let is_plain = transaction.identity.rights == Rights::Root || !dsa.root_binds_by_entry();
     // The guard of the root DN's name looks at each DN; that is left to the stages.
     if !is_plain || of_name(dsa, &transaction.identity).is_err() {
@@ -57,6 +61,7 @@ pub(super) fn prepare_some(
     let pin = reader.pin();
     let read_point = pin.read_point();
     // What is below a referral object is another server's, which the overlay tells.
+    // The commit asks again, for one may be added until then.
     if read_point.shard().has_referrals() {
         return 0;
     }
@@ -75,6 +80,7 @@ pub(super) fn prepare_some(
     let mut accepted = 0;
     for (at, update) in updates.iter().enumerate() {
         group::prefetch_next(read_point, updates, at);
+        // The order is kept: nothing behind an update that must be judged may be accepted before it.
         let Some(id) = preparing.accept(update) else { break };
         // Answered now: the client learns what the update came to so far, not that it is durable.
         outcome::succeed(out, id, tag::MODIFY_RESPONSE);
@@ -112,6 +118,7 @@ impl<'u> Preparing<'_, 'u> {
             only_named(update)?;
             self.naming = outline.after;
         }
+        // The same bounds as in `refuse_beyond_limits`, which refuses where this only steps aside.
         let (updates_max, bytes_max) = self.limits;
         let Transaction { messages, updates, .. } = &*self.transaction;
         if *updates >= updates_max || (messages.len() + update.frame().len()) as u64 > bytes_max {
@@ -121,10 +128,12 @@ impl<'u> Preparing<'_, 'u> {
         if self.transaction.prepared_writes.entry_bytes() > OVERLAY_BYTES_MAX {
             return None;
         }
+        // Held even if the update cannot be prepared below: the stages hold the same name for it, and a name is taken once.
         if self.dsa.transactions.ranks() {
             self.transaction.hold(self.dsa, outline.dn).ok()?;
         }
         let Transaction { messages, updates, prepared_writes, .. } = &mut *self.transaction;
+        // Anything but a replacement by single values is left to the overlay.
         let replacements = self.replacing.of_operation(outline)?;
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
         let at = *updates as usize;
@@ -169,7 +178,9 @@ pub(super) fn judge(
             return;
         }
     };
+    // Here, for the short way counts those that it accepts.
     parts.counters.count_operation(&request.message.request);
+    // A copy: what is decided of rights borrows it while the transaction is changed.
     let identity = transaction.identity.clone();
     let is_accepted = match authorize(transaction, parts, &identity, request) {
         Err(refused) => {
@@ -207,6 +218,7 @@ fn authorize<'r, 'a>(
     request: &'r update::Request<'a>,
 ) -> Result<Authorized<'r, 'a>, Refused<'a>> {
     let dsa = parts.dsa;
+    // Controls, limits, rights, schema, names: what depends on the request alone comes first, what changes something comes last.
     let requested = request.requested()?;
     if requested.proxied().is_some() {
         // RFC 5805 section 2.2: who acts is said at the begin.
@@ -215,10 +227,12 @@ fn authorize<'r, 'a>(
     refuse_beyond_limits(transaction, dsa, request.frame.len())?;
     match request.kind {
         Kind::Bound(_) => unreachable!("it is no member"),
+        // A change of settings is a submission of its own, and is in force when that is applied.
         Kind::Config => {
             let text = "entries below cn=config cannot be changed in a transaction";
             return Err((ResultCode::UnwillingToPerform, text).into());
         }
+        // Its rights are decided by the operation itself, which knows whose entry it changes.
         Kind::Extended(writes, value) => {
             refuse_stranger(&request.message)?;
             of_name(dsa, identity)?;
@@ -231,6 +245,7 @@ fn authorize<'r, 'a>(
         Kind::OwnPassword | Kind::Entry => {}
     }
     let effective = update::authorize::authorize(dsa, identity, request, requested)?;
+    // What the schema refuses whatever the entry is. The rest of the schema is asked in the overlay.
     if let Some((code, text)) = admission::refusal(dsa.shard.schema(), &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
     }
@@ -277,6 +292,7 @@ pub(super) fn evaluate(
     (message, frame, requested): (&Message<'_>, &[u8], &Requested<'_>),
     out: &mut Vec<u8>,
 ) -> bool {
+    // A pre-read and a post-read count one each.
     let reads = requested.rare.as_deref().map_or(0, control::Rare::reads);
     // All of them come back in the one answer to the end, which must not be longer than a message may be.
     if transaction.reads + reads > READ_ENTRIES_MAX {
@@ -285,6 +301,8 @@ pub(super) fn evaluate(
         return false;
     }
     let Parts { dsa, reader, scratch, now, .. } = parts;
+    // A newer read point than that of the update before is no harm: what was copied into the overlay stays as it was, and the commit
+    // judges all of them anew at one state.
     let pin = reader.pin();
     let base = pin.read_point();
     if let Err((code, text)) = ensure_overlay(transaction, (dsa, base, scratch, *now)) {
@@ -295,6 +313,7 @@ pub(super) fn evaluate(
     let overlay = overlay.as_mut().expect("there is one now");
     let mut evaluation = Evaluation { dsa, overlay, base, scratch, now: *now, effective };
     let begin = out.len();
+    // A new entry gets an id for the overlay alone: it is given its own when the transaction is applied.
     if !evaluation.run(message, frame.len(), requested, base.late_id(*adds as u32), out) {
         return false;
     }
@@ -349,6 +368,7 @@ fn overlay_of(
         let overlay = &mut *overlay;
         let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, effective };
         // What another client has changed since is found out at the end.
+        // Only modifies without other controls are prepared, so there are no controls to look at and no id is needed.
         evaluation.run(&message, frame.len(), &Requested::default(), 0, &mut answers);
         answers.clear();
     }

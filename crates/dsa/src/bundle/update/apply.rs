@@ -33,9 +33,11 @@ pub(in crate::bundle) fn apply(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) {
+    // Taken out of the scratch, which is borrowed while they are made; put back for its memory.
     let mut prepared_writes = std::mem::take(&mut parts.scratch.prepared_writes);
     prepared_writes.clear();
     prepare(parts, updates, &mut prepared_writes);
+    assert!(prepared_writes.len() == updates.len(), "each update has a place among the prepared writes");
     apply_prepared(effective, parts, updates, &mut prepared_writes, 0, out);
     parts.scratch.prepared_writes = prepared_writes;
 }
@@ -50,9 +52,11 @@ pub(in crate::bundle) fn apply_prepared_before(
     first: usize,
     out: &mut Vec<u8>,
 ) {
+    assert!(first + updates.len() <= prepared_writes.len(), "each logged update has a place among them");
     let ready = &prepared_writes.ready()[first..first + updates.len()];
     ready.iter().flatten().for_each(|ready| parts.dsa.shard.prefetch_prepared(ready));
     // Hints of the thread's last bundle are of other requests.
+    // The prepared ones need none: they know their place.
     parts.hinted_at = None;
     if ready.iter().any(Option::is_none) {
         parts.prefetch(Rights::Public, updates);
@@ -70,7 +74,9 @@ fn apply_prepared(
     out: &mut Vec<u8>,
 ) {
     let Parts { dsa, scratch, counters, now, hinted_at, marks, .. } = parts;
+    // Hints lie in the keys, and the scratch is lent to each update that is not installed.
     let keys = std::mem::take(&mut scratch.keys);
+    // From here to `publish` other writers of the shard wait. Readers do not: they see the state before.
     let mut writer = dsa.shard.writer();
     // Entries record a number instead of the DN. A name that is new takes the next one.
     let Some(actor) = writer.name(effective.dn()) else {
@@ -84,6 +90,10 @@ fn apply_prepared(
     let range = prepared_write
         .next()
         .map(|first| first.start..prepared_write.next_back().map_or(first.end, |last| last.end));
+    assert!(
+        range.as_ref().is_none_or(|range| range.start <= range.end && range.end <= bytes.len()),
+        "prepared writes lie in their buffer in the order of the updates, so one range is room for all"
+    );
     let length = |update: &Pending<'_>| update.frame().len();
     // Near the memory limit old versions are cleaned away first. That may move records, and so must come before anything is reserved.
     let is_tight = writer.is_tight(updates.len(), updates.iter().map(length).sum());
@@ -92,6 +102,7 @@ fn apply_prepared(
     }
     // One reservation for all of them: then none of the installs can fail for want of room.
     let has_room = range.is_some_and(|range| writer.reserve(range.len()).is_ok());
+    // Nothing was changed by a reservation that failed. The main road then looks for room update by update, and refuses what has none.
     let ready = if has_room { ready } else { &[] };
     let (mut done, mut answered) = (0, 0);
     // Reads of the same bundle stand between its updates. Where one stands, the updates before it are published and its state is pinned.
@@ -117,12 +128,14 @@ fn apply_prepared(
             let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor };
             // The time stamp is taken once for an update, whichever way it goes: a replay counts stamps as the first run did.
             spare = Some(stamp);
+            // `false` if the entry or a name has changed since, and then nothing was done.
             writer.install(ready, bytes, stamp)
         });
         if !is_installed {
             // Answers of installed modifies are written in runs, before the answer of one that is not.
             succeed(counters, &updates[answered..done], out);
             answered = done + 1;
+            // The place may be known though nothing was prepared: then the entry need not be looked up under the lock.
             let known = known(&updates[done], &keys, *hinted_at);
             let mut writing =
                 Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
@@ -138,6 +151,7 @@ fn apply_prepared(
         done += 1;
     }
     assert!(answered <= done && done == updates.len(), "each update is answered once");
+    // Reads behind the last update have no publication of their own: they see what the batch ends with.
     let sequence = writer.view().sequence();
     writer.publish();
     scratch.keys = keys;
@@ -191,6 +205,7 @@ fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, message_len:
         Ok(requested) => requested,
         Err(error) => return control::refuse(message, error, out),
     };
+    // RFC 3296: below a referral object the answer is a referral. Only here it is certain whether there is one.
     if refer_update(writing, message, &requested, out) {
         return;
     }

@@ -79,9 +79,11 @@ pub(in crate::bundle) fn authorize<'i>(
     if identity.rights == Rights::Root {
         return Ok(effective);
     }
+    // The root DN may read everything, so only others are asked what they would learn.
     if asks_for_hidden(dsa, identity.rights, requested) {
         return Err(HIDDEN);
     }
+    // Who can set the password of the entry that the root DN binds by, or give an entry that name, has the rights of the root DN.
     let guards_root = dsa.root_binds_by_entry();
     let refusal = match &request.message.request {
         message::Request::Modify(modify) if guards_root && dsa.names_root(modify.dn) => Some(ROOT_NAME),
@@ -117,6 +119,7 @@ fn asks_for_secret(schema: &Schema, modify: &Modify<'_>) -> bool {
         }
         let is_settled = settled.iter().any(|other| other.eq_ignore_ascii_case(description));
         match change.kind {
+            // From here on the request itself says which values there are, so a later change in it tells its client nothing new.
             ModifyKind::Replace => settled.push(description),
             ModifyKind::Delete if change.modification.values.is_empty() => settled.push(description),
             _ if !is_settled => return true,

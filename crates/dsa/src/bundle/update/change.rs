@@ -12,6 +12,7 @@ use crate::identity::Identity;
 use crate::op::own_password;
 use crate::session::{ActingIdentity, Session};
 use crate::worker::Parts;
+use proto::tag;
 
 /// What an extended operation with this value comes to.
 ///
@@ -47,6 +48,7 @@ pub(super) fn of_modify<'a>(
     if let Ok(None) = prepared {
         return Ok(None);
     }
+    // The modify that is logged carries no controls, so none that is critical may be dropped.
     refuse_critical(requested)?;
     prepared?.map(|change| admit(parts, identity, change)).transpose()
 }
@@ -80,14 +82,17 @@ pub(super) fn submit(
     let message = std::mem::take(&mut change.message);
     let mut group = Group::new();
     gather(&message, 0, &mut group);
+    assert!(group.len() == 1 && group[0].op_tag() == Some(tag::MODIFY), "a change is logged as one modify");
     match parts.dsa.journal.get() {
         None => {
+            // The change itself says as whom it is applied.
             session.batch.acting = None;
             let mut modified = Vec::new();
             apply::apply(change.effective(), parts, &group, &mut modified);
             change.answer(&modified, out);
         }
         Some(_) => {
+            assert!(session.batch.is_empty(), "a change goes to the log by itself");
             let identity = change.actor.clone();
             submitting::collect(session, parts, &group);
             // It goes alone, so no other update is compared with this.

@@ -45,6 +45,7 @@ impl<'d, 'a> Door<'d, 'a> {
             && session.batch.acting.is_none()
             && dsa.rules.may_write(identity.rights)
             && of_name(dsa, identity).is_ok()
+            // Where open transactions hold entries, the names of each update must be compared with theirs.
             && transaction::nothing_is_held(dsa)
             && !transaction::implies(session, dsa);
         let guards_root = !is_root && dsa.root_binds_by_entry();

@@ -61,6 +61,7 @@ fn fails_now(
     }
     let evaluator = &mut parts.scratch.evaluator;
     evaluator.cache.refresh(read_point);
+    // Of an entry that is not there nothing is false: the update is logged, and refused by the one that applies it.
     let found = read_point.resolve(dn, &mut evaluator.cache).ok().and_then(|id| read_point.entry(id));
     let rules = (&parts.dsa.rules, identity.rights);
     let is_true = |entry| assertion::is_true_soon(filter, &entry, read_point, rules, evaluator);
@@ -88,6 +89,7 @@ pub(in crate::bundle) fn prepare(
         let (Hint::Target(target), Some(outline)) = (&updates[at].hint, &updates[at].outline) else {
             return None;
         };
+        // Only replacements by single values can be prepared. Any other change depends on all of the entry.
         let replacements = replacing.of(outline)?;
         let known = Known { target: *target, keys, sequence };
         read_point.prepare(&known, replacements, &mut evaluator.cache, bytes)

@@ -36,6 +36,7 @@ pub(super) fn together(
 }
 
 /// Do the entries that one more update brings back fit with those of the updates collected before? The first always does.
+/// All answers of a submission are kept until it is applied as a whole, so the entries in them have a bound.
 pub(super) fn has_room_for_reads(session: &mut Session, reads: usize, is_first: bool) -> bool {
     let all = if is_first { reads } else { session.batch.reads + reads };
     let has_room = is_first || all <= READ_ENTRIES_MAX;
@@ -49,10 +50,13 @@ pub(super) fn has_room_for_reads(session: &mut Session, reads: usize, is_first: 
 /// The messages are copied as they came: the log has what the client sent.
 pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
     if session.batch.is_empty() {
+        // Buffers of the thread: a session that waits for nothing keeps none. They come back with the answers.
         (session.batch.messages, session.batch.prepared_writes) = parts.scratch.buffers.take();
     }
     session.batch.messages.extend_from_slice(Pending::frames(updates));
+    // Counted now, for each add is given an id before the command is made: a replay must come to the same one.
     session.batch.adds += updates.iter().filter(|update| update.is_add()).count();
+    // Marks of reads and answers find an update by its position, so an update without a prepared write has a place, too.
     let expected = session.batch.prepared_writes.len() + updates.len();
     prepare(parts, updates, &mut session.batch.prepared_writes);
     assert!(
@@ -66,7 +70,9 @@ pub(super) fn settings(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8
     assert!(session.batch.is_empty(), "a change of settings goes to the log by itself");
     let mut group = Group::new();
     gather(frame, 0, &mut group);
+    assert!(group.len() == 1, "a change of settings is one message");
     collect(session, parts, &group);
+    // It marks the submission: the applier puts settings in force, and applies no modify.
     session.batch.settings = Some(Box::new(change));
     submit_collected(session, parts.dsa);
 }
@@ -83,13 +89,22 @@ pub(in crate::bundle) fn submit_collected(session: &mut Session, dsa: &Dsa) {
 fn submit_all(session: &mut Session, dsa: &Dsa) {
     let Some(journal) = dsa.journal.get() else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
+    // The batch is empty from here on. What the session collects next is another submission.
     let Batch { messages, adds, prepared_writes, settings, acting, .. } = std::mem::take(&mut session.batch);
+    assert!(adds <= prepared_writes.len(), "adds are some of the updates");
     let (actor, change) = match acting {
+        // A name is all that the log has of an identity: its rights were decided here, and a replay asks for none.
         None => (session.identity.dn.clone(), None),
         Some(acting) => (acting.identity.dn, acting.password),
     };
+    // Reads that wait are memory of the same submission, and count with it until it is answered.
     let waiting = session.mixed.bytes();
     let marks = session.mixed.take_marks();
+    let first = marks.due();
+    assert!(
+        first == usize::MAX || (1..=prepared_writes.len()).contains(&first),
+        "reads that wait stand behind updates of the batch"
+    );
     let updates =
         Updates::new(messages, adds, prepared_writes, actor, reply).marked(marks).changing(settings);
     submit(session, dsa, &**journal, updates, waiting, change);
@@ -104,8 +119,10 @@ pub(in crate::bundle) fn submit(
     waiting: usize,
     change: Option<Change>,
 ) {
+    // Before it is handed over: the journal may answer, and give the bytes back, before `submit` returns.
     updates.admit(&dsa.throttle, waiting);
     // Only now, for it ends the turn, which kept room for them.
     session.submitted(change.map(Box::new));
+    // Last, for the session may be answered while this still runs.
     journal.submit(updates);
 }
