@@ -156,6 +156,7 @@ fn apply_prepared(
     writer.publish();
     scratch.keys = keys;
     succeed(counters, &updates[answered..done], out);
+    // `due` counts from the first update of the submission, as `first` does, and not from the first of this group.
     if first + done == due
         && let Some(marks) = marks
     {

@@ -48,7 +48,7 @@ pub(super) fn of_modify<'a>(
     if let Ok(None) = prepared {
         return Ok(None);
     }
-    // The modify that is logged carries no controls, so none that is critical may be dropped.
+    // The modify that is logged has none of the client's controls, so one that is critical cannot be honoured.
     refuse_critical(requested)?;
     prepared?.map(|change| admit(parts, identity, change)).transpose()
 }
