@@ -198,7 +198,7 @@ impl Recent {
 
     /// In turn: each takes the place of the oldest.
     fn keep(&mut self, rights: Rights, chosen: Chosen, asks: Asks) {
-        // Numbers ascend and none is used twice, so a form is told from the one whose place it took.
+        // Numbers ascend and none is used twice, so a form differs from the one whose place it took.
         let form = Form { number: self.count, rights, chosen, asks };
         match self.forms.get_mut(self.count as usize % FORMS_MAX) {
             Some(oldest) => *oldest = form,

@@ -92,7 +92,7 @@ pub(super) fn run(
     let mut bytes = session.batch.messages.len();
     // What is the same for all of them is looked at once. It is made anew when an update joins that changed the identity they are applied as.
     let mut door = Door::of(session, parts.dsa);
-    // `updates[..count]` passed the stages before the log and are not handed over yet. Whatever ends the run hands them over first.
+    // `updates[..count]` passed the stages before the log and are not submitted yet. Whatever ends the run submits them first.
     let mut count = 0;
     while count < updates.len() {
         if bytes >= bytes_max {

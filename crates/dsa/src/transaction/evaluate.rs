@@ -53,7 +53,7 @@ impl Evaluation<'_> {
         // Running out of memory here changes nothing anywhere else.
         // The mark means that the directory cannot go on; an overlay that is full is only a refusal.
         let lacked_memory = self.scratch.lacked_memory;
-        // Asked before the update, so the entries of one update may pass the bound: what it takes is known only when it is done.
+        // Checked before the update, so the entries of one update may pass the bound: what it takes is known only when it is done.
         let brought = self.overlay.refuse_if_full().and_then(|()| self.bring(&message.request));
         let brought = brought.map_err(|refused| (refused.result_code(), refused.to_string()));
         let done = match brought.and_then(|()| self.refuse_beforehand(message, requested)) {
@@ -129,7 +129,7 @@ impl Evaluation<'_> {
         new_id: u32,
         out: &mut Vec<u8>,
     ) -> bool {
-        // A handle of its own, so that the overlay can be told below what was changed.
+        // A handle of its own, so that the overlay can note below what was changed.
         let shard = std::sync::Arc::clone(self.overlay.shard());
         let mut writer = shard.writer();
         let is_add = matches!(message.request, Request::Add(_));
@@ -156,7 +156,7 @@ impl Evaluation<'_> {
         };
         // Whatever the update answers is behind this, and can be taken back.
         let begin = out.len();
-        // A referral to another server would be the answer to this update alone, so the client is told what it means for the transaction.
+        // A referral to another server would be the answer to this update alone, so the answer says what it means for the transaction.
         let done = match refer_update(&mut writing, message, requested, out) {
             true => {
                 out.truncate(begin);

@@ -118,7 +118,7 @@ impl<'u> Preparing<'_, 'u> {
             only_named(update)?;
             self.naming = outline.after;
         }
-        // The same bounds as in `refuse_beyond_limits`, which refuses where this only steps aside.
+        // The same bounds as in `refuse_beyond_limits`, which refuses what this leaves to the stages.
         let (updates_max, bytes_max) = self.limits;
         let Transaction { messages, updates, .. } = &*self.transaction;
         if *updates >= updates_max || (messages.len() + update.frame().len()) as u64 > bytes_max {

@@ -119,7 +119,7 @@ pub(in crate::bundle) fn submit(
     waiting: usize,
     change: Option<Change>,
 ) {
-    // Before it is handed over: the journal may answer, and give the bytes back, before `submit` returns.
+    // Counted before `submit` is called: the journal may answer, and give the bytes back, before `submit` returns.
     updates.admit(&dsa.throttle, waiting);
     // Only now, for it ends the turn, which kept room for them.
     session.submitted(change.map(Box::new));
