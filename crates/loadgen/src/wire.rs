@@ -13,6 +13,7 @@ pub(crate) struct Span {
 
 impl Span {
     pub(crate) fn len(self) -> usize {
+        assert!(self.start <= self.end, "a span ends behind its begin");
         self.end - self.start
     }
 
@@ -174,7 +175,7 @@ impl Out {
     /// Appends up to 64 bytes that lie in a padded buffer.
     #[inline(always)]
     pub(crate) fn padded(&mut self, buffer: &[u8], at: usize, len: usize) {
-        debug_assert!(len <= 64);
+        assert!(len <= 64, "one copy takes 64 bytes; of a longer string the end would be missing");
         self.buffer[self.at..self.at + 64].copy_from_slice(&buffer[at..at + 64]);
         self.at += len;
     }
@@ -191,13 +192,26 @@ impl Out {
         self.at += bytes.len();
     }
 
-    /// Appends tag and length.
+    /// Appends tag and length, in as many bytes as [`crate::ber::header_len`] counts. `len` is below 2^32.
     #[inline(always)]
     pub(crate) fn header(&mut self, tag: u8, len: usize) {
         match len {
             0..=0x7f => self.bytes([tag, len as u8]),
             0x80..=0xff => self.bytes([tag, 0x81, len as u8]),
-            _ => self.bytes([tag, 0x82, (len >> 8) as u8, len as u8]),
+            0x100..=0xffff => self.bytes([tag, 0x82, (len >> 8) as u8, len as u8]),
+            _ => self.long_header(tag, len),
+        }
+    }
+
+    #[cold]
+    fn long_header(&mut self, tag: u8, len: usize) {
+        assert!(u32::try_from(len).is_ok(), "a length has four bytes at most");
+        match len {
+            0..=0xff_ffff => self.bytes([tag, 0x83, (len >> 16) as u8, (len >> 8) as u8, len as u8]),
+            _ => {
+                let [a, b, c, d] = (len as u32).to_be_bytes();
+                self.bytes([tag, 0x84, a, b, c, d]);
+            }
         }
     }
 
@@ -227,6 +241,20 @@ mod tests {
         bytes[1] = 0x84;
         bytes[2] = 0xff;
         assert!(matches!(frame(&bytes, 0, 6), Frame::Malformed));
+    }
+
+    /// The enclosing element counts on the length of the header, and a length of more than 16 bits once lost its high bits.
+    #[test]
+    fn headers_hold_every_length() {
+        for len in [0, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x1_0000, 0xff_ffff, 0x100_0000, 0xffff_ffff] {
+            let mut out = Out::default();
+            out.reserve(8);
+            out.header(4, len);
+            let mut wanted = Vec::new();
+            crate::ber::header(4, len, &mut wanted);
+            assert_eq!(out.written(), wanted, "{len}");
+            assert_eq!(wanted.len(), crate::ber::header_len(len), "{len}");
+        }
     }
 
     #[test]
