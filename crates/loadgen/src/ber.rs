@@ -73,6 +73,7 @@ pub fn element(tag: u8, content: &[u8], out: &mut Vec<u8>) {
 pub fn nested(tag: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     write(out);
+    assert!(start <= out.len(), "the contents of an element are appended");
     let len = out.len() - start;
     let mut head = Vec::with_capacity(6);
     header(tag, len, &mut head);

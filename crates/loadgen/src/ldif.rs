@@ -30,7 +30,7 @@ pub(crate) fn base64_of(value: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + value.len().div_ceil(3) * 4, 0);
     let written = STANDARD.encode_slice(value, &mut out[start..]).expect("four bytes for each three begun");
-    debug_assert_eq!(start + written, out.len());
+    assert_eq!(start + written, out.len(), "base64 with padding has four bytes for each three begun");
 }
 
 /// SAFE-STRING of RFC 2849, and no space at the end, where it would get lost.

@@ -41,13 +41,13 @@ impl Random {
     /// A number from `low` to `high`, both included.
     #[inline]
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        debug_assert!(low <= high);
+        assert!(low <= high, "bounds are in order: of others the difference would be taken modulo 2^64");
         low + self.below((high - low).saturating_add(1))
     }
 
     /// Appends `count` characters of `alphabet`, which must not be empty nor longer than 256.
     pub fn characters(&mut self, alphabet: &[u8], count: usize, out: &mut Vec<u8>) {
-        debug_assert!(!alphabet.is_empty() && alphabet.len() <= 256);
+        assert!((1..=256).contains(&alphabet.len()), "ten bits choose fairly among up to 256 characters");
         let scale = alphabet.len() as u64;
         let mut left = count;
         while left > 0 {

@@ -307,7 +307,10 @@ impl<'a> Worker<'a> {
         let lost: usize = self.clients.iter().map(|client| client.active).sum();
         self.recorder.faults.add_many(Fault::Lost, lost as u64);
         let (seconds, spent) = self.spent.unwrap_or_default();
-        debug_assert!(seconds > 0.0 || self.recorder.operations() == 0);
+        assert!(
+            seconds > 0.0 || self.recorder.operations() == 0,
+            "operations are counted while time is measured"
+        );
         Part {
             recorder: self.recorder,
             seconds,

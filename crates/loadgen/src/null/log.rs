@@ -28,6 +28,7 @@ impl Log {
     #[inline(always)]
     pub(super) fn append(&mut self, key: u64, value: &[u8]) {
         self.records.extend_from_slice(&key.to_le_bytes());
+        assert!(value.len() <= super::table::VALUE_MAX, "the length of a value has one byte");
         self.records.push(value.len() as u8);
         self.records.extend_from_slice(value);
     }
@@ -40,8 +41,10 @@ impl Log {
         if self.at + self.records.len() as u64 > FILE_BYTES {
             self.at = 0;
         }
+        let end = self.at + self.records.len() as u64;
+        assert!(end <= FILE_BYTES, "records are written within the file");
         self.file.write_at(&self.records, self.at)?;
-        self.at += self.records.len() as u64;
+        self.at = end;
         self.records.clear();
         self.file.sync_data()
     }

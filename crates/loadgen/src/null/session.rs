@@ -74,6 +74,7 @@ impl Session {
         };
         buffers.out.clear();
         let Some(used) = answer_all(end, canned, table, buffers) else { return false };
+        assert!(used <= end, "no request is answered that was not read whole");
         if end - used > REQUEST_MAX {
             return false;
         }

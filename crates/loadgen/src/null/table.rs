@@ -66,6 +66,7 @@ impl Table {
     /// Stores a value of `len` bytes, at most [`VALUE_MAX`], which lies in a padded buffer.
     #[inline(always)]
     pub(super) fn set_value(&self, key: u64, buffer: &[u8], at: usize, len: usize) {
+        assert!(len <= VALUE_MAX, "a value fits in its record");
         let record = self.record(key);
         for (word, bytes) in record[1..].iter().zip(buffer[at..].chunks_exact(8)).take(len.div_ceil(8)) {
             word.store(u64::from_le_bytes(bytes.try_into().expect("chunks of eight")), Relaxed);
