@@ -19,6 +19,7 @@ pub fn days((year, month, day): (i64, i64, i64)) -> Option<i64> {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * month + 2) / 5 + day - 1;
+    assert!((0..366).contains(&of_year), "a year has 366 days at most");
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
@@ -30,6 +31,8 @@ pub fn date(day: i64) -> (i64, i64, i64) {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     let date = of_year - (153 * month + 2) / 5 + 1;
+    assert!((0..12).contains(&month), "a year that begins in March has twelve months");
+    assert!((1..=31).contains(&date), "a month has 31 days at most");
     let (year, month) = (year + era * 400, if month < 10 { month + 3 } else { month - 9 });
     (year + i64::from(month <= 2), month, date)
 }

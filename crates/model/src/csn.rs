@@ -34,6 +34,7 @@ impl Csn {
 
     /// The CSN after this one at the same site; runs into the next millisecond when the counter is full.
     pub fn next(self) -> Csn {
+        assert!(self.0 < u64::MAX - (1 << 8), "time has not come to its end: it would begin again");
         Csn(self.0 + (1 << 8))
     }
 

@@ -132,7 +132,13 @@ pub fn parse_rdn(rdn: &[u8]) -> Result<Rdn<'_>, DnError> {
             Some(_) if avas.len() == RDN_AVAS_MAX => {
                 return Err(DnError { at, reason: "the RDN has too many parts" });
             }
-            Some(next) => at = next,
+            Some(next) => {
+                assert!(
+                    at < next && next <= rdn.len(),
+                    "each part of an RDN begins behind the one before it"
+                );
+                at = next;
+            }
         }
     }
 }
@@ -199,6 +205,7 @@ fn parse_string(rdn: &[u8], start: usize) -> Parsed<'_> {
     Ok(match owned {
         None => (Cow::Borrowed(&rdn[start..end]), next),
         Some(mut out) => {
+            assert!(at - end <= out.len(), "the spaces at the end were appended");
             out.truncate(out.len() - (at - end));
             (Cow::Owned(out), next)
         }

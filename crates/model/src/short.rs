@@ -126,7 +126,8 @@ impl Word {
     /// Put behind up to eight bytes, `head`, the first one lowest.
     #[inline(always)]
     pub fn behind(self, head: u64, head_len: usize) -> Word {
-        debug_assert!(head_len <= 8 && self.len + head_len <= WORD_MAX);
+        assert!((1..=8).contains(&head_len), "a shift by all 128 bits is none");
+        assert!(self.len + head_len <= WORD_MAX, "a word and what is put before it fit in a word");
         let shift = 8 * head_len;
         Word {
             low: u128::from(head) | self.low << shift,
@@ -138,7 +139,7 @@ impl Word {
     /// With one more byte at the end.
     #[inline(always)]
     pub fn and(mut self, byte: u8) -> Word {
-        debug_assert!(self.len < WORD_MAX);
+        assert!(self.len < WORD_MAX, "a word has room for one more byte");
         match self.len {
             0..16 => self.low |= u128::from(byte) << (8 * self.len),
             len => self.high |= u128::from(byte) << (8 * (len - 16)),
@@ -243,6 +244,7 @@ impl<const N: usize> Short<N> {
     #[inline(always)]
     pub fn push_some_of<const M: usize>(&mut self, array: &[u8; M], len: usize) {
         *self.bytes[self.len..].first_chunk_mut().expect("there is room") = *array;
+        assert!(len <= M, "no more of an array is taken than it has");
         self.len += len;
     }
 
