@@ -21,6 +21,7 @@ impl MessageId {
     /// Of a number, 0 for unsolicited notifications.
     #[inline(always)]
     pub fn new(id: i32) -> MessageId {
+        assert!(id >= 0, "a messageID is not negative (RFC 4511 section 4.1.1.1)");
         let len = crate::ber::integer_len(i64::from(id));
         let number = (id as u32).swap_bytes() >> (8 * (4 - len));
         let element = u64::from(tag::INTEGER) | (len as u64) << 8 | u64::from(number) << 16;
@@ -59,7 +60,7 @@ pub(crate) fn put_short_head<const N: usize>(
 #[inline(always)]
 pub fn put_bare_entry<const N: usize>(out: &mut Short<N>, id: &MessageId, dn: [&[u8]; 3]) {
     let dn_len = dn[0].len() + dn[1].len() + dn[2].len();
-    debug_assert!(dn_len <= BARE_DN_MAX);
+    assert!(dn_len <= BARE_DN_MAX, "the DN of a short answer has a length of one byte");
     put_short_head(out, id, dn_len, 0);
     for piece in dn {
         out.push(piece);

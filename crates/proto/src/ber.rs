@@ -328,6 +328,8 @@ pub fn begin(out: &mut Vec<u8>, tag: u8) -> Mark {
 #[inline]
 pub fn end(out: &mut Vec<u8>, Mark(start): Mark) {
     assert!(start <= out.len(), "the contents of an element are behind its header");
+    // If one that encloses it had been ended before, its contents would have moved away from the mark.
+    assert!(out[start - 1] == 0, "an element is ended once, the innermost first");
     let len = out.len() - start;
     if len < 0x80 {
         out[start - 1] = len as u8;

@@ -178,8 +178,10 @@ fn encode_set(tag: u8, set: &[Filter<'_>], out: &mut Vec<u8>) {
 pub(crate) fn encode_assertion(tag: u8, assertion: &Assertion<'_>, out: &mut Vec<u8>) {
     let len = ber::tlv_len(assertion.attribute.len()) + ber::tlv_len(assertion.value.len());
     ber::put_header(out, tag, len);
+    let start = out.len();
     ber::put_octets(out, assertion.attribute);
     ber::put_octets(out, assertion.value);
+    assert_eq!(out.len() - start, len, "the contents have the length that stands before them");
 }
 
 fn encode_substrings(substrings: &Substrings<'_>, out: &mut Vec<u8>) {

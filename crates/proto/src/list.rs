@@ -111,9 +111,12 @@ impl<'a> Attribute<'a> {
     /// Appends it.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let values = ber::tlv_len(self.values.raw().len());
-        ber::put_header(out, tag::SEQUENCE, ber::tlv_len(self.description.len()) + values);
+        let len = ber::tlv_len(self.description.len()) + values;
+        ber::put_header(out, tag::SEQUENCE, len);
+        let start = out.len();
         ber::put_octets(out, self.description);
         ber::put_tlv(out, tag::SET, self.values.raw());
+        assert_eq!(out.len() - start, len, "the contents have the length that stands before them");
     }
 }
 

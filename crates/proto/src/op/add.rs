@@ -26,8 +26,11 @@ impl<'a> Add<'a> {
     /// Appends the request.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let attributes = self.attributes.raw();
-        ber::put_header(out, tag::ADD, ber::tlv_len(self.dn.len()) + ber::tlv_len(attributes.len()));
+        let len = ber::tlv_len(self.dn.len()) + ber::tlv_len(attributes.len());
+        ber::put_header(out, tag::ADD, len);
+        let start = out.len();
         ber::put_octets(out, self.dn);
         ber::put_tlv(out, tag::SEQUENCE, attributes);
+        assert_eq!(out.len() - start, len, "the contents have the length that stands before them");
     }
 }

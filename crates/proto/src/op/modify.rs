@@ -57,9 +57,12 @@ impl<'a> Modify<'a> {
     /// Appends the request.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let changes = self.changes.0;
-        ber::put_header(out, tag::MODIFY, ber::tlv_len(self.dn.len()) + ber::tlv_len(changes.len()));
+        let len = ber::tlv_len(self.dn.len()) + ber::tlv_len(changes.len());
+        ber::put_header(out, tag::MODIFY, len);
+        let start = out.len();
         ber::put_octets(out, self.dn);
         ber::put_tlv(out, tag::SEQUENCE, changes);
+        assert_eq!(out.len() - start, len, "the contents have the length that stands before them");
     }
 }
 

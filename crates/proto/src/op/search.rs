@@ -112,10 +112,12 @@ impl<'a> SearchEntry<'a> {
     /// Appends the whole message.
     pub fn encode(&self, out: &mut Vec<u8>, message_id: i32, controls: &[Control<'_>]) {
         if controls.is_empty() {
-            let attributes = self.attributes.raw();
+            let (attributes, start) = (self.attributes.raw(), out.len());
             put_entry_head(out, message_id, self.dn.len(), attributes.len());
             out.extend_from_slice(self.dn);
             ber::put_tlv(out, tag::SEQUENCE, attributes);
+            let len = entry_len(message_id, self.dn.len(), attributes.len());
+            assert_eq!(out.len() - start, len, "the head of an entry counts all that follows it");
             return;
         }
         let writer = EntryWriter::begin(out, message_id, self.dn);
