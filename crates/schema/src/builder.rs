@@ -4,9 +4,11 @@ mod resolve;
 mod settings;
 mod table;
 
-use crate::Schema;
 use crate::builtin;
+use crate::definition::{ClassKind, Usage};
 use crate::source::{self, Statement};
+use crate::{AttributeType, ObjectClass, RuleKind, Schema};
+use model::{ClassId, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -115,8 +117,125 @@ impl Builder {
 
     /// Resolves everything.
     pub fn build(self) -> Result<Schema, BuildErrors> {
-        resolve::Resolver::new(self.faults, self.warnings).build(&self.files)
+        let schema = resolve::Resolver::new(self.faults, self.warnings).build(&self.files)?;
+        assert_sound(&schema);
+        Ok(schema)
     }
+}
+
+/// Is each larger than the one before it, as a binary search needs it?
+fn is_ascending<T: Ord>(list: &[T]) -> bool {
+    list.is_sorted_by(|a, b| a < b)
+}
+
+/// Asserts what holds of every schema that was built without a fault, in time in proportion to its definitions. Look-ups rely
+/// on it and do not check it again: they search sorted lists, follow ids into tables, and walk up to supertypes and
+/// superclasses. A fault of a file was reported before, so what fails here is a fault of the builder.
+fn assert_sound(schema: &Schema) {
+    let (types, classes) = (schema.types.len(), schema.classes.len());
+    assert!(types <= usize::from(u16::MAX), "an id numbers every attribute type");
+    assert!(classes <= usize::from(u16::MAX), "an id numbers every object class");
+    assert_eq!(schema.traits.len(), types, "each attribute type has its traits at its own id");
+    assert!(
+        schema.type_names.ids_are_below(types),
+        "the names of attribute types lead to the table of types"
+    );
+    assert!(
+        schema.class_names.ids_are_below(classes),
+        "the names of object classes lead to the table of classes"
+    );
+    for (id, kind) in schema.attribute_types() {
+        assert_type(schema, id, kind);
+    }
+    for (id, class) in schema.classes() {
+        assert_class(schema, id, class);
+    }
+    let known = &schema.well_known;
+    let of_entries = schema.attribute_type(known.object_class);
+    assert_eq!(
+        schema.find_type(b"objectClass"),
+        Some(known.object_class),
+        "a well-known type is found by its name"
+    );
+    assert!(
+        of_entries.names.iter().any(|name| name.eq_ignore_ascii_case("objectClass")),
+        "and it has that name"
+    );
+    assert_eq!(schema.find_class(b"top"), Some(known.top), "a well-known class is found by its name");
+    assert!(schema.is_secret(known.user_password), "passwords are secrets");
+}
+
+fn assert_type(schema: &Schema, id: TypeId, kind: &AttributeType) {
+    let traits = schema.traits[usize::from(id.0)];
+    assert!(traits.equality == kind.equality, "hot paths compare by the rule of the definition");
+    assert!(traits.syntax == kind.syntax, "hot paths check the syntax of the definition");
+    assert!(is_ascending(&kind.subtypes), "subtypes are in order of id, each once");
+    assert!(kind.subtypes.binary_search(&id).is_ok(), "an attribute type is among its subtypes");
+    assert!(
+        kind.subtypes.last().is_some_and(|last| usize::from(last.0) < schema.types.len()),
+        "subtypes are types of this schema"
+    );
+    assert!(
+        kind.equality.is_none_or(|rule| rule.kind() == RuleKind::Equality),
+        "EQUALITY is an equality rule"
+    );
+    assert!(
+        kind.ordering.is_none_or(|rule| rule.kind() == RuleKind::Ordering),
+        "ORDERING is an ordering rule"
+    );
+    assert!(
+        kind.substring.is_none_or(|rule| rule.kind() == RuleKind::Substring),
+        "SUBSTR is a substrings rule"
+    );
+    let is_user = kind.usage == Usage::UserApplications;
+    // RFC 4512 section 4.1.2.
+    assert!(is_user || !kind.collective, "a collective attribute is a user attribute");
+    assert!(!(kind.collective && kind.single_value), "a collective attribute has several values");
+    assert!(!(is_user && kind.no_user_modification), "users may modify user attributes");
+    if let Some(sup) = kind.sup {
+        let above = schema.attribute_type(sup);
+        assert!(above.subtypes.binary_search(&id).is_ok(), "a supertype lists its subtypes");
+        // Strictly fewer with every step up or down: so nothing is derived from itself, and every walk ends.
+        assert!(
+            kind.subtypes.len() < above.subtypes.len(),
+            "a supertype has more subtypes than those below it"
+        );
+        assert!(above.usage == kind.usage, "a subtype has the usage of its supertype");
+    }
+}
+
+fn assert_class(schema: &Schema, id: ClassId, class: &ObjectClass) {
+    assert!(is_ascending(&class.superiors), "superclasses are in order of id, each once");
+    assert!(class.superiors.binary_search(&id).is_ok(), "a class is among its superclasses");
+    assert!(
+        class.superiors.last().is_some_and(|last| usize::from(last.0) < schema.classes.len()),
+        "superclasses are classes of this schema"
+    );
+    for sup in &class.sup {
+        let above = schema.class(*sup);
+        assert!(class.superiors.binary_search(sup).is_ok(), "what a class is derived from is a superclass");
+        // As with subtypes: strictly fewer, so the classes have no circle.
+        assert!(above.superiors.len() < class.superiors.len(), "a superclass has fewer superclasses");
+        // RFC 4512 section 2.4.
+        assert!(
+            above.kind == ClassKind::Abstract || above.kind == class.kind,
+            "a class is derived from its kind"
+        );
+    }
+    assert!(is_ascending(&class.all_must), "required attributes are in order of id, each once");
+    assert!(is_ascending(&class.all_may), "allowed attributes are in order of id, each once");
+    assert!(
+        class.all_attributes().all(|kind| usize::from(kind.0) < schema.types.len()),
+        "classes name attribute types of this schema"
+    );
+    assert!(
+        class.must.iter().all(|kind| class.all_must.binary_search(kind).is_ok()),
+        "what a class requires itself is among all that it requires"
+    );
+    assert!(
+        class.all_may.iter().all(|kind| class.all_must.binary_search(kind).is_err()),
+        "what is required is not listed again as allowed"
+    );
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ impl ClassSets {
         if known.len() < CLASS_SETS_MAX && !known.contains_key(key) {
             let mut more = BTreeMap::clone(&known);
             more.insert(key.into(), set.clone());
+            assert!(more.len() <= CLASS_SETS_MAX, "sets of classes are kept up to their bound");
             self.known.store(Arc::new(more));
         }
     }
@@ -127,6 +128,12 @@ impl Schema {
         let extensible = ids.binary_search(&self.well_known.extensible_object).is_ok();
         let allowed = self.allowed_by(&ids, extensible);
         must.retain(|id| *id != self.well_known.object_class);
+        assert!(ids.len() >= named.len(), "a class named is among the classes of the entry");
+        assert!(ids.binary_search(&structural).is_ok(), "the structural class is one of the entry's");
+        assert!(ids.is_sorted_by(|a, b| a < b), "the classes of an entry are in order of id, each once");
+        assert!(must.is_sorted_by(|a, b| a < b), "required attributes are in order of id, each once");
+        let is_allowed = |id: &TypeId| allowed[usize::from(id.0) / 64] >> (id.0 % 64) & 1 == 1;
+        assert!(must.iter().all(is_allowed), "what classes require they allow");
         let obsolete = named.iter().copied().find(|c| self.class(*c).obsolete);
         Ok(ClassSet { ids, structural, must, extensible, obsolete, allowed })
     }

@@ -8,7 +8,7 @@
 
 use crate::{Invalid, Schema};
 use model::TypeId;
-use model::limits::{DN_BYTES_MAX, DN_RDNS_MAX};
+use model::limits::{DN_BYTES_MAX, DN_RDNS_MAX, RDN_AVAS_MAX};
 
 /// Appends the normal form of a DN.
 pub(crate) fn normalise(schema: &Schema, dn: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
@@ -46,6 +46,11 @@ pub(crate) fn normalise_rdn(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> R
         return append_part(schema, kind, trim_spaces(value), out);
     }
     let avas = model::dn::parse_rdn(rdn).map_err(|e| Invalid::at(e.reason, e.at))?;
+    // A zero in place of the count ends the DN of a name with a UID (see `form::name_and_uid`).
+    assert!(
+        (1..=RDN_AVAS_MAX).contains(&avas.len()),
+        "the parts of an RDN are counted in one byte, and never none"
+    );
     out.push(avas.len() as u8);
     let start = out.len();
     let mut ends = Vec::with_capacity(avas.len());
@@ -97,6 +102,7 @@ const MARKS: [u8; 256] = {
 #[inline]
 fn append_graphic(kind: TypeId, value: &[u8], fold: bool, out: &mut Vec<u8>) {
     let [type_high, type_low] = kind.0.to_be_bytes();
+    assert!(value.len() + 2 <= usize::from(u16::MAX), "the length of a part has two bytes");
     let [high, low] = (value.len() as u16 + 2).to_be_bytes();
     out.reserve(value.len() + 6);
     out.extend_from_slice(&[type_high, type_low, high, low, b' ']);
@@ -120,6 +126,7 @@ fn append_part(schema: &Schema, kind: TypeId, value: &[u8], out: &mut Vec<u8>) -
     let [high, low] = kind.0.to_be_bytes();
     out.extend_from_slice(&[high, low, 0, 0]);
     schema.append_equality(kind, value, out)?;
+    assert!(out.len() >= head + 4, "a normal form is appended behind the head of its part");
     let length =
         u16::try_from(out.len() - head - 4).map_err(|_| Invalid::new("a value of the DN is too long"))?;
     out[head + 2..head + 4].copy_from_slice(&length.to_be_bytes());
@@ -128,6 +135,8 @@ fn append_part(schema: &Schema, kind: TypeId, value: &[u8], out: &mut Vec<u8>) -
 
 /// Puts the parts of an RDN in order; the same part twice is refused (RFC 4512 section 2.3: a set).
 fn sort_parts(out: &mut Vec<u8>, start: usize, ends: &[usize]) -> Result<(), Invalid> {
+    assert_eq!(ends.last(), Some(&out.len()), "the parts of an RDN end where its form ends");
+    assert!(ends.is_sorted_by(|a, b| a < b), "a part has its head at least");
     let parts = out.split_off(start);
     let mut from = 0;
     let mut slices: Vec<&[u8]> = Vec::with_capacity(ends.len());
@@ -140,5 +149,6 @@ fn sort_parts(out: &mut Vec<u8>, start: usize, ends: &[usize]) -> Result<(), Inv
         return Err(Invalid::new("the RDN has the same part twice"));
     }
     slices.iter().for_each(|slice| out.extend_from_slice(slice));
+    assert_eq!(out.len(), start + parts.len(), "the parts are only put into another order");
     Ok(())
 }

@@ -7,6 +7,10 @@ use crate::{Invalid, Schema, definition, dn};
 /// Digits of an integer. More do not occur, and the length must fit its two bytes.
 const INTEGER_DIGITS_MAX: usize = 16 << 10;
 
+/// Bytes of the form of a change sequence number: 14 digits, a dot, six digits, `Z`, and three numbers of six, three and six
+/// digits behind a `#` each.
+const CSN_FORM_BYTES: usize = 14 + 1 + 6 + 1 + 7 + 4 + 7;
+
 type Result = std::result::Result<(), Invalid>;
 
 /// Sign and digits of an integer, leading zeros gone; zero has no sign.
@@ -35,6 +39,7 @@ fn sign_and_digits(value: &[u8]) -> std::result::Result<(bool, &[u8]), Invalid> 
 /// round. So memory order is numeric order, without a limit of 64 bits.
 pub(crate) fn integer(value: &[u8], out: &mut Vec<u8>) -> Result {
     let (negative, digits) = sign_and_digits(value.trim_ascii())?;
+    assert!((1..=INTEGER_DIGITS_MAX).contains(&digits.len()), "the number of digits fits in 15 bits");
     let count = digits.len() as u16;
     if negative {
         out.extend_from_slice(&(0x7fff - count).to_be_bytes());
@@ -218,6 +223,7 @@ pub(crate) fn csn(value: &[u8], out: &mut Vec<u8>) -> Result {
     if !seconds.iter().chain(fraction).all(u8::is_ascii_digit) {
         return Err(invalid);
     }
+    let start = out.len();
     out.extend_from_slice(seconds);
     out.push(b'.');
     out.extend_from_slice(fraction);
@@ -234,7 +240,12 @@ pub(crate) fn csn(value: &[u8], out: &mut Vec<u8>) -> Result {
         out.extend(part.iter().map(u8::to_ascii_lowercase));
         count += 1;
     }
-    if count == 3 && parts.next().is_none() { Ok(()) } else { Err(invalid) }
+    if count != 3 || parts.next().is_some() {
+        return Err(invalid);
+    }
+    // Memory order is order in time only among forms of one length.
+    assert_eq!(out.len() - start, CSN_FORM_BYTES, "all change sequence numbers have forms of one length");
+    Ok(())
 }
 
 /// The first component of a description: `2.5.4.3` of `( 2.5.4.3 NAME 'cn' )`.

@@ -28,6 +28,11 @@ impl NameTable {
         table
     }
 
+    /// Does every name lead to one of the first `count` ids?
+    pub(crate) fn ids_are_below(&self, count: usize) -> bool {
+        self.slots.iter().all(|slot| slot.len == 0 || usize::from(slot.id) < count)
+    }
+
     fn insert(&mut self, name: &[u8], id: u16) {
         let Ok(len) = u16::try_from(name.len()) else { return };
         if len == 0 || self.find(name).is_some() {
@@ -38,6 +43,7 @@ impl NameTable {
         while self.slots[at].len != 0 {
             at = (at + 1) & (self.slots.len() - 1);
         }
+        assert!(u32::try_from(self.text.len()).is_ok(), "a position of the text of names has 32 bits");
         self.slots[at] = Slot { hash, start: self.text.len() as u32, len, id };
         self.text.extend(name.iter().map(u8::to_ascii_lowercase));
     }

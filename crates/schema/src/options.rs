@@ -158,6 +158,7 @@ impl OptionTable {
             Some(id) => *id,
             None => *sets.by_text.get(canonical(options).ok()?.as_str())?,
         };
+        assert!(sets.by_id[id as usize].is_some(), "a text leads to a set that is there");
         let is_kept = sets.by_id[id as usize].as_ref().is_some_and(|set| set.keepers > 0);
         is_kept.then_some(OptionsId(id))
     }
@@ -202,7 +203,9 @@ impl OptionTable {
 
     /// Who held it needs it no more.
     pub(crate) fn release(&self, id: OptionsId) {
+        assert!(id != OptionsId::NONE, "the empty set is not held, so it is not released");
         let mut sets = self.write();
+        assert!(sets.at(id).holders > 0, "a set of options is released by those who held it");
         sets.at(id).holders -= 1;
         sets.drop_if_unused(id);
     }
@@ -222,11 +225,14 @@ impl OptionTable {
 
     /// A shape that had it was dropped.
     pub(crate) fn unkeep(&self, id: OptionsId) {
+        assert!(id != OptionsId::NONE, "the empty set is kept for ever");
         let mut sets = self.write();
         let set = sets.at(id);
+        assert!(set.keepers > 0, "a set of options is given up by shapes that kept it");
         set.keepers -= 1;
         if set.keepers == 0 {
-            self.kept.fetch_sub(1, Ordering::Relaxed);
+            let before = self.kept.fetch_sub(1, Ordering::Relaxed);
+            assert!(before > 1, "the empty set is counted among those kept");
         }
         sets.drop_if_unused(id);
     }
@@ -260,15 +266,18 @@ impl Sets {
             self.by_id.push(None);
             self.by_id.len() as u32 - 1
         });
+        assert!(self.by_id[id as usize].is_none(), "an id is given to one set at a time");
         self.by_id[id as usize] = Some(set);
         self.by_text.insert(text, id);
+        assert_eq!(self.by_text.len() + self.free.len(), self.by_id.len(), "an id is that of a set or free");
         OptionsId(id)
     }
 
     fn drop_if_unused(&mut self, id: OptionsId) {
         let place = &mut self.by_id[id.0 as usize];
         if let Some(set) = place.take_if(|set| set.holders == 0 && set.keepers == 0) {
-            self.by_text.remove(&set.text);
+            let removed = self.by_text.remove(&set.text);
+            assert_eq!(removed, Some(id.0), "a set is found by its text under its id");
             self.free.push(id.0);
         }
     }
@@ -378,7 +387,12 @@ fn canonical(options: &[u8]) -> Result<String, DescriptionError> {
     }
     parts.sort_unstable();
     parts.dedup();
-    Ok(parts.join(";"))
+    let canonical = parts.join(";");
+    assert!(
+        canonical.len() <= options.len(),
+        "the canonical text of options is not longer than the given one"
+    );
+    Ok(canonical)
 }
 
 #[cfg(test)]

@@ -134,6 +134,11 @@ fn append_words(value: &[u8], fold: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(word);
     }
     out.push(b' ');
+    // Two spaces for one between words, one at each end.
+    assert!(
+        out.len() - start <= value.len() * 2 + 2,
+        "a prepared string takes no more room than was reserved"
+    );
     if fold {
         out[start..].make_ascii_lowercase();
     }

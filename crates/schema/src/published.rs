@@ -83,6 +83,7 @@ pub(crate) fn superiors_first<S: IntoIterator<Item = usize>>(
             }
         }
     }
+    assert_eq!(order.len(), count, "each definition is shown once");
     order
 }
 

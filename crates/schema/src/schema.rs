@@ -352,6 +352,7 @@ fn restoring(
 ) -> Result<(), Invalid> {
     let before = out.len();
     let result = append(out);
+    assert!(before <= out.len(), "a normal form is appended: what was there stays");
     if result.is_err() {
         out.truncate(before);
     }

@@ -57,6 +57,8 @@ impl GeneralizedTime {
             *digit = b'0' + (product % 10) as u8;
             carry = product / 10;
         }
+        // The fraction is less than 1, so what it comes to is less than its unit.
+        assert!(carry < unit, "a fraction of an hour or a minute is less than that");
         time.seconds += carry;
         let kept = digits[..len].iter().rposition(|d| *d != b'0').map_or(0, |at| at + 1);
         time.fraction[..kept].copy_from_slice(&digits[..kept]);

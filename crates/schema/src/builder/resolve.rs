@@ -187,6 +187,7 @@ impl Resolver {
                 built[*above].subtypes.push(TypeId(at as u16));
             }
         }
+        assert_eq!(chains.len(), built.len(), "each type has its list of supertypes");
         self.check_replaced(&table, &built);
         self.types = table;
         built

@@ -45,12 +45,18 @@ impl<D> Table<D> {
                 self.replaced.push((*at, former));
             }
         }
+        assert_eq!(
+            self.by_oid.len(),
+            self.list.len(),
+            "each definition has one OID, each OID one definition"
+        );
         Ok(())
     }
 
     /// Fills the index of names; says which names have two owners.
     pub(super) fn index(&mut self, names: fn(&D) -> &Vec<String>) -> Vec<Fault> {
         let mut clashes = Vec::new();
+        assert!(self.by_name.is_empty(), "names are indexed once, when all definitions are there");
         self.by_name = self.by_oid.clone();
         for (at, placed) in self.list.iter().enumerate() {
             for name in names(&placed.definition) {
