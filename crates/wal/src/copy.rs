@@ -54,6 +54,7 @@ pub fn copy_log(
         }
         copied.last = Index(next.0 - 1);
     }
+    assert!(start <= end.file, "a scan ends in the file where it began, or behind it");
     for (file, _) in &folder.files[start..=end.file] {
         let is_last = file.number() == end.place.file;
         let until = if is_last { end.place.offset } else { file.header.bytes };

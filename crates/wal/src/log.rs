@@ -183,8 +183,14 @@ impl Log {
                     file.number() == state.next_number(),
                     "files are made ready in the order of their numbers"
                 );
+                assert!(file.header.bytes == self.settings.file_bytes, "a new file has the size that is set");
                 state.no_space = None;
                 state.ready.push_back(file);
+                // The one preparation at a time began when there were fewer, and since then files were only used.
+                assert!(
+                    state.ready.len() <= self.settings.ready_files,
+                    "no more files are prepared than wanted"
+                );
             }
             Err(error) => state.no_space = Some(error.to_string().into()),
         }
@@ -232,8 +238,16 @@ impl Log {
             let mut state = self.lock();
             let gone = state.full.pop_front();
             assert!(gone.is_some_and(|gone| gone.number == file.number), "one release at a time");
+            assert!(
+                state.full.front().is_none_or(|next| next.number == file.number + 1),
+                "a release leaves no gap between the files of a log"
+            );
             synced?;
             state.spares.extend(keep.then_some(file.number));
+            assert!(
+                state.spares.len() <= self.settings.spare_files_max,
+                "no more spares are kept than may be"
+            );
             freed += 1;
         }
         Ok(freed)

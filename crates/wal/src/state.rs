@@ -107,7 +107,9 @@ impl State {
             return Err(Refused::Full);
         }
         let before = self.filling.bytes.len();
+        assert!(before >= BLOCK_HEADER_BYTES, "records stand behind the room for the header of their block");
         push_record(&mut self.filling.bytes, kind, encode);
+        assert!(self.filling.bytes.len() > before, "an encoder appends: the records before it stay");
         if let Err(refused) = self.fits() {
             self.filling.bytes.truncate(before);
             return Err(refused);

@@ -178,6 +178,7 @@ impl Writer {
         assert!(self.end <= *place, "blocks are written in the order in which they were taken");
         assert!(place.file == file.number(), "a place names the file that it is in");
         assert!(filled.first == self.written.plus(1), "no record is left out between two blocks");
+        assert!(self.mark <= self.end, "a mark covers only what was written");
         let body = &filled.bytes[BLOCK_HEADER_BYTES..];
         let header = BlockHeader {
             place: *place,
@@ -192,6 +193,11 @@ impl Writer {
         let (bytes, crc) = header.encode(file.seed);
         filled.bytes[..BLOCK_HEADER_BYTES].copy_from_slice(&bytes);
         filled.bytes.resize(written_bytes(*place, header.stride(), file.header.bytes), 0);
+        assert!(filled.bytes.len() >= header.stride(), "a block is written whole");
+        assert!(
+            place.offset as usize + filled.bytes.len() <= file.header.bytes as usize,
+            "the zeros behind a block end within its file"
+        );
         file.file
             .write_at(&filled.bytes, u64::from(place.offset))
             .map_err(|error| self.log.poison(&error))?;
@@ -227,6 +233,11 @@ impl Writer {
 
     /// A sync of all that was written and of which none was begun.
     fn begin_sync(&mut self) -> SyncJob {
+        assert!(
+            self.dirty.last().is_none_or(|last| last.number() == self.end.file),
+            "the last file that was written is synced with the others"
+        );
+        assert!(self.dirty.is_sorted_by_key(|file| file.number()), "files are written one after the other");
         SyncJob { files: std::mem::take(&mut self.dirty), end: self.end, written: self.written }
     }
 
@@ -234,6 +245,7 @@ impl Writer {
         let SyncDone { job: SyncJob { mut files, end, written }, outcome } = done;
         outcome.map_err(|error| self.log.poison(&error))?;
         assert!(self.mark <= end && written <= self.written, "what was synced was written before");
+        assert!(end <= self.end, "nothing is marked that was not written");
         self.mark = end;
         self.log.set_synced(written);
         if self.dirty.is_empty() {
@@ -317,6 +329,10 @@ impl Writer {
         let has_written = block.is_some();
         if let Some(mut block) = block {
             self.write(&mut block)?;
+            assert!(
+                self.unsafe_blocks.back().is_none_or(|before| before.last() < block.last()),
+                "blocks wait for their sync in the order of their records"
+            );
             self.unsafe_blocks.push_back(block);
             if planted::is(faults::ANSWERED_BEFORE_SYNC) {
                 self.log.set_synced(self.written);
