@@ -85,7 +85,7 @@ impl Applier {
     /// All commands of the parcel were applied.
     pub fn end_parcel(&mut self, index: u64) {
         let shard = self.worker.dsa.shard();
-        let last_csn = shard.writer().last_csn();
+        let last_csn = shard.last_csn();
         self.chain.end(index, last_csn.0, shard.entries());
     }
 

@@ -117,7 +117,7 @@ impl Session {
                     let modified = out.split_off(before);
                     change.answer(&modified, out);
                 }
-                self.phase = Phase::Open;
+                self.enter(Phase::Open);
                 self.written(worker, &out[before..]);
             }
             Phase::Open | Phase::Admitted(_) | Phase::Closing => {}

@@ -190,41 +190,33 @@ impl Reply {
 }
 
 impl Updates {
-    /// Of the messages, `adds` add entries.
+    /// Of the messages, `adds` add entries; where there are `settings` they are one change of settings. Made in one go: it is long, and
+    /// each move of it is a copy.
+    #[inline]
     pub(crate) fn new(
         messages: Vec<u8>,
         adds: usize,
         prepared_writes: PreparedWrites,
+        marks: Marks,
+        settings: Option<Box<SettingsChange>>,
         actor: Vec<u8>,
         reply: Arc<Reply>,
     ) -> Updates {
         debug_assert_eq!(self::adds(&messages), adds, "they are counted");
+        assert!(settings.is_none() || marks.due() == usize::MAX, "no reads stand between settings");
         Updates {
             messages,
             adds,
             prepared_writes,
-            marks: Marks::default(),
+            marks,
             ids: Vec::new(),
             actor,
             reply,
             end: None,
             answered: false,
-            settings: None,
+            settings,
             permit: None,
         }
-    }
-
-    /// The same, with reads between them.
-    pub(crate) fn marked(mut self, marks: Marks) -> Updates {
-        self.marks = marks;
-        self
-    }
-
-    /// The same, which are a change of settings if there is one.
-    pub(crate) fn changing(mut self, settings: Option<Box<SettingsChange>>) -> Updates {
-        assert!(settings.is_none() || self.marks.due() == usize::MAX, "no reads stand between them");
-        self.settings = settings;
-        self
     }
 
     /// The settings that are to hold, if that is what they are about.
@@ -246,7 +238,7 @@ impl Updates {
         reply: Arc<Reply>,
         end: i32,
     ) -> Updates {
-        let mut updates = Updates::new(messages, adds, prepared_writes, actor, reply);
+        let mut updates = Updates::new(messages, adds, prepared_writes, Marks::default(), None, actor, reply);
         updates.end = Some(end);
         updates
     }
@@ -323,13 +315,13 @@ impl Updates {
     }
 
     /// Tells the session what became of them. It is woken with others.
-    pub fn answer(mut self, answers: Vec<u8>, waking: &mut Waking) {
+    pub fn answer(&mut self, answers: Vec<u8>, waking: &mut Waking) {
         self.answered = true;
         self.give(answers, waking);
     }
 
     /// Tells the session that its change of settings holds.
-    pub fn succeed(self, waking: &mut Waking) {
+    pub fn succeed(&mut self, waking: &mut Waking) {
         let mut answers = self.answers_buffer();
         for outline in messages(&self.messages).filter_map(Outline::of) {
             outcome::succeed(&mut answers, outline.id, tag::MODIFY_RESPONSE);
@@ -486,7 +478,8 @@ mod tests {
         for id in 1..=3 {
             Request::Delete(b"cn=a").encode(&mut messages, id, &[]);
         }
-        Updates::new(messages, 0, PreparedWrites::default(), Vec::new(), Arc::clone(reply))
+        let (prepared_writes, marks) = Default::default();
+        Updates::new(messages, 0, prepared_writes, marks, None, Vec::new(), Arc::clone(reply))
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {

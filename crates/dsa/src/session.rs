@@ -174,15 +174,32 @@ impl Session {
     }
 
     /// Whether its next updates may go to the log. If not, it waits for its turn from now on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_admitted(&mut self, throttle: &Throttle) -> bool {
-        if throttle.is_closed()
-            && matches!(self.phase, Phase::Open)
+        if throttle.is_closed() {
+            self.wait_for_turn(throttle);
+        }
+        !self.waits()
+    }
+
+    #[cold]
+    fn wait_for_turn(&mut self, throttle: &Throttle) {
+        if matches!(self.phase, Phase::Open)
             && let Some(ticket) = throttle.wait()
         {
             self.phase = Phase::Queued(ticket);
         }
-        !self.waits()
+    }
+
+    /// Begins a phase. Mostly there is nothing to drop of the one before, which is found out here and not by a call.
+    #[inline]
+    pub(crate) fn enter(&mut self, phase: Phase) {
+        let former = std::mem::replace(&mut self.phase, phase);
+        match former {
+            Phase::Queued(_) | Phase::Admitted(_) | Phase::Submitted(Some(_)) => drop(former),
+            // Without this the compiler calls what drops the others.
+            Phase::Open | Phase::Closing | Phase::Submitted(None) => std::mem::forget(former),
+        }
     }
 
     /// Does it wait for the log, or for its turn to submit updates to it?
@@ -201,7 +218,7 @@ impl Session {
         assert!(self.batch.is_empty(), "what was collected has gone with the submission");
         if !self.is_closing() {
             assert!(!matches!(self.phase, Phase::Submitted(_)), "one submission is on its way at a time");
-            self.phase = Phase::Submitted(change);
+            self.enter(Phase::Submitted(change));
         }
     }
 
@@ -209,7 +226,7 @@ impl Session {
     #[inline]
     pub(crate) fn end_turn(&mut self) {
         if matches!(self.phase, Phase::Admitted(_)) {
-            self.phase = Phase::Open;
+            self.enter(Phase::Open);
         }
     }
 

@@ -137,7 +137,7 @@ impl Committer {
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
         assert_eq!(applied.0, applier.chain().last().0, "the directory holds all that is in the log");
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
-        let wall = Wall::new(dsa.shard().writer().last_csn().unix_ms());
+        let wall = Wall::new(dsa.shard().last_csn().unix_ms());
         Committer { dsa, log, queue, proposer, replica, limits, wall, checkpoint_ms: None, now_ms: 0 }
     }
 

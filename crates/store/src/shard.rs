@@ -122,6 +122,10 @@ pub struct Shard {
     pub(crate) names_added: AtomicU64,
     entries: AtomicU64,
     ids_end: AtomicU64,
+    /// The last CSN that was given. Only the holder of the writer's role changes it; reading it needs no role.
+    last_csn: AtomicU64,
+    /// [`Writer::forgotten_up_to`], as of the last publish: it may only grow later.
+    forgotten_up_to: AtomicU64,
     /// Is the memory limit judged by who logs commands, before they are logged?
     limit_is_waived: AtomicBool,
     pub(crate) memory: MemoryGauges,
@@ -146,7 +150,6 @@ pub(crate) struct WriterState {
     pub(crate) scratch: Scratch,
     /// Are values never put into trees, which have an order of their own?
     pub(crate) keeps_order: bool,
-    last_csn: Csn,
     cleaned_at: u64,
     /// Bytes appended when room was made last.
     way_made_at: u64,
@@ -272,7 +275,6 @@ impl Shard {
             ahead: Ahead::default(),
             scratch: Scratch::default(),
             keeps_order: false,
-            last_csn: Csn::from_unix_ms(0, settings.site),
             cleaned_at: 0,
             way_made_at: 0,
         };
@@ -296,6 +298,8 @@ impl Shard {
             names_added: AtomicU64::new(0),
             entries: AtomicU64::new(0),
             ids_end: AtomicU64::new(1),
+            last_csn: AtomicU64::new(Csn::from_unix_ms(0, settings.site).0),
+            forgotten_up_to: AtomicU64::new(0),
             limit_is_waived: AtomicBool::new(false),
             memory: MemoryGauges::default(),
             writer: Mutex::new(state),
@@ -362,6 +366,18 @@ impl Shard {
         self.limit_is_waived.store(true, Ordering::Relaxed);
     }
 
+    /// The last CSN that was given; while another thread has the writer's role, that of one of its changes.
+    #[inline]
+    pub fn last_csn(&self) -> Csn {
+        Csn(self.last_csn.load(Ordering::Acquire))
+    }
+
+    /// As [`Writer::forgotten_up_to`], at the last publish: less than it may be, never more.
+    #[inline]
+    pub fn forgotten_up_to(&self) -> u64 {
+        self.forgotten_up_to.load(Ordering::Acquire)
+    }
+
     /// Takes the writer's role; waits while another has it.
     pub fn writer(&self) -> Writer<'_> {
         self.writer_with(lock(&self.writer))
@@ -373,6 +389,7 @@ impl Shard {
     }
 
     /// The writer's role for the next batch. What a batch that was never published did stays: its sequence is the same.
+    #[inline]
     fn writer_with<'s>(&'s self, state: MutexGuard<'s, WriterState>) -> Writer<'s> {
         let sequence = self.readers.published() + 1;
         let is_granted = self.limit_is_waived.load(Ordering::Relaxed);
@@ -430,17 +447,19 @@ impl<'s> Writer<'s> {
 
     /// The next CSN: later than all before it, and not before the given time.
     pub fn stamp(&mut self, unix_ms: u64) -> Csn {
-        self.state.last_csn = self.state.last_csn.tick(unix_ms);
-        self.state.last_csn
+        let next = self.last_csn().tick(unix_ms);
+        self.restore_csn(next);
+        next
     }
 
     pub(crate) fn restore_csn(&mut self, last: Csn) {
-        self.state.last_csn = last;
+        self.shard.last_csn.store(last.0, Ordering::Release);
     }
 
     /// The last CSN that was given.
+    #[inline]
     pub fn last_csn(&self) -> Csn {
-        self.state.last_csn
+        self.shard.last_csn()
     }
 
     /// The number of a name; 0 is the founder. `None` when there is no room for another: nothing may be changed under it
@@ -506,6 +525,9 @@ impl<'s> Writer<'s> {
         // From here on the oldest reader may be at this very batch. Removals first: they put values of cells into the
         // garbage and free objects for the cleaner.
         self.run_deferred();
+        let forgotten = self.forgotten_up_to();
+        assert!(shard.forgotten_up_to() <= forgotten, "what is forgotten stays so");
+        shard.forgotten_up_to.store(forgotten, Ordering::Release);
         let state = &mut *self.state;
         state.garbage.collect(&shard.readers);
         let written = state.heap.appended - state.cleaned_at;

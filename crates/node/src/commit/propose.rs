@@ -133,7 +133,7 @@ impl Proposer {
     /// The record before which the ids of deleted entries are free: nothing is left of those here. The next record cannot free
     /// what the last one deleted, for a head says how many records back it is.
     fn free_before(&self, replica: &Replica) -> u64 {
-        self.dsa.shard().writer().forgotten_up_to().min(replica.applied().0)
+        self.dsa.shard().forgotten_up_to().min(replica.applied().0)
     }
 
     /// They wait for room, before all others.
@@ -147,6 +147,11 @@ impl Proposer {
             self.term = Term::None;
             return false;
         };
+        let known = match self.term {
+            Term::None => 0,
+            Term::Begins(term, _) | Term::Open(term) => term,
+        };
+        assert!(known <= term, "terms go up: a leader of term {known} cannot lead term {term}");
         match self.term {
             Term::Open(open) if open == term => return true,
             Term::Begins(begun, _) if begun == term => {}
@@ -186,6 +191,7 @@ impl Proposer {
             updates.refuse(refused.result_code(), &refused.to_string());
             return None;
         }
+        assert!(updates.ids().len() == updates.adds(), "each add has an id by now");
         Some(updates)
     }
 

@@ -208,6 +208,8 @@ impl Replica {
                 updates.succeed(&mut self.waking);
                 continue;
             }
+            let is_whole = updates.ids().len() == updates.adds();
+            assert!(is_whole, "each entry that is added has the id that the log says");
             let mut answers = updates.answers_buffer();
             let applied = self.applier.apply_updates(&mut updates, head.time_ms, &mut answers);
             // Without an answer it is answered that the outcome is unknown.

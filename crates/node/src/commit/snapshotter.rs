@@ -157,6 +157,10 @@ impl Work {
         if self.snapshots.latest().is_some_and(|last| last.index == index) {
             return;
         }
+        assert!(
+            self.snapshots.latest().is_none_or(|last| last.index < index),
+            "a checkpoint is newer than the last snapshot"
+        );
         let begun_ns = self.clock.monotonic_ns();
         let pace = Pace::begin(begun_ns, self.log.live_bytes(), log_bytes);
         match self.write_at_pace(taken, &pace) {
@@ -165,6 +169,7 @@ impl Work {
                 let ms = (self.clock.monotonic_ns() - begun_ns) / 1_000_000;
                 let (bytes, segments, kept) = (written.bytes, written.segments, written.kept);
                 tracing::info!(record = index.0, bytes, segments, kept, ms, "snapshot");
+                assert!(self.unreleased.is_none_or(|last| last <= index), "what a snapshot holds only grows");
                 self.unreleased = Some(index);
                 self.remove_others(log_bytes);
             }

@@ -32,6 +32,7 @@ impl Status {
 
     /// There is a snapshot up to `index`, made at `wall_ms`; 0 if that was before the start.
     pub fn on_snapshot(&self, index: Index, wall_ms: u64) {
+        assert!(self.snapshot.load(Ordering::Relaxed) <= index.0, "a snapshot is not older than the last");
         self.snapshot.store(index.0, Ordering::Relaxed);
         self.snapshot_ms.store(wall_ms, Ordering::Relaxed);
     }

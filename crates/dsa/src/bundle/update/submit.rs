@@ -105,12 +105,12 @@ fn submit_all(session: &mut Session, dsa: &Dsa) {
         first == usize::MAX || (1..=prepared_writes.len()).contains(&first),
         "reads that wait stand behind updates of the batch"
     );
-    let updates =
-        Updates::new(messages, adds, prepared_writes, actor, reply).marked(marks).changing(settings);
+    let updates = Updates::new(messages, adds, prepared_writes, marks, settings, actor, reply);
     submit(session, dsa, &**journal, updates, waiting, change);
 }
 
 /// Hands updates to the journal, counted among those that are on their way, with the bytes of reads that wait for them.
+#[inline(always)]
 pub(in crate::bundle) fn submit(
     session: &mut Session,
     dsa: &Dsa,
