@@ -1,5 +1,7 @@
 //! What is refused of an update before it is logged, though the store would apply it: what an earlier version let
 //! through. A command of its log comes out at a replay as it was answered.
+//!
+//! So this is the only place for a new rule about what an update may be: in the store it would change what a replay comes to.
 
 use crate::control::Requested;
 use crate::outcome;
@@ -13,6 +15,7 @@ use schema::{DescriptionError, Schema};
 pub(crate) type Refusal = (ResultCode, String);
 
 /// Can an update without controls be admitted by what its outline tells?
+/// It may say no of an update that would be admitted, and never yes of one that would not.
 pub(crate) fn is_plain(schema: &Schema, outline: &Outline<'_>) -> bool {
     outline.after.is_empty()
         && !schema.has_all_option_sets()
@@ -27,6 +30,7 @@ pub(crate) fn is_admitted(schema: &Schema, description: &[u8]) -> bool {
 }
 
 /// Why an update is not admitted. `None` if it is.
+/// Nothing here depends on entries: an update is refused whatever is on its way before it.
 pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Requested<'_>) -> Option<Refusal> {
     let named = match &message.request {
         Request::Add(add) => unfit_name(schema, add.dn).or_else(|| {
@@ -50,6 +54,7 @@ pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Reques
 }
 
 /// A set of attribute options that no entry has, where there are as many as may be. The store takes any number.
+/// Asked only when all places are taken, which a table of the schema counts.
 fn one_set_too_many(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
     if !schema.has_all_option_sets() {
         return None;

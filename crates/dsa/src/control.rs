@@ -1,5 +1,8 @@
 //! The controls of requests (RFC 4511 section 4.1.11): which operation knows which. What one means is in a file of its
 //! own; those of searches are with the search.
+//!
+//! A control is looked at once, when its request is classified; nothing later parses it again before the log. Which operation knows a control
+//! is a `match` on both, so an unknown pair falls through to one place: critical is refused, not critical is ignored.
 
 pub(crate) mod assertion;
 pub(crate) mod proxied_authorization;
@@ -18,6 +21,7 @@ use proto::result::encode_result;
 use proto::tag;
 
 /// Controls that were asked for and that the operation knows.
+/// It borrows the message. What nearly no request has lies behind a pointer, so that most requests carry three words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requested<'a> {
     pub(crate) manage_dsa_it: bool,
@@ -56,6 +60,7 @@ pub(crate) const CONTROLS: [&[u8]; 8] = [
 ];
 
 /// Why controls stand against an operation.
+/// Each names the control, so that the diagnostic message can. [`refuse`] maps it to a result code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ControlError<'a> {
     /// A critical control that this operation does not know (RFC 4511 section 4.1.11).
@@ -83,6 +88,7 @@ pub(crate) fn requested<'a>(
 }
 
 /// Reads the controls of any other request.
+/// A search or compare may name a transaction only where `txn-search` allows it, so the settings have a say.
 #[inline]
 pub(crate) fn requested_of_looking<'a>(
     request: &Request<'_>,
@@ -105,6 +111,7 @@ fn read<'a>(
         return Ok(requested);
     }
     let is_search = matches!(request, Request::Search(_));
+    // ManageDsaIT says how the entry is to be taken (RFC 3296 section 3), so it means nothing where there is none.
     let names_entry = !matches!(request, Request::Bind(_) | Request::Extended(_));
     let mut has_length = false;
     for control in controls.iter() {
@@ -112,6 +119,7 @@ fn read<'a>(
             manage_dsa_it::OID if names_entry => {
                 once(control.oid, std::mem::replace(&mut requested.manage_dsa_it, true).then_some(()))?;
             }
+            // RFC 2696: the value has page size and cookie. Whether the cookie is of this search is looked at when the search begins.
             paged_results::OID if is_search => {
                 let paged = paged_results::PagedResults::decode(value_of(&control)?);
                 let paged = paged.map_err(|_| ControlError::Malformed(control.oid))?;
@@ -123,6 +131,7 @@ fn read<'a>(
                 length.map_err(|_| ControlError::Malformed(control.oid))?;
                 once(control.oid, std::mem::replace(&mut has_length, true).then_some(()))?;
             }
+            // After the common ones: a request without rare controls does not allocate.
             _ if requested.take_rare(request, &control, transactions)? => {}
             oid if control.critical => return Err(ControlError::UnavailableCritical(oid)),
             _ => {}
@@ -137,6 +146,7 @@ fn value_of<'a>(control: &Control<'a>) -> Result<&'a [u8], ControlError<'a>> {
 
 impl<'a> Requested<'a> {
     /// Takes a control that few requests have. `false` if it is none that the operation knows.
+    /// Values are decoded here and kept as borrowed parts of the message.
     #[cold]
     fn take_rare(
         &mut self,
@@ -158,6 +168,7 @@ impl<'a> Requested<'a> {
                 control::assertion::OID,
                 Add(_) | Compare(_) | Delete(_) | Modify(_) | ModifyDn(_) | Search(_),
             ) => {
+                // Bounded by itself: the filter of a search may be longer, but this one is evaluated under the writer's role.
                 let filter = control::assertion::decode(value_of(control)?).map_err(|e| unfit(oid, &e))?;
                 if filter.items() > ASSERTION_ITEMS_MAX {
                     return Err(ControlError::Limit(oid));
@@ -173,6 +184,7 @@ impl<'a> Requested<'a> {
             }
             _ => return Ok(false),
         };
+        // RFC 4527 section 3.1: the value is an AttributeSelection, as a search has one.
         let selectors = control::read_entry::decode_selection(value_of(control)?);
         let selectors = selectors.map_err(|error| unfit(oid, &error))?;
         let read = ReadEntry { selectors, critical: control.critical };
@@ -182,6 +194,7 @@ impl<'a> Requested<'a> {
 
 impl<'a> Requested<'a> {
     /// RFC 4370 section 3: of whatever request, one that is not critical is an error.
+    /// Who may ask for it is decided later ([`proxied_authorization`]); here it is only read.
     fn take_proxied(
         &mut self,
         request: &Request<'_>,
@@ -189,6 +202,7 @@ impl<'a> Requested<'a> {
     ) -> Result<bool, ControlError<'a>> {
         match request {
             _ if !control.critical => Err(ControlError::NotCritical(control.oid)),
+            // RFC 4370 section 3: not of these. An unknown control then, critical, so the request is refused.
             Request::Bind(_) | Request::Abandon(_) | Request::Unbind => Ok(false),
             Request::Extended(extended)
                 if extended::find(extended.oid).is_some_and(|known| !known.knows(control.oid)) =>
@@ -204,6 +218,7 @@ impl<'a> Requested<'a> {
 
     /// RFC 5805 section 2.2: of an update that may belong to a transaction; always critical. So is that of a search or compare
     /// that shall see one.
+    /// A control that may not be there is no error of its own: it is unknown to the operation, and critical.
     fn take_membership(
         &mut self,
         request: &Request<'_>,
@@ -244,6 +259,7 @@ impl<'a> Requested<'a> {
 
 impl<'a> Rare<'a> {
     /// A critical control that an update of the server's own entries does not know.
+    /// Entries of the configuration and changes of passwords are written by other code, which knows none of these.
     pub(crate) fn critical(&self) -> Option<&'static [u8]> {
         let read = |read: &Option<ReadEntry<'_>>| read.as_ref().is_some_and(|read| read.critical);
         match self {
@@ -257,6 +273,8 @@ impl<'a> Rare<'a> {
     }
 
     /// What is left of the controls of an update that was judged before: it does not fail for them any more.
+    /// The assertion was true in the overlay, and the overlay came to the same state as the directory now. A read that is too long is left
+    /// out: there is no way back from here.
     pub(crate) fn of_judged(&self) -> Rare<'_> {
         let judged = |read: &Option<ReadEntry<'a>>| read.map(|read| ReadEntry { critical: false, ..read });
         Rare { pre_read: judged(&self.pre_read), post_read: judged(&self.post_read), ..Rare::default() }
@@ -269,6 +287,7 @@ impl<'a> Rare<'a> {
 }
 
 /// Whether a control is the first with its OID: a request that says something twice is not to be understood.
+/// RFC 4511 section 4.1.11 has no rule for it; refusing is what cannot be wrong.
 fn once<'a, T>(oid: &'a [u8], before: Option<T>) -> Result<bool, ControlError<'a>> {
     if before.is_some() { Err(ControlError::Twice(oid)) } else { Ok(true) }
 }
@@ -281,6 +300,7 @@ fn unfit<'a>(oid: &'a [u8], error: &Error) -> ControlError<'a> {
 }
 
 /// Answers a request whose controls stand against it.
+/// Abandon and unbind have no answer, so there is nothing to say for them.
 #[cold]
 pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut Vec<u8>) {
     let Some(response) = tag::response_to(message.request.tag()) else { return };

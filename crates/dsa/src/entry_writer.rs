@@ -1,5 +1,13 @@
 //! From a stored entry to a SearchResultEntry. What is the same for all entries of a shape is made ready once, per
 //! selection: a template of BER pieces. An entry is then a few copies.
+//!
+//! ```text
+//! selection    rights, typesOnly and selectors of a request, looked up in the schema once          per thread, 64 of them
+//! template     what entries of one shape show under one selection: constant bytes and places       made at first sight
+//! entry        the template's pieces in order, with the values of the record between them          copies
+//! ```
+//! Everything here belongs to one thread and one shard: templates are found by the number that a shape has there. What an entry shows is
+//! decided in a template, so access rules are asked once for a shape and not for each entry.
 
 use crate::access::{Rights, Rules};
 use crate::selection::Selection;
@@ -28,6 +36,7 @@ const TEMPLATES_MAX: usize = 1 << 16;
 const SET_BYTES_AT_ONCE: u64 = 32 << 10;
 
 /// One attribute of a template.
+/// In the order of the record's slots, so that one pass over the record fills all of them.
 #[derive(Debug)]
 enum Piece {
     /// The whole PartialAttribute, the same for all entries of the shape.
@@ -40,12 +49,14 @@ enum Piece {
 }
 
 /// What entries of one shape look like under one selection.
+/// It is right as long as schema and rules are, which is as long as the process runs.
 #[derive(Debug)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
     types_only: bool,
 }
 
+/// `by_shape` grows to the highest number that was met; a shape that is not met costs eight bytes.
 struct Remembered {
     /// Rights, typesOnly and the selectors as sent.
     key: Vec<u8>,
@@ -83,6 +94,7 @@ pub(crate) struct RequestedSelection<'a> {
 }
 
 /// A selection that templates are made for.
+/// It is an index and the means to find out that another selection has taken the place since. So a cached query template can keep it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     index: usize,
@@ -96,6 +108,8 @@ pub(crate) struct Chosen {
 pub(crate) type Answer = Short<{ 2 * PIECE_MAX }>;
 
 /// The rest of an entry that is too long to be written at once.
+/// An entry may be larger than any buffer: a group of a million members has tens of megabytes. Its lengths are known before its first byte
+/// is written, for the record has the length of each set.
 #[derive(Default)]
 pub(crate) struct Large {
     /// Where its message begins in the out buffer that it was begun in.
@@ -116,6 +130,7 @@ impl Large {
     }
 
     /// Goes on writing until `out` has `enough` bytes. True when the entry is complete.
+    /// The read point must be the one that the entry was begun at: a set is found by its tree's root, and is as long as the header says there.
     pub(crate) fn go_on(&mut self, read_point: ReadPoint<'_>, out: &mut Vec<u8>, enough: usize) -> bool {
         while out.len() < enough {
             match self.parts.front_mut() {
@@ -138,6 +153,7 @@ impl Large {
 impl Templates {
     /// Looks up what is asked for. Good for entries of the same shard until another selection is looked up; longer
     /// if [`Templates::holds`] says so.
+    /// A comparison of bytes with the last selection, nearly always.
     #[inline]
     pub(crate) fn choose(&mut self, asked: RequestedSelection<'_>, schema: &Schema) -> Chosen {
         self.made.selection(asked, schema)
@@ -151,6 +167,7 @@ impl Templates {
 
     /// Appends the message of an entry that shows no attributes and has a short and plain DN. `false`, and nothing, if it
     /// is none of those. `name`: the one value that names it, if that is known and needs no escapes.
+    /// For searches that ask whether an entry is there (`1.1`), or that find a DN to bind with. All of the message fits on the stack.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "what a hot step needs, borrowed from its owners")]
     pub(crate) fn write_bare(
@@ -168,6 +185,7 @@ impl Templates {
         if !template.pieces.is_empty() {
             return false;
         }
+        // The value was compared with what the client sent, so the text of the name need not be looked up.
         let parts = match name {
             Some(name) => Some(read_point.dn_with(entry, name, cache)),
             None => read_point.dn_parts(entry, cache),
@@ -179,6 +197,8 @@ impl Templates {
 
     /// Appends the message of an entry. Of an entry with a big set of values, only the first part: the rest is
     /// returned and must follow before anything else.
+    /// The length of a message stands before its contents, so attributes are put together in a buffer of the thread first. The DN is appended
+    /// from the parts that the cache of names has.
     #[expect(clippy::too_many_arguments, reason = "what a hot step needs, borrowed from its owners")]
     pub(crate) fn write(
         &mut self,
@@ -221,6 +241,7 @@ impl Templates {
 }
 
 /// Appends the head of an entry whose attributes follow in parts.
+/// Small attributes are one part; they may come after a big set, for the order of attributes means nothing (RFC 4511 section 4.1.7).
 #[cold]
 fn begin_large(
     out: &mut Vec<u8>,
@@ -233,6 +254,7 @@ fn begin_large(
     if !attributes.is_empty() {
         large.parts.push_back(Part::Bytes(attributes.to_vec()));
     }
+    assert!(!large.parts.is_empty(), "an entry is written in parts for one of them");
     let attributes_len = large.parts.iter().map(Part::len).sum();
     put_entry_head(out, message_id, dn.len(), attributes_len);
     out.extend_from_slice(dn);
@@ -241,6 +263,7 @@ fn begin_large(
 }
 
 impl Made {
+    /// The key has every input of a selection, so equal keys have equal selections.
     #[inline]
     fn selection(&mut self, asked: RequestedSelection<'_>, schema: &Schema) -> Chosen {
         let is_same = |kept: &Remembered| {
@@ -263,14 +286,20 @@ impl Made {
                 self.remembered.push(fresh);
                 return self.remembered.len() - 1;
             }
+            // In turn, not by age: with more selections than places any order forgets too early.
             self.next_to_forget = (self.next_to_forget + 1) % SELECTIONS_MAX;
             self.remembered[self.next_to_forget] = fresh;
+            assert!(
+                self.remembered.len() == SELECTIONS_MAX,
+                "a selection is forgotten for another when all places are taken"
+            );
             self.forgotten += 1;
             self.next_to_forget
         });
         Chosen { index: self.last, kept: keeps, forgotten: self.forgotten }
     }
 
+    /// A client could make shapes without end; their numbers beyond the bound get a template for one entry at a time.
     #[inline]
     fn template(
         &mut self,
@@ -305,7 +334,9 @@ impl Template {
     ) -> Template {
         let mut pieces = Vec::new();
         let classes = Description::plain(schema.well_known().object_class);
+        // Selection and access rules in one: what may not be read is not there for this client.
         let includes = |description| selection.includes(description, is_root_dse, schema, rules);
+        // All entries of a shape have the same object classes, so they are constant bytes.
         if includes(classes) && !shape.class_values.is_empty() {
             let mut bytes = Vec::new();
             let values = shape.class_values.iter().filter(|_| !selection.types_only).map(|value| &**value);
@@ -328,6 +359,7 @@ impl Template {
                 pieces.push(Piece::Slot { position: position as u16, head, single });
             }
         }
+        // An entry may have an attribute of that name stored, which then counts.
         for what in Derived::ALL {
             let description = Description::plain(what.attribute_type(schema));
             if shape.position(description).is_none()
@@ -340,6 +372,7 @@ impl Template {
         Template { pieces, types_only: selection.types_only }
     }
 
+    /// `out` has the attributes so far; a big set moves them into `large`, and what follows is appended to `out` from its beginning.
     #[inline]
     fn fill(
         &self,
@@ -356,6 +389,7 @@ impl Template {
                 Piece::Constant(bytes) => out.extend_from_slice(bytes),
                 Piece::Slot { head, .. } if self.types_only => put_attribute_head(out, head, 0),
                 Piece::Slot { position, head, single } => {
+                    assert!(usize::from(*position) >= next, "pieces are in the order of the record");
                     let skip = usize::from(*position) - next;
                     next = usize::from(*position) + 1;
                     match slots.nth(skip).expect("the template is of this shape") {
@@ -395,6 +429,7 @@ fn put_attribute_head(out: &mut Vec<u8>, head: &[u8], values_len: usize) {
     ber::put_header(out, tag::SET, values_len);
 }
 
+/// One value with short lengths, which is nearly all attributes, is a copy of bytes that were made ready and three lengths put in.
 #[inline]
 fn put_inline(out: &mut Vec<u8>, head: &[u8], single: &[u8], values: Inline<'_>) {
     if values.len() == 1 {
@@ -402,6 +437,7 @@ fn put_inline(out: &mut Vec<u8>, head: &[u8], single: &[u8], values: Inline<'_>)
         // The contents of the SEQUENCE, which take the largest of the three lengths.
         let contents = single.len() - 2 + value.len();
         if contents < 0x80 {
+            assert!(value.len() < 0x80, "a length below 128 takes one octet");
             let start = out.len();
             out.extend_from_slice(single);
             let end = out.len();
@@ -416,6 +452,7 @@ fn put_inline(out: &mut Vec<u8>, head: &[u8], single: &[u8], values: Inline<'_>)
     values.for_each(|value| ber::put_octets(out, value));
 }
 
+/// Up to a bound a set is written at once; a longer one is read leaf by leaf as the client takes it.
 fn put_set(
     read_point: ReadPoint<'_>,
     set: ValueSet,
@@ -425,8 +462,10 @@ fn put_set(
 ) {
     put_attribute_head(out, head, set.ber_bytes as usize);
     let mut position = SetPosition::default();
+    let begin = out.len();
     if set.ber_bytes <= SET_BYTES_AT_ONCE {
         while read_point.set_values(&set, &mut position, |value| ber::put_octets(out, value)) {}
+        assert!(out.len() - begin == set.ber_bytes as usize, "a set is as long as the entry says");
         return;
     }
     let parts = large.get_or_insert_default();

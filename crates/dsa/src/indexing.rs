@@ -2,6 +2,12 @@
 //! became of it. The one that asks is answered at once; an [`Indexer`] applies it, step by step, one index after the other.
 //!
 //! Why it is so: `docs/decisions/0020-indexes-on-line.md`.
+//!
+//! ```text
+//! asked for   ->  tasks, in order  ->  building or comparing, one at a time  ->  ready | failed | outcome
+//! ```
+//! The state is under one lock that is held for a few steps only. Nobody waits for an index: a client asks, and reads in cn=Indexes how far it
+//! is. What was built is written down by an [`IndexKeeper`] before it is reported as ready.
 
 mod indexer;
 mod verifying;
@@ -21,6 +27,7 @@ use store::{IndexName, ReadPoint};
 const FAILED_MAX: usize = 64;
 
 /// Something to be done.
+/// A task that was begun is in `building` or `verifying` instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Build(IndexName),
@@ -29,6 +36,7 @@ enum Task {
 }
 
 /// How far the index in progress is.
+/// It is what the report shows; the build itself is the indexer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
     name: IndexName,
@@ -40,6 +48,7 @@ struct Progress {
 }
 
 /// What was asked for and what became of it. Shared by those who ask and the one who does it.
+/// It belongs to the agent; the indexer's thread may come and go.
 #[derive(Debug, Default)]
 pub struct Indexing {
     state: Mutex<State>,
@@ -80,6 +89,7 @@ impl Indexing {
     }
 
     /// The indexes as they will be when all is done that was asked for.
+    /// A request is judged by these and not by those that are there: two requests that follow each other must make sense together.
     pub(crate) fn wanted(&self, now: ReadPoint<'_>) -> BTreeSet<IndexName> {
         self.lock().wanted(now)
     }
@@ -90,9 +100,12 @@ impl Indexing {
     }
 
     /// Takes all that is asked for in one request, in its order, or nothing of it.
+    ///
+    /// The plan is made before anything is changed, under the same lock, so a request is taken as a whole or not at all.
     pub(crate) fn ask(&self, asked: &[IndexChange], now: ReadPoint<'_>) -> Result<(), NotTaken> {
         let mut state = self.lock();
         let Plan { come, gone, verify, leave } = state.plan(asked, now)?;
+        // Those that go first: they make room for those that come.
         leave.iter().for_each(|name| state.leave(*name));
         gone.iter().for_each(|name| state.drop_one(*name));
         come.iter().for_each(|name| state.tasks.push_back(Task::Build(*name)));
@@ -103,6 +116,7 @@ impl Indexing {
     }
 
     /// The indexes that would be dropped if that was asked for.
+    /// A drop of a configured index is logged first, and asked for when that is applied. In between the same may have been asked by another.
     pub(crate) fn dropped_by(
         &self,
         asked: &[IndexChange],
@@ -112,6 +126,7 @@ impl Indexing {
     }
 
     /// A line for each index: its name, its state, and what is to be reported of that.
+    /// Reading it changes nothing, so it can be read as often as a client likes.
     pub(crate) fn report(&self, now: ReadPoint<'_>, entries_all: u64) -> Vec<String> {
         let (state, schema) = (self.lock(), now.shard().schema());
         let report = now.index_report();
@@ -160,6 +175,7 @@ impl Indexing {
     }
 
     /// Waits until something is asked for, `timeout` at most. False when the indexer should end.
+    /// Spurious wake-ups are looked through: it returns for a task, the time or the end.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let state = self.lock();
         let nothing_to_do = |state: &mut State| !state.ending && state.tasks.is_empty();
@@ -185,6 +201,7 @@ impl Indexing {
 }
 
 /// What a request comes to.
+/// Sets, so that a request that names an index twice comes to one task.
 struct Plan {
     come: BTreeSet<IndexName>,
     gone: BTreeSet<IndexName>,
@@ -193,6 +210,7 @@ struct Plan {
 }
 
 impl State {
+    /// It changes nothing.
     fn plan(&self, asked: &[IndexChange], now: ReadPoint<'_>) -> Result<Plan, NotTaken> {
         let before = self.wanted(now);
         let mut after = before.clone();
@@ -217,9 +235,11 @@ impl State {
                 IndexChange::Replace(names) => after = names.clone(),
             }
         }
+        // Judged by what will be there: a request that replaces all of them by as many is taken.
         if after.len() > INDEXES_MAX {
             return Err(NotTaken::TooMany);
         }
+        assert!(after.len() <= INDEXES_MAX, "each index has a number");
         to_compare.retain(|name| after.contains(name));
         let plan = Plan {
             come: &after - &before,
@@ -259,11 +279,13 @@ impl State {
         }
     }
 
+    /// The newest failures are kept: the list is for an administrator and must not grow without end.
     fn fail(&mut self, name: IndexName, why: String) {
         self.failed.retain(|(other, _)| *other != name);
         if self.failed.len() == FAILED_MAX {
             self.failed.pop_front();
         }
+        assert!(self.failed.len() < FAILED_MAX, "there is room for one more");
         self.failed.push_back((name, why));
     }
 }

@@ -1,4 +1,10 @@
 //! The entries below cn=Monitor, with the names that tools for OpenLDAP look for, and where their figures come from.
+//!
+//! They are entries of the server's own small directory and are searched like any others. Their values are not kept up to date all the time: a
+//! search that may look at them refreshes them first, once a second at most. So they cost nothing when nobody looks.
+//!
+//! Each thread counts for itself, without atomics that others write; a sum reads all of them, one after the other. A sum of two counters may
+//! therefore be of two moments, and differences are never taken below zero.
 
 use crate::config::Config;
 use crate::config_entry;
@@ -17,6 +23,7 @@ const COUNTER: &str = "monitorCounter";
 const COUNTER_OBJECT: &str = "monitorCounterObject";
 
 /// Where a figure comes from.
+/// Functions, not values: the list of entries is made once for their names, and each refresh runs the functions.
 #[derive(Clone, Copy)]
 pub(crate) enum Measure {
     /// Operations of one kind begun, by its place in [`OPERATIONS`].
@@ -37,6 +44,7 @@ pub(crate) enum Measure {
 
 impl Measure {
     /// The values, as an attribute holds them.
+    /// None is empty where the schema asks for a value.
     fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
         let value = match self {
             Measure::Texts(texts) => return texts(dsa),
@@ -73,6 +81,7 @@ impl Item {
     }
 
     /// Puts what does not change into an entry.
+    /// It is called when the server starts; [`refresh`] replaces the values that change.
     pub(crate) fn fill(&self, entry: &mut Entry, schema: &Schema, config: &Config) {
         put(entry, schema, "objectClass", self.class);
         put(entry, schema, "description", self.description);
@@ -83,10 +92,12 @@ impl Item {
 }
 
 /// Brings the monitor and the configuration up to date, if that was not done just now.
+/// Called before a read point of the server's own entries is taken, so that the search sees what it brings.
 pub(crate) fn refresh(dsa: &Dsa, now: Now) {
     if !dsa.system.is_due(now) {
         return;
     }
+    // Sizes of tables and indexes are walked for only now.
     dsa.shard.measure();
     dsa.system.update(now, |update| {
         for item in all() {
@@ -99,6 +110,7 @@ pub(crate) fn refresh(dsa: &Dsa, now: Now) {
 }
 
 /// All entries, superiors first.
+/// Names and classes are those of OpenLDAP's back-monitor, so that its tools find them; what OpenLDAP has not is named in the same way.
 pub(crate) fn all() -> Vec<Item> {
     let mut items = vec![Item {
         name: String::new(),
@@ -118,6 +130,7 @@ pub(crate) fn all() -> Vec<Item> {
     items
 }
 
+/// The descriptor limit is the process's own: it bounds connections before any setting does.
 fn connections() -> [Item; 4] {
     [
         container("cn=Connections", "Connections of clients"),
@@ -134,6 +147,7 @@ fn connections() -> [Item; 4] {
 }
 
 /// Operations are done when their bundle is, but for suspended searches.
+/// A search that is suspended has been begun and is not complete.
 fn operations() -> Vec<Item> {
     let item = |name, description, initiated, completed| Item {
         name,
@@ -175,6 +189,7 @@ fn statistics() -> [Item; 6] {
     [
         container("cn=Statistics", "What was sent"),
         counter("cn=Bytes,cn=Statistics", "Bytes of answers", |dsa, _| sum(dsa, |c| &c.bytes_out)),
+        // Each operation but unbind and abandon ends with one message; entries and references come before it.
         counter("cn=PDU,cn=Statistics", "Messages that answer requests", |dsa, _| {
             let is_answered = |kind: &usize| !matches!(OPERATIONS[*kind], "Unbind" | "Abandon");
             let ends: u64 = (0..OPERATIONS.len()).filter(is_answered).map(|kind| completed(dsa, kind)).sum();
@@ -192,6 +207,7 @@ fn statistics() -> [Item; 6] {
     ]
 }
 
+/// The clock of the request that asked, so an answer is of one moment.
 fn time() -> [Item; 4] {
     let object = |name: &str, description, attribute, measure| Item {
         name: name.to_owned(),
@@ -222,6 +238,7 @@ fn time() -> [Item; 4] {
     ]
 }
 
+/// A connection waits for its client to send, or to read; that it waits for the log is a matter of the server and counted there.
 fn waiters() -> [Item; 3] {
     [
         container("cn=Waiters", "Connections that are waiting"),
@@ -236,6 +253,7 @@ fn waiters() -> [Item; 3] {
     ]
 }
 
+/// Those of the process are counted by the system: committer, snapshots and bulk load have threads of their own.
 fn threads() -> [Item; 3] {
     let object = |name: &str, description, number: fn(&Dsa, Now) -> u64| Item {
         name: name.to_owned(),
@@ -252,6 +270,8 @@ fn threads() -> [Item; 3] {
     ]
 }
 
+/// `Total` is what counts against memory-max; the lines below it are its parts. `Resident` is what the system sees, with buffers of clients and
+/// free pages of the allocator.
 fn memory() -> [Item; 13] {
     [
         container("cn=Memory", "Memory by purpose, in bytes"),
@@ -293,6 +313,7 @@ fn memory() -> [Item; 13] {
 }
 
 /// Without a log the mode says so and all numbers are 0.
+/// Safe, Synced and Applied are indexes of records: the distance between two of them is what is on its way.
 fn log() -> [Item; 9] {
     [
         container("cn=Log", "Log and snapshots, which make changes durable"),
@@ -302,6 +323,7 @@ fn log() -> [Item; 9] {
             description: "Sync mode: when a change is acknowledged",
             measures: vec![(
                 "monitoredInfo",
+                // In memory alone there is no promise that a mode could name.
                 Measure::Text(|dsa| match dsa.journal.get() {
                     Some(journal) => journal.metrics().mode,
                     None => "memory".to_owned(),
@@ -325,6 +347,7 @@ fn log() -> [Item; 9] {
             "cn=SnapshotAge,cn=Log",
             "Seconds since the last snapshot, or since the start if there was none",
             |dsa, now| {
+                // The snapshot of an earlier run has no time here: its age counts from the start.
                 let since = metrics(dsa).snapshot_ms.max(dsa.config.started_ms);
                 now.wall_ms.saturating_sub(since) / 1000
             },
@@ -342,6 +365,7 @@ fn log() -> [Item; 9] {
 }
 
 /// Which there are, which are being built and how far that is, and which could not be.
+/// Lines of text: tools read them word by word.
 fn indexes() -> Item {
     Item {
         name: "cn=Indexes".to_owned(),
@@ -355,6 +379,7 @@ fn archive(dsa: &Dsa) -> String {
     dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.metrics().archive)
 }
 
+/// Asked anew by each counter: it copies a few numbers, once a second at most.
 fn metrics(dsa: &Dsa) -> Metrics {
     dsa.journal.get().map_or_else(Metrics::default, |journal| journal.metrics())
 }

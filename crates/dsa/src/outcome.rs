@@ -1,4 +1,7 @@
 //! The one place where a refusal becomes a resultCode, a matchedDN and a diagnosticMessage (RFC 4511 section 4.1.9).
+//!
+//! Texts are for people: what is wrong, with which name or value, and what to do about it. They may change between versions; codes do not. No text has
+//! anything of an entry that its client may not read, and a client's own text is shown quoted and cut.
 
 use model::ResultCode;
 use proto::error::{DecodeError, Kind};
@@ -10,9 +13,11 @@ use store::{DnCache, ReadPoint, Refused, Unresolved};
 /// Naming contexts that a message lists; a server may have many.
 const CONTEXTS_SHOWN_MAX: usize = 8;
 /// Characters of a client's text that a message repeats.
+/// A client could send megabytes to be repeated in a log.
 const QUOTED_CHARS_MAX: usize = 80;
 
 /// Answers that an operation was applied.
+/// The only function here that is on a fast path: the response is a copy of bytes with the id put in.
 #[inline]
 pub(crate) fn succeed(out: &mut Vec<u8>, id: i32, response_tag: u8) {
     encode_done(out, id, response_tag, ResultCode::Success);
@@ -31,6 +36,7 @@ pub(crate) fn no_access(out: &mut Vec<u8>, id: i32, response_tag: u8, text: &str
 }
 
 /// Answers that the store refused a command.
+/// matchedDN is the nearest entry above that there is (RFC 4511 section 4.1.9), and empty for all other refusals.
 #[cold]
 pub(crate) fn refuse(
     out: &mut Vec<u8>,
@@ -46,6 +52,7 @@ pub(crate) fn refuse(
     }
     let text = match refused {
         Refused::OutsideNamingContexts => outside(&read_point.shard().settings().suffixes),
+        // The suffix is served, but its root was never added: the usual mistake with an empty directory.
         Refused::NoSuchObject { matched: None } => no_root("the entry does not exist"),
         Refused::NoSuchSuperior { matched: None } => no_root("the superior entry does not exist"),
         other => other.to_string(),
@@ -54,6 +61,7 @@ pub(crate) fn refuse(
 }
 
 /// Answers that a DN leads to no entry.
+/// The same words for reads and for updates.
 #[cold]
 pub(crate) fn unresolved(
     out: &mut Vec<u8>,
@@ -73,6 +81,7 @@ pub(crate) fn unresolved(
 }
 
 /// Answers a message that could not be decoded, if an answer is due and its beginning said to what.
+/// `false` means that nothing could be answered: the session is to be ended with a notice of disconnection (RFC 4511 section 4.1.1).
 #[cold]
 pub(crate) fn answer_malformed(error: &DecodeError, out: &mut Vec<u8>) -> bool {
     match error.answerable() {
@@ -85,12 +94,14 @@ pub(crate) fn answer_malformed(error: &DecodeError, out: &mut Vec<u8>) -> bool {
             encode_result(out, id, response, code, b"", &text, &[]);
             true
         }
+        // An abandon has no answer, and its session goes on; an unbind ends it.
         Some((_, None)) => error.op_tag != Some(tag::UNBIND),
         None => false,
     }
 }
 
 /// Code and message for an attribute description that the schema does not take.
+/// A near name of the schema is offered: most wrong names are misspelt.
 #[cold]
 pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError) -> (ResultCode, String) {
     let shown = quoted(text);
@@ -137,6 +148,7 @@ pub(crate) fn quoted(text: &[u8]) -> String {
 }
 
 /// A text of a client for a message: the begin of it if it is long. What cannot be shown is escaped when the message is encoded.
+/// Cut by bytes first: the conversion would else go through all of a long text.
 pub(crate) fn shortened(text: &[u8]) -> String {
     let lossy = String::from_utf8_lossy(&text[..text.len().min(4 * QUOTED_CHARS_MAX)]);
     let short: String = lossy.chars().take(QUOTED_CHARS_MAX).collect();

@@ -1,4 +1,7 @@
 //! Referral objects (RFC 3296): what they say to a client that did not ask to manage them.
+//!
+//! A referral object stands where another server's part of the tree begins. A request for it or for an entry below it is answered with its URIs,
+//! with the rest of the name put into them. Nearly all directories have none: each entry point asks for that first, by one load.
 
 use crate::context::Writing;
 use crate::control::Requested;
@@ -15,6 +18,7 @@ use store::{DnCache, EntryRef, ReadPoint};
 const LDAP_SCHEMES: [&[u8]; 3] = [b"ldap", b"ldaps", b"ldapi"];
 
 /// Where a request leads that meets a referral object on the way down to its entry.
+/// The URIs are ready to be sent; `dn` is the matchedDN of the answer.
 pub(crate) struct Referral {
     /// DN of the referral object.
     pub(crate) dn: Vec<u8>,
@@ -34,6 +38,7 @@ impl Referral {
         if read_point.shard().has_referrals() { Referral::look(read_point, nearest, dn, scope) } else { None }
     }
 
+    /// The topmost object counts: what is below it is another server's, also another referral object there.
     #[cold]
     fn look(
         read_point: ReadPoint<'_>,
@@ -55,6 +60,7 @@ impl Referral {
     }
 
     /// Answers with it.
+    /// Whatever the operation is, its result is a referral with the same fields (RFC 4511 section 4.1.10).
     pub(crate) fn answer(&self, out: &mut Vec<u8>, id: i32, response_tag: u8) {
         let list = octet_list(self.uris.iter().map(Vec::as_slice));
         let result = LdapResult {
@@ -68,6 +74,7 @@ impl Referral {
 }
 
 /// URIs of a continuation reference: where a search goes on that found a referral object in its scope.
+/// A one-level search goes on at the object itself, with scope base: its subordinates are not asked for.
 pub(crate) fn continuation(read_point: ReadPoint<'_>, object: &EntryRef<'_>, scope: Scope) -> Vec<Vec<u8>> {
     let scope = if scope == Scope::One { "??base" } else { "??sub" };
     uris(read_point, object, b"", scope).1
@@ -86,6 +93,8 @@ pub(crate) fn refer_update(
         && refer_met(writing, message, out)
 }
 
+/// In the writer's role, for another client may have added or removed a referral object since the update came. It is part of the update's
+/// outcome, and the same on a replay.
 #[cold]
 fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) -> bool {
     let Some(response_tag) = tag::response_to(message.request.tag()) else { return false };
@@ -112,6 +121,7 @@ fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec
     }
 }
 
+/// The writer's own view, which has the updates before this one of the same batch.
 fn met_by_update(writing: &mut Writing<'_, '_>, dn: &[u8], is_add: bool) -> Option<Referral> {
     let (mut nearest, is_there) = writing.writer.nearest(dn)?;
     let read_point = writing.writer.view();
@@ -128,6 +138,7 @@ pub(crate) fn is_elsewhere(read_point: ReadPoint<'_>, entry: &EntryRef<'_>) -> b
 }
 
 /// DN of a referral object, and its URIs as they are for what is `below` it.
+/// Values that are no URI with a DN are returned as they are (RFC 3296 section 2.3).
 fn uris(
     read_point: ReadPoint<'_>,
     object: &EntryRef<'_>,
@@ -150,6 +161,7 @@ fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
     if !LDAP_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
         return uri.to_vec();
     }
+    // Parsed by hand: host and port go through untouched, whatever they are.
     let mut halves = rest.splitn(2, |b| *b == b'/');
     let host = halves.next().unwrap_or_default();
     let dn = halves.next().unwrap_or_default().split(|b| *b == b'?').next().unwrap_or_default();
@@ -169,6 +181,7 @@ fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
 }
 
 /// RFC 4516 section 2.1: what is neither reserved nor unreserved, and the question mark.
+/// Commas, equals signs and the like may stand in a DN of a URI as they are, and do in what other servers send.
 fn percent_encode(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         if byte.is_ascii_alphanumeric() || b"-._~=,+:@!$&'()*;".contains(&byte) {

@@ -1,4 +1,7 @@
 //! The root DSE (RFC 4512 section 5.1): what this server is and what it can do. It says nothing that is not so.
+//!
+//! Made once at the start; what depends on settings is replaced when they change. Clients read it before anything else, so it must say exactly what the
+//! server does (RFC 4512 section 5.1).
 
 use crate::config::Config;
 use crate::control::CONTROLS;

@@ -1,4 +1,6 @@
 //! Which attributes a search returns (RFC 4511 section 4.5.1.8).
+//!
+//! Looked up once for a list of selectors and kept with the templates that are made by it; an entry is never asked.
 
 use crate::access::{Rights, Rules};
 use model::{ClassId, Description, TypeId};
@@ -18,6 +20,7 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// Looks the selectors up. What the schema does not know is ignored, as the RFC asks.
+    /// Access rules are not applied here but in [`Selection::includes`]: a rule may depend on the attribute that is stored.
     pub(crate) fn new(selectors: Octets<'_>, types_only: bool, rights: Rights, schema: &Schema) -> Selection {
         let mut selection = Selection {
             all_user: selectors.is_empty(),
@@ -42,6 +45,7 @@ impl Selection {
         selection
     }
 
+    /// RFC 4529: `@class` stands for every attribute that the class and its superclasses name.
     fn want_class(&mut self, class: ClassId, schema: &Schema) {
         self.wanted.extend(schema.class(class).all_attributes().map(|t| (t, WantedOptions::NONE)));
     }
@@ -56,6 +60,7 @@ impl Selection {
         rules: &Rules,
     ) -> bool {
         let attribute_type = description.attribute_type;
+        // RFC 4511 section 4.5.1.8 and RFC 3673: `*` is all user attributes, `+` all operational ones.
         let by_kind = match schema.attribute_type(attribute_type).is_operational() {
             true => self.all_operational || (star_is_all && self.all_user),
             false => self.all_user || (star_is_all && self.all_operational),

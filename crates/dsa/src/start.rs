@@ -1,4 +1,6 @@
 //! An agent is made from its configuration. Nothing below needs this: it knows all parts.
+//!
+//! The order of parts is the order of their needs: names are normalised by the schema, settings are read, the server's own entries made from both.
 
 use crate::access::Rules;
 use crate::client_memory::ClientMemory;
@@ -23,6 +25,7 @@ use store::Shard;
 use store::derived::SUBSCHEMA_DN;
 
 /// The server's own entries with what does not change, superiors first.
+/// Superiors first, as adds need them.
 fn own_entries(config: &Config, choices: &Choices, schema: &Schema) -> Vec<(String, Entry)> {
     let mut entries = Vec::new();
     let mut add = |dn: String, fill: &dyn Fn(&mut Entry)| {
@@ -52,6 +55,7 @@ impl Dsa {
     ///
     /// # Errors
     /// As [`Dsa::new`].
+    /// Names of the configuration are normalised once: a bind compares normal forms.
     pub fn over(shard: Arc<Shard>, config: Config) -> io::Result<Arc<Dsa>> {
         let schema = Arc::clone(shard.schema());
         let key = |what: &str, dn: &String| {
@@ -71,6 +75,7 @@ impl Dsa {
         let chosen = Chosen::new(&config.settings).map_err(invalid)?;
         let transactions =
             transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
+        // The own entries are stored under the same schema, in a shard of their own.
         let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
         let rules = Rules::new(&schema);
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
@@ -87,6 +92,7 @@ impl Dsa {
             proxy_keys,
             writer_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
+            // Each of these is shared by all threads of the process and bounded by a setting.
             throttle: Throttle::new(config.clients.update_bytes_max),
             open_transactions: OpenCount::new(&client_memory),
             client_memory,

@@ -9,9 +9,11 @@ use store::search::{Compiled, Paused};
 use store::{EntryRef, ReadPoint};
 
 /// Units of work of [`is_true_soon`]: about five milliseconds.
+/// An entry may have a set of a million values, and a filter can ask for any part of any of them.
 const ASSERTION_WORK_MAX: u64 = 1 << 19;
 
 /// Is a filter true of an entry, for one who has these rights?
+/// Undefined counts as false (RFC 4528 section 3).
 pub(crate) fn is_true(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
@@ -33,6 +35,7 @@ pub(crate) fn is_true_soon(
     evaluator: &mut Evaluator,
 ) -> Option<bool> {
     let compiled = Compiled::new(filter, read_point.shard(), &|t| rules.may_read(rights, t));
+    // Not in slices: an operation that looks has not begun, so there is nothing that could wait.
     let (mut paused, mut work) = (Paused::default(), ASSERTION_WORK_MAX);
     let truth = evaluator.go_on(&compiled, entry, read_point, &mut paused, &mut work)?;
     Some(truth == Truth::True)

@@ -1,5 +1,8 @@
 //! An update with an assertion, a pre-read or a post-read: all of it happens in the writer's role, so nothing comes
 //! in between. Each part is a function of a read point and an entry, whoever made them.
+//!
+//! The order is that of RFC 4527 and RFC 4528 together: the assertion is judged on the entry as it is; then it is read; then it changes; then it is
+//! read again. Whether all of the answer can be sent is known before the change.
 
 use super::read_entry::{ReadEntry, read, whole_len};
 use super::{ControlError, Rare, assertion};
@@ -13,6 +16,7 @@ use proto::result::{LdapResult, encode_response};
 use proto::tag;
 
 /// DN of the entry that an update is about, if it is there before the update.
+/// An add has none, and an extended operation is a modify by now.
 pub(crate) fn target<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
     match request {
         Request::Modify(modify) => Some(modify.dn),
@@ -32,6 +36,7 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
     let response_tag = tag::response_to(message.request.tag())?;
+    // The assertion of an add is judged by the store, when the entry is made.
     let found = target(&message.request).and_then(|dn| writing.writer.nearest(dn));
     let entry = found.filter(|(_, is_there)| *is_there).map(|(id, _)| id);
     if let (Some(id), Some((filter, _))) = (entry, &rare.assertion)
@@ -47,9 +52,11 @@ pub(crate) fn run(
     }
     let begin = out.len();
     let filter = rare.assertion.as_ref().map(|(filter, _)| filter);
+    // The filter goes along for adds; of others it was judged above and is true.
     let id = dispatch::update(writing, message, filter, out)?;
     reads.end(writing, id);
     let controls = reads.controls();
+    // The plain answer that the update has written is replaced by one with controls.
     if !controls.is_empty() {
         out.truncate(begin);
         let result = LdapResult::new(ResultCode::Success);
@@ -69,6 +76,7 @@ struct Reads<'a> {
 impl<'a> Reads<'a> {
     /// Reads the entry as it is before the update, and settles whether it can be returned as it will be after it: an update
     /// is not undone because its answer is too long. A critical control that cannot be honoured is the error.
+    /// The bound leaves room for the update itself: the entry grows by its message at most.
     fn begin(
         &mut self,
         writing: &mut Writing<'_, '_>,
@@ -98,6 +106,7 @@ impl<'a> Reads<'a> {
     }
 
     /// Reads the entry as it is after the update.
+    /// It fits, as was found out before; should it not after all, the control is left out of the answer.
     fn end(&mut self, writing: &mut Writing<'_, '_>, id: EntryId) {
         self.after = self.wanted_after.and_then(|wanted| writing.looking_at(id, |look| look.read(wanted)));
     }
@@ -140,6 +149,7 @@ impl Writing<'_, '_> {
     fn looking_at<T>(&mut self, id: EntryId, look: impl FnOnce(Look<'_, '_>) -> T) -> T {
         let read_point = self.writer.view();
         let entry = read_point.entry(id).expect("it was just found or made");
+        // Names may have changed in this very batch.
         self.scratch.updating.cache.forget();
         let rules = (&self.dsa.rules, self.dsa.rights_of(self.effective.dn()));
         look(Look { scratch: self.scratch, rules, entry, read_point })

@@ -1,4 +1,7 @@
 //! The one who builds, drops and verifies indexes, a step at a time.
+//!
+//! It runs on a thread of its own, or in a simulation's steps. Each step takes the writer's role once and for a short time, since updates wait
+//! meanwhile. It holds no read point between two steps, so it never keeps old versions alive.
 
 use super::{Progress, Task};
 use crate::engine::Dsa;
@@ -7,9 +10,12 @@ use std::sync::Arc;
 use store::{IndexBuild, IndexDrop, IndexName, IndexVerify, Refused};
 
 /// Nodes of a dropped tree that go meanwhile.
+/// A tree of a million keys goes in a few thousand steps.
 const STEP_NODES: usize = 256;
 
 /// Where it is written down which indexes were made and dropped, to outlive the process. Each is durable when it returns.
+/// The order matters: an index is written down before it answers, and crossed out before it is dropped. So a crash in between leaves
+/// an index that is built again, never one that is reported and not there.
 pub trait IndexKeeper {
     /// An index was made: it is there after the next start.
     ///
@@ -58,6 +64,7 @@ impl Indexer {
     }
 
     /// Does a little of what is to be done.
+    /// What is to be freed comes first: it gives memory back, which the next build may need.
     pub fn step(&mut self, keeper: &mut dyn IndexKeeper) -> Pace {
         let had_leaving = self.leaving.len();
         let has_freed = self.free();
@@ -88,6 +95,7 @@ impl Indexer {
                 false => leaving.push(drop),
             }
         }
+        // One batch for all of them: readers see each index go at once, and nothing else changes.
         writer.publish();
         self.leaving = leaving;
         // What takes the memory is given back here, while nobody waits for the writer's role.
@@ -100,6 +108,7 @@ impl Indexer {
     fn begin(&mut self, keeper: &mut dyn IndexKeeper) -> Option<Pace> {
         let dsa = Arc::clone(&self.dsa);
         let mut state = dsa.indexing.lock();
+        assert!(self.build.is_none() && self.verify.is_none(), "one index at a time");
         let task = state.tasks.pop_front()?;
         match task {
             Task::Build(name) => {
@@ -108,6 +117,7 @@ impl Indexer {
                 let progress = Progress { name, entries: 0, is_waiting: false, is_cancelled: false };
                 state.building = Some(progress);
                 drop(state);
+                // The state is unlocked before the role is taken: a report must not wait for an update.
                 let mut writer = dsa.shard().writer();
                 let begun = writer.index_begin(name);
                 writer.publish();
@@ -125,6 +135,7 @@ impl Indexer {
             Task::Drop(name) => {
                 drop(state);
                 let text = name.text(dsa.shard().schema());
+                // Durable first. If that fails the index stays, and no client was answered that it went.
                 match keeper.dropped(&text) {
                     Ok(()) => {
                         let mut writer = dsa.shard().writer();

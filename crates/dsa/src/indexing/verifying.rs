@@ -1,4 +1,7 @@
 //! Indexes that are compared with the entries: which, how far, and what was found.
+//!
+//! A comparison is in steps too, and each has a reader of its own, registered for that step only. Between two steps the index may be dropped; the
+//! comparison then ends without an outcome.
 
 use super::{FAILED_MAX, IndexKeeper, Indexer, Pace, State, Task};
 use schema::Schema;
@@ -6,6 +9,7 @@ use std::collections::BTreeSet;
 use store::{IndexName, IndexVerify, Reader, Settled, Verified};
 
 /// As many times the keys of a step are compared at one read point: nobody waits for it.
+/// A step of a build has the writer's role; one of a comparison has a read point.
 const STEP_TIMES: usize = 4;
 
 /// How far the comparison in progress is.
@@ -19,6 +23,7 @@ pub(super) struct Verifying {
 }
 
 /// What a comparison has found.
+/// It is kept until the index is compared again or dropped, among a bounded number of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     name: IndexName,
@@ -32,6 +37,7 @@ pub(super) struct Outcome {
 
 impl State {
     /// Indexes that are compared, or are to be.
+    /// One that is cancelled still occupies the indexer until its next step.
     pub(super) fn comparing(&self) -> BTreeSet<IndexName> {
         let queued = self.tasks.iter().filter_map(|task| match task {
             Task::Verify(name) => Some(*name),
@@ -48,6 +54,7 @@ impl State {
     }
 
     /// Takes it away from them.
+    /// The indexer finds out at its next step; nothing is interrupted.
     pub(super) fn leave(&mut self, name: IndexName) {
         self.tasks.retain(|task| *task != Task::Verify(name));
         if let Some(verifying) = self.verifying.as_mut().filter(|verifying| verifying.name == name) {
@@ -63,6 +70,7 @@ impl State {
         self.verifying = Some(Verifying { name, entries: 0, keys: 0, is_cancelled: false });
     }
 
+    /// The state's half: from here on the report shows the outcome.
     fn end_comparing(&mut self, outcome: Option<Outcome>) {
         self.verifying = None;
         let Some(outcome) = outcome else { return };
@@ -70,10 +78,12 @@ impl State {
         if self.outcomes.len() == FAILED_MAX {
             self.outcomes.pop_front();
         }
+        assert!(self.outcomes.len() < FAILED_MAX, "there is room for one more");
         self.outcomes.push_back(outcome);
     }
 
     /// What is to be reported of the comparison of an index, if there was one or is to be.
+    /// Words and numbers in a fixed order: scripts read them.
     pub(super) fn verified(&self, name: IndexName, entries_all: u64) -> String {
         if let Some(Verifying { entries, keys, .. }) =
             self.verifying.filter(|verifying| verifying.name == name)
@@ -107,6 +117,7 @@ impl State {
 
 impl Indexer {
     /// Begins to compare an index, if it is there; later, if there are too many readers.
+    /// It goes back to the front of the queue if there is no reader for it, since the client was answered that it will be done.
     pub(super) fn begin_comparing(&mut self, name: IndexName) -> Pace {
         let Some(mut reader) = Reader::register(self.dsa.shard()) else {
             let mut state = self.dsa.indexing.lock();
@@ -139,6 +150,7 @@ impl Indexer {
         }
         let pace = match verified {
             Verified::More => Pace::Soon,
+            // Doubts are settled under the writer's role, a few at a time: then nothing is about to be added or removed.
             Verified::Doubts => {
                 let mut writer = self.dsa.shard().writer();
                 let settled = writer.index_settle(&mut verify);
@@ -154,6 +166,7 @@ impl Indexer {
         pace
     }
 
+    /// An outcome of a part of an index would say less than it seems to, so only a whole one is kept.
     fn end_comparing(&mut self, verify: &IndexVerify, is_whole: bool, keeper: &mut dyn IndexKeeper) {
         let (name, found) = (verify.name(), verify.found());
         let findings: Vec<String> = verify.findings().iter().map(ToString::to_string).collect();

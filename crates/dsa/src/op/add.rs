@@ -1,4 +1,7 @@
 //! Add (RFC 4511 section 4.7): a new entry.
+//!
+//! Runs in the writer's role. The entry is put together in a buffer that is used again, and the store judges it: superior, name, schema, rights
+//! are none of this file's.
 
 use crate::context::Writing;
 use crate::control::assertion;
@@ -23,6 +26,7 @@ pub(crate) fn run(
         outcome::say(out, id, ADD_RESPONSE, ResultCode::ProtocolError, "an add lists at least one attribute");
         return None;
     }
+    // Taken out of the scratch, for the add needs the scratch too. It goes back whatever comes of the add.
     let mut entry = std::mem::take(&mut writing.scratch.entry).into_cleared();
     let schema = writing.dsa.shard.schema();
     let mut descriptions = HeldDescriptions::new(schema);
@@ -46,6 +50,7 @@ pub(crate) fn run(
     done
 }
 
+/// An assertion (RFC 4528) of an add is about the entry that it makes, so it is judged when the entry is made and not yet visible.
 fn add(
     writing: &mut Writing<'_, '_>,
     dn: &[u8],
@@ -63,6 +68,7 @@ fn add(
 }
 
 /// Takes the attributes of a request over, with their descriptions looked up.
+/// The order of attributes is kept as it was sent: a client that reads the entry back sees it.
 fn fill(
     descriptions: &mut HeldDescriptions<'_>,
     schema: &Schema,
@@ -85,6 +91,7 @@ fn fill(
             let message = format!("attribute {name} is given twice; list all its values at one place");
             return Err((ResultCode::AttributeOrValueExists, message));
         }
+        // The same value in both forms is one value.
         let is_new = |value: &&[u8]| !entry.values(at).any(|own| own == *value);
         let more: Vec<&[u8]> = attribute.values.iter().filter(is_new).collect();
         entry.extend(description, more);
@@ -94,6 +101,7 @@ fn fill(
 
 /// Attributes of a request that it names with the option `binary`, by their positions. Earlier versions took an attribute with
 /// it and without it in one request, and logged that.
+/// A replay must come to the same entry, so what was taken once is taken for good.
 #[derive(Default)]
 struct SentAs {
     binary: Vec<usize>,

@@ -1,4 +1,7 @@
 //! Bind (RFC 4511 section 4.2, RFC 4513 section 5.1): who the client is. Simple authentication only.
+//!
+//! Runs where reads run, at a read point: a bind changes the session and nothing else. A failed bind is as expensive as a good one with the same
+//! stored value, and its answer says nothing about which of name and password was wrong.
 
 use crate::context::Reading;
 use crate::identity::Identity;
@@ -12,6 +15,7 @@ use proto::tag::BIND_RESPONSE;
 const VERSION: u8 = 3;
 
 /// Answers a bind. Whatever comes of it, the session is no longer who it was (RFC 4511 section 4.2.1).
+/// Searches and transactions of the session were ended by the caller.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
     identity: &mut Identity,
@@ -47,6 +51,8 @@ fn authenticate(
             return Err((ResultCode::AuthMethodNotSupported, text));
         }
     };
+    // RFC 4513 section 5.1.2: a name without a password is an unauthenticated bind. Clients that forget to check a password send it, so it
+    // is refused by default, as the RFC asks for.
     match (request.name.is_empty(), password.is_empty()) {
         (true, true) => Ok(reading.dsa.anonymous()),
         (false, true) => {
@@ -60,6 +66,7 @@ fn authenticate(
 }
 
 /// Who has this name and this password?
+/// The root DN works without an entry, so that an administrator gets in where the directory is empty or damaged.
 fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Identity> {
     let dsa = reading.dsa;
     let is_root = dsa.is_root(name);
@@ -70,6 +77,7 @@ fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Iden
     let read_point = reading.read_point;
     let cache = &mut reading.scratch.evaluator.cache;
     let entry = read_point.entry(read_point.resolve(name, cache).ok()?)?;
+    // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
     password::find(read_point, &entry, password)?;
     Some(dsa.identity_of(read_point, &entry, cache))
 }

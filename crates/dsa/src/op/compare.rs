@@ -1,4 +1,7 @@
 //! Compare (RFC 4511 section 4.10): does an entry have this value?
+//!
+//! It is answered as the filter `(attribute=value)` would be, with one difference: where a filter is undefined a compare says why. So the
+//! checks that make a filter undefined are made here one by one, and what is left is true or false.
 
 use crate::access::Rights;
 use crate::context::Reading;
@@ -18,6 +21,7 @@ use store::search::evaluate::Evaluator;
 use store::{ReadPoint, Reader, Unresolved};
 
 /// Where an entry is looked for, and on whose behalf.
+/// The same for an entry of the directory, of the server's own, and of a transaction.
 struct Question<'q> {
     dsa: &'q Dsa,
     read_point: ReadPoint<'q>,
@@ -26,6 +30,7 @@ struct Question<'q> {
 }
 
 /// Answers a compare.
+/// The directory comes first, then the server's own entries, as in a search.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
     identity: &Identity,
@@ -39,12 +44,14 @@ pub(crate) fn run(
     let evaluator = &mut reading.scratch.evaluator;
     let found = match may_search {
         true => read_point.resolve(request.dn, &mut evaluator.cache),
+        // A client that may not search is not helped to find out which entries there are.
         false => Err(Unresolved::NoSuchObject(None)),
     };
     let nearest = match &found {
         Ok(entry) | Err(Unresolved::NoSuchObject(Some(entry))) if !requested.manage_dsa_it => Some(*entry),
         _ => None,
     };
+    // RFC 3296 section 5.4: without ManageDsaIT the client is sent to the server that has the entry.
     let met = nearest.and_then(|nearest| Referral::met(read_point, nearest, request.dn, None));
     if let Some(referral) = met {
         return referral.answer(out, id, COMPARE_RESPONSE);
@@ -53,6 +60,7 @@ pub(crate) fn run(
         Ok(entry) => {
             Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, requested, out)
         }
+        // Looked at last, for few compares are about it.
         Err(Unresolved::NoSuchObject(None)) if dsa.system.holds(request.dn) => {
             run_on_system(reading, rights, id, request, requested, out);
         }
@@ -65,6 +73,7 @@ pub(crate) fn run(
 }
 
 /// Answers a compare that sees what a transaction has made so far.
+/// The entry is compared where it is as the transaction sees it; both directories answer in the same words.
 #[cold]
 pub(crate) fn run_inside(
     reading: &mut Reading<'_>,
@@ -89,6 +98,7 @@ pub(crate) fn run_inside(
     let found = read_point.resolve(request.dn, &mut view.scratch.evaluator.cache);
     match found {
         Ok(entry) if !view.differs(entry) => run(reading, identity, id, request, requested, out),
+        // A value that is not among those that were copied may be one of the others.
         Ok(entry) if view.is_partial(entry) => {
             outcome::say(out, id, COMPARE_RESPONSE, ResultCode::UnwillingToPerform, View::PARTIAL);
         }
@@ -101,6 +111,7 @@ pub(crate) fn run_inside(
 }
 
 /// Compares with an entry of the server's own: all may see the root DSE and the subschema.
+/// Numbers of the monitor are brought up to date for it, as for a search.
 #[cold]
 fn run_on_system(
     reading: &mut Reading<'_>,
@@ -130,6 +141,7 @@ fn run_on_system(
     let dn = dsa.system.kept_as(request.dn);
     match read_point.resolve(dn, &mut evaluator.cache) {
         Ok(entry) => {
+            // May the entry be read at all, then as a user reads it.
             let rights = rights.max(Rights::Read);
             Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, requested, out);
         }
@@ -140,6 +152,7 @@ fn run_on_system(
 }
 
 impl Question<'_> {
+    /// The assertion control (RFC 4528) is judged before the compare's own.
     fn answer(
         mut self,
         entry: EntryId,
@@ -165,6 +178,8 @@ impl Question<'_> {
         }
     }
 
+    /// compareTrue, compareFalse, or why neither can be said. RFC 4511 section 4.10: an attribute that is not there is an error, and no
+    /// compareFalse.
     fn judge(
         &mut self,
         entry: &EntryRef<'_>,
@@ -181,6 +196,7 @@ impl Question<'_> {
     }
 
     /// Can the assertion be tested at all, and by this client?
+    /// Read access is needed: else a compare would guess secret values one by one.
     fn check(&self, assertion: Assertion<'_>) -> Result<(), (ResultCode, String)> {
         let schema = self.dsa.shard.schema();
         let Some((attribute_type, _)) = schema.find_wanted(assertion.attribute) else {
@@ -189,6 +205,7 @@ impl Question<'_> {
                 None => absent(assertion.attribute),
             });
         };
+        // The name from the schema, not as it was sent: the text goes to logs.
         let name = schema.describe(Description::plain(attribute_type));
         if !self.may_read(attribute_type) {
             let text = format!("the values of {name} are only for the root DN");

@@ -1,5 +1,12 @@
 //! Modify of `cn=config`: the settings that can be changed while the server runs. A change of settings goes through the log,
 //! indexes are asked for and written down by the one that builds them.
+//!
+//! ```text
+//! a setting                    checked here -> command of the log -> put in force where updates are applied -> answered then
+//! an index                     asked for at once, answered at once, built by the indexer
+//! dropping a configured index  the list without it goes through the log first, then the drop is asked for
+//! ```
+//! A modify is about settings or about indexes, never both: what goes through the log is taken or refused as a whole.
 
 mod setting;
 
@@ -23,6 +30,7 @@ type Refusal = (ResultCode, String);
 
 /// Answers an update of `cn=config`, of one who may change entries; or returns the change of settings that is to go through the log and is
 /// answered when it holds.
+/// It runs where reads run, with nothing of the session on its way before it, so the settings that it sees are those that the client knows.
 #[cold]
 pub(crate) fn run(
     dsa: &Dsa,
@@ -32,6 +40,7 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) -> Option<SettingsChange> {
     let response = tag::response_to(message.request.tag())?;
+    // Rights to change entries were checked before; the configuration asks for more.
     let done = match &message.request {
         _ if rights < Rights::Root => Err((
             ResultCode::InsufficientAccessRights,
@@ -40,6 +49,7 @@ pub(crate) fn run(
         Request::Modify(modify) => change(dsa, modify, now),
         _ => Err(unwilling("entries below cn=config can be modified, but not added, deleted or renamed")),
     };
+    // What cn=config shows was made before this change.
     dsa.system.invalidate();
     match done {
         Ok(Some(change)) => return Some(change),
@@ -53,6 +63,7 @@ fn unwilling(text: &str) -> Refusal {
     (ResultCode::UnwillingToPerform, text.to_owned())
 }
 
+/// The settings that hold as long as the process does are named in the refusal with what to do instead: an administrator need not look it up.
 fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsChange>, Refusal> {
     if !dsa.system.is_config(modify.dn) {
         return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
@@ -65,6 +76,7 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsCha
         )));
     }
     let schema = dsa.shard.schema();
+    // Both kinds of attribute stand in the one entry, so a client may well send both.
     let settings = described().filter(|description| setting::find(schema, description).is_some()).count();
     match settings {
         0 => change_indexes(dsa, modify),
@@ -74,12 +86,15 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsCha
 }
 
 /// Asks for indexes. Where one that is configured is dropped, that goes through the log first: the next start is not to build it again.
+///
+/// A request that comes to nothing is a success, as a modify without changes is.
 fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChange>, Refusal> {
     let asked = asked(dsa.shard.schema(), modify)?;
     if asked.is_empty() {
         return Ok(None);
     }
     let brings = asked.iter().any(|asked| matches!(asked, IndexChange::Add(_) | IndexChange::Replace(_)));
+    // A build would be given up at its first step: better refused now.
     if brings && dsa.shard.memory().total() > dsa.memory_bytes_max() {
         let text = "memory-max is reached: no index can be built; raise memory-max";
         return Err((ResultCode::AdminLimitExceeded, text.to_owned()));
@@ -87,7 +102,9 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
     let Some(mut reader) = Reader::register(&dsa.shard) else {
         return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
     };
+    // Which indexes there are depends on the read point; a reader of its own, for the thread's is at another one.
     let pin = reader.pin();
+    // Without a log nothing is recorded, and the next start builds what its flags say.
     if dsa.journal.get().is_some() {
         let dropped = dsa.indexing.dropped_by(&asked, pin.read_point());
         let dropped = dropped.map_err(|refused| refusal(dsa, &refused))?;
@@ -100,6 +117,7 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
     taken.map(|()| None).map_err(|refused| refusal(dsa, &refused))
 }
 
+/// The changes in their order. A delete without values is of all.
 fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<IndexChange>, Refusal> {
     let mut asked = Vec::new();
     for change in modify.changes.iter() {

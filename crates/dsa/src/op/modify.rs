@@ -1,4 +1,8 @@
 //! Modify (RFC 4511 section 4.6, RFC 4525): attributes of an entry change, all as asked or none.
+//!
+//! This is the main road: every modify of the log can come this way, and its outcome depends on the entry and the request alone. The store
+//! applies the changes in their order to a copy of the record and checks the result against the schema once, at the end (RFC 4511 section 4.6:
+//! "the resulting entry after the entire list of modifications is performed MUST conform").
 
 mod superclass;
 
@@ -16,6 +20,7 @@ use store::{ChangeKind, REPLACEMENTS_MAX, Replacement};
 type StoreChanges<'a> = SmallVec<[store::Change<'a>; 4]>;
 
 /// Answers a modify. Returns the entry's id if it was done.
+/// Runs in the writer's role. Rights were decided before the log.
 pub(crate) fn run(
     writing: &mut Writing<'_, '_>,
     id: i32,
@@ -31,6 +36,7 @@ pub(crate) fn run(
             return None;
         }
     };
+    // Before the stamp: a refused modify uses none.
     if superclass::is_taken(writing, request.dn, &changes) {
         let (code, text) = superclass::REFUSAL;
         outcome::say(out, id, MODIFY_RESPONSE, code, text);
@@ -52,6 +58,7 @@ pub(crate) fn run(
 }
 
 /// Tells modifies that only give new values to attributes from others, of which it knows nothing.
+/// It looks at the encoded changes and allocates nothing. Whatever it is not sure of it leaves to [`run`].
 pub(crate) struct Replacing<'a> {
     schema: &'a Schema,
     /// The attribute met last: in a bundle they are often the same.
@@ -74,6 +81,7 @@ impl<'a> Replacing<'a> {
     /// As [`Replacing::of`], whatever follows the operation.
     #[inline]
     pub(crate) fn of_operation(&mut self, outline: &Outline<'a>) -> Option<&[Replacement<'a>]> {
+        // A name with bytes beyond ASCII must be checked to be UTF-8, which the decoder does.
         if outline.op_tag != MODIFY || !outline.dn.is_ascii() {
             return None;
         }
@@ -101,6 +109,7 @@ impl<'a> Replacing<'a> {
     }
 }
 
+/// All descriptions are looked up before the first change: a wrong one refuses the modify as a whole.
 fn changes<'a>(
     descriptions: &mut HeldDescriptions<'_>,
     schema: &Schema,
@@ -114,6 +123,7 @@ fn changes<'a>(
 }
 
 /// Looks the description up and holds the number of values to what the kind of change allows.
+/// A delete or replace without values is about the whole attribute (RFC 4511 section 4.6).
 fn translate<'a>(
     descriptions: &mut HeldDescriptions<'_>,
     schema: &Schema,

@@ -1,4 +1,6 @@
 //! Modify DN (RFC 4511 section 4.9): an entry, and with it what is below it, gets another name or place.
+//!
+//! The store does all of it: an entry knows its superior by id, so a whole subtree moves by one record.
 
 use crate::context::Writing;
 use crate::outcome;
@@ -40,6 +42,7 @@ pub(crate) fn run(
 }
 
 /// The DN that an entry shall have.
+/// Worked out from the text, before anything is looked up: it need not be a name that can be.
 pub(crate) fn new_dn(request: &ModifyDn<'_>) -> Vec<u8> {
     let superior = request.new_superior.or(dn::split_first(request.dn).1).unwrap_or_default();
     match superior.is_empty() {
@@ -49,6 +52,7 @@ pub(crate) fn new_dn(request: &ModifyDn<'_>) -> Vec<u8> {
 }
 
 /// The name that a refusal is about: the entry, or the new superior if that is at fault.
+/// The store's refusal has no name in it, for it knows entries by id.
 fn at_fault<'a>(shard: &Shard, request: &ModifyDn<'a>, refused: &Refused) -> &'a [u8] {
     match (refused, request.new_superior) {
         (Refused::NoSuchSuperior { .. }, Some(superior)) => superior,

@@ -1,5 +1,14 @@
 //! Search (RFC 4511 section 4.5). Most searches end where they begin, inside their bundle. One that has more to
 //! look at or to return than fits is suspended and goes on in slices, at the read point it began with.
+//!
+//! ```text
+//! base       one entry, read where it lies
+//! few        an equality assertion on an indexed attribute, with up to four candidates
+//! cursor     everything else: candidates of the best index, or a walk through the scope, a slice of work at a time
+//! ```
+//! All three see one state of the directory. Inside a bundle that is a pinned read point, which costs nothing; a search that is suspended
+//! registers a reader of its own, which keeps old versions from being freed. So the number of suspended searches, the time that each
+//! may take and the memory that it holds are bounded ([`Share`], [`SUSPENDED_MAX_NS`]), and it can be revoked when memory is short.
 
 pub(crate) mod again;
 mod base;
@@ -37,6 +46,7 @@ use store::{EntryRef, Holder, Look, ReadPoint, RevocableReadPoint, Target};
 
 /// Units of work that the searches of a bundle may do together, and a search in one slice afterwards: about a third of a
 /// millisecond ([`store::search::work`]). Then others of the thread have their turn.
+/// Work is counted, not timed: a clock read for each candidate would cost more than most candidates, and a count is the same in a simulation.
 pub(crate) const SLICE_WORK: u64 = 1 << 15;
 /// Units of writing an entry.
 const WRITTEN_ENTRY: u64 = 24;
@@ -46,6 +56,7 @@ pub(crate) const LEAST_WORK: u64 = SLICE_WORK / 8;
 pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
 
 /// A search that outlived its bundle.
+/// It owns everything that it needs, for the input buffer with its request is used again at once.
 pub(crate) struct SuspendedSearch {
     read_point: RevocableReadPoint,
     running: Running,
@@ -94,6 +105,7 @@ struct Running {
 }
 
 /// Why a cursor loop came to rest.
+/// Only the caller knows whether the session can wait, so it decides what comes of each.
 enum Rest {
     End(ResultCode),
     PageFull,
@@ -102,6 +114,7 @@ enum Rest {
 }
 
 /// What surrounds a search in its bundle.
+/// It borrows from the session and from the bundle's pins; a search that ends in its bundle copies nothing.
 pub(crate) struct SearchContext<'b> {
     pub(crate) look: Look<'b>,
     pub(crate) system_look: Look<'b>,
@@ -117,6 +130,8 @@ pub(crate) struct SearchContext<'b> {
 }
 
 /// Runs a search, or begins it.
+/// Each refusal is a SearchResultDone; at most one is written. The order of the checks decides what a client learns: rights come before
+/// anything that tells whether an entry is there.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
     context: &mut SearchContext<'_>,
@@ -133,9 +148,12 @@ pub(crate) fn run(
     if !base.is_system && !reading.dsa.rules.may_search(rights) {
         return refuse(reading, id, request, Refusal::Access, out);
     }
+    // The server's own entries are a small directory of their own, with a read point of its own.
     let read_point = if base.is_system { context.system_look.read_point() } else { reading.read_point };
     let rules = &reading.dsa.rules;
+    // All may read the root DSE and the subschema (RFC 4512 section 5.1), so the filter and the selection see them as a user does.
     let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
+    // RFC 4528 section 3: the assertion is about the base, and is judged before anything is searched.
     if let Some(rare) = &requested.rare
         && let Some((filter, _)) = &rare.assertion
     {
@@ -147,12 +165,16 @@ pub(crate) fn run(
             None => return assertion::refuse_long(out, id, tag::SEARCH_DONE),
         }
     }
+    // Compiling normalises every value of the filter: a client that sends long filters has fewer of them in its turn.
     reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
     let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
+    // Aliases, referrals and subentries need looks that plain searches do without. Nearly all directories have none of them.
     let special = SpecialEntries::new(reading, request, requested);
     let asked =
         RequestedSelection { selectors: request.selection, types_only: request.types_only, rights: reads };
+    // Before it runs: the form depends on the request and the rights, not on what is found.
     again::remember(reading, context, request, requested, &base, &filter, asked);
+    // Limits do not matter here: one entry is within any of them.
     if request.scope == Scope::Base && requested.paged.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
         if run_base(reading, context, id, read_point, &entry, &filter, asked, &base, out) {
@@ -168,6 +190,7 @@ pub(crate) fn run(
     {
         return run_few(reading, context, id, request, read_point, candidates, &filter, asked, &base, out);
     }
+    // With aliases there may be several subtrees (RFC 4511 section 4.5.1.3); each entry is returned once, whichever way leads to it.
     let scopes = match special.scopes(reading, &base, request.scope) {
         Ok(scopes) => scopes,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
@@ -177,11 +200,13 @@ pub(crate) fn run(
     let Some(mut running) = begun else { return };
     running.special = special;
     // Those that follow are of the first page.
+    // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
     running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
     run_cursor(reading, context, read_point, running, asked, out);
 }
 
 /// Runs a search for one entry. `false` if there is too much to look at in it: then nothing was done.
+/// An entry that does not fit into the output buffer is suspended half written: its size has no bound that a buffer could have.
 #[inline]
 #[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_base(
@@ -196,6 +221,7 @@ fn run_base(
     out: &mut Vec<u8>,
 ) -> bool {
     let scratch = &mut *reading.scratch;
+    // `(objectClass=*)` is true of every entry, so the entry is not looked at for it.
     let truth = match filter.is_true() {
         true => Some(Truth::True),
         false => scratch.evaluate(base.is_system, filter, entry, read_point),
@@ -208,6 +234,7 @@ fn run_base(
         let large =
             templates.write(out, id, read_point, entry, chosen, &reading.dsa.rules, cache, base.is_root_dse);
         if let Some(large) = large {
+            // Nothing follows the entry: the cursor only carries it to its end.
             let cursor = Cursor::over(base.id, Scope::Base, filter.clone(), &[]);
             let running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
             suspend(reading, context, running, asked.selectors, Some(large), out);
@@ -220,12 +247,15 @@ fn run_base(
 
 /// May so many entries be returned to a client that sets no limit itself? One may always: most searches by equality
 /// look no further.
+/// With more, the sizeLimitExceeded that is due after the last allowed one is the cursor's business.
 #[inline]
 fn allows(limits: &SearchLimits, rights: Rights, entries: usize) -> bool {
     entries <= 1 || limits.size_max == 0 || entries <= limits.size_max as usize || rights == Rights::Root
 }
 
 /// Runs the search that logins and phone networks are made of: one equality assertion, a few candidates.
+/// No plan, no cursor, no limits: the candidates are compared and written one after the other. What turns out to be long is handed to a
+/// cursor over the candidates that are left.
 #[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_few(
     reading: &mut Reading<'_>,
@@ -247,8 +277,10 @@ fn run_few(
         running.limit(limits, request);
         running
     };
+    // Entries come in order of their ids in every kind of search, so a client sees the same order whichever way was taken.
     candidates.sort_unstable();
     for (position, candidate) in candidates.iter().enumerate() {
+        // An index is a superset of the truth: the entry may be gone at this read point, or have the hash alone.
         let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
         if !read_point.is_in_scope(&entry, base.id, request.scope) {
             continue;
@@ -274,6 +306,7 @@ fn run_few(
 }
 
 /// Sets limits and page, and plans.
+/// `None` if the search was answered here: its cookie is not of this search, or its client gives it up (RFC 2696 section 3).
 #[expect(clippy::too_many_arguments, reason = "everything that a plan depends on")]
 fn begin(
     reading: &Reading<'_>,
@@ -289,6 +322,7 @@ fn begin(
 ) -> Option<Running> {
     let mut page = None;
     if let Some(paged) = &requested.paged {
+        // The cookie is bound to base, scope and filter by a keyed hash, so it is good for this very search alone.
         let search = SearchKey::of(read_point, base, request);
         let Ok(position) = search.read(read_point, paged.cookie) else {
             let text = "the paged results cookie does not belong to this search";
@@ -301,6 +335,7 @@ fn begin(
         }
         page = Some(Page::new(paged.size, position, search));
     }
+    // A page goes on behind the last id that was returned, at a new read point: no state is kept between two pages.
     let after = page.as_ref().and_then(|page| page.at.last);
     let cursor = Cursor::open(read_point, scopes, filter, after);
     let asked = RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
@@ -310,6 +345,7 @@ fn begin(
     Some(running)
 }
 
+/// The first slice is paid from the bundle's budget, all others from turns of their own.
 fn run_cursor(
     reading: &mut Reading<'_>,
     context: &mut SearchContext<'_>,
@@ -330,6 +366,7 @@ fn run_cursor(
     }
 }
 
+/// Answers busy where there are too many suspended searches: they hold readers and memory, and clients that take turns get one later.
 fn suspend(
     reading: &Reading<'_>,
     context: &mut SearchContext<'_>,
@@ -340,6 +377,7 @@ fn suspend(
 ) {
     let look = if running.is_system { context.system_look } else { context.look };
     let bytes = running.cursor.heap_bytes() + selectors.raw().len();
+    // An entry that is half written must be finished, whatever the number is; else the stream to the client is broken.
     let room = context.searches.len() < SESSION_SEARCHES_MAX || large.is_some();
     let holder = Holder { since_ns: running.began_ns, peer: context.peer.client() };
     let share =
@@ -349,6 +387,7 @@ fn suspend(
             let selectors = selectors.raw().to_vec();
             let search = SuspendedSearch { read_point, running, selectors, large, _share: share };
             // What is half written comes first.
+            // Its bytes are the last in the output buffer, so nothing may be written between them and the rest.
             match search.is_in_message() {
                 true => context.searches.push_front(search),
                 false => context.searches.push_back(search),
@@ -390,7 +429,9 @@ impl SuspendedSearch {
     }
 
     /// Does a slice of work.
+    /// While it runs the read point is entered: it cannot be revoked in the middle of a slice.
     pub(crate) fn go_on(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> Progress {
+        // The cleaner wanted the memory and took the read point away.
         let Some(entered) = self.read_point.enter() else {
             return self.end_revoked(worker.now.monotonic_ns, out);
         };
@@ -401,6 +442,7 @@ impl SuspendedSearch {
             }
             self.large = None;
         }
+        // Checked between slices only: a slice is about a third of a millisecond.
         if let Some(code) = self.running.overdue(worker.now.monotonic_ns) {
             self.running.end(out, code);
             return Progress::Done;
@@ -459,6 +501,7 @@ impl Running {
     }
 
     /// Sets the limits, which are the client's or the server's.
+    /// The smaller one counts; the root DN is held to its own alone (RFC 4511 sections 4.5.1.4 and 4.5.1.5).
     #[inline]
     fn limit(&mut self, limits: &SearchLimits, request: &Search<'_>) {
         let least = |asked: i32, own: u32| match (asked as u32, own, self.rights) {
@@ -479,6 +522,7 @@ impl Running {
         }
     }
 
+    /// The server's own limit comes after the client's: it is about the read point, which holds old versions for all.
     fn overdue(&self, now_ns: u64) -> Option<ResultCode> {
         match now_ns {
             _ if self.over.is_some() => self.over,
@@ -490,6 +534,8 @@ impl Running {
         }
     }
 
+    /// Looks at candidates and writes entries until the work is done or used up, the buffer is full, or an entry does not fit. It always
+    /// comes further, so a search ends however small its slices are.
     #[expect(clippy::too_many_arguments, reason = "borrowed from the bundle or from the worker alike")]
     fn slice(
         &mut self,
@@ -519,10 +565,12 @@ impl Running {
                     _ => continue,
                 }
             }
+            // An entry more than allowed was found: only now is it known that the limit was exceeded.
             if self.left == 0 {
                 return Rest::End(ResultCode::SizeLimitExceeded);
             }
             self.left -= 1;
+            // The page was full before this entry, so another page is known to follow.
             if self.page.as_mut().is_some_and(|page| !page.take(entry.id)) {
                 return Rest::PageFull;
             }

@@ -1,4 +1,10 @@
 //! The rows of the settings that can be changed while the server runs, except indexes.
+//!
+//! Each row has all that there is to say of its key; flag, TOML key, `cn=config` attribute, template and documentation follow from it. The rows are
+//! here and not with the server's, for the agent itself reads and writes them: a change comes by LDAP and by the log.
+//!
+//! `show` gives the text that `set` takes, for every value: a record is text, and a replay on another server reads it. A test holds each row to
+//! that. Values are checked by `set` alone, so no other place has to know a bound.
 
 use super::Choices;
 use super::row::{About, Bad, Row, Scope, Values};
@@ -10,11 +16,13 @@ use model::limits::{
 };
 
 /// The key called `name`.
+/// Eight rows, and a look by name is rare: no map.
 pub fn find(name: &str) -> Option<&'static Row<Choices>> {
     ONLINE.iter().find(|key| key.name == name)
 }
 
 /// Every one.
+/// In the order in which documentation and template list them.
 pub const ONLINE: &[Row<Choices>] = &[
     Row {
         about: About {
@@ -63,6 +71,7 @@ pub const ONLINE: &[Row<Choices>] = &[
             default: "10000",
             text: "Updates of one transaction.",
         },
+        // 0 would refuse every transaction at its first update; `txn-open-max = 0` says so at the begin.
         set: |c, v| put(&mut c.transactions.updates_max, v, |t| number(t, 1, TRANSACTION_UPDATES_MAX)),
         show: |c| vec![c.transactions.updates_max.to_string()],
     },
@@ -75,6 +84,7 @@ pub const ONLINE: &[Row<Choices>] = &[
             default: "4MiB",
             text: "Bytes of the updates of one transaction, 16 MiB at most; units KiB and MiB.",
         },
+        // The upper bound is that of one command of the log.
         set: |c, v| put(&mut c.transactions.bytes_max, v, |t| bytes_within(t, 1, TRANSACTION_BYTES_MAX)),
         show: |c| vec![c.transactions.bytes_max.to_string()],
     },
@@ -117,11 +127,13 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
 ];
 
+/// A key with one value has exactly one here: the number of values was checked before.
 fn put<T>(place: &mut T, values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<(), Bad> {
     *place = parse(&values[0]).map_err(|reason| vec![(0, reason)])?;
     Ok(())
 }
 
+/// All faulty values are reported together, each by its position: an administrator mends them in one go.
 fn each(place: &mut Vec<Precedence>, values: &[String]) -> Result<(), Bad> {
     if values.len() > PRECEDENCES_MAX {
         return Err(vec![(PRECEDENCES_MAX, format!("{PRECEDENCES_MAX} names have a precedence at most"))]);

@@ -1,4 +1,7 @@
 //! Settings in `cn=config`: each is an attribute. Without values it is what is configured again.
+//!
+//! The values of a setting are changed as text, by the rules of a modify, and then read as the configuration file would be: one parser, one set of
+//! messages. The result is a whole record, so the last one in the log is all that counts.
 
 use super::Refusal;
 use crate::engine::Dsa;
@@ -63,7 +66,9 @@ pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<
 ///
 /// # Errors
 /// In words, which of them this program does not take: nothing is changed.
+/// Called by the applier for a command of the log, by a start, and here where there is no log.
 pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
+    // The first step can fail and changes nothing then; what follows cannot fail after it.
     let choices = dsa.chosen.put(record)?;
     dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
     root_dse::show_features(dsa, now);
@@ -72,6 +77,7 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
 }
 
 /// Changes the values of one setting as a modify changes those of an attribute (RFC 4511 section 4.6).
+/// It works on a copy of the values: what is refused half way leaves the setting as it was.
 fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
     let attribute = key.attribute();
     let mut given = Vec::new();
@@ -85,6 +91,7 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
     match change.kind {
         ModifyKind::Replace => *values = given,
         ModifyKind::Delete if given.is_empty() => values.clear(),
+        // Values are compared as they were written: there is one way to write each that is recorded.
         ModifyKind::Delete => {
             for value in given {
                 let at = values.iter().position(|other| *other == value).ok_or_else(|| {
@@ -108,12 +115,14 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
             return Err((ResultCode::UnwillingToPerform, text));
         }
     }
+    // Checked at the end, so that a delete and an add in one request can replace the value.
     match key.many() || values.len() <= 1 {
         true => Ok(()),
         false => Err((ResultCode::ConstraintViolation, format!("{attribute} has one value: replace it"))),
     }
 }
 
+/// Busy is no fault of the request: the same one succeeds when the change before it is in force.
 pub(super) fn refusal(error: NotChanged) -> Refusal {
     match error {
         NotChanged::Bad(text) => (ResultCode::ConstraintViolation, text),

@@ -1,4 +1,5 @@
 //! End Transaction (RFC 5805 section 2.3).
+//! Whatever the end comes to, the transaction is closed by it: it was taken out before anything is answered.
 
 use crate::extension::{Bound, Extension, Role};
 use crate::journal::Buffers;
@@ -32,12 +33,14 @@ pub(crate) fn run(
             return None;
         }
     };
+    // An end of an aborted transaction is how its client says that it has taken notice: the name is free again.
     let Some(transaction) = transactions.take(end.identifier) else {
         let (code, text) = unknown(transactions, end.identifier);
         transactions.forget_aborted(end.identifier);
         outcome::say(out, message.id, EXTENDED_RESPONSE, code, text);
         return None;
     };
+    // A commit of no updates is a success that needs no log.
     if end.commit && transaction.abort_reason.is_none() && transaction.updates > 0 {
         if transaction.holding.as_ref().is_none_or(Holding::end) {
             return Some(transaction);
@@ -48,6 +51,7 @@ pub(crate) fn run(
         outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::Busy, text);
         return None;
     }
+    // A rollback succeeds in any case.
     match transaction.abort_reason.as_ref().filter(|_| end.commit) {
         Some(abort_reason) => fail(message.id, abort_reason, out),
         None => outcome::succeed(out, message.id, EXTENDED_RESPONSE),
@@ -57,6 +61,7 @@ pub(crate) fn run(
 }
 
 /// Why an identifier names no open transaction.
+/// Which of the two it is matters to the client: one it must begin anew, the other it has named wrongly.
 pub(crate) fn unknown(transactions: &Transactions, identifier: &[u8]) -> (ResultCode, &'static str) {
     let text = match transactions.was_aborted(identifier) {
         true => "the server has aborted this transaction",
@@ -67,6 +72,7 @@ pub(crate) fn unknown(transactions: &Transactions, identifier: &[u8]) -> (Result
 }
 
 /// Answers that all updates were done, with the controls that theirs, whole messages, bring.
+/// Reads that updates asked for come with this answer (RFC 5805 section 2.3), each under the message id of its update.
 pub(crate) fn succeed(id: i32, answers: &[u8], out: &mut Vec<u8>) {
     let mut updates = UpdatesControls::default();
     for answer in crate::journal::messages(answers) {
@@ -80,6 +86,7 @@ pub(crate) fn succeed(id: i32, answers: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Answers that none was done, and which one stood against it.
+/// The result is that of the update which stood against it, so the client sees why.
 pub(crate) fn fail(id: i32, abort_reason: &AbortReason, out: &mut Vec<u8>) {
     let reply = Reply::decode(&abort_reason.answer).expect("the agent's own answer");
     let result = match reply.response {

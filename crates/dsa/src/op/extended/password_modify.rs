@@ -44,6 +44,7 @@ pub(crate) const NOT_THE_SAME: Refusal = (
 ///
 /// # Errors
 /// Code and text if it is not to be understood, or if the client is nobody.
+/// A request without a value is one with none of its optional parts (RFC 3062 section 2).
 fn decode<'v>(identity: &Identity, value: Option<&'v [u8]>) -> Result<PasswordModify<'v>, Refusal> {
     let request = value.map_or(Ok(PasswordModify::default()), PasswordModify::decode);
     let request = request.map_err(|error| (ResultCode::ProtocolError, error.reason))?;
@@ -54,11 +55,13 @@ fn decode<'v>(identity: &Identity, value: Option<&'v [u8]>) -> Result<PasswordMo
 }
 
 /// Who the password belongs to that a request is about, if it names anybody.
+/// Clients send a DN as well as an authzId (RFC 4513 section 5.2.1.8); what is neither is taken for a DN and found to be none.
 fn named<'v>(request: &PasswordModify<'v>) -> Option<AuthzId<'v>> {
     request.user.map(|user| AuthzId::parse(user).unwrap_or(AuthzId::Dn(user)))
 }
 
 /// See [`Writes::target`].
+/// A user that is named by its uid is looked for in the directory, by an index.
 fn target(
     reading: &mut Reading<'_>,
     identity: &Identity,
@@ -95,7 +98,9 @@ fn prepare(
     let request = &request;
     let entry = find(reading, identity, request)?;
     let is_found_by_user = matches!(named(request), Some(AuthzId::User(_)));
+    // Proved at the read point; the delete in the modify proves it once more when it is applied.
     let old = request.old.map(|old| prove(reading, &entry, old)).transpose()?;
+    // Made here, and not when it is applied: a replay would make another one.
     let (new, generated) = match request.new {
         Some(new) => (new.to_vec(), None),
         None => {
@@ -108,7 +113,9 @@ fn prepare(
     let proves = old.is_some();
     changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), Some(old))));
     changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), Some(stored)));
+    // Values with options stand for no password, but a password that was changed must leave none behind.
     changes.extend(with_options(reading, &entry).map(|name| (ModifyKind::Replace, name, None)));
+    // Named by its DN, the client means whatever entry has that name when it is applied.
     let sign = match is_found_by_user || is_own(reading, identity, &entry) {
         true => sign_of(reading, &entry, proves),
         false => None,
@@ -170,6 +177,7 @@ pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: b
 }
 
 /// A change of an entry as the modify that it comes to. With a sign it is applied only of an entry that has it.
+/// The modify is encoded as a client would send it, so that log and replay need nothing new.
 pub(crate) fn make(
     reading: &mut Reading<'_>,
     identity: &Identity,
@@ -190,6 +198,7 @@ pub(crate) fn make(
 }
 
 /// The entry whose password is to be changed, if the client may.
+/// In this order: whether the client may, then whether the entry is there.
 fn find<'r>(
     reading: &mut Reading<'r>,
     identity: &Identity,
@@ -219,6 +228,7 @@ fn find<'r>(
     let mut dn = Vec::new();
     read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
     match reading.dsa.is_root(&dn) {
+        // The password of an entry with the root DN's name would not be the one that it binds with.
         true if !reading.dsa.root_binds_by_entry() => {
             let text = "the password of the root DN is set in the server's configuration";
             Err((ResultCode::UnwillingToPerform, text))
@@ -244,6 +254,7 @@ pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusa
     if new.len() > PASSWORD_BYTES_MAX {
         return Err((ResultCode::ConstraintViolation, "the new password is too long"));
     }
+    // Hashed once, with a fresh salt, on the thread of the session: not in the writer's role.
     let stored = reading.dsa.config.password_scheme.store(new, &mut **reading.dsa.entropy());
     let text =
         "the new password begins like a scheme in braces and cannot be stored in clear text; choose another";

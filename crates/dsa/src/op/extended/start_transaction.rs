@@ -1,4 +1,5 @@
 //! Start Transaction (RFC 5805 section 2.1).
+//! The identifier is chosen by the server, or by the client where `txn-implicit-begin` allows it. It names a transaction of this session only.
 
 use crate::access::Rights;
 use crate::control::proxied_authorization::refuse;
@@ -20,6 +21,7 @@ pub(super) const EXTENSION: Extension =
     Extension { oid: OID, controls: &[proxied_authorization::OID], role: Role::Bounds(Bound::Start) };
 
 /// Answers a begin by a client, of a transaction whose updates will be applied as `identity`: `None` if the client may not be that.
+/// The answer has the identifier, which all updates of the transaction name.
 pub(crate) fn run(
     transactions: &mut Transactions,
     client: &Identity,
@@ -36,6 +38,7 @@ pub(crate) fn run(
         let text = "the start of a transaction has no request value";
         return outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::ProtocolError, text);
     }
+    // Unique among those of the session, the aborted ones included: a late update must not end up in another transaction.
     let identifier = transactions.new_identifier();
     match begin(transactions, client, dsa, now, identifier.clone(), identity) {
         Err((code, text)) => outcome::say(out, message.id, EXTENDED_RESPONSE, code, text),
@@ -50,6 +53,7 @@ pub(crate) fn run(
 ///
 /// # Errors
 /// Code and text if that cannot be.
+/// A client that chooses identifiers begins one transaction at a time: nothing else distinguishes its updates.
 pub(crate) fn begin_named(
     transactions: &mut Transactions,
     client: &Identity,
@@ -67,6 +71,7 @@ pub(crate) fn begin_named(
     begin(transactions, client, dsa, now, identifier.to_vec(), client.clone())
 }
 
+/// Three bounds: of the session, of the identity and of all.
 fn begin(
     transactions: &mut Transactions,
     client: &Identity,

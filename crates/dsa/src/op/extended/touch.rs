@@ -18,6 +18,7 @@ pub(super) const EXTENSION: Extension = Extension {
     role: Role::Writes(Writes { target: |_, _, value| Ok(value.map(<[u8]>::to_vec)), prepare }),
 };
 
+/// Compiled for tests alone.
 fn prepare(
     reading: &mut Reading<'_>,
     identity: &Identity,

@@ -14,6 +14,7 @@ pub(super) const REFUSAL: (ResultCode, &str) = (
 
 /// Would changes of the entry with this name, as it is now, delete a class that stays because it is a superclass of another one?
 /// Not as far as anybody knows if there is no such entry.
+/// Logs of earlier versions have such modifies as successes (`keeps_superclasses`); they are replayed as they were answered.
 #[inline]
 pub(super) fn is_taken(writing: &mut Writing<'_, '_>, dn: &[u8], changes: &[Change<'_>]) -> bool {
     let class_type = Description::plain(writing.dsa.shard.schema().well_known().object_class);
@@ -37,6 +38,7 @@ fn is_taken_by(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, changes: &[Chang
     let class = |value: &[u8]| schema.find_class(value);
     let mut classes: SmallVec<[ClassId; 8]> =
         entry.shape.class_values.iter().filter_map(|value| class(value)).collect();
+    // The changes in their order: a class may be deleted and added again in one request.
     let mut deleted: SmallVec<[ClassId; 4]> = SmallVec::new();
     for Change { kind, values, .. } in changes.iter().filter(|change| change.description == class_type) {
         let named: SmallVec<[ClassId; 4]> = values.iter().filter_map(|value| class(value)).collect();
@@ -50,6 +52,7 @@ fn is_taken_by(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, changes: &[Chang
             ChangeKind::Add | ChangeKind::Increment => classes.extend(named),
         }
     }
+    // What counts is the end of all changes.
     let stays = |gone: &ClassId| {
         !classes.contains(gone) && classes.iter().any(|class| schema.is_subclass(*class, *gone))
     };

@@ -1,4 +1,8 @@
 //! Searches of a form that was seen before, which need not be decoded: see [`crate::recent`].
+//!
+//! Such a request was compared byte by byte with one that was decoded before, but for the name or the value that differs. Everything that was
+//! decided then is taken over: selection, filter, rights. What depends on the directory is looked up at the read point. Whatever is not
+//! as simple as nearly always gives up without a trace, and the request is decoded like any other: these functions may only say yes.
 
 use super::base::Base;
 use super::{SearchContext, allows, special};
@@ -18,6 +22,7 @@ use store::search::{Compiled, EqualityHint, Paused};
 use store::{DnCache, EntryRef, ReadPoint, Target};
 
 /// Keeps the form of a search that the next ones are likely to have too.
+/// Searches with controls, or of the server's own entries, are not kept: they are few, and an answer may depend on more.
 pub(super) fn remember(
     reading: &mut Reading<'_>,
     context: &SearchContext<'_>,
@@ -47,6 +52,7 @@ pub(super) fn remember(
 }
 
 /// May searches at a read point be run from cached query templates? Not where an entry may stand for others.
+/// Asked once for each read point, not for each search.
 #[inline]
 pub(crate) fn is_possible(read_point: ReadPoint<'_>) -> bool {
     special::is_plain(read_point.shard())
@@ -54,6 +60,7 @@ pub(crate) fn is_possible(read_point: ReadPoint<'_>) -> bool {
 
 /// Runs a search for one entry, of a form that was seen before, where that [`is_possible`]. `false` if it is not as simple as
 /// most: then nothing was done.
+/// The name was hashed and its entry prefetched when the group was gathered. Here it is verified on the record.
 #[inline]
 pub(crate) fn base(
     reading: &mut Reading<'_>,
@@ -70,6 +77,7 @@ pub(crate) fn base(
     if !templates.holds(chosen) {
         return false;
     }
+    // Mostly the entry that the hash table has at that place is the one; its own text of the name is then written as it is.
     let (entry, name) = match read_point.lookup_likely(target, keys) {
         Some((entry, name)) => (entry, Some(name)),
         None => match read_point.lookup_entry(target, keys, &mut evaluator.cache) {
@@ -89,6 +97,7 @@ pub(crate) fn base(
 
 /// Runs a search by an equality assertion, of a form that was seen before, where that [`is_possible`]. `false` if it is not as
 /// simple as most: then nothing was done. `asserted`: where it will look, and where the assertion value lies among the group's keys.
+/// The normal form was made when the group was gathered, for the hash; it is compared with the entry's value only if the bytes differ.
 #[inline]
 pub(crate) fn equality(
     reading: &mut Reading<'_>,
@@ -102,6 +111,7 @@ pub(crate) fn equality(
     let Scratch { evaluator, templates, keys, recent, answer, work, .. } = &mut *reading.scratch;
     let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
+    // Mostly in the cache of names: searches of one form have one base.
     let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };
     if !templates.holds(chosen) {
         return false;
@@ -115,6 +125,7 @@ pub(crate) fn equality(
         }
         Err(()) => {
             let Some(candidates) = read_point.hinted_candidates(hint) else { return false };
+            // More than the limit: the error that is due is written where limits are kept.
             if !allows(&reading.dsa.config.limits, rights, candidates.len()) {
                 return false;
             }
@@ -133,6 +144,7 @@ pub(crate) fn equality(
         let raw = value.raw(keys);
         let name = entry.spelled_name(equality.attribute_type, raw);
         let is_match = name.is_some() || entry.has_value(equality.attribute_type, raw) || {
+            // The compiled filter of the form is used again, with this value in the place of the last.
             equality.filter.assert_equality(value.normal(keys));
             let paused = &mut Paused::default();
             match evaluator.go_on(&equality.filter, &entry, read_point, paused, work) {
@@ -143,6 +155,7 @@ pub(crate) fn equality(
                 }
             }
         };
+        // Scope last: the candidate's value is at hand already, its superiors are not.
         if !is_match || !read_point.is_in_scope(&entry, base, equality.scope) {
             continue;
         }
@@ -164,6 +177,7 @@ struct Plan<'p> {
 }
 
 /// An answer under construction. What is short is put together on the stack and goes to the out buffer in one piece.
+/// Appending to a vector checks its capacity for each piece; the stack buffer has room for the longest piece by `make_room`.
 struct Answering<'p, 'o> {
     plan: Plan<'p>,
     id: i32,
@@ -196,6 +210,7 @@ impl<'p, 'o> Answering<'p, 'o> {
             cache,
         ) {
             flush(self.short, self.out);
+            // Too long for the stack: written straight into the output buffer, as any entry is.
             let large = templates.write(self.out, self.id, *read_point, entry, *chosen, rules, cache, false);
             if large.is_some() {
                 return false;
@@ -206,6 +221,7 @@ impl<'p, 'o> Answering<'p, 'o> {
     }
 
     /// Appends the end.
+    /// Returns true, so that a caller ends with it.
     #[inline(always)]
     fn put_done(mut self) -> bool {
         self.make_room();
@@ -216,6 +232,7 @@ impl<'p, 'o> Answering<'p, 'o> {
 
     #[inline(always)]
     fn make_room(&mut self) {
+        // Checked once for an entry or an end, each of which is one piece at most.
         if self.short.room() < PIECE_MAX {
             flush(self.short, self.out);
         }

@@ -1,4 +1,7 @@
 //! Where a search begins: in the directory, or among the server's own entries.
+//!
+//! The directory comes first: where it holds a suffix like `cn=config`, that is found and not the server's own entry. What a client may not
+//! search must look as if it were not there, so a refusal says nothing that depends on which entries there are.
 
 use super::SearchContext;
 use super::special::settle_base;
@@ -14,6 +17,7 @@ use proto::tag;
 use store::Unresolved;
 
 /// The base of a search.
+/// An id is of the one directory or of the other; `is_system` says which, and goes with it everywhere.
 pub(super) struct Base {
     pub(super) id: EntryId,
     pub(super) is_system: bool,
@@ -21,6 +25,7 @@ pub(super) struct Base {
 }
 
 /// Why a search does not begin.
+/// The text is made when it is answered, by [`refuse`]: most need the DN of an entry.
 pub(super) enum Refusal {
     Access,
     Unresolved(Unresolved),
@@ -32,6 +37,7 @@ pub(super) enum Refusal {
 }
 
 /// Finds the base: in the directory, else among the server's own entries.
+/// With a hint nothing is parsed or hashed: that was done when the group was gathered, at a read point since which no name has changed.
 pub(super) fn find_base(
     reading: &mut Reading<'_>,
     context: &SearchContext<'_>,
@@ -45,15 +51,18 @@ pub(super) fn find_base(
         Some(target) => read_point
             .lookup(&target, keys, cache)
             .ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target))),
+        // The empty name is that of the root DSE, and of no entry of the directory.
         None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
         None => read_point.resolve(request.base, cache),
     };
     let may_search = reading.dsa.rules.may_search(context.identity.rights);
+    // A referral or an alias tells that an entry is there, so that is not looked at for those who may not search.
     let found = if may_search { settle_base(reading, request, requested, found)? } else { found };
     let unresolved = match found {
         Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
         Err(unresolved) => unresolved,
     };
+    // An entry above it was found: so the name belongs to the directory, and no entry of the server's has it.
     if unresolved != Unresolved::NoSuchObject(None) {
         // Who may not search does not learn which entries there are.
         return Err(match unresolved {
@@ -61,6 +70,7 @@ pub(super) fn find_base(
             unresolved => Refusal::Unresolved(unresolved),
         });
     }
+    // Blanks around an empty name are no part of it (RFC 4514 section 2.1, and what clients send).
     let is_root_dse = request.base.iter().all(|b| *b == b' ');
     if is_root_dse && request.scope != Scope::Base {
         let text = "the root DSE has no subordinates here: search below one of its namingContexts".to_owned();
@@ -69,6 +79,7 @@ pub(super) fn find_base(
     let system = &reading.dsa.system;
     let cache = &mut reading.scratch.system_evaluator.cache;
     match context.system_look.read_point().resolve(system.kept_as(request.base), cache) {
+        // Some of the server's entries are for users, and the configuration for the root DN.
         Ok(_) if !system.may_read(context.identity.rights, request.base) => Err(Refusal::Access),
         Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
         Err(_) if !may_search => Err(Refusal::Access),
@@ -76,6 +87,7 @@ pub(super) fn find_base(
     }
 }
 
+/// matchedDN is set where the standard asks for it (RFC 4511 section 4.1.9): the nearest entry, or the alias that failed.
 #[cold]
 pub(super) fn refuse(
     reading: &mut Reading<'_>,

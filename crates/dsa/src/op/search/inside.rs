@@ -1,5 +1,8 @@
 //! A search that sees what a transaction has made so far: first the entries that are different there, from its view, then all
 //! others from the directory.
+//!
+//! The entries that are different are few and in memory of this search alone, so they are matched and written at once. The others may be
+//! many: they go on in slices like any search, with the ids of those that are different left out ([`SpecialEntries::hiding`]).
 
 use super::base::Base;
 use super::special::{SpecialEntries, is_omitted};
@@ -26,12 +29,14 @@ const DIFFERENT_BYTES_MAX: usize = 4 << 20;
 const DIFFERENT_WORK_MAX: u64 = 1 << 20;
 
 /// What a transaction makes of the directory, at a read point of its own.
+/// It is a small directory: the copies of all entries that the transaction changes, and of those on the way to them.
 struct Inside<'i> {
     view: View,
     read_point: ReadPoint<'i>,
 }
 
 /// Why not all that is different is returned.
+/// Each ends the search with an error, but the size limit, which ends it as any other search.
 enum Stopped {
     SizeLimit,
     /// Of an entry that is to be looked at only a part is here.
@@ -40,6 +45,7 @@ enum Stopped {
 }
 
 /// Runs it, or begins it.
+/// The base is looked for in the view: it has the names of all entries that are different, and of the base (`View::of` has brought it).
 pub(crate) fn run(
     reading: &mut Reading<'_>,
     context: &mut SearchContext<'_>,
@@ -88,6 +94,7 @@ impl Inside<'_> {
         filter: &Filter<'_>,
         rights: Rights,
     ) -> Result<bool, Stopped> {
+        // An entry is judged where it is as the transaction sees it, by an evaluator that remembers that place only.
         let (point, evaluator) = match self.view.differs(base) {
             true if self.view.is_partial(base) => return Err(Stopped::Partial),
             true => (self.read_point, &mut self.view.scratch.evaluator),
@@ -98,6 +105,7 @@ impl Inside<'_> {
             .ok_or(Stopped::TooLong)
     }
 
+    /// Consumes the view: what goes on later needs the directory alone.
     fn search(
         mut self,
         reading: &mut Reading<'_>,
@@ -111,6 +119,7 @@ impl Inside<'_> {
         let asked =
             RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
         let filter = compiled(reading.dsa, read_point, &request.filter, rights);
+        // Ids are the same in both places. An entry that the transaction adds is in the view alone.
         let outside = read_point.entry(base.id);
         if let Some(entry) = &outside
             && request.scope == Scope::Base
@@ -132,6 +141,7 @@ impl Inside<'_> {
         let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
         running.limit(&reading.dsa.config.limits, request);
         running.special = SpecialEntries::hiding();
+        assert!(running.hidden.is_sorted(), "ids are looked up in it by halves");
         running.hidden = self.view.different().to_vec();
         let mut found = Vec::new();
         match self.put_different(reading.dsa, &mut running, request, asked, context.counters, &mut found) {
@@ -143,6 +153,7 @@ impl Inside<'_> {
                 return outcome::say(out, id, tag::SEARCH_DONE, ResultCode::AdminLimitExceeded, text);
             }
         }
+        // As one long message of which the rest is sent when the client has read the first part: nothing else is written in between.
         if found.len() > OUT_BYTES_SOFT_MAX {
             let large = Large::of_messages(out.len(), &found);
             return suspend(reading, context, running, asked.selectors, Some(large), out);
@@ -155,6 +166,7 @@ impl Inside<'_> {
     }
 
     /// Appends the messages of those entries that are different and match.
+    /// All of them are written before the first is sent: an error among them then is the only answer.
     fn put_different(
         &mut self,
         dsa: &Dsa,
@@ -182,6 +194,7 @@ impl Inside<'_> {
                 Some(_) => continue,
                 None => return Err(Stopped::TooLong),
             }
+            // The limit is that of the whole search: what is found here counts before the rest.
             if running.left == 0 {
                 return Err(Stopped::SizeLimit);
             }
@@ -191,6 +204,7 @@ impl Inside<'_> {
             let chosen = templates.choose(asked, point.shard().schema());
             let large =
                 templates.write(out, running.message_id, point, &entry, chosen, &dsa.rules, cache, false);
+            // The view is gone after this, so nothing of an entry can wait.
             if let Some(mut large) = large {
                 large.go_on(point, out, usize::MAX);
             }
@@ -202,6 +216,7 @@ impl Inside<'_> {
     }
 }
 
+/// Compiled for each place: shapes and hashes are others there.
 fn compiled(dsa: &Dsa, read_point: ReadPoint<'_>, filter: &Filter<'_>, rights: Rights) -> Compiled {
     Compiled::new(filter, read_point.shard(), &|t| dsa.rules.may_read(rights, t))
 }

@@ -1,4 +1,6 @@
 //! Aliases and referral objects in a search (RFC 4511 sections 4.5.1.3 and 4.5.3, RFC 3296 section 5.5).
+//!
+//! Whether there is any such entry is one load each. A directory without them runs searches that know nothing of all this.
 
 use super::base::{Base, Refusal};
 use crate::context::Reading;
@@ -16,6 +18,7 @@ use store::shape::Kind;
 use store::{EntryRef, ReadPoint, Shard, Unresolved};
 
 /// What a search does with entries that stand for others.
+/// Looked up once for a search; an entry that comes later is not in its read point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpecialEntries {
     /// Are aliases below the base followed?
@@ -52,6 +55,7 @@ impl SpecialEntries {
     }
 
     /// Is there nothing to be done?
+    /// Then a search may take the short ways.
     #[inline]
     pub(super) fn is_none(self) -> bool {
         self == SpecialEntries::default()
@@ -61,6 +65,8 @@ impl SpecialEntries {
     ///
     /// # Errors
     /// When there are too many aliases to follow.
+    /// An alias below the base adds the subtree that it leads to, and aliases there again. The number is bounded, and circles end by themselves: a
+    /// subtree that is there is not added twice.
     pub(super) fn scopes(
         self,
         reading: &mut Reading<'_>,
@@ -79,12 +85,14 @@ impl SpecialEntries {
     }
 
     /// The references that a search begins with, if it may find any.
+    /// A base search finds no other entry, and the base itself was settled before.
     pub(super) fn references(self, base: &Base, scopes: &Scopes, scope: Scope) -> Option<References> {
         let may = self.refers && !base.is_system && scope != Scope::Base;
         may.then(|| References { cursor: Cursor::referrals(scopes.clone()), scope })
     }
 
     /// Is an entry that matches not for the client, since another one stands for it?
+    /// The cheap looks come first; `is_elsewhere` walks up.
     #[inline]
     pub(super) fn skips(
         self,
@@ -133,6 +141,7 @@ pub(super) fn settle_base(
     settle(reading, request, requested, found)
 }
 
+/// The alias comes first: where it leads may be below a referral object.
 #[cold]
 fn settle(
     reading: &mut Reading<'_>,
@@ -146,6 +155,7 @@ fn settle(
         Ok(id) | Err(Unresolved::NoSuchObject(Some(id))) => Some(*id),
         Err(_) => None,
     };
+    // The base may be an alias, or below one: each on the way is followed.
     if follows && nearest(&found).and_then(|id| read_point.kind(id)) == Some(Kind::Alias) {
         match read_point.resolve_through(request.base, &mut reading.scratch.evaluator.cache) {
             Ok((id, text)) => {
@@ -174,6 +184,7 @@ pub(super) struct References {
 
 impl References {
     /// Sends some. `true` when all are sent.
+    /// In slices like entries: a directory may have many referral objects.
     pub(super) fn write(
         &mut self,
         message_id: i32,
