@@ -31,6 +31,7 @@ use model::TypeId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// One index: what kind of keys it holds of one attribute type.
+/// Readers share it without a lock: each structure is one that a single writer changes while others read.
 pub(crate) struct AttributeIndex {
     pub(crate) attribute_type: TypeId,
     pub(crate) kind: IndexKind,
@@ -48,6 +49,7 @@ pub(crate) enum Content {
 }
 
 /// The writer's side of one index.
+/// It is in the writer's state, apart from what readers see.
 #[derive(Default)]
 pub(crate) struct AttributeIndexWriter {
     /// Of one that has postings.
@@ -64,6 +66,7 @@ impl AttributeIndex {
     ///
     /// # Errors
     /// When its address space cannot be reserved.
+    /// Postings reserve address space for as many entries as there may ever be; memory is taken as they grow.
     fn create(
         name: IndexName,
         entries_max: usize,
@@ -104,6 +107,7 @@ impl AttributeIndex {
     }
 
     /// Root of the tree, if it has one and it has been built.
+    /// A tree is made when its first key comes, in the batch of that key.
     pub(crate) fn tree_root(&self) -> Option<u32> {
         let Content::Tree(root) = &self.content else { return None };
         let root = root.load(Ordering::Acquire);
@@ -111,6 +115,7 @@ impl AttributeIndex {
     }
 
     /// How many candidates a probe leaves, at most; of a range it is estimated.
+    /// Lengths of lists are kept, so it costs a lookup for each tag. What is dead but not yet removed counts too.
     pub(crate) fn candidates(&self, view: ReadPoint<'_>, probe: &Probe) -> u64 {
         match (probe, &self.content) {
             (Probe::Tags(tags), Content::Postings(postings)) => {
@@ -125,11 +130,13 @@ impl AttributeIndex {
     }
 
     /// Does it hold values of this type?
+    /// An index on a type has the values of its subtypes (RFC 4512 section 2.5.1.1): a search by the supertype finds them.
     pub(crate) fn holds(&self, view: ReadPoint<'_>, attribute_type: TypeId) -> bool {
         view.shard.schema.is_subtype(attribute_type, self.attribute_type)
     }
 
     /// Bytes of memory, without a tree, which lies in the segments; those of sets estimated.
+    /// Called when memory is measured, by who has the writer's role.
     fn measure(&self, side: &AttributeIndexWriter, view: ReadPoint<'_>) -> u64 {
         let bytes = match (&self.content, &side.postings) {
             (Content::Postings(postings), Some(side)) => postings.bytes(side),

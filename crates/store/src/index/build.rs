@@ -24,6 +24,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// An index that is being built.
+/// It is outside the shard, so the writer's role is free between two steps. Dropping it without giving it up would leave an index that is
+/// maintained for nobody.
 #[derive(Debug)]
 #[must_use = "it is maintained until it is given up"]
 pub struct IndexBuild {
@@ -48,6 +50,7 @@ impl IndexBuild {
 }
 
 /// An index that was dropped and is not free yet.
+/// Its holder frees the rest in steps ([`Writer::index_free`]).
 #[must_use = "its number and nodes are taken until it is free"]
 pub struct IndexDrop {
     number: u16,
@@ -58,6 +61,7 @@ pub struct IndexDrop {
 }
 
 /// Why no index is begun.
+/// None of these changes anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexRefused {
     /// There is one, or one is being built.
@@ -94,6 +98,7 @@ pub struct IndexReport {
 
 impl ReadPoint<'_> {
     /// The indexes that there are, by name.
+    /// In the order of their names, which two calls share.
     pub fn index_report(self) -> Vec<IndexReport> {
         let lookup = self.indexes();
         let report = |(number, index): (u16, &Arc<AttributeIndex>)| IndexReport {
@@ -125,6 +130,7 @@ impl Writer<'_> {
         let number = (0..INDEXES_MAX as u16).find(is_free).ok_or(IndexRefused::TooMany)?;
         let (index, side) =
             AttributeIndex::create(name, shard.entries_max()).map_err(|_| IndexRefused::Memory)?;
+        // A lookup has some kilobytes, and indexes come and go seldom.
         let mut next = indexes.clone();
         next.place(number, index, &shard.schema);
         put(&mut self.state.indexes, number, Some(side));
@@ -141,6 +147,7 @@ impl Writer<'_> {
     ///
     /// # Panics
     /// While loading.
+    /// The same step may put a key in that a change has put in already: adding is idempotent in each structure.
     pub fn index_step(
         &mut self,
         build: &mut IndexBuild,
@@ -151,6 +158,7 @@ impl Writer<'_> {
         if build.complete_at.is_some() {
             return Ok(true);
         }
+        // An index of many values may be larger than the entries, so the limit is looked at before each step.
         self.measure();
         if self.shard.memory().total() > bytes_max {
             return Err(Refused::MemoryLimit { bytes_max });
@@ -169,12 +177,14 @@ impl Writer<'_> {
                 Taken::End => break,
             }
         }
+        // This batch is published with the last keys: who reads at it or later finds all.
         build.complete_at = Some(self.sequence);
         Ok(true)
     }
 
     /// Lets an index answer in which all entries are. False while there are readers that it must not answer: to be tried
     /// again.
+    /// Readers that began before the last step may look for values that entries had then and have lost since, which are not in the index.
     pub fn index_ready(&mut self, build: &IndexBuild) -> bool {
         let shard = self.shard;
         if build.complete_at.is_none_or(|at| shard.readers.oldest() < at) {
@@ -197,6 +207,7 @@ impl Writer<'_> {
         Some(self.take_out(number))
     }
 
+    /// Removals that were put off for it, and keys that are stale in it, are forgotten: it is not looked at any more.
     fn take_out(&mut self, number: u16) -> IndexDrop {
         let shard = self.shard;
         let mut next = self.view().indexes().clone();
@@ -212,6 +223,7 @@ impl Writer<'_> {
 
     /// Frees up to `nodes_max` nodes of the tree of an index that was dropped, and its number with the last. False if more
     /// is to be done, or a reader may still need it: to be called again.
+    /// In pieces, for a tree may have millions of nodes and the writer's role is held meanwhile.
     pub fn index_free(&mut self, drop: &IndexDrop, nodes_max: usize) -> bool {
         if self.shard.readers.oldest() < drop.since {
             return false;
@@ -222,6 +234,7 @@ impl Writer<'_> {
         TreeWriter { heap, writer, sequence: self.sequence, removed: &mut removed }
             .destroy_some(&mut stack, nodes_max);
         removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
+        assert!(!self.state.leaving.contains_key(&drop.number), "what is left of a tree is in one place");
         let is_free = stack.is_empty();
         if !is_free {
             self.state.leaving.insert(drop.number, stack);

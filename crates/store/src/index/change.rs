@@ -1,4 +1,10 @@
 //! Changes of indexes: what follows from a change of an entry.
+//!
+//! ```text
+//! added    at once, before the entry's new version can be seen
+//! removed  later, when no reader can see a version that has the key; from a tree at once, for its nodes have versions
+//! ```
+//! A key that another value of the entry has too must stay: so what is removed is looked at once more when its time comes.
 
 use super::key::Key;
 use super::keys::Keeps;
@@ -16,6 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 impl<'s> Writer<'s> {
     /// Notes a change of one attribute's inline values: `old` or `new` is empty if it was or is absent.
+    /// Keys that both sides have are left as they are, so a modify that changes one value of many costs two keys.
     pub(crate) fn index_change<'v>(
         &mut self,
         id: u32,
@@ -36,6 +43,7 @@ impl<'s> Writer<'s> {
                 gone.extend(old.clone().next().map(|_| key));
                 come.extend(new.clone().next().map(|_| key));
             }
+            // The same trigram may stand in a value several times.
             for keys in [&mut gone, &mut come] {
                 keys.sort_unstable();
                 keys.dedup();
@@ -56,6 +64,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
+    /// A key that is there is no error: another value may have it.
     pub(super) fn add_key(&mut self, number: u16, key: Key, id: u32) -> Result<(), Refused> {
         let (shard, view, loading, version) = (self.shard, self.view(), self.loading, self.version());
         let index = view.indexes().at(number);
@@ -72,6 +81,7 @@ impl<'s> Writer<'s> {
                 set.insert(id, view, &mut state.garbage);
                 Ok(())
             }
+            // Sorted and built in one go when the load ends: a fraction of the work of inserting each.
             (Key::Prefix(prefix), Content::Tree(_)) if loading => {
                 side.unsorted.push((prefix, id));
                 Ok(())
@@ -94,6 +104,7 @@ impl<'s> Writer<'s> {
     }
 
     /// Puts a new entry under its tag in an index that has postings.
+    /// For entries that were just made: nothing can be there under the tag with this id, so nothing is looked for.
     #[inline]
     pub(crate) fn add_tag(&mut self, number: u16, tag: u32, id: u32) -> Result<(), Refused> {
         let (shard, view) = (self.shard, self.view());
@@ -114,6 +125,7 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// What is dropped from a tree waits until the entry is written, since only then it is known whether another value has the key.
     pub(crate) fn drop_key(&mut self, number: u16, key: Key, id: u32) {
         match key {
             Key::Prefix(prefix) => self.state.scratch.dropped.push((number, prefix)),
@@ -123,6 +135,7 @@ impl<'s> Writer<'s> {
 
     /// Takes keys that a change dropped out of their trees, unless the changed entry has them from another
     /// value. To be called when the entry is written.
+    /// A value of a big set may have the key; only a walk through the set would tell, so such keys are kept as stale.
     pub(crate) fn settle_trees(&mut self, id: u32) {
         let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
         for (number, prefix) in dropped.drain(..) {
@@ -151,12 +164,14 @@ impl<'s> Writer<'s> {
     }
 
     /// Takes a key away for good, unless a version of the entry that a reader may see has it.
+    /// `oldest` is the oldest sequence that a reader may be at.
     pub(crate) fn remove_key(&mut self, number: u16, key: Key, id: u32, oldest: u64) {
         let fault = faults::INDEX_KEY_KEPT;
         if planted::is(fault) && !planted::is_at_replay(fault) && id.is_multiple_of(4) {
             return;
         }
         let (index, mut is_unknown) = (self.view().indexes().at(number), false);
+        // Any version that a reader may see, not only the newest: readers of the past use the index too.
         let is_kept = self.any_version(id, oldest, |at, entry| {
             let keeps = index.keeps(at, entry, key);
             is_unknown |= keeps == Keeps::Unknown;
@@ -190,6 +205,7 @@ impl<'s> Writer<'s> {
     }
 
     /// Adds or drops the keys of one value of a big set; `known` is its equality key, if that was worked out before.
+    /// One value at a time, as a set changes: sets may have millions.
     pub(crate) fn index_set_value(
         &mut self,
         id: u32,
@@ -222,12 +238,14 @@ impl<'s> Writer<'s> {
     }
 
     /// Ends a load: sorts what was gathered for the indexes that are trees, and builds them.
+    /// Until then the trees do not have what was loaded: nobody reads during a load.
     pub fn finish_load(&mut self) -> Result<(), Refused> {
         let (shard, version) = (self.shard, self.version());
         for (number, index) in shard.indexes.load(self.view()).all() {
             let Content::Tree(root) = &index.content else { continue };
             let side =
                 self.state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
+            // Moved out, so that its memory is free before the tree is built.
             let mut items = std::mem::take(&mut side.unsorted);
             items.sort_unstable();
             items.dedup();

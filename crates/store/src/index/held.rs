@@ -1,4 +1,6 @@
 //! A walk over the keys that an index has, some at a time, while it changes. What was in it all the time is met.
+//! It is for the comparison of an index with the entries: between two steps others write, so a place must mean something after any change. A
+//! tag, an id or a tree item does; an offset would not.
 
 use super::key::Key;
 use super::{AttributeIndex, Content};
@@ -7,6 +9,7 @@ use crate::shard::ReadPoint;
 use crate::tree::{self, From};
 
 /// Where a walk is.
+/// Bounded: one part of a hash table at most is copied.
 #[derive(Debug)]
 pub(super) enum HeldWalk {
     /// In the hash table of an index that has postings.
@@ -37,6 +40,7 @@ impl HeldWalk {
     }
 
     /// Puts about `max` keys that follow, and the ids that have them, into `out`. False when there are no more.
+    /// Keys that come and go meanwhile may be met or not.
     pub(super) fn take(
         &mut self,
         view: ReadPoint<'_>,
@@ -59,6 +63,7 @@ impl HeldWalk {
         }
     }
 
+    /// A long list goes over several calls: `from` says where it goes on.
     fn take_postings(
         &mut self,
         view: ReadPoint<'_>,
@@ -92,6 +97,7 @@ impl HeldWalk {
     }
 }
 
+/// In the order of the tree, behind the last item that was taken.
 fn take_tree(
     last: &mut Option<(u64, [u8; 4])>,
     view: ReadPoint<'_>,

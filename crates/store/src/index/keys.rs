@@ -1,4 +1,6 @@
 //! The keys that values have in an index.
+//! Whether an entry has a key is asked when a key is to be removed, and when an index is compared with the entries. Inline values are gone through;
+//! a big set is asked by its own order where that helps, and not walked through.
 
 use super::AttributeIndex;
 use super::key::Key;
@@ -10,6 +12,7 @@ use model::Description;
 use std::collections::BTreeSet;
 
 /// Does an entry have a key?
+/// Who gets `Unknown` must do what is right in both cases: a key that stays too long costs a candidate, one that goes too soon an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     Yes,
@@ -26,6 +29,7 @@ impl Keeps {
 
 impl AttributeIndex {
     /// Does this version of an entry have a key?
+    /// objectClass is in the shape, all other values are in slots.
     pub(super) fn keeps(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, key: Key) -> Keeps {
         let mut keys = Vec::new();
         if view.shard.schema.well_known().object_class == self.attribute_type {
@@ -61,12 +65,14 @@ impl AttributeIndex {
     }
 
     /// Are the hashes by which a set of these values is ordered those of the index's keys?
+    /// A subtype may have another equality rule than the type that is indexed.
     fn has_rule_of(&self, view: ReadPoint<'_>, description: Description) -> bool {
         let rule = |attribute_type| view.shard.schema.attribute_type(attribute_type).equality;
         rule(description.attribute_type) == rule(self.attribute_type)
     }
 
     /// Takes the keys that a version of an entry has out of `keys`. Walks through its sets.
+    /// For what walks through sets on purpose, when so many keys are stale that one walk settles all of them.
     pub(crate) fn remove_held(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, keys: &mut BTreeSet<Key>) {
         let mut own = Vec::new();
         let mut strike = |value: &[u8]| {
@@ -108,6 +114,7 @@ impl AttributeIndex {
 }
 
 /// Has a set a value whose hash has this tag? The tag is the hash's high half, so these follow each other.
+/// A set is ordered by the hash of its values, so those with one tag are neighbours.
 fn has_tag(view: ReadPoint<'_>, root: u32, tag: u32) -> bool {
     let (from, mut first) = (From::At((u64::from(tag) << 32, &[])), None);
     tree::next_leaf(&view.shard.heap, root, view.sequence, from, |(hash, _)| _ = first.get_or_insert(hash));

@@ -112,6 +112,7 @@ impl IndexKind {
     }
 
     /// See [`Kind::each_key`].
+    /// The compiler puts the implementation in its place: no call through a pointer for a key.
     #[inline]
     pub(super) fn each_key(
         self,

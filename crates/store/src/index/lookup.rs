@@ -22,6 +22,7 @@ pub(crate) struct Indexes {
 }
 
 /// The indexes at one time.
+/// Three tables, so that each question on the way of a search or an update is one or two array accesses.
 #[derive(Clone)]
 pub(crate) struct Lookup {
     /// By number. A number is given again only when nobody can mean the former index with it.
@@ -34,6 +35,7 @@ pub(crate) struct Lookup {
 
 impl Indexes {
     /// Empty ones, to be filled before anybody reads.
+    /// Of those that a start names; each answers at once, for there is no entry yet.
     pub(crate) fn create(
         settings: &[IndexSettings],
         schema: &Schema,
@@ -89,6 +91,7 @@ pub(super) fn put(writers: &mut IndexesWriter, number: u16, side: Option<Attribu
 
 impl Lookup {
     /// Puts an index in its place: changes of its values are noted in it.
+    /// From the next batch on: the lookup is not published yet.
     pub(super) fn place(&mut self, number: u16, index: AttributeIndex, schema: &Schema) {
         for subtype in schema.subtypes(index.attribute_type) {
             self.by_type[usize::from(subtype.0)].push(number);
@@ -100,12 +103,14 @@ impl Lookup {
     }
 
     /// From now on it answers.
+    /// Before this it is maintained and not asked.
     pub(super) fn answer(&mut self, number: u16) {
         let IndexName { attribute_type, kind } = self.at(number).name();
         self.answering[usize::from(attribute_type.0)][kind as usize] = number;
     }
 
     /// Takes an index out.
+    /// Its number is given again later, by who knows that no reader has the old lookup.
     pub(super) fn take(&mut self, number: u16) -> Option<Arc<AttributeIndex>> {
         let index = self.all.get_mut(usize::from(number))?.take()?;
         for numbers in &mut self.by_type {
@@ -173,6 +178,7 @@ impl Lookup {
     }
 
     /// Do indexes stay as they are when a value of this type gives way to another?
+    /// Asked for each prepared write: if so nothing of an index has to be prepared with it.
     #[inline]
     pub(crate) fn outlast_values(&self, attribute_type: TypeId) -> bool {
         let Some(numbers) = self.by_type.get(usize::from(attribute_type.0)) else { return true };

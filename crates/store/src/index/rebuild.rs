@@ -1,4 +1,5 @@
 //! All keys of an entry at once, and where they go when an index is made from entries that are there.
+//! A restore makes all indexes anew from the entries, on all cores: keys are gathered in pieces, and each index is filled by one thread.
 
 use super::key::Key;
 use super::lookup::Lookup;
@@ -16,6 +17,7 @@ pub(crate) struct KeyScratch {
 impl Lookup {
     /// Hands every key that values of a type have in some index to `each`, with the number of the index; the same
     /// one may come twice.
+    /// Values in the outer loop: each is read from memory once, whatever number of indexes holds it.
     pub(crate) fn each_key<'v>(
         &self,
         view: ReadPoint<'_>,
@@ -41,6 +43,7 @@ impl Lookup {
 
     /// What the keys of each index go into, by number, when no reader pins yet. Keys of trees go elsewhere
     /// ([`gather`]).
+    /// In the order of their numbers, without gaps: nothing was dropped before a restore.
     pub(crate) fn sinks<'s>(&'s self, writers: &'s mut IndexesWriter) -> impl Iterator<Item = Sink<'s>> {
         self.all().zip(writers).map(|((_, index), side)| {
             match (&index.content, side.as_mut().and_then(|side| side.postings.as_mut())) {

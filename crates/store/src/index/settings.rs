@@ -1,4 +1,5 @@
 //! What indexes are called, and what is asked for.
+//! A name is what an administrator writes and what files keep; settings are a list of kinds for one attribute, as it is configured.
 
 use super::kind::{IndexKind, IndexKinds};
 use model::TypeId;
@@ -22,6 +23,7 @@ impl IndexName {
     }
 
     /// Has the type the matching rule that the index needs? If not, what kind of rule is missing.
+    /// Asked before an index is made, so keys are never asked of a value that no rule can bring into normal form.
     pub fn missing_rule(self, schema: &Schema) -> Option<&'static str> {
         self.kind.missing_rule(schema.attribute_type(self.attribute_type))
     }
@@ -46,6 +48,7 @@ impl IndexSettings {
     ///
     /// # Errors
     /// That the schema does not know it, or that it lacks a matching rule that the index needs.
+    /// Each kind is checked, and the first that cannot be is reported.
     pub fn attribute_type(&self, schema: &Schema) -> Result<TypeId, String> {
         let name = &self.attribute;
         let Some(attribute_type) = schema.find_type(name.as_bytes()) else {

@@ -1,4 +1,6 @@
 //! A walk over the keys that entries have in an index, in the order of ids, a piece at a time.
+//! The cost of a piece is counted in keys and not in entries: an entry may have one value or a million. Values that lie in the record are taken
+//! together; a big set is taken leaf by leaf.
 
 use super::AttributeIndex;
 use super::key::Key;
@@ -14,6 +16,7 @@ const LEAF_VALUES_MAX: usize = 128;
 const EACH_BYTE_SHARE: usize = 4;
 
 /// Where a walk is.
+/// It has no reader between two pieces, so it keeps nothing from being freed.
 #[derive(Debug)]
 pub(super) struct KeyWalk {
     /// The next entry to look at.
@@ -46,12 +49,14 @@ impl KeyWalk {
     }
 
     /// Room for about `keys_max` keys, or for those of the next entry that go at once if they are more.
+    /// More than was asked for, if the next entry needs it: a walk always comes further.
     pub(super) fn room(&self, view: ReadPoint<'_>, index: &AttributeIndex, keys_max: usize) -> usize {
         keys_max.max(self.inline_keys(view, index) + LEAF_VALUES_MAX)
     }
 
     /// Takes the keys of the next entry below `end` that has some, each once, and their cost out of `room`. The walk goes
     /// on at other read points, where an entry may be another than it was: then keys that it had all the time are taken.
+    /// An entry that is deleted meanwhile has no keys; one that is added behind `end` is not this walk's.
     pub(super) fn take(
         &mut self,
         view: ReadPoint<'_>,
@@ -87,6 +92,7 @@ impl KeyWalk {
     }
 
     /// Keys of the next entry that are taken at once, about: all but those of big sets.
+    /// An estimate before the keys are made: it decides whether the entry still fits into the piece.
     fn inline_keys(&self, view: ReadPoint<'_>, index: &AttributeIndex) -> usize {
         if self.within.is_some() || self.next >= view.shard.ids_end() {
             return 0;

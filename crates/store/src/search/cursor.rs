@@ -15,11 +15,14 @@ use model::{EntryId, Scope, TypeId};
 use smallvec::SmallVec;
 
 /// Ids looked at in advance: their slots and records are asked for together.
+/// About as many cache misses as a core has in flight.
 const AHEAD: usize = 16;
 /// Ids read from a long list at a time.
+/// A slice is four cache lines of ids; finding its place in a long list again is paid once for all of it.
 const SLICE: usize = 256;
 
 /// A suspended search. It holds no borrow; each step is given the same read point.
+/// Its state is the next id and a slice of ids: a search of millions of entries keeps a kilobyte.
 pub struct Cursor {
     scopes: Scopes,
     pub(super) filter: Compiled,
@@ -34,6 +37,7 @@ pub struct Cursor {
 }
 
 /// What a step of a cursor found.
+/// The entry borrows from the read point, not from the cursor.
 pub enum Step<'a> {
     /// An entry that matches.
     Entry(EntryRef<'a>),
@@ -140,6 +144,7 @@ impl EqualityHint {
 
 impl Cursor {
     /// Plans a search within existing scopes. `after` goes on behind an entry that an earlier page ended with.
+    /// Planned once. Where it goes on later is an id, so it need not know the plan again.
     pub fn open(
         read_point: ReadPoint<'_>,
         scopes: Scopes,
@@ -172,6 +177,7 @@ impl Cursor {
 
     /// Looks at candidates until `work` is used up, which it takes from: units as [`super::work`] has them. It comes on by
     /// a candidate at least, or by a value of one.
+    /// An id that has no entry at the read point, or is outside the scope, is passed over.
     pub fn step<'a>(
         &mut self,
         read_point: ReadPoint<'a>,
@@ -208,6 +214,7 @@ impl Cursor {
     }
 
     /// Asks for what the next candidates will need, a few of them ahead.
+    /// Slots far ahead, records nearer: a record's address is in its slot.
     fn prefetch_next(&self, read_point: ReadPoint<'_>) {
         let left = self.slice.len();
         if let Some(far) = left.checked_sub(AHEAD) {
@@ -218,6 +225,7 @@ impl Cursor {
         }
     }
 
+    /// The slice is turned round, for taking from the end of a vector moves nothing.
     fn refill(&mut self, read_point: ReadPoint<'_>) -> bool {
         if self.exhausted {
             return false;
@@ -238,6 +246,7 @@ impl Cursor {
                 self.exhausted = self.slice.len() < SLICE;
             }
             Source::All => {
+                // Ids without an entry cost a look at their slot.
                 let end = read_point.shard.ids_end().min(from.max(1).saturating_add(SLICE as u32));
                 self.slice.extend(from.max(1)..end);
                 self.exhausted = self.slice.is_empty();

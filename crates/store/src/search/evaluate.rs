@@ -1,4 +1,10 @@
 //! Is a filter true of an entry? Three-valued (RFC 4511 section 4.5.1.7).
+//!
+//! A filter is evaluated on the record in place: values are normalised one by one into a buffer of the thread and compared with the assertion's normal
+//! form, which was made once. An item is true if any value of any attribute that it looks at passes.
+//!
+//! An evaluation may be long: an entry may have a million values, and a filter thousands of items. So it can stop between two values, or within a
+//! long one, and leaves in [`Paused`] where. It holds no borrow then; what goes on must bring the same filter, entry and read point.
 
 use super::filter::{Compiled, Item, Node, Test};
 use super::substrings::{PartPosition, has_parts};
@@ -11,6 +17,7 @@ use model::{Description, TypeId};
 use schema::Rule;
 
 /// True, false, or not to be known.
+/// Undefined is not false: the negation of it is undefined too, so `(!(secret=x))` finds nothing (RFC 4511 section 4.5.1.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// It is.
@@ -28,6 +35,7 @@ impl Truth {
 }
 
 /// Buffers of one thread for evaluating filters.
+/// It belongs to one thread. Nothing in it depends on the entry before, but `long` and what `cache` remembers of names.
 #[derive(Default)]
 pub struct Evaluator {
     normal: Vec<u8>,
@@ -38,6 +46,8 @@ pub struct Evaluator {
 }
 
 /// The long value that was looked at last.
+/// Several items of a filter, or several slices of one search, look at the same long value: making its normal form each time would be the work of
+/// the whole.
 struct LongValue {
     rule: Rule,
     value: Vec<u8>,
@@ -52,6 +62,7 @@ impl Evaluator {
     }
 
     /// Evaluates a filter on an entry, however long that takes.
+    /// For what must not stop: updates in the writer's role, and one entry at a time.
     pub fn evaluate(&mut self, filter: &Compiled, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Truth {
         let (mut paused, mut work) = (Paused::default(), u64::MAX);
         self.go_on(filter, entry, read_point, &mut paused, &mut work)
@@ -75,6 +86,8 @@ impl Evaluator {
 }
 
 /// One filter on one entry. What returns an option gives `None` when it was paused, and has left in `paused` where.
+/// The way down to the place of a pause is walked again by [`Evaluation::fold`] and [`Evaluation::item`], each of which takes its part of
+/// [`Paused`] back.
 struct Evaluation<'e, 'a> {
     evaluator: &'e mut Evaluator,
     entry: &'e EntryRef<'e>,
@@ -90,6 +103,7 @@ impl Evaluation<'_, '_> {
         *self.work = self.work.saturating_sub(units);
     }
 
+    /// Filters have a bounded depth, which the decoder holds them to, so recursion is bounded too.
     fn node(&mut self, node: &Node) -> Option<Truth> {
         Some(match node {
             Node::True => Truth::True,
@@ -109,8 +123,10 @@ impl Evaluation<'_, '_> {
 
     /// `last` if any part is; else undefined if any part is; else `neutral`.
     fn fold(&mut self, parts: &[Node], neutral: Truth, last: Truth) -> Option<Truth> {
+        // The innermost was pushed first, so the outermost is popped first: in the order in which nodes are entered again.
         let (first, mut sum) = self.paused.parts.pop().unwrap_or((0, neutral));
         for (number, part) in parts.iter().enumerate().skip(first as usize) {
+            // Before a part, not after it: so each call looks at one value at least, which was paid by the caller.
             let truth = if *self.work == 0 { None } else { self.node(part) };
             match truth {
                 None => {
@@ -125,11 +141,13 @@ impl Evaluation<'_, '_> {
         Some(sum)
     }
 
+    /// Object classes come first, for they are in the shape; then the slots of the record in their order; then what is derived.
     fn item(&mut self, item: &Item) -> Option<bool> {
         let (entry, at) = (self.entry, self.at);
         let from = match self.paused.item.take() {
             Some(from) => from,
             None => {
+                // Each slot's description is compared, whether it is one that the item looks at or not.
                 self.pay(ITEM + entry.shape.slots.len() as u64 / 2);
                 if self.dn_matches(item) {
                     return Some(true);
@@ -137,6 +155,7 @@ impl Evaluation<'_, '_> {
                 ItemPosition { slot: 0, value: ValuePosition::default() }
             }
         };
+        // Slots before the place of the pause were looked at and did not pass.
         let behind = |slot: usize| if from.slot == slot { from.value } else { ValuePosition::default() };
         let class_type = at.shard.schema.well_known().object_class;
         if from.slot == 0 && looks_at(item, Description::plain(class_type), at) {
@@ -158,6 +177,7 @@ impl Evaluation<'_, '_> {
     }
 
     /// Looks at the value of an attribute that is made up.
+    /// A stored value of that name takes the place of the derived one.
     fn derived_passes(&mut self, item: &Item) -> bool {
         match (item.derived, item.attribute_type) {
             (Some(derived), Some(t)) if !self.at.has_stored(self.entry, t) => {
@@ -174,6 +194,8 @@ impl Evaluation<'_, '_> {
         }
     }
 
+    /// Equality on a big set is a search in its tree by the hash of the value, where the set is ordered by the rule that the assertion has. Every
+    /// other test walks through the set.
     fn slot_passes(
         &mut self,
         item: &Item,
@@ -201,6 +223,7 @@ impl Evaluation<'_, '_> {
     }
 
     /// Does one of the values pass that come after `from`?
+    /// Values of a record have no keys: the pause counts them.
     fn any_passes<'v>(
         &mut self,
         test: &Test,
@@ -225,11 +248,14 @@ impl Evaluation<'_, '_> {
     }
 
     /// Does one of the values of a set pass that come after `from`?
+    /// A pause remembers the key of the last value, and how many with that key were looked at: keys are hashes, and two values may have one.
     fn any_of_set(&mut self, test: &Test, set: ValueSet, slot: usize, from: ValuePosition) -> Option<bool> {
         let (at, mut position, mut skipped) = (self.at, from, 0);
         let (mut outcome, mut last) = (Some(false), None);
         loop {
+            // From the key of the pause again; those with it that were looked at are skipped below.
             let begin = last.map_or(From::At((from.key, &[])), From::After);
+            // A leaf at a time: nothing of the tree is borrowed between two leaves.
             let more = tree::next_leaf(&at.shard.heap, set.root, at.sequence, begin, |(key, value)| {
                 if outcome != Some(false) {
                     return;
@@ -272,6 +298,7 @@ impl Evaluation<'_, '_> {
             | Test::Matches { rule, .. }
             | Test::Substrings { rule, .. } => *rule,
         };
+        // Beyond this the copy that is kept costs less than normalising it once more.
         if value.len() >= LONG_VALUE {
             return self.long_value_passes(rule, test, value, within);
         }
@@ -293,6 +320,7 @@ impl Evaluation<'_, '_> {
         value: &[u8],
         within: &mut PartPosition,
     ) -> Option<bool> {
+        // Compared in full: the same address may have another value by now.
         let kept = self.evaluator.long.take().filter(|long| long.rule == rule && long.value == value);
         self.pay(work::of_scan(value.len()));
         let long = kept.unwrap_or_else(|| {
@@ -311,6 +339,7 @@ impl Evaluation<'_, '_> {
     }
 
     /// `:dn:` makes the attributes of the entry's DN count too.
+    /// RFC 4511 section 4.5.1.7.7. The text is made and parsed again, for a DN is not stored as such; few searches ask for it.
     fn dn_matches(&mut self, item: &Item) -> bool {
         let Test::Matches { dn_attributes: true, rule, normal } = &item.test else { return false };
         let at = self.at;

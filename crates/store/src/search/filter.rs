@@ -1,4 +1,7 @@
 //! A filter made ready for evaluation: descriptions looked up, assertion values normalised, once per search.
+//!
+//! Everything that can be decided without an entry is decided here, so that evaluating is comparing bytes. What a client may not read becomes undefined
+//! here, too: an evaluation knows no rights.
 
 use crate::derived::Derived;
 use crate::shape::Kind;
@@ -11,6 +14,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Normal form of an assertion value; short ones lie in place.
+/// Most assertion values have fewer bytes than this, so most filters are one allocation for each list of parts.
 pub(crate) type Normal = SmallVec<[u8; 48]>;
 
 /// May the one who asks test attributes of this type?
@@ -21,6 +25,7 @@ pub type Readable<'r> = &'r dyn Fn(TypeId) -> bool;
 pub struct Compiled(pub(crate) Node);
 
 /// A node of a compiled filter (RFC 4511 section 4.5.1.7: true, false or undefined).
+/// The shape of the filter is kept: an `&` of one part is still one, since it is rare and costs nothing.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     True,
@@ -35,6 +40,7 @@ pub(crate) enum Node {
 }
 
 /// What an item asks of the values of an attribute.
+/// `derived` is looked up once: whether a value may have to be made up does not depend on the entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     /// Attributes it looks at; `None` for all whose rule is the item's, but those in `hidden`.
@@ -77,6 +83,7 @@ pub(crate) enum Test {
 }
 
 /// What an assertion of equality is where the attribute type has no rule for it.
+/// Logs of the first versions have assertions whose outcome was decided by bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WithoutRule {
     /// RFC 4511 section 4.5.1.7.
@@ -103,11 +110,13 @@ impl Compiled {
     }
 
     /// Is it true of every entry?
+    /// A base search for `(objectClass=*)`, which clients send to read an entry, is answered without a look at it.
     pub fn is_true(&self) -> bool {
         matches!(self.0, Node::True)
     }
 
     /// The single equality assertion it consists of, if it is one.
+    /// Attribute options are left out of it: the index holds values with any options, and the entry would have to be looked at for them.
     pub(crate) fn as_equality(&self) -> Option<(TypeId, &[u8])> {
         match &self.0 {
             Node::Item(Item {
@@ -144,6 +153,7 @@ impl Compiled {
 }
 
 /// What a filter is made ready with.
+/// `hidden` is made at most once for a filter: it lists every type of the schema that may not be read.
 struct Compiling<'c> {
     schema: &'c Schema,
     readable: Readable<'c>,
@@ -156,6 +166,7 @@ impl<'c> Compiling<'c> {
         Compiling { schema: &shard.schema, readable, without, hidden: OnceCell::new() }
     }
 
+    /// RFC 4526: an empty `&` is true, an empty `|` is false.
     fn compile(&self, filter: &Filter<'_>) -> Node {
         let Compiling { schema, readable, without, .. } = *self;
         let all = |parts: &[Filter<'_>]| parts.iter().map(|part| self.compile(part)).collect::<Vec<_>>();
@@ -174,6 +185,7 @@ impl<'c> Compiling<'c> {
                 Some(found) => item(schema, found, Test::Present),
                 None => Node::Undefined,
             },
+            // Without a rule of its own approximate matching is equality (RFC 4511 section 4.5.1.7.6).
             Filter::Equality(assertion) | Filter::Approx(assertion) => {
                 equality(schema, assertion, readable, without)
             }
@@ -195,10 +207,12 @@ fn item(schema: &Schema, (attribute_type, options): (TypeId, WantedOptions), tes
 }
 
 /// What a description asks for, if its type is known and may be read.
+/// Undefined for what may not be read, not false: a negation must not tell either.
 fn described(schema: &Schema, attribute: &[u8], readable: Readable<'_>) -> Option<(TypeId, WantedOptions)> {
     schema.find_wanted(attribute).filter(|(attribute_type, _)| readable(*attribute_type))
 }
 
+/// `None` for a value that is none of its syntax: the item is undefined then.
 fn normalised(make: impl FnOnce(&mut Vec<u8>) -> Result<(), schema::Invalid>) -> Option<Normal> {
     let mut out = Vec::new();
     make(&mut out).ok()?;
@@ -236,6 +250,7 @@ fn ordering(
     }
 }
 
+/// Each part is brought into normal form by itself; blanks at its ends count (RFC 4518 section 2.6.1).
 fn compile_substrings(schema: &Schema, substrings: &Substrings<'_>, readable: Readable<'_>) -> Node {
     let Some(found) = described(schema, substrings.attribute, readable) else { return Node::Undefined };
     let Some(rule) = schema.attribute_type(found.0).substring else { return Node::Undefined };
@@ -253,6 +268,8 @@ fn compile_substrings(schema: &Schema, substrings: &Substrings<'_>, readable: Re
     }
 }
 
+/// RFC 4511 section 4.5.1.7.7: a rule, an attribute, or both. Without a rule it is the attribute's equality; without an attribute every attribute
+/// counts whose rule it is.
 fn compile_extensible(
     schema: &Schema,
     extensible: &Extensible<'_>,
@@ -275,6 +292,7 @@ fn compile_extensible(
     };
     let kind = found.as_ref().map(|(attribute_type, _)| schema.attribute_type(*attribute_type));
     if let (Some(rule), Some(kind)) = (rule, kind)
+        // RFC 4517 section 4.1: a rule is good for attributes of certain syntaxes.
         && !schema.applies_to(rule, kind)
     {
         return Node::Undefined;

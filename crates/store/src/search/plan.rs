@@ -1,4 +1,11 @@
 //! Where the candidates of a search come from: the most selective index that the filter allows, else the scope.
+//!
+//! ```text
+//! estimate   walks the filter: how many candidates does the best index for each part leave at most?
+//! compare    with what the scope alone leaves: children of the base, or all entries
+//! gather     the ids of the chosen part; long lists are not gathered but read as the search goes on
+//! ```
+//! A source is a superset of what matches: the filter is evaluated on every candidate. So an estimate may be wrong and costs time only.
 
 use super::filter::{Compiled, Item, Node, Test};
 use super::scopes::Scopes;
@@ -14,11 +21,14 @@ use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Ids that a range of an ordering index may gather before the plan is given up for a scan.
+/// They are kept for as long as the search goes on.
 const RANGE_IDS_MAX: u64 = 4 << 20;
 /// A subtree is walked down if it has at most one entry in so many; else all ids are looked at.
+/// Walking jumps from entry to entry; looking at all ids goes through memory in order, at a fraction of the cost for each.
 const WALK_SHARE: u64 = 4;
 
 /// The source of candidates. All but `All` and long sets are gathered when the search begins.
+/// In order of ids, whatever it is: the answer's order is the same for every plan, and a page goes on behind an id.
 pub(crate) enum Source {
     /// Nothing can match.
     Nothing,
@@ -33,6 +43,7 @@ pub(crate) enum Source {
 }
 
 /// A long list that is read in slices. An index that is dropped meanwhile is kept by it.
+/// A slice is found anew by its key each time, so the list may change in between. What was in it all the time is found.
 #[derive(Clone)]
 pub(crate) enum LiveKey {
     /// The children of an entry.
@@ -46,6 +57,7 @@ pub(crate) enum LiveKey {
 }
 
 /// How many candidates a part of a filter leaves, at most, and where they are.
+/// The choice has all that gathering needs: nothing is looked up twice.
 struct Estimate<'f, 'a> {
     len: u64,
     choice: Choice<'f, 'a>,
@@ -63,6 +75,7 @@ enum Choice<'f, 'a> {
 
 impl<'a> ReadPoint<'a> {
     /// Chooses where to look.
+    /// No plan is kept: it is made from the sizes of lists as they are now, which costs a few hash lookups.
     pub(crate) fn plan(self, filter: &Compiled, scopes: &Scopes) -> Source {
         let Scopes { base, scope, .. } = *scopes;
         let by_scope = match scope {
@@ -72,6 +85,7 @@ impl<'a> ReadPoint<'a> {
             Scope::Subtree | Scope::Subordinates => self.shard.entries(),
         };
         match self.estimate(&filter.0) {
+            // Equal goes to the index: its ids are at hand, those of a scope must be walked.
             Some(best) if best.len <= by_scope => {
                 self.gather(&best).unwrap_or_else(|| self.scope_source(scopes))
             }
@@ -79,6 +93,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// What a search without a useful index has left.
     fn scope_source(self, scopes: &Scopes) -> Source {
         let Scopes { base, scope, .. } = *scopes;
         if !scopes.is_single() {
@@ -95,6 +110,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// The ids below and at `base`, unless there are more than `limit`.
+    /// `None` when it is not worth it, after no more than `limit` steps.
     fn walk(self, base: EntryId, limit: u64) -> Option<Vec<u32>> {
         let mut ids = vec![base.0];
         let mut next = 0;
@@ -102,6 +118,7 @@ impl<'a> ReadPoint<'a> {
             next += 1;
             let room = (limit as usize).checked_sub(ids.len())?;
             match self.child_candidates(EntryId(id)) {
+                // The table may have a child that was moved away, so each is looked at.
                 Found::Few(children) => ids.extend(children.iter().filter(|c| self.is_child(**c, id))),
                 Found::Many(set) if set.ids.len() as usize > room => return None,
                 Found::Many(set) => {
@@ -119,6 +136,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// The best index for a node, if one can be used: every entry that the node is true of is among its ids.
+    /// Of an `&` the best part is enough; an `|` needs one for every part, or it tells nothing. A negation is true of what no index has.
     fn estimate<'f>(self, node: &'f Node) -> Option<Estimate<'f, 'a>> {
         match node {
             Node::False | Node::Undefined => Some(Estimate { len: 0, choice: Choice::Nothing }),
@@ -154,6 +172,7 @@ impl<'a> ReadPoint<'a> {
         estimates.min_by_key(|(is_all, estimate)| (*is_all, estimate.len)).map(|(_, estimate)| estimate)
     }
 
+    /// `None` if there turns out to be too much of it: then the scope is looked through.
     fn gather(self, estimate: &Estimate<'_, '_>) -> Option<Source> {
         match &estimate.choice {
             Choice::Nothing => Some(Source::Nothing),
@@ -170,6 +189,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// Lists of an `|` overlap, so they are put together as a set.
     fn add_to(self, union: &mut RoaringBitmap, source: Source) -> Option<()> {
         match source {
             Source::Nothing => {}
@@ -200,6 +220,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// UUIDs that the server made are numbers of entries in disguise and are turned back into ids without an index.
     fn gather_uuid(self, attribute_type: TypeId, normal: &[u8]) -> Option<Source> {
         let mut ids = Vec::new();
         if let Some((id, _)) = normal.try_into().ok().and_then(|uuid| self.shard.uuids.invert(uuid)) {
@@ -216,6 +237,7 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// An empty tree has no root yet.
     fn range(self, root: Option<u32>, low: u64, high: u64) -> Option<Source> {
         let Some(root) = root else { return Some(Source::Nothing) };
         let mut ids = RoaringBitmap::new();
@@ -223,6 +245,7 @@ impl<'a> ReadPoint<'a> {
         let mut past = false;
         while !past {
             let from = last.map_or(From::At((low, &[])), From::After);
+            // Leaf by leaf at the search's own read point: the tree has versions, so nothing is missed or met twice.
             let more = tree::next_leaf(&self.shard.heap, root, self.sequence, from, |(key, id)| {
                 past |= key > high;
                 if key <= high {
@@ -241,6 +264,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// Appends up to `max` ids of a long list that are at least `from`, ascending.
+    /// An empty slice is the end of the list.
     pub(crate) fn live_slice(self, key: &LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
         let found = match key {
             LiveKey::Children(parent) => self.child_candidates(*parent),

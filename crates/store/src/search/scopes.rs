@@ -1,5 +1,8 @@
 //! Where a search looks: below its base and, if it follows aliases, below what they stand for (RFC 4511 section
 //! 4.5.1.3).
+//!
+//! What is added does not change while the search goes on: aliases are looked at once, at its read point. An entry that several ways lead to is in the
+//! union once, so no search returns it twice.
 
 use crate::dn_cache::DnCache;
 use crate::record::EntryRef;
@@ -9,6 +12,7 @@ use model::{EntryId, Scope};
 use std::collections::BTreeSet;
 
 /// Entries outside the scope that aliases may add to one search.
+/// Each candidate is compared with all of them on its way up.
 const MORE_MAX: usize = 256;
 /// Looks at aliases that gathering them may take.
 const LOOKS_MAX: usize = 1 << 18;
@@ -18,6 +22,7 @@ const LOOKS_MAX: usize = 1 << 18;
 pub struct TooManyAliases;
 
 /// The scope of a search, and what aliases in it stand for.
+/// A set, so that following the same target again ends.
 #[derive(Clone, Debug)]
 pub struct Scopes {
     pub(crate) base: EntryId,
@@ -43,6 +48,7 @@ impl Scopes {
             || (!self.more.is_empty() && self.is_in_more(read_point, entry.id))
     }
 
+    /// Walks up to the suffix at worst; the depth of a tree is bounded by the length of a DN.
     fn is_in_more(&self, read_point: ReadPoint<'_>, mut id: EntryId) -> bool {
         if matches!(self.scope, Scope::Base | Scope::One) {
             return self.more.contains(&id.0);
@@ -60,6 +66,7 @@ impl Scopes {
     ///
     /// # Errors
     /// When there are too many of them.
+    /// What one alias adds may have others below it, so it goes round until nothing is added.
     pub fn follow(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Result<(), TooManyAliases> {
         let mut waiting = Vec::new();
         if let Some(set) = read_point.shard.kinds.of(Kind::Alias) {
@@ -72,6 +79,7 @@ impl Scopes {
                 return Err(TooManyAliases);
             }
             let before = self.more.len();
+            // One that is outside now may be inside after the next round.
             waiting.retain(|alias| !self.follow_one(read_point, EntryId(*alias), cache));
             if self.more.len() > MORE_MAX {
                 return Err(TooManyAliases);
@@ -83,6 +91,7 @@ impl Scopes {
     }
 
     /// Follows an alias if it is within. `false` if it is not.
+    /// The base itself is no alias to be followed here: whether it is was decided when it was found.
     fn follow_one(&mut self, read_point: ReadPoint<'_>, alias: EntryId, cache: &mut DnCache) -> bool {
         let Some(entry) = read_point.entry(alias).filter(|entry| entry.shape.kind == Kind::Alias) else {
             return true;

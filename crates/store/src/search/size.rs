@@ -1,4 +1,6 @@
 //! The memory that a search keeps while it is in progress.
+//!
+//! A search that is suspended counts it as memory of its client, which has a bound. Estimated from capacities, without walking through lists.
 
 use super::cursor::Cursor;
 use super::filter::{Compiled, Node, Normal, Test};
@@ -34,6 +36,7 @@ fn test(of: &Test) -> usize {
     }
 }
 
+/// Short ones lie within the node.
 fn bytes(normal: &Normal) -> usize {
     if normal.spilled() { normal.capacity() } else { 0 }
 }
@@ -43,6 +46,7 @@ impl Source {
         match self {
             Source::Ids(ids) => ids.capacity() * size_of::<u32>(),
             Source::Bitmap(ids) => ids.serialized_size(),
+            // A live list is the index's own.
             Source::Nothing | Source::Live(_) | Source::All => 0,
         }
     }

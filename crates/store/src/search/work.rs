@@ -3,6 +3,8 @@
 //! of items, is dear.
 //!
 //! A unit is about ten nanoseconds, measured where values and records lie in no cache.
+//!
+//! The units are estimates, and need not be better: they bound how long one search keeps a thread, whatever it looks at.
 
 use super::evaluate::Truth;
 use super::substrings::PartPosition;
@@ -21,6 +23,7 @@ const BYTES: u64 = 4;
 const SCANNED_BYTES: u64 = 32;
 /// Bytes of a value from which on its normal form is kept, in case that the next item, or the next slice, looks at it
 /// again.
+/// One value for each thread at most, so the memory is bounded.
 pub(super) const LONG_VALUE: usize = 64 << 10;
 /// Units of a byte of other text: it goes through the tables of Unicode.
 const OTHER_BYTE: u64 = 8;
@@ -29,6 +32,7 @@ const OTHER_BYTE: u64 = 8;
 pub const COMPILED_ITEM: u64 = 16;
 
 /// Units of comparing a value.
+/// Whether it is ASCII is looked at eight bytes at a time, which is little beside normalising it.
 #[inline]
 pub(super) fn of_value(value: &[u8]) -> u64 {
     let len = value.len() as u64;
