@@ -54,7 +54,7 @@ pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Reques
 }
 
 /// A set of attribute options that no entry has, where there are as many as may be. The store takes any number.
-/// Asked only when all places are taken, which a table of the schema counts.
+/// It is asked only when all places are taken, which a table of the schema counts.
 fn one_set_too_many(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
     if !schema.has_all_option_sets() {
         return None;

@@ -379,7 +379,7 @@ fn archive(dsa: &Dsa) -> String {
     dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.metrics().archive)
 }
 
-/// Asked anew by each counter: it copies a few numbers, once a second at most.
+/// Each counter asks anew: it copies a few numbers, once a second at most.
 fn metrics(dsa: &Dsa) -> Metrics {
     dsa.journal.get().map_or_else(Metrics::default, |journal| journal.metrics())
 }

@@ -30,6 +30,7 @@ pub(crate) fn say(out: &mut Vec<u8>, id: i32, response_tag: u8, code: ResultCode
 }
 
 /// Answers that this identity may not do that.
+/// The text says what would be needed, and nothing of the entry.
 #[cold]
 pub(crate) fn no_access(out: &mut Vec<u8>, id: i32, response_tag: u8, text: &str) {
     say(out, id, response_tag, ResultCode::InsufficientAccessRights, text);
@@ -156,6 +157,7 @@ pub(crate) fn shortened(text: &[u8]) -> String {
     format!("{short}{rest}")
 }
 
+/// Naming contexts are public (RFC 4512 section 5.1), so they may stand in a message to anybody.
 fn outside(contexts: &[String]) -> String {
     let mut shown: Vec<String> =
         contexts.iter().take(CONTEXTS_SHOWN_MAX).map(|dn| format!("\"{dn}\"")).collect();
@@ -170,6 +172,7 @@ fn outside(contexts: &[String]) -> String {
     }
 }
 
+/// With what to do, for it is the first error that a new user meets.
 fn no_root(what: &str) -> String {
     format!("{what}, and neither does the root of its naming context; add that first")
 }

@@ -1,5 +1,7 @@
 //! Proxied authorization (RFC 4370): a request is applied as if another one had sent it. The root DN may act as
 //! anybody, those that are configured as anybody but the root DN, all others as nobody.
+//! The control names an identity as an authzId (RFC 4513 section 5.2.1.8). Who may use it is configured by name (`proxy-dn`); the root DN may not be
+//! assumed by anybody else.
 
 use crate::access::Rights;
 use crate::engine::Dsa;

@@ -57,6 +57,7 @@ fn add(
     entry: &mut Entry,
     condition: Option<&Filter<'_>>,
 ) -> Result<EntryId, Refused> {
+    // The entry's CSN: its createTimestamp and its entryUUID are made of it.
     let stamp = writing.stamp();
     let add = store::Add { dn, entry, keep_operational: false };
     let Some(filter) = condition else { return writing.writer.add(add, stamp) };
@@ -117,6 +118,7 @@ impl SentAs {
     }
 
     /// Was the attribute named once, and in the other of the two forms?
+    /// Once for each attribute: a third time is a fault in any form.
     #[cold]
     fn is_other_form(&mut self, schema: &Schema, text: &[u8], at: usize) -> bool {
         let is_other = !self.both.contains(&at) && self.binary.contains(&at) != schema.has_binary(text);

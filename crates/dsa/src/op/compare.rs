@@ -41,6 +41,7 @@ pub(crate) fn run(
 ) {
     let (dsa, read_point, rights) = (reading.dsa, reading.read_point, identity.rights);
     let may_search = dsa.rules.may_search(rights);
+    // The thread's own; names it has resolved before are remembered there.
     let evaluator = &mut reading.scratch.evaluator;
     let found = match may_search {
         true => read_point.resolve(request.dn, &mut evaluator.cache),
@@ -84,6 +85,7 @@ pub(crate) fn run_inside(
     requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
+    // The view is a shard of its own with readers of its own; there is always room but for a broken caller.
     let Some(mut reader) = Reader::register(view.shard()) else {
         return outcome::say(
             out,
@@ -125,6 +127,7 @@ fn run_on_system(
     if !dsa.system.may_read(rights, request.dn) {
         return forbid(id, out);
     }
+    // A new reader, since what the bundle has pinned is older than the refresh.
     let Some(mut reader) = Reader::register(dsa.system.shard()) else {
         return outcome::say(
             out,
@@ -186,9 +189,11 @@ impl Question<'_> {
         assertion: Assertion<'_>,
     ) -> Result<ResultCode, (ResultCode, String)> {
         self.check(assertion)?;
+        // By the filter's own code, so that compare and search cannot differ.
         if self.is_true(entry, &Filter::Equality(assertion)) {
             return Ok(ResultCode::CompareTrue);
         }
+        // Which of the two is asked only for what is not true, which is rare.
         match self.is_true(entry, &Filter::Present(assertion.attribute)) {
             true => Ok(ResultCode::CompareFalse),
             false => Err(absent(assertion.attribute)),
@@ -199,6 +204,7 @@ impl Question<'_> {
     /// Read access is needed: else a compare would guess secret values one by one.
     fn check(&self, assertion: Assertion<'_>) -> Result<(), (ResultCode, String)> {
         let schema = self.dsa.shard.schema();
+        // With options, as in a filter: `cn;lang-de` asks for values with that option.
         let Some((attribute_type, _)) = schema.find_wanted(assertion.attribute) else {
             return Err(match outcome::why_unknown(schema, assertion.attribute) {
                 Some(error) => outcome::undescribed(schema, assertion.attribute, error),
@@ -231,11 +237,13 @@ impl Question<'_> {
     }
 }
 
+/// RFC 4511 section 4.10 leaves the code open; noSuchAttribute is what other servers answer.
 #[cold]
 fn absent(attribute: &[u8]) -> (ResultCode, String) {
     (ResultCode::NoSuchAttribute, format!("the entry has no attribute {}", outcome::quoted(attribute)))
 }
 
+/// It says nothing about the entry.
 #[cold]
 fn forbid(id: i32, out: &mut Vec<u8>) {
     outcome::no_access(out, id, COMPARE_RESPONSE, "anonymous clients may not compare here; bind first");

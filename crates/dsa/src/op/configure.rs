@@ -59,12 +59,14 @@ pub(crate) fn run(
     None
 }
 
+/// unwillingToPerform: the request is understood, and this server will not do it.
 fn unwilling(text: &str) -> Refusal {
     (ResultCode::UnwillingToPerform, text.to_owned())
 }
 
 /// The settings that hold as long as the process does are named in the refusal with what to do instead: an administrator need not look it up.
 fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsChange>, Refusal> {
+    // The one entry is `cn=config`; what lies below it is not there.
     if !dsa.system.is_config(modify.dn) {
         return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
     }
@@ -99,6 +101,7 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
         let text = "memory-max is reached: no index can be built; raise memory-max";
         return Err((ResultCode::AdminLimitExceeded, text.to_owned()));
     }
+    // A moment's shortage: searches that are suspended hold the others.
     let Some(mut reader) = Reader::register(&dsa.shard) else {
         return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
     };
@@ -113,6 +116,7 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
             return Ok(Some(change));
         }
     }
+    // All or nothing: the request is taken as a whole.
     let taken = dsa.indexing.ask(&asked, pin.read_point());
     taken.map(|()| None).map_err(|refused| refusal(dsa, &refused))
 }

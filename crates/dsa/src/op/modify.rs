@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use store::{ChangeKind, REPLACEMENTS_MAX, Replacement};
 
 /// Changes of a usual request: they lie in place, as does the one value of each.
+/// A modify of four changes with a value each allocates nothing here.
 type StoreChanges<'a> = SmallVec<[store::Change<'a>; 4]>;
 
 /// Answers a modify. Returns the entry's id if it was done.
@@ -42,6 +43,7 @@ pub(crate) fn run(
         outcome::say(out, id, MODIFY_RESPONSE, code, text);
         return None;
     }
+    // After what can be refused without the store; a stamp that is taken is not given back.
     let stamp = writing.stamp();
     let modify =
         store::Modify { dn: request.dn, changes: &changes, keep_operational: false, known: writing.known };
@@ -96,6 +98,7 @@ impl<'a> Replacing<'a> {
         Some(&self.found)
     }
 
+    /// Whether the attribute may be changed at all the store decides when the write is prepared.
     #[inline]
     fn find(&mut self, replacement: modify::Replacement<'a>) -> Option<()> {
         let modify::Replacement { description, value } = replacement;

@@ -81,6 +81,7 @@ pub(crate) enum Progress {
 }
 
 /// The state of a search between two entries.
+/// All of it is owned, and small: it is moved when the search is suspended.
 struct Running {
     message_id: i32,
     base: EntryId,
@@ -145,6 +146,7 @@ pub(crate) fn run(
         Ok(base) => base,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
+    // After the base was found, for the root DSE and the subschema are for everybody.
     if !base.is_system && !reading.dsa.rules.may_search(rights) {
         return refuse(reading, id, request, Refusal::Access, out);
     }
@@ -175,6 +177,7 @@ pub(crate) fn run(
     // Before it runs: the form depends on the request and the rights, not on what is found.
     again::remember(reading, context, request, requested, &base, &filter, asked);
     // Limits do not matter here: one entry is within any of them.
+    // The shortest way, which most reads take.
     if request.scope == Scope::Base && requested.paged.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
         if run_base(reading, context, id, read_point, &entry, &filter, asked, &base, out) {
@@ -196,6 +199,7 @@ pub(crate) fn run(
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
     let references = special.references(&base, &scopes, request.scope);
+    // From here on the search may outlive the request, so filter and scopes are moved into it.
     let begun = begin(reading, id, request, requested, read_point, &base, scopes, filter, reads, out);
     let Some(mut running) = begun else { return };
     running.special = special;
@@ -375,7 +379,9 @@ fn suspend(
     large: Option<Large>,
     out: &mut Vec<u8>,
 ) {
+    // The read point that it is extended from is pinned by the bundle: nothing between the pin and the new reader can be freed.
     let look = if running.is_system { context.system_look } else { context.look };
+    // What the client is charged with until the search ends.
     let bytes = running.cursor.heap_bytes() + selectors.raw().len();
     // An entry that is half written must be finished, whatever the number is; else the stream to the client is broken.
     let room = context.searches.len() < SESSION_SEARCHES_MAX || large.is_some();
@@ -405,6 +411,7 @@ fn suspend(
 
 impl SuspendedSearch {
     /// The message id of the request.
+    /// An abandon names it (RFC 4511 section 4.11).
     pub(crate) fn message_id(&self) -> i32 {
         self.running.message_id
     }
@@ -448,6 +455,7 @@ impl SuspendedSearch {
             return Progress::Done;
         }
         worker.scratch.evaluator(self.running.is_system).cache.refresh(read_point);
+        // Parsed again for each slice: the template is found by the bytes, so nothing is looked up in the schema.
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
         let running = &mut self.running;
         let asked = RequestedSelection { selectors, types_only: running.types_only, rights: running.rights };
@@ -547,6 +555,7 @@ impl Running {
         work: &mut u64,
         out: &mut Vec<u8>,
     ) -> Rest {
+        // References first, so that a client can begin to follow them while entries come.
         if let Some(references) = &mut self.references {
             if !references.write(self.message_id, scratch, read_point, counters, work, out) {
                 return Rest::Pause;
@@ -559,6 +568,7 @@ impl Running {
                 Step::Pause => return Rest::Pause,
                 Step::End => return Rest::End(ResultCode::Success),
             };
+            // A skipped candidate may have cost work, so the slice may end here.
             if self.special.skips(read_point, self.base, &entry, &self.hidden) {
                 match *work {
                     0 => return Rest::Pause,
@@ -598,6 +608,7 @@ impl Running {
         Rest::Pause
     }
 
+    /// The last message of the search.
     fn end(&self, out: &mut Vec<u8>, code: ResultCode) {
         self.end_with(out, code, limit_text(code));
     }
@@ -609,12 +620,14 @@ impl Running {
         }
     }
 
+    /// The cookie is made of where the page ends; the server keeps nothing of it.
     fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
         let page = self.page.as_ref().expect("only a paged search fills a page");
         put_page_end(out, self.message_id, ResultCode::Success, &page.cookie(read_point));
     }
 }
 
+/// The result code says which limit; the text says what to do or where it is from.
 pub(crate) fn limit_text(code: ResultCode) -> &'static str {
     match code {
         ResultCode::SizeLimitExceeded => "the size limit is reached",

@@ -28,6 +28,7 @@ impl Writer<'_> {
     ) -> Result<Vec<Partial>, Refused> {
         let shard = self.shard;
         let bytes_max = shard.settings.memory_bytes_max;
+        // Before the id is taken: claiming may move what lies in the segments, and may fail.
         self.claim(2 * entry.len() + 4096)?;
         let id = entry.id.0;
         // Under its own id: updates and answers name entries by it, and an entryUUID is made of it.
@@ -44,8 +45,10 @@ impl Writer<'_> {
             naming: &shape.naming,
             schema: &shard.schema,
         };
+        // An overlay has few shapes, so this bound is one for broken callers.
         let number = shard.shapes.intern(&mut self.state.shapes, parts);
         let number = number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))?;
+        // Stamps are part of what an update sees, so a copy has those of the entry.
         let stamps = self.stamps_of(base, entry);
         let mut out = Vec::with_capacity(entry.len() + 16);
         let flags = record::begin(&mut out, number, entry.parent().0, &stamps);
@@ -94,6 +97,7 @@ impl Writer<'_> {
     }
 
     /// Writes the record of a copy, for which room was claimed.
+    /// In this batch, like any write: who reads the overlay sees it when the batch is published.
     fn put_copy(&mut self, entry: &EntryRef<'_>, flags: u8, record: &[u8]) {
         let version = self.version();
         self.shard.heap.put(&mut self.state.heap, entry.id.0, flags, version, record);

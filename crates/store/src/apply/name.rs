@@ -10,6 +10,7 @@ use schema::Schema;
 use smallvec::SmallVec;
 
 /// What an entry is named by.
+/// A record has the order of the RDN and which values come first; the spelling only where it is another than the values'.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Naming {
     /// The attributes of the RDN, in its order.
@@ -33,6 +34,8 @@ impl Naming {
 }
 
 /// Puts the values of an RDN into an entry where they are missing, each in front of its attribute.
+/// # Errors
+/// What in the RDN no entry can be named by: an unknown type, one twice, an operational attribute, objectClass.
 pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) -> Result<Naming, Refused> {
     let (mut naming, mut is_other) = (Naming::default(), false);
     for ava in rdn {
@@ -59,6 +62,7 @@ pub(super) fn name_entry(schema: &Schema, entry: &mut Entry, rdn: &dn::Rdn<'_>) 
                 entry.move_to_front(position, at);
                 is_other |= entry.values(position).next() != Some(&ava.value[..]);
             }
+            // In front of values that the request has: the first one is what the record takes for the name.
             None => {
                 entry.extend(description, [&ava.value[..]]);
                 let position = entry.position(description).expect("just added");
@@ -83,6 +87,7 @@ pub(super) fn find_value(
     if let Some(at) = entry.values(position).position(|v| v == value) {
         return Some(at);
     }
+    // Only now: most names are spelled as their values are.
     let wanted = normal(schema, description.attribute_type, value);
     let mut other = Vec::new();
     entry.values(position).position(|v| {

@@ -20,13 +20,16 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Rows ahead of the one being added whose memory is asked for.
+/// The memory of a row comes in while so many others are added: about as long as one miss takes.
 const AHEAD: usize = 32;
 /// Rows that room is made for together, and that become subordinates together.
+/// Room is made at most once for each part, so a part must not be much larger than what fits into a segment.
 const TOGETHER: usize = 64;
 /// Bytes that a row may need beyond twice its values.
 const SLACK: usize = 512;
 
 /// What all rows of a pattern are stored with.
+/// It holds as long as the run does: nothing but rows of this pattern is added meanwhile.
 struct Common {
     pattern: u32,
     parent: u32,
@@ -35,6 +38,7 @@ struct Common {
 }
 
 /// A part of indexing a row.
+/// Worked out once for a run, so that a row is indexed without asking which indexes there are.
 enum Step {
     /// One of the row's tags goes to this index.
     Tag { at: usize, index: u16 },
@@ -77,6 +81,7 @@ impl Writer<'_> {
             }
             // A superior with a set of subordinates gets all new ones in one change of the set; else one by one, until there
             // are enough for a set. Looked up for each part, since the rows before may have made it.
+            // The claim above has moved what must be moved: from here to the end of the part nothing does.
             let child_tag = self.shard.child_tag(common.parent);
             let has_set = self.shard.children.has_set(child_tag);
             let mut ids = SmallVec::<[u32; TOGETHER]>::new();
@@ -106,6 +111,7 @@ impl Writer<'_> {
     }
 
     /// What the rows of a pattern are stored with; `None` if they are to be added like other entries.
+    /// All that can refuse every row of the pattern is found out here, before the first of them is added.
     fn common(&mut self, number: u32, pattern: &Pattern) -> Option<Common> {
         let (view, model) = (self.view(), &pattern.model);
         let (superior, entry) = (model.superior()?, model.checked()?);
@@ -148,6 +154,7 @@ impl Writer<'_> {
     }
 
     /// Prefetches the memory that a row needs; returns its tag in the DN hash.
+    /// Only the first lines of each table: what a lookup finds there decides where it looks next.
     #[inline]
     fn ask_for(&self, rows: &Rows, at: usize, common: &Common) -> u32 {
         let tag = rows.rows[at].dn_tag(self.shard, common.parent);
@@ -171,6 +178,7 @@ impl Writer<'_> {
     ) -> Option<u32> {
         let shard = self.shard;
         let id = shard.heap.allocate_id(&mut self.state.heap).ok()?;
+        // Before anything else leads to the id: a name that is taken is the usual reason.
         if !self.name_row(rows, at, (id, tag), common) {
             shard.heap.return_ids(&mut self.state.heap, &[id]);
             return None;
@@ -203,6 +211,7 @@ impl Writer<'_> {
     }
 
     /// Puts an id under the name of a row; false if an entry has that name, or there is no room.
+    /// A tag that is there may be another name's: then the name itself is compared.
     #[inline]
     fn name_row(&mut self, rows: &Rows, at: usize, (id, tag): (u32, u32), common: &Common) -> bool {
         let shard = self.shard;
@@ -224,6 +233,7 @@ impl Writer<'_> {
     }
 
     /// Makes a row findable under an id.
+    /// If it fails half way, what leads to the id is removed with the id.
     #[inline]
     fn link_row(&mut self, rows: &Rows, at: usize, id: u32, common: &Common) -> Result<(), Refused> {
         let none = std::iter::empty::<&[u8]>();

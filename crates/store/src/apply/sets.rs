@@ -27,6 +27,7 @@ impl SetKey {
 }
 
 /// What a modify does to one big set.
+/// A plan: the tree is changed only when everything that could refuse the modify has been asked.
 pub(super) struct SetEdit<'v> {
     pub(super) description: Description,
     pub(super) set: ValueSet,
@@ -72,6 +73,7 @@ impl<'v> SetEdit<'v> {
 
 impl Writer<'_> {
     /// Plans to add values.
+    /// Each value is looked up in the tree: one leaf for each, whatever the set's size.
     pub(super) fn plan_adds<'v>(
         &mut self,
         edit: &mut SetEdit<'v>,
@@ -93,6 +95,7 @@ impl Writer<'_> {
     }
 
     /// Plans to take values away.
+    /// The stored spelling is what the tree has, so that is what is removed.
     pub(super) fn plan_removes<'v>(
         &mut self,
         edit: &mut SetEdit<'v>,

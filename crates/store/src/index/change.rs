@@ -238,7 +238,7 @@ impl<'s> Writer<'s> {
     }
 
     /// Ends a load: sorts what was gathered for the indexes that are trees, and builds them.
-    /// Until then the trees do not have what was loaded: nobody reads during a load.
+    /// Until then the trees do not have what was loaded: there are no readers during a load.
     pub fn finish_load(&mut self) -> Result<(), Refused> {
         let (shard, version) = (self.shard, self.version());
         for (number, index) in shard.indexes.load(self.view()).all() {

@@ -178,7 +178,7 @@ impl Lookup {
     }
 
     /// Do indexes stay as they are when a value of this type gives way to another?
-    /// Asked for each prepared write: if so nothing of an index has to be prepared with it.
+    /// It is asked for each prepared write: if so nothing of an index has to be prepared with it.
     #[inline]
     pub(crate) fn outlast_values(&self, attribute_type: TypeId) -> bool {
         let Some(numbers) = self.by_type.get(usize::from(attribute_type.0)) else { return true };

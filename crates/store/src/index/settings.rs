@@ -23,7 +23,7 @@ impl IndexName {
     }
 
     /// Has the type the matching rule that the index needs? If not, what kind of rule is missing.
-    /// Asked before an index is made, so keys are never asked of a value that no rule can bring into normal form.
+    /// It is asked before an index is made, so keys are never asked of a value that no rule can bring into normal form.
     pub fn missing_rule(self, schema: &Schema) -> Option<&'static str> {
         self.kind.missing_rule(schema.attribute_type(self.attribute_type))
     }

@@ -78,6 +78,7 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
 
 /// Changes the values of one setting as a modify changes those of an attribute (RFC 4511 section 4.6).
 /// It works on a copy of the values: what is refused half way leaves the setting as it was.
+/// Values are text until all changes of the request are made; they are parsed once, as a whole.
 fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
     let attribute = key.attribute();
     let mut given = Vec::new();

@@ -35,6 +35,7 @@ pub(crate) const USER_PASSWORD: &[u8] = b"userPassword";
 const ENTRY_UUID: &[u8] = b"entryUUID";
 
 const NOT_OWN: Refusal = (ResultCode::InsufficientAccessRights, "a user may change its own password only");
+/// Busy, for the same request may succeed when it is sent again.
 pub(crate) const NOT_THE_SAME: Refusal = (
     ResultCode::Busy,
     "the entry was renamed or deleted, or its password changed, at the same time; nothing was changed; try again",
@@ -142,6 +143,7 @@ fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> impl Iterator<It
 }
 
 /// Is it the entry of an identity?
+/// By id, not by name: another entry may have got the name since the bind.
 fn is_own(reading: &Reading<'_>, identity: &Identity, entry: &EntryRef<'_>) -> bool {
     identity.own_entry(reading.read_point).is_some_and(|own| own.id == entry.id)
 }
@@ -167,6 +169,7 @@ pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: b
         {
             ENTRY_UUID
         }
+        // The delete of the old value is as good as an assertion.
         _ if proves => return None,
         _ => {
             value = password::first(read_point, entry, |_| true)?;
@@ -191,6 +194,7 @@ pub(crate) fn make(
     let changes = changes.iter().map(|(kind, name, value)| (*kind, &name[..], value.as_deref()));
     let changes = change_list(changes);
     let changes = Changes::parse(&changes).expect("just encoded");
+    // Critical: without it the change might hit another entry.
     let asserted = sign.as_deref().map(|sign| assertion::control(sign, true));
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, asserted.as_slice());
@@ -207,6 +211,7 @@ fn find<'r>(
     let named = named(request);
     let read_point = reading.read_point;
     let evaluator = &mut reading.scratch.evaluator;
+    // The entry that the session is bound as, if that is still there.
     let own: Option<EntryId> = identity.own_entry(read_point).map(|entry| entry.id);
     let found = match named {
         None => own,
@@ -241,6 +246,7 @@ fn find<'r>(
 }
 
 /// The stored value that an old password is right by.
+/// invalidCredentials, whatever is wrong: RFC 3062 section 2 leaves it open.
 fn prove(reading: &Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<u8>, Refusal> {
     let found = password::find(reading.read_point, entry, old);
     found.ok_or((ResultCode::InvalidCredentials, "the old password is not right"))
@@ -251,6 +257,7 @@ pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusa
     if new.is_empty() {
         return Err((ResultCode::ConstraintViolation, "the new password is empty"));
     }
+    // Hashing takes time by the length, on a thread that others share.
     if new.len() > PASSWORD_BYTES_MAX {
         return Err((ResultCode::ConstraintViolation, "the new password is too long"));
     }
@@ -262,6 +269,7 @@ pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusa
 }
 
 /// Answers a password modify, from the answer to the modify that it came to. `proves`: does that depend on the old password?
+/// A generated password is sent to its client only when it is durable.
 fn answer(id: i32, modified: &[u8], generated: Option<&[u8]>, proves: bool, out: &mut Vec<u8>) {
     let mut result = result_of(modified);
     let code = result.result_code();

@@ -35,6 +35,7 @@ pub(super) fn remember(
     let Some(outline) = context.outline.filter(|_| !base.is_system && requested.paged.is_none()) else {
         return;
     };
+    // The thread's own memory of forms: no lock, and no other thread learns of it.
     let Scratch { templates, recent, .. } = &mut *reading.scratch;
     let is_base = request.scope == Scope::Base;
     if (is_base && filter.is_true())
@@ -52,7 +53,7 @@ pub(super) fn remember(
 }
 
 /// May searches at a read point be run from cached query templates? Not where an entry may stand for others.
-/// Asked once for each read point, not for each search.
+/// It is asked once for each read point, not for each search.
 #[inline]
 pub(crate) fn is_possible(read_point: ReadPoint<'_>) -> bool {
     special::is_plain(read_point.shard())
@@ -117,6 +118,7 @@ pub(crate) fn equality(
         return false;
     }
     // Most values are those of one entry.
+    // Declared here so that the slice below can borrow either.
     let (only, mut few);
     let candidates = match read_point.only_candidate(hint) {
         Ok(candidate) => {
@@ -142,6 +144,7 @@ pub(crate) fn equality(
         let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
         // Most values are asked for as they are spelled, and many name the entry.
         let raw = value.raw(keys);
+        // The value that the client sent is compared with the entry's own bytes first: equal bytes need no normal form.
         let name = entry.spelled_name(equality.attribute_type, raw);
         let is_match = name.is_some() || entry.has_value(equality.attribute_type, raw) || {
             // The compiled filter of the form is used again, with this value in the place of the last.
@@ -168,6 +171,7 @@ pub(crate) fn equality(
 }
 
 /// How entries are written.
+/// Borrowed apart from the buffers, so that both can be changed at once.
 struct Plan<'p> {
     templates: &'p mut Templates,
     read_point: ReadPoint<'p>,

@@ -58,6 +58,7 @@ pub(super) fn find_base(
     let may_search = reading.dsa.rules.may_search(context.identity.rights);
     // A referral or an alias tells that an entry is there, so that is not looked at for those who may not search.
     let found = if may_search { settle_base(reading, request, requested, found)? } else { found };
+    // Not in the directory; perhaps among the server's own.
     let unresolved = match found {
         Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
         Err(unresolved) => unresolved,

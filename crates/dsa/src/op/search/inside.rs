@@ -24,6 +24,7 @@ use store::search::{Compiled, Cursor, Paused, Scopes};
 use store::{ReadPoint, Reader};
 
 /// Bytes of an answer that come from the view: they are put together before any is sent.
+/// They wait in memory until the client has read them, so they are bounded more tightly than entries of the directory, which are read as they go.
 const DIFFERENT_BYTES_MAX: usize = 4 << 20;
 /// Units of work that looking through the view may take, about ten milliseconds: the view is gone afterwards.
 const DIFFERENT_WORK_MAX: u64 = 1 << 20;
@@ -55,6 +56,7 @@ pub(crate) fn run(
     requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
+    // The overlay's own readers, of which this is the only one.
     let Some(mut reader) = Reader::register(view.shard()) else {
         return outcome::say(
             out,
@@ -67,6 +69,7 @@ pub(crate) fn run(
     let pin = reader.pin();
     let mut inside = Inside { view, read_point: pin.read_point() };
     let cache = &mut inside.view.scratch.evaluator.cache;
+    // A base that the transaction has deleted or renamed is not found, though the directory has it.
     let base = match inside.read_point.resolve(request.base, cache) {
         Ok(base) => Base { id: base, is_system: false, is_root_dse: false },
         Err(reason) => {
@@ -74,9 +77,11 @@ pub(crate) fn run(
             return outcome::unresolved(out, id, tag, request.base, reason, point, cache);
         }
     };
+    // Rights as for any search: the transaction gives its client none.
     let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
     let passes = assertion
         .map_or(Ok(true), |(filter, _)| inside.passes(reading, base.id, filter, context.identity.rights));
+    // Each of the four outcomes has an answer of its own.
     match passes {
         Ok(true) => inside.search(reading, context, &base, id, request, out),
         Ok(false) => assertion::refuse(out, id, tag::SEARCH_DONE),
@@ -118,6 +123,7 @@ impl Inside<'_> {
         let (read_point, rights) = (reading.read_point, context.identity.rights);
         let asked =
             RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
+        // For the directory. That for the view is compiled when it is searched.
         let filter = compiled(reading.dsa, read_point, &request.filter, rights);
         // Ids are the same in both places. An entry that the transaction adds is in the view alone.
         let outside = read_point.entry(base.id);
@@ -128,6 +134,7 @@ impl Inside<'_> {
         {
             return;
         }
+        // A base that exists in the view alone has nothing below it in the directory.
         let cursor = match outside {
             Some(_) if request.scope != Scope::Base => {
                 Cursor::open(read_point, Scopes::new(base.id, request.scope), filter, None)
@@ -139,7 +146,9 @@ impl Inside<'_> {
             _ => Cursor::over(base.id, request.scope, filter, &[]),
         };
         let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
+        // Time counts from here; what the view has taken was bounded by its work.
         running.limit(&reading.dsa.config.limits, request);
+        // Aliases and referrals were refused before.
         running.special = SpecialEntries::hiding();
         assert!(running.hidden.is_sorted(), "ids are looked up in it by halves");
         running.hidden = self.view.different().to_vec();

@@ -1,4 +1,7 @@
 //! Equality: the tag of the normalised value's hash.
+//!
+//! Thirty-two bits of a keyed hash are kept, not the value: a key takes eight bytes whatever the value's length, and the few candidates that have
+//! the tag by chance are compared and dropped.
 
 use super::definition::{Assertion, Keys, Kind, Probe, Structure};
 use crate::index::key::Key;
@@ -6,6 +9,7 @@ use model::TypeId;
 use schema::AttributeType;
 use smallvec::smallvec;
 
+/// `(a=b)`.
 pub(super) struct Equality;
 
 impl Kind for Equality {
@@ -25,6 +29,7 @@ impl Kind for Equality {
         normal: &mut Vec<u8>,
         each: &mut impl FnMut(Key),
     ) {
+        // A value that its syntax does not take is found by no assertion, so it needs no key.
         if keys.schema.normalise_equality(attribute_type, value, normal).is_ok() {
             each(Key::Tag(keys.tag(normal)));
         }

@@ -1,10 +1,14 @@
 //! Ordering: the first bytes of the value's ordering key, as a number in the same order.
+//!
+//! An ordering key compares byte by byte as the values do by their rule. Its first eight bytes decide nearly always; what they leave open the filter
+//! decides on the entry.
 
 use super::definition::{Assertion, Keys, Kind, Probe, Structure};
 use crate::index::key::Key;
 use model::TypeId;
 use schema::AttributeType;
 
+/// `(a>=b)` and `(a<=b)`: ids in a range of prefixes.
 pub(super) struct Ordering;
 
 impl Kind for Ordering {

@@ -2,6 +2,7 @@
 
 use super::definition::{Assertion, Keys, Kind, Probe, Structure};
 
+/// `(a=*)`, and the last resort of every other assertion on the attribute.
 pub(super) struct Presence;
 
 impl Kind for Presence {

@@ -1,4 +1,7 @@
 //! Substrings: the tags of the hashes of all runs of three bytes of the normalised value, with its ends marked.
+//!
+//! A value of n bytes has n keys, so such an index is as large as the values themselves several times over. Three bytes are few enough for
+//! short parts to be found, and enough for lists that are much shorter than all entries.
 
 use super::definition::{Assertion, Keys, Kind, Part, Probe, Structure};
 use crate::index::key::Key;
@@ -10,6 +13,7 @@ use smallvec::SmallVec;
 const START: u8 = 1;
 const END: u8 = 2;
 
+/// `(a=b*c*d)`: every part's trigrams are in the value, so the shortest list of any of them has all candidates.
 pub(super) struct Substring;
 
 impl Kind for Substring {
@@ -28,6 +32,7 @@ impl Kind for Substring {
         normal: &mut Vec<u8>,
         each: &mut impl FnMut(Key),
     ) {
+        // The normal form of the substring rule: a filter's parts are brought into the same one.
         let schema = keys.schema;
         if let Some(rule) = schema.attribute_type(attribute_type).substring
             && rule.normalise_value(schema, value, normal).is_ok()
