@@ -27,12 +27,16 @@ use store::values::SetPosition;
 use store::{DnCache, EntryRef, ReadPoint, Values};
 
 /// Selections remembered per thread.
+/// Clients of one kind send one or two selections, so this is many kinds of clients.
 const SELECTIONS_MAX: usize = 64;
 /// Longer selections are not worth remembering.
+/// A list of so many names is a client's own invention, made anew each time.
 const SELECTION_BYTES_MAX: usize = 4096;
 /// Shapes numbered higher than this get no lasting template.
+/// With all selections and shapes there may be this many times 64 templates; most are never made.
 const TEMPLATES_MAX: usize = 1 << 16;
 /// Big value sets up to this many bytes are put into the buffer at once.
+/// About what one write to a socket takes.
 const SET_BYTES_AT_ONCE: u64 = 32 << 10;
 
 /// One attribute of a template.
@@ -65,6 +69,7 @@ struct Remembered {
 }
 
 /// The templates of one thread and one shard, and buffers for what they are filled with.
+/// Buffers keep their memory from entry to entry.
 #[derive(Default)]
 pub(crate) struct Templates {
     made: Made,
@@ -73,6 +78,7 @@ pub(crate) struct Templates {
 }
 
 /// Templates by selection and shape.
+/// Apart from the buffers of [`Templates`], so that a template can be borrowed while they are filled.
 #[derive(Default)]
 struct Made {
     remembered: Vec<Remembered>,
@@ -86,6 +92,7 @@ struct Made {
 }
 
 /// What an entry is written with.
+/// Borrowed from the request, or from the copy that a suspended search has.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestedSelection<'a> {
     pub(crate) selectors: Octets<'a>,
@@ -117,6 +124,7 @@ pub(crate) struct Large {
     parts: VecDeque<Part>,
 }
 
+/// A set keeps the place of its next leaf, not its values.
 enum Part {
     Bytes(Vec<u8>),
     Set(ValueSet, SetPosition),
@@ -125,6 +133,7 @@ enum Part {
 impl Large {
     /// Whole messages, which are more than is to be written at once. They begin in the out buffer there.
     pub(crate) fn of_messages(begin: usize, messages: &[u8]) -> Large {
+        // In pieces, so that the output buffer does not grow by all of it at once.
         let pieces = messages.chunks(SET_BYTES_AT_ONCE as usize);
         Large { begin, parts: pieces.map(|piece| Part::Bytes(piece.to_vec())).collect() }
     }
@@ -309,6 +318,7 @@ impl Made {
         schema: &Schema,
         rules: &Rules,
     ) -> &Template {
+        // `chosen` was looked up in this thread and is still the same selection: its caller has asked.
         let remembered = &mut self.remembered[chosen.index];
         let number = shape.number as usize;
         if !chosen.kept || number >= TEMPLATES_MAX {
@@ -343,6 +353,7 @@ impl Template {
             proto::list::put_attribute(&mut bytes, schema.describe(classes).as_bytes(), values);
             pieces.push(Piece::Constant(bytes));
         }
+        // As the schema spells the name (RFC 4511 section 4.5.2 lets a server choose).
         let head = |description| {
             let mut head = Vec::new();
             ber::put_octets(&mut head, schema.describe(description).as_bytes());
@@ -398,6 +409,7 @@ impl Template {
                     }
                 }
                 Piece::Derived { what, head } => {
+                    // Few searches ask for derived attributes.
                     let mut value = Vec::new();
                     if read_point.derive(entry, *what, cache, &mut value) {
                         let len = if self.types_only { 0 } else { ber::tlv_len(value.len()) };
@@ -413,6 +425,7 @@ impl Template {
 }
 
 impl Part {
+    /// Bytes that it will take in the message.
     fn len(&self) -> usize {
         match self {
             Part::Bytes(bytes) => bytes.len(),
@@ -422,6 +435,7 @@ impl Part {
 }
 
 /// Appends everything of a PartialAttribute up to its values, which will take `values_len` bytes.
+/// `head` is the description as an OCTET STRING, made with the template.
 #[inline]
 fn put_attribute_head(out: &mut Vec<u8>, head: &[u8], values_len: usize) {
     ber::put_header(out, tag::SEQUENCE, head.len() + ber::tlv_len(values_len));

@@ -19,6 +19,7 @@ use model::csn::write_generalized_time;
 use schema::Schema;
 use std::sync::atomic::AtomicU64;
 
+/// The attribute and the class of OpenLDAP's monitor for one number.
 const COUNTER: &str = "monitorCounter";
 const COUNTER_OBJECT: &str = "monitorCounterObject";
 
@@ -64,6 +65,7 @@ impl Measure {
 }
 
 /// One entry of the monitor.
+/// `description` says what the number is and in which unit; it stands in the entry, so tools can show it.
 pub(crate) struct Item {
     /// Up to `cn=Monitor`, without it; empty for itself.
     name: String,
@@ -73,6 +75,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// Items are named relative to `cn=Monitor`, as the list below is read.
     pub(crate) fn dn(&self) -> String {
         match &self.name[..] {
             "" => MONITOR_DN.to_owned(),
@@ -84,6 +87,7 @@ impl Item {
     /// It is called when the server starts; [`refresh`] replaces the values that change.
     pub(crate) fn fill(&self, entry: &mut Entry, schema: &Schema, config: &Config) {
         put(entry, schema, "objectClass", self.class);
+        // For people who look at the entry with any client.
         put(entry, schema, "description", self.description);
         if self.name.is_empty() {
             put(entry, schema, "monitoredInfo", &format!("Pando {}", config.version));
@@ -105,6 +109,7 @@ pub(crate) fn refresh(dsa: &Dsa, now: Now) {
             update.replace(&item.dn(), measures.map(|(name, measure)| (*name, measure.take(dsa, now))));
         }
         let settings = config_entry::measures();
+        // In the same batch, so both are of one moment.
         update.replace(CONFIG_DN, settings.map(|(name, measure)| (name, measure.take(dsa, now))));
     });
 }
@@ -149,6 +154,7 @@ fn connections() -> [Item; 4] {
 /// Operations are done when their bundle is, but for suspended searches.
 /// A search that is suspended has been begun and is not complete.
 fn operations() -> Vec<Item> {
+    // Two counters each, as OpenLDAP has them: what is between them is in progress.
     let item = |name, description, initiated, completed| Item {
         name,
         class: "monitorOperation",
@@ -172,10 +178,12 @@ fn operations() -> Vec<Item> {
     items
 }
 
+/// By place in [`OPERATIONS`], in which counters are kept, too.
 fn initiated(dsa: &Dsa, kind: usize) -> u64 {
     dsa.monitor.sum(|counters| &counters.operations[kind])
 }
 
+/// Every operation but a suspended search is done when the thread has counted it.
 fn completed(dsa: &Dsa, kind: usize) -> u64 {
     let active = match OPERATIONS[kind] {
         "Search" => sum(dsa, |counters| &counters.searches_suspended),
@@ -185,6 +193,7 @@ fn completed(dsa: &Dsa, kind: usize) -> u64 {
     initiated(dsa, kind).saturating_sub(active)
 }
 
+/// What goes to clients; bytes are counted when they are written to the output buffer.
 fn statistics() -> [Item; 6] {
     [
         container("cn=Statistics", "What was sent"),
@@ -209,6 +218,7 @@ fn statistics() -> [Item; 6] {
 
 /// The clock of the request that asked, so an answer is of one moment.
 fn time() -> [Item; 4] {
+    // Times are generalized times and numbers of seconds, so each has its own attribute.
     let object = |name: &str, description, attribute, measure| Item {
         name: name.to_owned(),
         class: "monitoredObject",
@@ -285,6 +295,7 @@ fn memory() -> [Item; 13] {
         counter("cn=Segments,cn=Memory", "Segments that hold entries and values, in bytes", |dsa, _| {
             dsa.shard.memory().segments
         }),
+        // With Segments and Held it says how well the cleaner keeps up.
         counter("cn=Live,cn=Memory", "Newest versions in segments, in bytes", |dsa, _| {
             dsa.shard.memory().live
         }),
@@ -306,6 +317,7 @@ fn memory() -> [Item; 13] {
             "Shapes that records with the same attributes share, in bytes",
             |dsa, _| dsa.shard.memory().shapes,
         ),
+        // Bytes that were copied to make room: the price of cleaning.
         counter("cn=Moved,cn=Memory", "Bytes that the cleaner moved since the start", |dsa, _| {
             dsa.shard.memory().moved
         }),
@@ -330,6 +342,7 @@ fn log() -> [Item; 9] {
                 }),
             )],
         },
+        // Safe and Synced differ in the modes interval and none.
         counter("cn=Safe,cn=Log", "Last record that is durable as the sync mode promises", |dsa, _| {
             metrics(dsa).safe
         }),
@@ -375,6 +388,7 @@ fn indexes() -> Item {
     }
 }
 
+/// In words: where it fails, why.
 fn archive(dsa: &Dsa) -> String {
     dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.metrics().archive)
 }
@@ -384,15 +398,18 @@ fn metrics(dsa: &Dsa) -> Metrics {
     dsa.journal.get().map_or_else(Metrics::default, |journal| journal.metrics())
 }
 
+/// An entry without numbers that others stand below.
 fn container(name: &str, description: &'static str) -> Item {
     Item { name: name.to_owned(), class: "monitorContainer", description, measures: vec![] }
 }
 
+/// The usual item.
 fn counter(name: &str, description: &'static str, number: fn(&Dsa, Now) -> u64) -> Item {
     let measures = vec![(COUNTER, Measure::Number(number))];
     Item { name: name.to_owned(), class: COUNTER_OBJECT, description, measures }
 }
 
+/// Over the threads that serve connections.
 fn sum(dsa: &Dsa, which: impl Fn(&Counters) -> &AtomicU64) -> u64 {
     dsa.monitor.sum(which)
 }

@@ -143,6 +143,16 @@ pub(crate) fn why_unknown(schema: &Schema, text: &[u8]) -> Option<DescriptionErr
     schema.find_type(kind).is_none().then_some(DescriptionError::UnknownType)
 }
 
+/// What is said of a search that a limit ended. The code says which limit.
+pub(crate) fn limit_text(code: ResultCode) -> &'static str {
+    match code {
+        ResultCode::SizeLimitExceeded => "the size limit is reached",
+        ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",
+        ResultCode::AdminLimitExceeded => "the search took longer than the server keeps a read point",
+        _ => "",
+    }
+}
+
 /// A text of a client for a message: in quotes, and the begin of it if it is long.
 pub(crate) fn quoted(text: &[u8]) -> String {
     format!("\"{}\"", shortened(text))

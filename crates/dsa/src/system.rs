@@ -34,6 +34,7 @@ pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
 }
 
 /// The server's own entries.
+/// It needs no log: everything in it is made anew at a start, from settings, schema and counters.
 pub(crate) struct System {
     shard: Arc<Shard>,
     /// Monotonic time, in ns, from which on the monitor is too old.
@@ -76,6 +77,7 @@ impl System {
     }
 
     /// Is this the DN of an entry of the server's own, or below one? The empty DN is that of the root DSE.
+    /// The name under which the root DSE is kept is nobody's.
     pub(crate) fn holds(&self, dn: &[u8]) -> bool {
         is_root_dse(dn) || (self.shard.holds(dn) && !self.is_same(dn, ROOT_DSE))
     }
@@ -103,6 +105,7 @@ impl System {
     }
 
     /// Is it, or that of an entry below it?
+    /// A walk up the name, which is as long as a name may be at most.
     pub(crate) fn is_below_config(&self, dn: &[u8]) -> bool {
         let above = std::iter::successors(Some(dn), |dn| dn::split_first(dn).1);
         above.take(DN_RDNS_MAX).any(|dn| self.is_config(dn))
@@ -133,6 +136,7 @@ impl System {
 
     /// Changes entries. What they are to say is asked for once no other thread can change them: so the one that comes last says what
     /// holds last.
+    /// In the role of the writer of this small shard; updates of the directory do not wait for it.
     pub(crate) fn update(&self, now: Now, change: impl FnOnce(&mut Update<'_>)) {
         let mut writer = self.shard.writer();
         let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };

@@ -124,7 +124,7 @@ pub struct Shard {
     ids_end: AtomicU64,
     /// The last CSN that was given. Only the holder of the writer's role changes it; reading it needs no role.
     last_csn: AtomicU64,
-    /// [`Writer::forgotten_up_to`], as of the last publish: it may only grow later.
+    /// [`Writer::forgotten_up_to`], as of the last publish.
     forgotten_up_to: AtomicU64,
     /// Is the memory limit judged by who logs commands, before they are logged?
     limit_is_waived: AtomicBool,
@@ -372,7 +372,7 @@ impl Shard {
         Csn(self.last_csn.load(Ordering::Acquire))
     }
 
-    /// As [`Writer::forgotten_up_to`], at the last publish: less than it may be, never more.
+    /// As [`Writer::forgotten_up_to`], at the last publish. Once a record is applied it is never more than that, and perhaps less.
     #[inline]
     pub fn forgotten_up_to(&self) -> u64 {
         self.forgotten_up_to.load(Ordering::Acquire)
@@ -525,9 +525,8 @@ impl<'s> Writer<'s> {
         // From here on the oldest reader may be at this very batch. Removals first: they put values of cells into the
         // garbage and free objects for the cleaner.
         self.run_deferred();
-        let forgotten = self.forgotten_up_to();
-        assert!(shard.forgotten_up_to() <= forgotten, "what is forgotten stays so");
-        shard.forgotten_up_to.store(forgotten, Ordering::Release);
+        // Between two commands of a record it may go back: the next one may delete an entry, too.
+        shard.forgotten_up_to.store(self.forgotten_up_to(), Ordering::Release);
         let state = &mut *self.state;
         state.garbage.collect(&shard.readers);
         let written = state.heap.appended - state.cleaned_at;

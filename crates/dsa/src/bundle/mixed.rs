@@ -16,7 +16,7 @@ use super::{ReadBatch, prefetch};
 use crate::engine::Dsa;
 use crate::faults;
 use crate::marks::{Sight, Slot};
-use crate::op::search::{SLICE_WORK, SUSPENDED_MAX_NS, again, limit_text};
+use crate::op::search::{SLICE_WORK, SUSPENDED_MAX_NS, again};
 use crate::outcome;
 use crate::session::{Batch, Mixed, Session};
 use crate::worker::Parts;
@@ -211,7 +211,9 @@ fn run_group(
 /// Why reads are not run any more: what they look at was revoked, or is too old.
 #[cold]
 fn text_of_end(slot: &Slot, age_ns: u64) -> Cow<'static, str> {
-    let Some(bytes) = slot.revoked_bytes() else { return limit_text(ResultCode::AdminLimitExceeded).into() };
+    let Some(bytes) = slot.revoked_bytes() else {
+        return outcome::limit_text(ResultCode::AdminLimitExceeded).into();
+    };
     let (mib, seconds) = (bytes.div_ceil(1 << 20), age_ns / 1_000_000_000);
     format!("the search held {mib} MiB of old versions for {seconds} s and was ended to free memory").into()
 }

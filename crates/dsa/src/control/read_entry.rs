@@ -24,6 +24,7 @@ pub(crate) fn whole_len(
 }
 
 /// What a client wants to read.
+/// `critical` decides what happens when the entry is too long to be returned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadEntry<'a> {
     pub(crate) selectors: Octets<'a>,

@@ -220,6 +220,7 @@ impl Question<'_> {
         if schema.attribute_type(attribute_type).equality.is_none() {
             return Err((ResultCode::InappropriateMatching, format!("{name} has no equality matching rule")));
         }
+        // RFC 4511 section 4.10: a value that its syntax does not take is no compareFalse.
         let invalid = |reason| {
             let text = format!("the value is not one of {name}: {reason}");
             (ResultCode::InvalidAttributeSyntax, text)
@@ -227,11 +228,13 @@ impl Question<'_> {
         schema.normalise_equality_assertion(attribute_type, assertion.value, &mut Vec::new()).map_err(invalid)
     }
 
+    /// Undefined counts as false: whether it was undefined was found out by the checks before.
     fn is_true(&mut self, entry: &EntryRef<'_>, filter: &Filter<'_>) -> bool {
         let rules = (&self.dsa.rules, self.rights);
         assertion::is_true(filter, entry, self.read_point, rules, self.evaluator)
     }
 
+    /// The same rule as in a filter.
     fn may_read(&self, attribute_type: TypeId) -> bool {
         self.dsa.rules.may_read(self.rights, attribute_type)
     }

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 pub(crate) type Step<'a> = (ModifyKind, &'a [u8]);
 
 /// Does a modify begin with a change of userPassword? Then it is looked at closely.
+/// It may say yes of a modify that is none. A few bytes of the encoded request decide it, since every modify of a user passes here.
 #[inline]
 pub(crate) fn may_be_asked(schema: &Schema, rest: &[u8]) -> bool {
     match first_description(rest) {
@@ -42,6 +43,7 @@ fn is_password(schema: &Schema, description: &[u8]) -> bool {
 }
 
 /// The modify in a message, and what it does with passwords. `None` if it does anything else, or gives no new one.
+/// All changes must be of userPassword, with one value each: anything else needs the right to change entries.
 pub(crate) fn asked<'a>(
     schema: &Schema,
     message: &Message<'a>,
@@ -56,6 +58,7 @@ pub(crate) fn asked<'a>(
         }
         steps.push((change.kind, value));
     }
+    // Taking the password away alone would lock the user out.
     let gives = steps.iter().any(|(kind, _)| *kind != ModifyKind::Delete);
     gives.then_some((modify, steps))
 }
@@ -95,6 +98,7 @@ pub(crate) fn prepare(
     Ok(Some(make(reading, identity, id, (&entry, sign), &changes, Box::new(answer))))
 }
 
+/// The answer is that of the modify, but for the assertion that the client has not sent.
 fn answer(id: i32, modified: &[u8], out: &mut Vec<u8>) {
     match result_of(modified).result_code() {
         // The entry has not its sign any more.

@@ -14,23 +14,25 @@ pub(crate) mod again;
 mod base;
 pub(crate) mod inside;
 mod page;
+mod running;
 mod share;
 mod special;
 
 use self::base::{Base, Refusal, find_base, refuse};
 use self::page::{Page, SearchKey, put_page_end};
+pub(crate) use self::running::SUSPENDED_MAX_NS;
+use self::running::{Rest, Running};
 use self::share::{Share, TOO_MANY};
-use self::special::{References, SpecialEntries};
+use self::special::SpecialEntries;
 use crate::access::Rights;
 use crate::config::SearchLimits;
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
-use crate::engine::Dsa;
 use crate::entry_writer::{Large, RequestedSelection};
 use crate::identity::Identity;
 use crate::monitor::{Counters, count};
 use crate::peers::Peer;
-use crate::worker::{Scratch, Worker};
+use crate::worker::Worker;
 use model::limits::{OUT_BYTES_SOFT_MAX, SESSION_SEARCHES_MAX};
 use model::{EntryId, ResultCode, Scope};
 use proto::list::Octets;
@@ -41,20 +43,15 @@ use proto::tag;
 use std::collections::VecDeque;
 use store::search::evaluate::Truth;
 use store::search::work::COMPILED_ITEM;
-use store::search::{Compiled, Cursor, FewCandidates, Scopes, Step};
+use store::search::{Compiled, Cursor, FewCandidates, Scopes};
 use store::{EntryRef, Holder, Look, ReadPoint, RevocableReadPoint, Target};
 
 /// Units of work that the searches of a bundle may do together, and a search in one slice afterwards: about a third of a
 /// millisecond ([`store::search::work`]). Then others of the thread have their turn.
 /// Work is counted, not timed: a clock read for each candidate would cost more than most candidates, and a count is the same in a simulation.
 pub(crate) const SLICE_WORK: u64 = 1 << 15;
-/// Units of writing an entry.
-const WRITTEN_ENTRY: u64 = 24;
 /// Units that must be left of a bundle's for another search to begin: most that end in one slice need less.
 pub(crate) const LEAST_WORK: u64 = SLICE_WORK / 8;
-/// A suspended search holds back the cleaner: after this time it is ended.
-pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
-
 /// A search that outlived its bundle.
 /// It owns everything that it needs, for the input buffer with its request is used again at once.
 pub(crate) struct SuspendedSearch {
@@ -78,40 +75,6 @@ pub(crate) enum Progress {
     InMessage,
     /// It was ended with an entry half written: the session cannot go on.
     Broken,
-}
-
-/// The state of a search between two entries.
-/// All of it is owned, and small: it is moved when the search is suspended.
-struct Running {
-    message_id: i32,
-    base: EntryId,
-    cursor: Cursor,
-    special: SpecialEntries,
-    /// References come first.
-    references: Option<References>,
-    /// Ids, ascending, of entries that are not to be returned, if `special` says that there are any.
-    hidden: Vec<u32>,
-    /// It ends with this as soon as what is half written is out.
-    over: Option<ResultCode>,
-    rights: Rights,
-    types_only: bool,
-    is_system: bool,
-    is_root_dse: bool,
-    /// Entries that may still be returned.
-    left: u32,
-    /// Entries until the page is full.
-    page: Option<Page>,
-    began_ns: u64,
-    deadline_ns: u64,
-}
-
-/// Why a cursor loop came to rest.
-/// Only the caller knows whether the session can wait, so it decides what comes of each.
-enum Rest {
-    End(ResultCode),
-    PageFull,
-    Pause,
-    Large(Large),
 }
 
 /// What surrounds a search in its bundle.
@@ -142,7 +105,8 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) {
     let rights = context.identity.rights;
-    let base = match find_base(reading, context, request, requested) {
+    let place = (context.hint, rights, context.system_look.read_point());
+    let base = match find_base(reading, place, request, requested) {
         Ok(base) => base,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
@@ -478,161 +442,5 @@ impl SuspendedSearch {
             }
         }
         Progress::Done
-    }
-}
-
-impl Running {
-    fn new(
-        message_id: i32,
-        cursor: Cursor,
-        asked: RequestedSelection<'_>,
-        base: &Base,
-        began_ns: u64,
-    ) -> Running {
-        Running {
-            message_id,
-            base: base.id,
-            cursor,
-            special: SpecialEntries::default(),
-            references: None,
-            hidden: Vec::new(),
-            over: None,
-            rights: asked.rights,
-            types_only: asked.types_only,
-            is_system: base.is_system,
-            is_root_dse: base.is_root_dse,
-            left: u32::MAX,
-            page: None,
-            began_ns,
-            deadline_ns: u64::MAX,
-        }
-    }
-
-    /// Sets the limits, which are the client's or the server's.
-    /// The smaller one counts; the root DN is held to its own alone (RFC 4511 sections 4.5.1.4 and 4.5.1.5).
-    #[inline]
-    fn limit(&mut self, limits: &SearchLimits, request: &Search<'_>) {
-        let least = |asked: i32, own: u32| match (asked as u32, own, self.rights) {
-            (0, own, Rights::Root) if own > 0 => 0,
-            (asked, _, Rights::Root) => asked,
-            (0, own, _) => own,
-            (asked, 0, _) => asked,
-            (asked, own, _) => asked.min(own),
-        };
-        let size = least(request.size_limit, limits.size_max);
-        let seconds = least(request.time_limit_s, limits.time_max_s);
-        if size > 0 {
-            // RFC 2696: the pages are parts of one search.
-            self.left = size.saturating_sub(self.page.as_ref().map_or(0, |page| page.at.returned));
-        }
-        if seconds > 0 {
-            self.deadline_ns = self.began_ns.saturating_add(u64::from(seconds) * 1_000_000_000);
-        }
-    }
-
-    /// The server's own limit comes after the client's: it is about the read point, which holds old versions for all.
-    fn overdue(&self, now_ns: u64) -> Option<ResultCode> {
-        match now_ns {
-            _ if self.over.is_some() => self.over,
-            now if now >= self.deadline_ns => Some(ResultCode::TimeLimitExceeded),
-            now if now.saturating_sub(self.began_ns) > SUSPENDED_MAX_NS => {
-                Some(ResultCode::AdminLimitExceeded)
-            }
-            _ => None,
-        }
-    }
-
-    /// Looks at candidates and writes entries until the work is done or used up, the buffer is full, or an entry does not fit. It always
-    /// comes further, so a search ends however small its slices are.
-    #[expect(clippy::too_many_arguments, reason = "borrowed from the bundle or from the worker alike")]
-    fn slice(
-        &mut self,
-        dsa: &Dsa,
-        scratch: &mut Scratch,
-        read_point: ReadPoint<'_>,
-        asked: RequestedSelection<'_>,
-        counters: &Counters,
-        work: &mut u64,
-        out: &mut Vec<u8>,
-    ) -> Rest {
-        // References first, so that a client can begin to follow them while entries come.
-        if let Some(references) = &mut self.references {
-            if !references.write(self.message_id, scratch, read_point, counters, work, out) {
-                return Rest::Pause;
-            }
-            self.references = None;
-        }
-        while out.len() < OUT_BYTES_SOFT_MAX {
-            let entry = match self.cursor.step(read_point, scratch.evaluator(self.is_system), work) {
-                Step::Entry(entry) => entry,
-                Step::Pause => return Rest::Pause,
-                Step::End => return Rest::End(ResultCode::Success),
-            };
-            // A skipped candidate may have cost work, so the slice may end here.
-            if self.special.skips(read_point, self.base, &entry, &self.hidden) {
-                match *work {
-                    0 => return Rest::Pause,
-                    _ => continue,
-                }
-            }
-            // An entry more than allowed was found: only now is it known that the limit was exceeded.
-            if self.left == 0 {
-                return Rest::End(ResultCode::SizeLimitExceeded);
-            }
-            self.left -= 1;
-            // The page was full before this entry, so another page is known to follow.
-            if self.page.as_mut().is_some_and(|page| !page.take(entry.id)) {
-                return Rest::PageFull;
-            }
-            count(&counters.entries, 1);
-            *work = work.saturating_sub(WRITTEN_ENTRY);
-            let (templates, cache) = scratch.writer(self.is_system);
-            let chosen = templates.choose(asked, read_point.shard().schema());
-            let large = templates.write(
-                out,
-                self.message_id,
-                read_point,
-                &entry,
-                chosen,
-                &dsa.rules,
-                cache,
-                self.is_root_dse,
-            );
-            if let Some(large) = large {
-                return Rest::Large(large);
-            }
-            if *work == 0 {
-                return Rest::Pause;
-            }
-        }
-        Rest::Pause
-    }
-
-    /// The last message of the search.
-    fn end(&self, out: &mut Vec<u8>, code: ResultCode) {
-        self.end_with(out, code, limit_text(code));
-    }
-
-    fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
-        match self.page {
-            None => encode_result(out, self.message_id, tag::SEARCH_DONE, code, b"", text, &[]),
-            Some(_) => put_page_end(out, self.message_id, code, &[]),
-        }
-    }
-
-    /// The cookie is made of where the page ends; the server keeps nothing of it.
-    fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
-        let page = self.page.as_ref().expect("only a paged search fills a page");
-        put_page_end(out, self.message_id, ResultCode::Success, &page.cookie(read_point));
-    }
-}
-
-/// The result code says which limit; the text says what to do or where it is from.
-pub(crate) fn limit_text(code: ResultCode) -> &'static str {
-    match code {
-        ResultCode::SizeLimitExceeded => "the size limit is reached",
-        ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",
-        ResultCode::AdminLimitExceeded => "the search took longer than the server keeps a read point",
-        _ => "",
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn run(
         Some(abort_reason) => fail(message.id, abort_reason, out),
         None => outcome::succeed(out, message.id, EXTENDED_RESPONSE),
     }
+    // For the next transaction of this thread.
     buffers.put(transaction.messages, transaction.prepared_writes);
     None
 }

@@ -1,4 +1,5 @@
 //! "Who am I?" (RFC 4532 section 2).
+//! The authzId of the identity that requests are made as: a proxied request (RFC 4370) learns whom it stands for.
 
 use crate::extension::{Extension, Role};
 use crate::identity::Identity;

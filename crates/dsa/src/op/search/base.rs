@@ -3,8 +3,8 @@
 //! The directory comes first: where it holds a suffix like `cn=config`, that is found and not the server's own entry. What a client may not
 //! search must look as if it were not there, so a refusal says nothing that depends on which entries there are.
 
-use super::SearchContext;
 use super::special::settle_base;
+use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::outcome;
@@ -14,7 +14,7 @@ use model::{EntryId, ResultCode, Scope};
 use proto::op::Search;
 use proto::result::encode_result;
 use proto::tag;
-use store::Unresolved;
+use store::{ReadPoint, Target, Unresolved};
 
 /// The base of a search.
 /// An id is of the one directory or of the other; `is_system` says which, and goes with it everywhere.
@@ -36,18 +36,18 @@ pub(super) enum Refusal {
     Alias(ResultCode, EntryId),
 }
 
-/// Finds the base: in the directory, else among the server's own entries.
+/// Finds the base for a client with these rights, by a hint if there is one: in the directory, else among the server's own entries.
 /// With a hint nothing is parsed or hashed: that was done when the group was gathered, at a read point since which no name has changed.
 pub(super) fn find_base(
     reading: &mut Reading<'_>,
-    context: &SearchContext<'_>,
+    (hint, rights, system): (Option<Target>, Rights, ReadPoint<'_>),
     request: &Search<'_>,
     requested: &Requested<'_>,
 ) -> Result<Base, Refusal> {
     let Scratch { evaluator, keys, .. } = &mut *reading.scratch;
     let cache = &mut evaluator.cache;
     let read_point = reading.read_point;
-    let found = match context.hint {
+    let found = match hint {
         Some(target) => read_point
             .lookup(&target, keys, cache)
             .ok_or_else(|| Unresolved::NoSuchObject(read_point.matched(&target))),
@@ -55,7 +55,7 @@ pub(super) fn find_base(
         None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
         None => read_point.resolve(request.base, cache),
     };
-    let may_search = reading.dsa.rules.may_search(context.identity.rights);
+    let may_search = reading.dsa.rules.may_search(rights);
     // A referral or an alias tells that an entry is there, so that is not looked at for those who may not search.
     let found = if may_search { settle_base(reading, request, requested, found)? } else { found };
     // Not in the directory; perhaps among the server's own.
@@ -77,11 +77,11 @@ pub(super) fn find_base(
         let text = "the root DSE has no subordinates here: search below one of its namingContexts".to_owned();
         return Err(Refusal::Text(ResultCode::NoSuchObject, text));
     }
-    let system = &reading.dsa.system;
+    let own = &reading.dsa.system;
     let cache = &mut reading.scratch.system_evaluator.cache;
-    match context.system_look.read_point().resolve(system.kept_as(request.base), cache) {
+    match system.resolve(own.kept_as(request.base), cache) {
         // Some of the server's entries are for users, and the configuration for the root DN.
-        Ok(_) if !system.may_read(context.identity.rights, request.base) => Err(Refusal::Access),
+        Ok(_) if !own.may_read(rights, request.base) => Err(Refusal::Access),
         Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
         Err(_) if !may_search => Err(Refusal::Access),
         Err(_) => Err(Refusal::Unresolved(unresolved)),

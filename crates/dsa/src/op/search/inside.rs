@@ -92,6 +92,7 @@ pub(crate) fn run(
 
 impl Inside<'_> {
     /// Is an assertion true of the base?
+    /// Bounded like that of any search: `Stopped::TooLong` if there is too much to look at.
     fn passes(
         &mut self,
         reading: &mut Reading<'_>,
@@ -157,6 +158,7 @@ impl Inside<'_> {
             Ok(()) => {}
             Err(Stopped::SizeLimit) => running.over = Some(ResultCode::SizeLimitExceeded),
             Err(Stopped::Partial) => return refuse_partial(id, out),
+            // The client may try again outside of the transaction.
             Err(Stopped::TooLong) => {
                 let text = "the transaction has changed too many entries for a search in it";
                 return outcome::say(out, id, tag::SEARCH_DONE, ResultCode::AdminLimitExceeded, text);

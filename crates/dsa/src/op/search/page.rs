@@ -1,6 +1,7 @@
 //! Paged results (RFC 2696): the page that a search is on, and its cookie, of which the server keeps nothing.
 
-use super::{Base, limit_text};
+use super::base::Base;
+use crate::outcome::limit_text;
 use model::{EntryId, ResultCode};
 use proto::control::Control;
 use proto::control::paged_results::{self, PagedResults};

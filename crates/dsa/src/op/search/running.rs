@@ -1,0 +1,204 @@
+//! The state of a search between two entries, and what it does with candidates until it comes to rest.
+
+use super::base::Base;
+use super::page::{Page, put_page_end};
+use super::special::{References, SpecialEntries};
+use crate::access::Rights;
+use crate::config::SearchLimits;
+use crate::engine::Dsa;
+use crate::entry_writer::{Large, RequestedSelection};
+use crate::monitor::{Counters, count};
+use crate::outcome::limit_text;
+use crate::worker::Scratch;
+use model::limits::OUT_BYTES_SOFT_MAX;
+use model::{EntryId, ResultCode};
+use proto::op::Search;
+use proto::result::encode_result;
+use proto::tag;
+use store::ReadPoint;
+use store::search::{Cursor, Step};
+
+/// Units of writing an entry.
+const WRITTEN_ENTRY: u64 = 24;
+/// A suspended search holds back the cleaner: after this time it is ended.
+pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
+
+/// The state of a search between two entries.
+/// All of it is owned, and small: it is moved when the search is suspended.
+pub(super) struct Running {
+    pub(super) message_id: i32,
+    pub(super) base: EntryId,
+    pub(super) cursor: Cursor,
+    pub(super) special: SpecialEntries,
+    /// References come first.
+    pub(super) references: Option<References>,
+    /// Ids, ascending, of entries that are not to be returned, if `special` says that there are any.
+    pub(super) hidden: Vec<u32>,
+    /// It ends with this as soon as what is half written is out.
+    pub(super) over: Option<ResultCode>,
+    pub(super) rights: Rights,
+    pub(super) types_only: bool,
+    pub(super) is_system: bool,
+    pub(super) is_root_dse: bool,
+    /// Entries that may still be returned.
+    pub(super) left: u32,
+    /// Entries until the page is full.
+    pub(super) page: Option<Page>,
+    pub(super) began_ns: u64,
+    pub(super) deadline_ns: u64,
+}
+
+/// Why a cursor loop came to rest.
+/// Only the caller knows whether the session can wait, so it decides what comes of each.
+pub(super) enum Rest {
+    End(ResultCode),
+    PageFull,
+    Pause,
+    Large(Large),
+}
+
+impl Running {
+    pub(super) fn new(
+        message_id: i32,
+        cursor: Cursor,
+        asked: RequestedSelection<'_>,
+        base: &Base,
+        began_ns: u64,
+    ) -> Running {
+        Running {
+            message_id,
+            base: base.id,
+            cursor,
+            special: SpecialEntries::default(),
+            references: None,
+            hidden: Vec::new(),
+            over: None,
+            rights: asked.rights,
+            types_only: asked.types_only,
+            is_system: base.is_system,
+            is_root_dse: base.is_root_dse,
+            left: u32::MAX,
+            page: None,
+            began_ns,
+            deadline_ns: u64::MAX,
+        }
+    }
+
+    /// Sets the limits, which are the client's or the server's.
+    /// The smaller one counts; the root DN is held to its own alone (RFC 4511 sections 4.5.1.4 and 4.5.1.5).
+    #[inline]
+    pub(super) fn limit(&mut self, limits: &SearchLimits, request: &Search<'_>) {
+        let least = |asked: i32, own: u32| match (asked as u32, own, self.rights) {
+            (0, own, Rights::Root) if own > 0 => 0,
+            (asked, _, Rights::Root) => asked,
+            (0, own, _) => own,
+            (asked, 0, _) => asked,
+            (asked, own, _) => asked.min(own),
+        };
+        let size = least(request.size_limit, limits.size_max);
+        let seconds = least(request.time_limit_s, limits.time_max_s);
+        if size > 0 {
+            // RFC 2696: the pages are parts of one search.
+            self.left = size.saturating_sub(self.page.as_ref().map_or(0, |page| page.at.returned));
+        }
+        if seconds > 0 {
+            self.deadline_ns = self.began_ns.saturating_add(u64::from(seconds) * 1_000_000_000);
+        }
+    }
+
+    /// The server's own limit comes after the client's: it is about the read point, which holds old versions for all.
+    pub(super) fn overdue(&self, now_ns: u64) -> Option<ResultCode> {
+        match now_ns {
+            _ if self.over.is_some() => self.over,
+            now if now >= self.deadline_ns => Some(ResultCode::TimeLimitExceeded),
+            now if now.saturating_sub(self.began_ns) > SUSPENDED_MAX_NS => {
+                Some(ResultCode::AdminLimitExceeded)
+            }
+            _ => None,
+        }
+    }
+
+    /// Looks at candidates and writes entries until the work is done or used up, the buffer is full, or an entry does not fit. It always
+    /// comes further, so a search ends however small its slices are.
+    #[expect(clippy::too_many_arguments, reason = "borrowed from the bundle or from the worker alike")]
+    pub(super) fn slice(
+        &mut self,
+        dsa: &Dsa,
+        scratch: &mut Scratch,
+        read_point: ReadPoint<'_>,
+        asked: RequestedSelection<'_>,
+        counters: &Counters,
+        work: &mut u64,
+        out: &mut Vec<u8>,
+    ) -> Rest {
+        // References first, so that a client can begin to follow them while entries come.
+        if let Some(references) = &mut self.references {
+            if !references.write(self.message_id, scratch, read_point, counters, work, out) {
+                return Rest::Pause;
+            }
+            self.references = None;
+        }
+        while out.len() < OUT_BYTES_SOFT_MAX {
+            let entry = match self.cursor.step(read_point, scratch.evaluator(self.is_system), work) {
+                Step::Entry(entry) => entry,
+                Step::Pause => return Rest::Pause,
+                Step::End => return Rest::End(ResultCode::Success),
+            };
+            // A skipped candidate may have cost work, so the slice may end here.
+            if self.special.skips(read_point, self.base, &entry, &self.hidden) {
+                match *work {
+                    0 => return Rest::Pause,
+                    _ => continue,
+                }
+            }
+            // An entry more than allowed was found: only now is it known that the limit was exceeded.
+            if self.left == 0 {
+                return Rest::End(ResultCode::SizeLimitExceeded);
+            }
+            self.left -= 1;
+            // The page was full before this entry, so another page is known to follow.
+            if self.page.as_mut().is_some_and(|page| !page.take(entry.id)) {
+                return Rest::PageFull;
+            }
+            count(&counters.entries, 1);
+            *work = work.saturating_sub(WRITTEN_ENTRY);
+            let (templates, cache) = scratch.writer(self.is_system);
+            let chosen = templates.choose(asked, read_point.shard().schema());
+            let large = templates.write(
+                out,
+                self.message_id,
+                read_point,
+                &entry,
+                chosen,
+                &dsa.rules,
+                cache,
+                self.is_root_dse,
+            );
+            if let Some(large) = large {
+                return Rest::Large(large);
+            }
+            if *work == 0 {
+                return Rest::Pause;
+            }
+        }
+        Rest::Pause
+    }
+
+    /// The last message of the search.
+    pub(super) fn end(&self, out: &mut Vec<u8>, code: ResultCode) {
+        self.end_with(out, code, limit_text(code));
+    }
+
+    pub(super) fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
+        match self.page {
+            None => encode_result(out, self.message_id, tag::SEARCH_DONE, code, b"", text, &[]),
+            Some(_) => put_page_end(out, self.message_id, code, &[]),
+        }
+    }
+
+    /// The cookie is made of where the page ends; the server keeps nothing of it.
+    pub(super) fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
+        let page = self.page.as_ref().expect("only a paged search fills a page");
+        put_page_end(out, self.message_id, ResultCode::Success, &page.cookie(read_point));
+    }
+}
