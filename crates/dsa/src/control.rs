@@ -113,6 +113,7 @@ fn read<'a>(
     let is_search = matches!(request, Request::Search(_));
     // ManageDsaIT says how the entry is to be taken (RFC 3296 section 3), so it means nothing where there is none.
     let names_entry = !matches!(request, Request::Bind(_) | Request::Extended(_));
+    // Its value is nobody's here; only that it comes once is checked.
     let mut has_length = false;
     for control in controls.iter() {
         match control.oid {
@@ -163,6 +164,7 @@ impl<'a> Requested<'a> {
             }
             _ => {}
         }
+        // The operations that RFC 4527 and RFC 4528 name, and no others.
         let place = match (oid, request) {
             (
                 control::assertion::OID,

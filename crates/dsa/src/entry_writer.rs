@@ -275,6 +275,7 @@ impl Made {
     /// The key has every input of a selection, so equal keys have equal selections.
     #[inline]
     fn selection(&mut self, asked: RequestedSelection<'_>, schema: &Schema) -> Chosen {
+        // Two bytes and the selectors as they were sent: no list is decoded to find out that it is the same.
         let is_same = |kept: &Remembered| {
             kept.key[0] == asked.rights as u8
                 && kept.key[1] == asked.types_only as u8
@@ -284,6 +285,7 @@ impl Made {
             return Chosen { index: self.last, kept: true, forgotten: self.forgotten };
         }
         let found = self.remembered.iter().position(is_same);
+        // A long one is looked up, used for this request, and not held on to by cached query templates.
         let keeps = asked.selectors.raw().len() <= SELECTION_BYTES_MAX;
         self.last = found.unwrap_or_else(|| {
             self.key.clear();
@@ -321,10 +323,12 @@ impl Made {
         // `chosen` was looked up in this thread and is still the same selection: its caller has asked.
         let remembered = &mut self.remembered[chosen.index];
         let number = shape.number as usize;
+        // One place for all of these: it is overwritten by the next.
         if !chosen.kept || number >= TEMPLATES_MAX {
             let made = Template::new(&remembered.selection, shape, is_root_dse, schema, rules);
             return self.passing.insert(Box::new(made));
         }
+        // Grows by doubling, to as many as there are shapes.
         if remembered.by_shape.len() <= number {
             remembered.by_shape.resize_with(number + 1, || None);
         }
@@ -449,6 +453,7 @@ fn put_inline(out: &mut Vec<u8>, head: &[u8], single: &[u8], values: Inline<'_>)
     if values.len() == 1 {
         let value = values.clone().next().unwrap_or_default();
         // The contents of the SEQUENCE, which take the largest of the three lengths.
+        // Each of the three elements lies within it, so if its length has one octet theirs have.
         let contents = single.len() - 2 + value.len();
         if contents < 0x80 {
             assert!(value.len() < 0x80, "a length below 128 takes one octet");
@@ -482,6 +487,7 @@ fn put_set(
         assert!(out.len() - begin == set.ber_bytes as usize, "a set is as long as the entry says");
         return;
     }
+    // What was written so far comes before the set.
     let parts = large.get_or_insert_default();
     parts.push_back(Part::Bytes(std::mem::take(out)));
     parts.push_back(Part::Set(set, position));

@@ -117,12 +117,14 @@ pub(crate) fn refresh(dsa: &Dsa, now: Now) {
 /// All entries, superiors first.
 /// Names and classes are those of OpenLDAP's back-monitor, so that its tools find them; what OpenLDAP has not is named in the same way.
 pub(crate) fn all() -> Vec<Item> {
+    // The entry itself first: adds need superiors.
     let mut items = vec![Item {
         name: String::new(),
         class: "monitorServer",
         description: "Metrics of this server",
         measures: vec![],
     }];
+    // In the order in which an administrator would look.
     items.extend(connections());
     items.extend(operations());
     items.extend(statistics());
@@ -161,12 +163,14 @@ fn operations() -> Vec<Item> {
         description,
         measures: vec![("monitorOpInitiated", initiated), ("monitorOpCompleted", completed)],
     };
+    // The sum of all kinds, under the name that OpenLDAP gives it.
     let mut items = vec![item(
         "cn=Operations".to_owned(),
         "Operations since the start",
         Measure::Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| initiated(dsa, kind)).sum()),
         Measure::Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| completed(dsa, kind)).sum()),
     )];
+    // Each of the ten operations of RFC 4511 that clients send.
     for (kind, name) in OPERATIONS.iter().enumerate() {
         items.push(item(
             format!("cn={name},cn=Operations"),
@@ -185,6 +189,7 @@ fn initiated(dsa: &Dsa, kind: usize) -> u64 {
 
 /// Every operation but a suspended search is done when the thread has counted it.
 fn completed(dsa: &Dsa, kind: usize) -> u64 {
+    // No other operation outlives its bundle.
     let active = match OPERATIONS[kind] {
         "Search" => sum(dsa, |counters| &counters.searches_suspended),
         _ => 0,
@@ -200,6 +205,7 @@ fn statistics() -> [Item; 6] {
         counter("cn=Bytes,cn=Statistics", "Bytes of answers", |dsa, _| sum(dsa, |c| &c.bytes_out)),
         // Each operation but unbind and abandon ends with one message; entries and references come before it.
         counter("cn=PDU,cn=Statistics", "Messages that answer requests", |dsa, _| {
+            // RFC 4511 sections 4.3 and 4.11: these two have no response.
             let is_answered = |kind: &usize| !matches!(OPERATIONS[*kind], "Unbind" | "Abandon");
             let ends: u64 = (0..OPERATIONS.len()).filter(is_answered).map(|kind| completed(dsa, kind)).sum();
             ends + sum(dsa, |c| &c.entries) + sum(dsa, |c| &c.references)
@@ -273,6 +279,7 @@ fn threads() -> [Item; 3] {
     };
     [
         container("cn=Threads", "Threads of the server"),
+        // Fixed at the start; in OpenLDAP it is the size of the pool.
         object("cn=Max,cn=Threads", "Threads that serve connections", |dsa, _| dsa.monitor.serving_threads()),
         object("cn=Open,cn=Threads", "Threads of the whole process; 0 if unknown", |_, _| {
             env::host::threads().unwrap_or(0)
@@ -288,6 +295,7 @@ fn memory() -> [Item; 13] {
         counter("cn=Resident,cn=Memory", "Resident memory of the process, in bytes; 0 if unknown", |_, _| {
             env::host::resident_bytes().unwrap_or(0)
         }),
+        // As it holds now: it can be changed while the server runs.
         counter("cn=Limit,cn=Memory", "memory-max: limit of the directory, in bytes", |dsa, _| {
             dsa.memory_bytes_max()
         }),

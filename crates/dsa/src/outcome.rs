@@ -73,6 +73,7 @@ pub(crate) fn unresolved(
     read_point: ReadPoint<'_>,
     cache: &mut DnCache,
 ) {
+    // The same refusals as the store's, so that a search and an update say the same of a name.
     let refused = match unresolved {
         Unresolved::Invalid(reason) => Refused::InvalidDn(reason),
         Unresolved::NoSuchObject(None) if !read_point.shard().holds(dn) => Refused::OutsideNamingContexts,

@@ -46,6 +46,7 @@ impl Referral {
         dn: &[u8],
         scope: Option<Scope>,
     ) -> Option<Referral> {
+        // The entry itself counts as well: a referral object refers requests for itself.
         let object = read_point.referral_above(nearest)?;
         let below = first_rdns(dn, read_point.rdns_below(dn, object.id));
         // RFC 4511 section 4.1.10 recommends the scope, and RFC 4516 has no word for subordinates.
@@ -163,6 +164,7 @@ fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
     }
     // Parsed by hand: host and port go through untouched, whatever they are.
     let mut halves = rest.splitn(2, |b| *b == b'/');
+    // May be empty: then the client asks the server that it has.
     let host = halves.next().unwrap_or_default();
     let dn = halves.next().unwrap_or_default().split(|b| *b == b'?').next().unwrap_or_default();
     let mut out = uri[..scheme.len() + 3].to_vec();

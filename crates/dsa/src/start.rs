@@ -27,6 +27,7 @@ use store::derived::SUBSCHEMA_DN;
 /// The server's own entries with what does not change, superiors first.
 /// Superiors first, as adds need them.
 fn own_entries(config: &Config, choices: &Choices, schema: &Schema) -> Vec<(String, Entry)> {
+    // A name and an entry each; the shard puts them in.
     let mut entries = Vec::new();
     let mut add = |dn: String, fill: &dyn Fn(&mut Entry)| {
         let mut entry = Entry::new();

@@ -45,12 +45,14 @@ pub(crate) fn run(
         assertion::refuse(out, message.id, response_tag);
         return None;
     }
+    // Read and judged before the change: after it there is no way back.
     let mut reads = Reads::default();
     if let Err(oid) = reads.begin(writing, entry, rare, message_len) {
         super::refuse(message, ControlError::TooLong(oid), out);
         return None;
     }
     let begin = out.len();
+    // Borrowed again, for `rare` is used in between.
     let filter = rare.assertion.as_ref().map(|(filter, _)| filter);
     // The filter goes along for adds; of others it was judged above and is true.
     let id = dispatch::update(writing, message, filter, out)?;

@@ -145,6 +145,7 @@ impl Indexer {
         };
         let verified = verify.step(reader.pin().read_point(), self.step_keys * STEP_TIMES);
         drop(reader);
+        // What the report shows from now on.
         if let Some(verifying) = &mut self.dsa.indexing.lock().verifying {
             (verifying.entries, verifying.keys) = (verify.entries(), verify.keys());
         }
@@ -172,6 +173,7 @@ impl Indexer {
         let findings: Vec<String> = verify.findings().iter().map(ToString::to_string).collect();
         if is_whole {
             let first = findings.first().map(String::as_str);
+            // For the log of the server: a difference is a fault that somebody should know of.
             keeper.verified(&name.text(self.dsa.shard().schema()), found, first);
         }
         let (entries, keys, passed_over) = (verify.entries(), verify.keys(), verify.passed_over());

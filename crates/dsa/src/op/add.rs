@@ -63,6 +63,7 @@ fn add(
     let Some(filter) = condition else { return writing.writer.add(add, stamp) };
     let evaluator = &mut writing.scratch.updating;
     evaluator.cache.forget();
+    // The assertion is judged on the entry as it would be stored, with its operational attributes.
     let mut is_true =
         |entry: &EntryRef<'_>, at: ReadPoint<'_>| assertion::is_true_for_update(filter, entry, at, evaluator);
     writing.writer.add_if(add, stamp, &mut is_true)
@@ -76,6 +77,7 @@ fn fill(
     entry: &mut Entry,
     attributes: Attributes<'_>,
 ) -> Result<(), (ResultCode, String)> {
+    // Nearly no request names an attribute with options, so nothing is allocated for it.
     let mut sent = SentAs::default();
     for attribute in attributes {
         let text = attribute.description;

@@ -43,6 +43,7 @@ pub(crate) fn run(
     let may_search = dsa.rules.may_search(rights);
     // The thread's own; names it has resolved before are remembered there.
     let evaluator = &mut reading.scratch.evaluator;
+    // The same code as that of a search's base.
     let found = match may_search {
         true => read_point.resolve(request.dn, &mut evaluator.cache),
         // A client that may not search is not helped to find out which entries there are.

@@ -109,6 +109,7 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
     let pin = reader.pin();
     // Without a log nothing is recorded, and the next start builds what its flags say.
     if dsa.journal.get().is_some() {
+        // Only what the record lists is changed in it; an index that was built on line is not in the record.
         let dropped = dsa.indexing.dropped_by(&asked, pin.read_point());
         let dropped = dropped.map_err(|refused| refusal(dsa, &refused))?;
         let change = dsa.chosen.drop_indexes(&dropped, &asked, dsa.shard.schema());
@@ -130,6 +131,7 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<IndexChange>, Refus
             let known = schema.find_type(name.as_bytes());
             known.is_some() && schema.find_type(description) == known
         };
+        // Two attributes of the entry are about indexes: which there are, and which are to be compared.
         let is_verify = is(config_entry::VERIFY);
         if !is_verify && !is(settings::INDEX) {
             let text = format!("{} is not a setting", outcome::quoted(description));

@@ -88,6 +88,7 @@ impl<'a> Replacing<'a> {
             return None;
         }
         self.found.clear();
+        // The one form that most modifies have is recognised by its lengths alone.
         if let Some(only) = only_replacement(outline.rest) {
             self.find(only)?;
             return Some(&self.found);
@@ -102,6 +103,7 @@ impl<'a> Replacing<'a> {
     #[inline]
     fn find(&mut self, replacement: modify::Replacement<'a>) -> Option<()> {
         let modify::Replacement { description, value } = replacement;
+        // Names are compared as they were sent; another spelling is looked up again.
         let attribute_type = match self.last {
             Some((name, attribute_type)) if short::equal(name, description) => attribute_type,
             _ => self.schema.find_type(description)?,

@@ -194,6 +194,7 @@ fn run_base(
         true => Some(Truth::True),
         false => scratch.evaluate(base.is_system, filter, entry, read_point),
     };
+    // The entry has more to look at than a slice of work: the cursor takes it.
     let Some(truth) = truth else { return false };
     if truth == Truth::True {
         let (templates, cache) = scratch.writer(base.is_system);

@@ -26,6 +26,7 @@ pub fn find(name: &str) -> Option<&'static Row<Choices>> {
 pub const ONLINE: &[Row<Choices>] = &[
     Row {
         about: About {
+            // Both of the first two are off by default: a client that does not know them must not have its updates held back.
             name: "txn-implicit-begin",
             form: "on|off",
             values: Values::One,
@@ -51,6 +52,7 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
     Row {
         about: About {
+            // Off by default, for each such search costs what the transaction has cost.
             name: "txn-search",
             form: "on|off",
             values: Values::One,
@@ -64,6 +66,7 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
     Row {
         about: About {
+            // A commit holds the writer's role for all of its updates.
             name: "txn-updates-max",
             form: "N",
             values: Values::One,
@@ -90,6 +93,7 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
     Row {
         about: About {
+            // An open transaction holds names where precedence is configured, and memory in any case.
             name: "txn-age-max",
             form: "MS",
             values: Values::One,
@@ -114,6 +118,7 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
     Row {
         about: About {
+            // Several values, so that one key has all names; the order does not matter.
             name: "txn-precedence",
             form: "N:DN",
             values: Values::Each,
@@ -138,6 +143,7 @@ fn each(place: &mut Vec<Precedence>, values: &[String]) -> Result<(), Bad> {
     if values.len() > PRECEDENCES_MAX {
         return Err(vec![(PRECEDENCES_MAX, format!("{PRECEDENCES_MAX} names have a precedence at most"))]);
     }
+    // The setting keeps its former value unless all are good.
     let (mut good, mut bad) = (Vec::new(), Bad::new());
     for (at, text) in values.iter().enumerate() {
         match text.parse() {

@@ -31,6 +31,7 @@ pub(super) const EXTENSION: Extension = Extension {
     role: Role::Writes(Writes { target, prepare }),
 };
 
+/// By its name, as a client would write it: the modify in the log is read by whatever schema a replay has.
 pub(crate) const USER_PASSWORD: &[u8] = b"userPassword";
 const ENTRY_UUID: &[u8] = b"entryUUID";
 
@@ -47,6 +48,7 @@ pub(crate) const NOT_THE_SAME: Refusal = (
 /// Code and text if it is not to be understood, or if the client is nobody.
 /// A request without a value is one with none of its optional parts (RFC 3062 section 2).
 fn decode<'v>(identity: &Identity, value: Option<&'v [u8]>) -> Result<PasswordModify<'v>, Refusal> {
+    // A malformed value is a protocol error, before any right is looked at.
     let request = value.map_or(Ok(PasswordModify::default()), PasswordModify::decode);
     let request = request.map_err(|error| (ResultCode::ProtocolError, error.reason))?;
     match identity.dn.is_empty() {
@@ -93,11 +95,13 @@ fn prepare(
     target: Option<&[u8]>,
 ) -> Result<Change, Refusal> {
     let mut request = decode(identity, value)?;
+    // The transaction's caller has resolved the name already; in the overlay the uid may be another entry's.
     if target.is_some() && matches!(named(&request), Some(AuthzId::User(_))) {
         request.user = target;
     }
     let request = &request;
     let entry = find(reading, identity, request)?;
+    // Found by a value, so the value must be the entry's still when it is applied.
     let is_found_by_user = matches!(named(request), Some(AuthzId::User(_)));
     // Proved at the read point; the delete in the modify proves it once more when it is applied.
     let old = request.old.map(|old| prove(reading, &entry, old)).transpose()?;
@@ -113,6 +117,7 @@ fn prepare(
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     let proves = old.is_some();
     changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), Some(old))));
+    // All passwords of the entry become this one (RFC 3062 section 2.3 speaks of "the password").
     changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), Some(stored)));
     // Values with options stand for no password, but a password that was changed must leave none behind.
     changes.extend(with_options(reading, &entry).map(|name| (ModifyKind::Replace, name, None)));
@@ -154,6 +159,7 @@ pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: b
     let read_point = reading.read_point;
     let known = read_point.shard().schema().well_known();
     let mut value = Vec::new();
+    // Stored where an import brought it; else it follows from the entry's id and stamps.
     let stored = entry.shape.position(Description::plain(known.entry_uuid)).map(|at| entry.slot(at));
     let attribute = match stored {
         Some(Values::Inline(mut values)) => {

@@ -37,6 +37,7 @@ pub(super) fn remember(
     };
     // The thread's own memory of forms: no lock, and no other thread learns of it.
     let Scratch { templates, recent, .. } = &mut *reading.scratch;
+    // Two forms: a read of one entry whatever it is, and a look for a value. Nearly all searches of a busy directory are one of them.
     let is_base = request.scope == Scope::Base;
     if (is_base && filter.is_true())
         || (!is_base && request.size_limit == 0 && filter.equality_type().is_some())
@@ -73,6 +74,7 @@ pub(crate) fn base(
     out: &mut Vec<u8>,
 ) -> bool {
     let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
+    // The form may have been replaced since the group was gathered, or the rights changed by a bind.
     let Some((chosen, None)) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
     if !templates.holds(chosen) {
@@ -110,6 +112,7 @@ pub(crate) fn equality(
     out: &mut Vec<u8>,
 ) -> bool {
     let Scratch { evaluator, templates, keys, recent, answer, work, .. } = &mut *reading.scratch;
+    // As above: whatever does not fit any more is decoded.
     let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
     let read_point = reading.read_point;
     // Mostly in the cache of names: searches of one form have one base.
@@ -132,6 +135,7 @@ pub(crate) fn equality(
                 return false;
             }
             few = candidates;
+            // In order of ids, as every search returns entries.
             few.sort_unstable();
             &few[..]
         }
@@ -146,6 +150,7 @@ pub(crate) fn equality(
         let raw = value.raw(keys);
         // The value that the client sent is compared with the entry's own bytes first: equal bytes need no normal form.
         let name = entry.spelled_name(equality.attribute_type, raw);
+        // Three ways, the cheapest first: the name, the same bytes, the normal form.
         let is_match = name.is_some() || entry.has_value(equality.attribute_type, raw) || {
             // The compiled filter of the form is used again, with this value in the place of the last.
             equality.filter.assert_equality(value.normal(keys));
@@ -234,6 +239,7 @@ impl<'p, 'o> Answering<'p, 'o> {
         true
     }
 
+    /// Called before each piece, so no piece is ever cut.
     #[inline(always)]
     fn make_room(&mut self) {
         // Checked once for an entry or an end, each of which is one piece at most.
@@ -243,6 +249,7 @@ impl<'p, 'o> Answering<'p, 'o> {
     }
 }
 
+/// In one copy: the output buffer grows once for several entries.
 #[inline]
 fn flush(short: &mut Answer, out: &mut Vec<u8>) {
     out.extend_from_slice(short.bytes());

@@ -128,6 +128,7 @@ impl Inside<'_> {
         let filter = compiled(reading.dsa, read_point, &request.filter, rights);
         // Ids are the same in both places. An entry that the transaction adds is in the view alone.
         let outside = read_point.entry(base.id);
+        // A base search of an entry that the transaction does not touch is one of the directory.
         if let Some(entry) = &outside
             && request.scope == Scope::Base
             && !self.view.differs(base.id)
@@ -191,7 +192,9 @@ impl Inside<'_> {
         let filter = compiled(dsa, point, &request.filter, asked.rights);
         let mut work = DIFFERENT_WORK_MAX;
         for id in &running.hidden {
+            // Deleted by the transaction: it is hidden in the directory, and not here.
             let Some(entry) = point.entry(EntryId(*id)) else { continue };
+            // By the names that the transaction gives: an entry may be moved into the scope, or out of it.
             if !point.is_in_scope(&entry, running.base, request.scope) || is_omitted(&entry, running.base) {
                 continue;
             }

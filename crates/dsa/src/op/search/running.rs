@@ -1,4 +1,7 @@
 //! The state of a search between two entries, and what it does with candidates until it comes to rest.
+//!
+//! It holds no borrow, so a search can wait between two slices for as long as it may. What it goes on with is given to it each time: the read point that
+//! it began at, the templates of the thread that runs it now, the output buffer of its session.
 
 use super::base::Base;
 use super::page::{Page, put_page_end};
@@ -19,6 +22,7 @@ use store::ReadPoint;
 use store::search::{Cursor, Step};
 
 /// Units of writing an entry.
+/// Copying a template's pieces and the values between them; long entries are bounded by the output buffer instead.
 const WRITTEN_ENTRY: u64 = 24;
 /// A suspended search holds back the cleaner: after this time it is ended.
 pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
@@ -58,6 +62,7 @@ pub(super) enum Rest {
 }
 
 impl Running {
+    /// Without limits, page or anything special: who begins a search with those sets them.
     pub(super) fn new(
         message_id: i32,
         cursor: Cursor,
@@ -88,6 +93,7 @@ impl Running {
     /// The smaller one counts; the root DN is held to its own alone (RFC 4511 sections 4.5.1.4 and 4.5.1.5).
     #[inline]
     pub(super) fn limit(&mut self, limits: &SearchLimits, request: &Search<'_>) {
+        // 0 means no limit, with the client as with the server.
         let least = |asked: i32, own: u32| match (asked as u32, own, self.rights) {
             (0, own, Rights::Root) if own > 0 => 0,
             (asked, _, Rights::Root) => asked,
@@ -95,6 +101,7 @@ impl Running {
             (asked, 0, _) => asked,
             (asked, own, _) => asked.min(own),
         };
+        // The server's limit on a search is on what one request may return, so pages count together.
         let size = least(request.size_limit, limits.size_max);
         let seconds = least(request.time_limit_s, limits.time_max_s);
         if size > 0 {
@@ -109,6 +116,7 @@ impl Running {
     /// The server's own limit comes after the client's: it is about the read point, which holds old versions for all.
     pub(super) fn overdue(&self, now_ns: u64) -> Option<ResultCode> {
         match now_ns {
+            // Decided before, by the part of the search that a transaction has made.
             _ if self.over.is_some() => self.over,
             now if now >= self.deadline_ns => Some(ResultCode::TimeLimitExceeded),
             now if now.saturating_sub(self.began_ns) > SUSPENDED_MAX_NS => {
@@ -136,6 +144,7 @@ impl Running {
             if !references.write(self.message_id, scratch, read_point, counters, work, out) {
                 return Rest::Pause;
             }
+            // Its cursor has gathered ids, which are not needed any more.
             self.references = None;
         }
         while out.len() < OUT_BYTES_SOFT_MAX {
@@ -162,6 +171,7 @@ impl Running {
             }
             count(&counters.entries, 1);
             *work = work.saturating_sub(WRITTEN_ENTRY);
+            // Looked up for each entry: another search of the thread may have asked for another selection in between. Nearly always it is the last one.
             let (templates, cache) = scratch.writer(self.is_system);
             let chosen = templates.choose(asked, read_point.shard().schema());
             let large = templates.write(
@@ -189,6 +199,7 @@ impl Running {
         self.end_with(out, code, limit_text(code));
     }
 
+    /// A paged search ends with an empty cookie (RFC 2696 section 3), whatever ends it.
     pub(super) fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
         match self.page {
             None => encode_result(out, self.message_id, tag::SEARCH_DONE, code, b"", text, &[]),

@@ -167,6 +167,7 @@ fn settle(
             Err(AliasError::Loop(alias)) => return Err(Refusal::Alias(ResultCode::LoopDetect, alias)),
         }
     }
+    // With ManageDsaIT the object itself is the base (RFC 3296 section 3).
     let met = nearest(&found).filter(|_| !requested.manage_dsa_it).and_then(|id| {
         Referral::met(read_point, id, dn.as_deref().unwrap_or(request.base), Some(request.scope))
     });
@@ -201,6 +202,7 @@ impl References {
                 Step::End => return true,
             };
             // One below another is that other server's.
+            // The reference to the upper one leads there.
             if read_point.referral_above(entry.parent()).is_some() {
                 continue;
             }
