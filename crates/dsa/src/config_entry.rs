@@ -1,4 +1,5 @@
 //! `cn=config`: the settings that can be read and changed while the server runs, for the root DN alone.
+//! It is an entry of the server's own small directory, refreshed like the monitor when a client may look at it.
 
 use crate::config::Config;
 use crate::engine::Dsa;
@@ -13,6 +14,7 @@ use store::{ReadPoint, Reader};
 pub(crate) const VERIFY: &str = "pandoIndexVerify";
 
 /// Puts what does not change into the entry.
+/// Settings that hold as long as the process does are shown, too: an administrator sees what is in force in one place.
 pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "description", ["Settings; some can be changed while the server runs"]);
@@ -42,6 +44,7 @@ pub(crate) fn index_report(dsa: &Dsa) -> Vec<String> {
 }
 
 /// Nothing is reported when there are too many readers.
+/// It has a reader of its own for a moment, since which indexes there are depends on a read point.
 fn looking(dsa: &Dsa, look: impl Fn(ReadPoint<'_>) -> Vec<String>) -> Vec<String> {
     let reader = Reader::register(&dsa.shard);
     reader.map_or_else(Vec::new, |mut reader| look(reader.pin().read_point()))

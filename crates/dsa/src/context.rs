@@ -1,4 +1,7 @@
 //! What operations are given: what a request that looks sees, and what a request that changes works on.
+//!
+//! An operation gets its surroundings as one value and knows nothing of sessions, sockets or the log. So the same function serves a request, a replay and
+//! an overlay.
 
 use crate::access::Effective;
 use crate::engine::Dsa;
@@ -9,6 +12,7 @@ use model::ResultCode;
 use store::{DnCache, Known, ReadPoint, Refused, Stamp};
 
 /// A request that looks: everything at one read point.
+/// The read point does not move while this exists; two looks at an entry see the same.
 pub(crate) struct Reading<'r> {
     pub(crate) dsa: &'r Dsa,
     pub(crate) read_point: ReadPoint<'r>,
@@ -17,6 +21,7 @@ pub(crate) struct Reading<'r> {
 }
 
 /// A request that changes: in the writer's role, several requests of a bundle in one batch.
+/// It exists while the writer's role is held, for one update.
 pub(crate) struct Writing<'w, 's> {
     pub(crate) dsa: &'w Dsa,
     pub(crate) writer: &'w mut store::Writer<'s>,
@@ -33,6 +38,7 @@ pub(crate) struct Writing<'w, 's> {
 
 impl Writing<'_, '_> {
     /// When and by whom the next command is given.
+    /// Taken once for an update, also if it is then refused by the store: a replay takes as many.
     #[inline]
     pub(crate) fn stamp(&mut self) -> Stamp {
         let (writer, wall_ms, actor) = (&mut self.writer, self.now.wall_ms, self.actor);
@@ -53,6 +59,7 @@ impl Writing<'_, '_> {
             let text = format!("{} is maintained by the server and cannot be changed", system::described(dn));
             return outcome::say(out, id, response_tag, ResultCode::UnwillingToPerform, &text);
         }
+        // In a logged directory the committer stops then: an update of the log must be applied.
         self.scratch.lacked_memory |= matches!(refused, Refused::MemoryLimit { .. });
         // What a thread remembers is about what was published; this batch is not yet.
         outcome::refuse(out, id, response_tag, refused, self.writer.view(), &mut DnCache::default());

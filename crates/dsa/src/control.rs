@@ -141,6 +141,7 @@ fn read<'a>(
     Ok(requested)
 }
 
+/// For controls that must have a value; those without one never ask.
 fn value_of<'a>(control: &Control<'a>) -> Result<&'a [u8], ControlError<'a>> {
     control.value.ok_or(ControlError::Malformed(control.oid))
 }
@@ -294,6 +295,7 @@ fn once<'a, T>(oid: &'a [u8], before: Option<T>) -> Result<bool, ControlError<'a
     if before.is_some() { Err(ControlError::Twice(oid)) } else { Ok(true) }
 }
 
+/// A limit that is exceeded is no malformed value: the client can send less.
 fn unfit<'a>(oid: &'a [u8], error: &Error) -> ControlError<'a> {
     match error.kind {
         Kind::Limit => ControlError::Limit(oid),

@@ -1,4 +1,5 @@
 //! From a decoded update to its operation.
+//! In the writer's role. Everything about the update that does not depend on the directory was decided before.
 
 use crate::context::Writing;
 use crate::op;

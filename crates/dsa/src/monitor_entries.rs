@@ -119,6 +119,7 @@ pub(crate) fn refresh(dsa: &Dsa, now: Now) {
 pub(crate) fn all() -> Vec<Item> {
     // The entry itself first: adds need superiors.
     let mut items = vec![Item {
+        // `cn=Monitor` itself.
         name: String::new(),
         class: "monitorServer",
         description: "Metrics of this server",
@@ -289,6 +290,7 @@ fn threads() -> [Item; 3] {
 
 /// `Total` is what counts against memory-max; the lines below it are its parts. `Resident` is what the system sees, with buffers of clients and
 /// free pages of the allocator.
+/// Measured at the refresh, so all are of one moment.
 fn memory() -> [Item; 13] {
     [
         container("cn=Memory", "Memory by purpose, in bytes"),

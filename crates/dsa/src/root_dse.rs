@@ -16,6 +16,7 @@ use schema::Schema;
 use store::derived::SUBSCHEMA_DN;
 
 /// Elective features (RFC 3674) that are there.
+/// Each is held by tests; one that only some requests have is not listed.
 const FEATURES: [&str; 6] = [
     "1.3.6.1.1.14",           // increment in modify, RFC 4525
     "1.3.6.1.4.1.4203.1.5.1", // "+" for all operational attributes, RFC 3673
@@ -29,6 +30,7 @@ const FEATURES: [&str; 6] = [
 const SUPPORTED_FEATURES: &str = "supportedFeatures";
 
 /// Those that are there under these settings.
+/// Two of them have OIDs of this project: clients find out by them whether they may name a transaction themselves.
 fn features(choices: &Choices) -> Vec<&'static str> {
     let transactions = &choices.transactions;
     let switched = [
@@ -52,6 +54,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
     let contexts = &config.store.suffixes;
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
+    // Of several none is the default; tools then ask which.
     if let [only] = &contexts[..] {
         put(entry, schema, "defaultNamingContext", only);
     }
@@ -59,6 +62,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
     put(entry, schema, "monitorContext", MONITOR_DN);
     put(entry, schema, "configContext", CONFIG_DN);
     put(entry, schema, "supportedLDAPVersion", "3");
+    // The list of the code that reads controls, so the two cannot differ.
     let controls = CONTROLS.into_iter().chain(config.queue_length_oid.as_deref());
     put_all(entry, schema, "supportedControl", controls);
     put_all(entry, schema, "supportedExtension", EXTENSIONS.iter().map(|extension| extension.oid));

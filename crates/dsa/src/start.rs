@@ -78,6 +78,7 @@ impl Dsa {
             transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
         // The own entries are stored under the same schema, in a shard of their own.
         let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
+        // Which attributes are secrets is known to the schema.
         let rules = Rules::new(&schema);
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {

@@ -1,4 +1,6 @@
 //! The subschema subentry (RFC 4512 section 4.2): the schema, for clients to read.
+//!
+//! It is an entry of the server's own, written once at the start: definitions do not change while the process runs.
 
 use crate::system::{put, put_all};
 use model::Entry;
@@ -26,6 +28,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, since_ms: u64) {
     put(entry, schema, "modifyTimestamp", &since);
     // It holds for everything this server has.
     put(entry, schema, "subtreeSpecification", "{}");
+    // The order of the schema: superiors come before what is derived from them, which strict readers rely on.
     for (attribute, kind) in KINDS {
         let mut definitions = Vec::new();
         schema.write_definitions(kind, |text| definitions.push(text.to_owned()));

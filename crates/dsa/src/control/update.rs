@@ -113,6 +113,7 @@ impl<'a> Reads<'a> {
         self.after = self.wanted_after.and_then(|wanted| writing.looking_at(id, |look| look.read(wanted)));
     }
 
+    /// Pre-read first, as the RFC lists them; clients find them by their OIDs.
     fn controls(&self) -> Vec<Control<'_>> {
         let control = |oid, value| Control { oid, critical: false, value: Some(value) };
         let before = self.before.iter().map(|entry| control(read_entry::PRE_OID, entry));
@@ -148,6 +149,7 @@ impl Look<'_, '_> {
 
 impl Writing<'_, '_> {
     /// Looks at an entry as this batch has made it so far.
+    /// The role makes sure that nothing comes in between two looks.
     fn looking_at<T>(&mut self, id: EntryId, look: impl FnOnce(Look<'_, '_>) -> T) -> T {
         let read_point = self.writer.view();
         let entry = read_point.entry(id).expect("it was just found or made");

@@ -149,6 +149,7 @@ impl Indexer {
         Some(Pace::Soon)
     }
 
+    /// One step of the build: about `step_keys` keys, then others may write.
     fn go_on(&mut self, mut build: IndexBuild, keeper: &mut dyn IndexKeeper) -> Pace {
         let (dsa, name) = (Arc::clone(&self.dsa), build.name());
         let is_cancelled = dsa.indexing.lock().building.is_some_and(|building| building.is_cancelled);
@@ -180,6 +181,7 @@ impl Indexer {
     }
 
     /// Lets a complete index answer, when it may.
+    /// The order: no older reader, written down, reported. If it cannot be written down the index is given up, though it could answer.
     fn publish(&mut self, build: IndexBuild, name: IndexName, keeper: &mut dyn IndexKeeper) -> Pace {
         let text = name.text(self.dsa.shard().schema());
         // Once this was tried and refused there are older readers yet; it is written down when there are none.
@@ -207,6 +209,7 @@ impl Indexer {
         Pace::Soon
     }
 
+    /// What it has taken is freed like what a dropped index leaves.
     fn give_up(&mut self, build: IndexBuild, why: Option<String>, keeper: &mut dyn IndexKeeper) {
         let name = build.name();
         let mut writer = self.dsa.shard().writer();
@@ -215,6 +218,7 @@ impl Indexer {
         self.end_build(name, why, keeper);
     }
 
+    /// From here on the report has no build in progress.
     fn end_build(&mut self, name: IndexName, why: Option<String>, keeper: &mut dyn IndexKeeper) {
         let mut state = self.dsa.indexing.lock();
         state.building = None;

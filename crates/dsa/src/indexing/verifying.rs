@@ -153,6 +153,7 @@ impl Indexer {
             Verified::More => Pace::Soon,
             // Doubts are settled under the writer's role, a few at a time: then nothing is about to be added or removed.
             Verified::Doubts => {
+                // For a bounded number of doubts.
                 let mut writer = self.dsa.shard().writer();
                 let settled = writer.index_settle(&mut verify);
                 writer.publish();

@@ -95,6 +95,7 @@ fn fill(
             return Err((ResultCode::AttributeOrValueExists, message));
         }
         // The same value in both forms is one value.
+        // Compared by bytes; values that only the rule finds equal the store refuses.
         let is_new = |value: &&[u8]| !entry.values(at).any(|own| own == *value);
         let more: Vec<&[u8]> = attribute.values.iter().filter(is_new).collect();
         entry.extend(description, more);

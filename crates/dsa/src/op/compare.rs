@@ -49,6 +49,7 @@ pub(crate) fn run(
         // A client that may not search is not helped to find out which entries there are.
         false => Err(Unresolved::NoSuchObject(None)),
     };
+    // With ManageDsaIT a referral object is an entry like any other.
     let nearest = match &found {
         Ok(entry) | Err(Unresolved::NoSuchObject(Some(entry))) if !requested.manage_dsa_it => Some(*entry),
         _ => None,
@@ -100,6 +101,7 @@ pub(crate) fn run_inside(
     let read_point = pin.read_point();
     let found = read_point.resolve(request.dn, &mut view.scratch.evaluator.cache);
     match found {
+        // The transaction does not touch it, so the directory's own caches serve.
         Ok(entry) if !view.differs(entry) => run(reading, identity, id, request, requested, out),
         // A value that is not among those that were copied may be one of the others.
         Ok(entry) if view.is_partial(entry) => {
@@ -142,6 +144,7 @@ fn run_on_system(
     let pin = reader.pin();
     let read_point = pin.read_point();
     let evaluator = &mut reading.scratch.system_evaluator;
+    // The root DSE is kept under a name that no client has for it.
     let dn = dsa.system.kept_as(request.dn);
     match read_point.resolve(dn, &mut evaluator.cache) {
         Ok(entry) => {
@@ -165,6 +168,7 @@ impl Question<'_> {
         requested: &Requested<'_>,
         out: &mut Vec<u8>,
     ) {
+        // At the read point at which its name was resolved.
         let entry = self.read_point.entry(entry).expect("it was just found");
         if let Some(rare) = &requested.rare
             && let Some((filter, _)) = &rare.assertion
@@ -214,6 +218,7 @@ impl Question<'_> {
         };
         // The name from the schema, not as it was sent: the text goes to logs.
         let name = schema.describe(Description::plain(attribute_type));
+        // Whether the entry has the attribute at all is part of what may not be known.
         if !self.may_read(attribute_type) {
             let text = format!("the values of {name} are only for the root DN");
             return Err((ResultCode::InsufficientAccessRights, text));

@@ -138,6 +138,7 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<IndexChange>, Refus
             return Err((ResultCode::UnwillingToPerform, text));
         }
         let values = change.modification.values.iter().map(|value| parse(schema, value));
+        // Each value may name several kinds of one attribute.
         let names: Vec<IndexName> = values.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         match change.kind {
             ModifyKind::Add if is_verify => asked.extend(names.into_iter().map(IndexChange::Verify)),

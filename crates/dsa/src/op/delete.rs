@@ -1,4 +1,6 @@
 //! Delete (RFC 4511 section 4.8): an entry without subordinates goes.
+//!
+//! The store refuses an entry with subordinates (notAllowedOnNonLeaf); a subtree goes entry by entry.
 
 use crate::context::Writing;
 use crate::outcome;

@@ -29,6 +29,7 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
     let schema = writing.dsa.shard.schema();
+    // Options that no entry has yet are held for the length of this request.
     let mut descriptions = HeldDescriptions::new(schema);
     let changes = match changes(&mut descriptions, schema, request.changes) {
         Ok(changes) => changes,
@@ -152,6 +153,7 @@ fn translate<'a>(
     Ok(store::Change { kind, description, values })
 }
 
+/// RFC 4511 section 4.6 and RFC 4525 section 2: the request itself is wrong, whatever the entry is.
 #[cold]
 fn wrong_count(description: &[u8], what: &str) -> (ResultCode, String) {
     (ResultCode::ProtocolError, format!("attribute {}: {what}", outcome::quoted(description)))

@@ -22,6 +22,7 @@ pub(crate) fn run(
         delete_old_rdn: request.delete_old_rdn,
         new_superior: request.new_superior,
     };
+    // The entry's modifyTimestamp changes; those below it keep theirs.
     let stamp = writing.stamp();
     match writing.writer.modify_dn(modify_dn, stamp) {
         Ok(entry) => {

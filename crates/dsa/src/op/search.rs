@@ -323,6 +323,7 @@ fn run_cursor(
     asked: RequestedSelection<'_>,
     out: &mut Vec<u8>,
 ) {
+    // Taken out and put back, for the slice borrows the scratch.
     let mut work = reading.scratch.work;
     let rest =
         running.slice(reading.dsa, reading.scratch, read_point, asked, context.counters, &mut work, out);

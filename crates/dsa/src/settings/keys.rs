@@ -40,6 +40,7 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
     Row {
         about: About {
+            // For clients that cannot send controls.
             name: "txn-implicit-membership",
             form: "on|off",
             values: Values::One,
@@ -80,6 +81,7 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
     Row {
         about: About {
+            // The messages wait in the session, and then are one command.
             name: "txn-bytes-max",
             form: "BYTES",
             values: Values::One,
@@ -106,6 +108,7 @@ pub const ONLINE: &[Row<Choices>] = &[
     },
     Row {
         about: About {
+            // Shares of it are kept for the root DN and for each identity.
             name: "txn-open-max",
             form: "N",
             values: Values::One,

@@ -139,6 +139,7 @@ impl<'s> Writer<'s> {
     pub(crate) fn settle_trees(&mut self, id: u32) {
         let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
         for (number, prefix) in dropped.drain(..) {
+            // The entry as this batch has written it.
             let (view, key) = (self.view(), Key::Prefix(prefix));
             let keeps = match view.entry(EntryId(id)) {
                 Some(entry) => view.indexes().at(number).keeps(view, &entry, key),
@@ -177,6 +178,7 @@ impl<'s> Writer<'s> {
             is_unknown |= keeps == Keeps::Unknown;
             keeps == Keeps::Yes
         });
+        // Kept by another value, kept to be sure, or gone.
         match (is_kept, is_unknown) {
             (true, _) => {}
             (false, true) => self.leave_stale(number, key, id, oldest),
@@ -220,12 +222,14 @@ impl<'s> Writer<'s> {
         for &number in indexes.numbers_of(description.attribute_type) {
             let index = indexes.at(number);
             keys.clear();
+            // The set has the hash already; making it from the value would be half of the work of adding it.
             match known.filter(|_| is_of_set(index, description)) {
                 Some(hash) => keys.push(Key::Tag(tag(hash))),
                 None => index.push_keys(self.view(), value, &mut keys),
             }
             keys.sort_unstable();
             keys.dedup();
+            // A value may give one key twice; each is changed once.
             for &key in &keys {
                 if add {
                     self.add_key(number, key, id)?;
@@ -270,10 +274,12 @@ impl<'s> Writer<'s> {
 }
 
 /// Are the index's keys of these values those that a set has them under?
+/// The same rule and the same type, so the hash is the same.
 fn is_of_set(index: &AttributeIndex, description: Description) -> bool {
     index.kind.is_of_value_hash() && index.attribute_type == description.attribute_type
 }
 
+/// In the batch that adds the first key, so readers find a tree with that key or none.
 fn root_or_new(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::segment::HeapFull> {
     if root.load(Ordering::Relaxed) == 0 {
         let built = tree.build(std::iter::empty())?;

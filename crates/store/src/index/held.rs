@@ -80,6 +80,7 @@ impl HeldWalk {
                 *next = postings.part(tag, part);
                 continue;
             };
+            // One id is stored in the table itself.
             let Some(set) = postings.set(value) else {
                 out.push((Key::Tag(tag), value));
                 *done += 1;

@@ -31,6 +31,7 @@ impl AttributeIndex {
     /// Does this version of an entry have a key?
     /// objectClass is in the shape, all other values are in slots.
     pub(super) fn keeps(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, key: Key) -> Keeps {
+        // Of one value after the other.
         let mut keys = Vec::new();
         if view.shard.schema.well_known().object_class == self.attribute_type {
             entry.shape.class_values.iter().for_each(|value| self.push_keys(view, value, &mut keys));
@@ -74,6 +75,7 @@ impl AttributeIndex {
     /// Takes the keys that a version of an entry has out of `keys`. Walks through its sets.
     /// For what walks through sets on purpose, when so many keys are stale that one walk settles all of them.
     pub(crate) fn remove_held(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, keys: &mut BTreeSet<Key>) {
+        // Used again for each value.
         let mut own = Vec::new();
         let mut strike = |value: &[u8]| {
             own.clear();

@@ -117,6 +117,7 @@ impl KeyWalk {
         keys: &mut Vec<Key>,
     ) -> bool {
         let class_type = view.shard.schema.well_known().object_class;
+        // Only sets are left for another piece, so inline values are taken first and once.
         let mut sets: Vec<(Description, ValueSet)> = Vec::new();
         if self.within.is_none() && class_type == index.attribute_type {
             keys.extend(index.kind.attribute_key());
@@ -154,6 +155,7 @@ impl KeyWalk {
 }
 
 /// Takes the keys of a big set, from a position on. False if the rest is for another time.
+/// A leaf at a time, as long as there is room for one.
 fn take_set(
     view: ReadPoint<'_>,
     index: &AttributeIndex,

@@ -157,6 +157,7 @@ impl Evaluation<'_, '_> {
         };
         // Slots before the place of the pause were looked at and did not pass.
         let behind = |slot: usize| if from.slot == slot { from.value } else { ValuePosition::default() };
+        // Slot number 0 of a pause stands for them.
         let class_type = at.shard.schema.well_known().object_class;
         if from.slot == 0 && looks_at(item, Description::plain(class_type), at) {
             let values = entry.shape.class_values.iter().map(|value| &**value);
@@ -334,6 +335,7 @@ impl Evaluation<'_, '_> {
             Some(normal) => form_passes(test, normal, within, self.work),
             None => Some(false),
         };
+        // For the next look at the same value.
         self.evaluator.long = Some(long);
         passes
     }

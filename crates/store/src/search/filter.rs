@@ -201,6 +201,7 @@ impl<'c> Compiling<'c> {
     }
 }
 
+/// A stored attribute or one that is made up: which of the two the type decides.
 fn item(schema: &Schema, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
     let derived = Derived::of(attribute_type, schema);
     Node::Item(Item { attribute_type: Some(attribute_type), hidden: None, options, test, derived })
@@ -219,6 +220,7 @@ fn normalised(make: impl FnOnce(&mut Vec<u8>) -> Result<(), schema::Invalid>) ->
     Some(Normal::from_slice(&out))
 }
 
+/// RFC 4511 section 4.5.1.7.1.
 fn equality(
     schema: &Schema,
     assertion: &Assertion<'_>,
@@ -236,6 +238,7 @@ fn equality(
     }
 }
 
+/// RFC 4511 sections 4.5.1.7.3 and 4.5.1.7.4: by the key of the ordering rule, compared byte by byte.
 fn ordering(
     schema: &Schema,
     assertion: &Assertion<'_>,
@@ -255,6 +258,7 @@ fn compile_substrings(schema: &Schema, substrings: &Substrings<'_>, readable: Re
     let Some(found) = described(schema, substrings.attribute, readable) else { return Node::Undefined };
     let Some(rule) = schema.attribute_type(found.0).substring else { return Node::Undefined };
     let part = |kind: Part, text: &[u8]| normalised(|out| rule.normalise_substring(kind, text, out));
+    // `None` of no part, and `None` of a part that is no text of its syntax, are two things.
     let end = |kind: Part, text: Option<&[u8]>| match text {
         None => Some(None),
         Some(text) => part(kind, text).map(Some),
@@ -306,6 +310,7 @@ fn compile_extensible(
     match found {
         Some(found) => item(schema, found, test),
         None => {
+            // A type that may not be read must not be tested by a rule alone.
             let hidden = hidden.get_or_init(|| {
                 schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id)).collect()
             });

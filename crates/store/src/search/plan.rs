@@ -78,6 +78,7 @@ impl<'a> ReadPoint<'a> {
     /// No plan is kept: it is made from the sizes of lists as they are now, which costs a few hash lookups.
     pub(crate) fn plan(self, filter: &Compiled, scopes: &Scopes) -> Source {
         let Scopes { base, scope, .. } = *scopes;
+        // One access for each kind of scope; of a subtree the number of its entries is not known, so all count.
         let by_scope = match scope {
             _ if !scopes.is_single() => self.shard.entries(),
             Scope::Base => return Source::Ids(vec![base.0]),
@@ -242,6 +243,7 @@ impl<'a> ReadPoint<'a> {
         let Some(root) = root else { return Some(Source::Nothing) };
         let mut ids = RoaringBitmap::new();
         let mut last: Option<(u64, &[u8])> = None;
+        // The first key beyond the bound ends it, in the middle of a leaf.
         let mut past = false;
         while !past {
             let from = last.map_or(From::At((low, &[])), From::After);

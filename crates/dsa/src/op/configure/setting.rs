@@ -80,7 +80,9 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
 /// It works on a copy of the values: what is refused half way leaves the setting as it was.
 /// Values are text until all changes of the request are made; they are parsed once, as a whole.
 fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
+    // Messages name the attribute as the client sent it to the entry, not the key of the file.
     let attribute = key.attribute();
+    // Settings are text; bytes that are none are refused before anything is changed.
     let mut given = Vec::new();
     for value in change.modification.values.iter() {
         let text = std::str::from_utf8(value).map(str::to_owned);

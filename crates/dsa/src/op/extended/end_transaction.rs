@@ -26,6 +26,7 @@ pub(crate) fn run(
 ) -> Option<Transaction> {
     let decoded = request.value.ok_or("the end of a transaction has a request value");
     let decoded = decoded.and_then(|value| EndTransaction::decode(value).map_err(|error| error.reason));
+    // The transaction that it meant stays open.
     let end = match decoded {
         Ok(end) => end,
         Err(reason) => {

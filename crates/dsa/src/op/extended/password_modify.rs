@@ -100,6 +100,7 @@ fn prepare(
         request.user = target;
     }
     let request = &request;
+    // Rights are decided by this.
     let entry = find(reading, identity, request)?;
     // Found by a value, so the value must be the entry's still when it is applied.
     let is_found_by_user = matches!(named(request), Some(AuthzId::User(_)));
@@ -139,6 +140,7 @@ pub(crate) type Changed = (ModifyKind, Vec<u8>, Option<Vec<u8>>);
 fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> impl Iterator<Item = Vec<u8>> {
     let schema = reading.dsa.shard.schema();
     let plain = Description::plain(schema.well_known().user_password);
+    // From the shape: whatever options its passwords have.
     let found = entry.shape.slots.iter().map(|slot| slot.description);
     let found = found.filter(move |d| d.attribute_type == plain.attribute_type && *d != plain);
     found

@@ -31,6 +31,7 @@ pub(crate) fn run(
     identity: Option<Identity>,
     out: &mut Vec<u8>,
 ) {
+    // A proxied begin whose client may not act as that identity.
     let Some(identity) = identity else {
         return refuse(out, message.id, EXTENDED_RESPONSE);
     };
@@ -80,6 +81,7 @@ fn begin(
     identifier: Vec<u8>,
     identity: Identity,
 ) -> Result<(), Refusal> {
+    // Every update would be refused: better now.
     if identity.dn.is_empty() && identity.rights < Rights::Root {
         return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));
     }

@@ -32,6 +32,7 @@ fn is_taken_from(writing: &mut Writing<'_, '_>, dn: &[u8], changes: &[Change<'_>
     is_taken_by(read_point, &entry, changes)
 }
 
+/// Worked out on sets of classes, without the store's edit.
 fn is_taken_by(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, changes: &[Change<'_>]) -> bool {
     let schema = read_point.shard().schema();
     let class_type = Description::plain(schema.well_known().object_class);

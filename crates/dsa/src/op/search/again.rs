@@ -140,6 +140,7 @@ pub(crate) fn equality(
             &few[..]
         }
     };
+    // Everything from here on is taken back if the search turns out not to be as simple.
     let begin = out.len();
     let rules = &reading.dsa.rules;
     let mut answering =
@@ -187,6 +188,7 @@ struct Plan<'p> {
 
 /// An answer under construction. What is short is put together on the stack and goes to the out buffer in one piece.
 /// Appending to a vector checks its capacity for each piece; the stack buffer has room for the longest piece by `make_room`.
+/// The id is encoded once; each message of the answer begins with it.
 struct Answering<'p, 'o> {
     plan: Plan<'p>,
     id: i32,
@@ -225,6 +227,7 @@ impl<'p, 'o> Answering<'p, 'o> {
                 return false;
             }
         }
+        // Counted when the entry is complete.
         count(&counters.entries, 1);
         true
     }

@@ -82,6 +82,7 @@ pub(super) fn find_base(
     match system.resolve(own.kept_as(request.base), cache) {
         // Some of the server's entries are for users, and the configuration for the root DN.
         Ok(_) if !own.may_read(rights, request.base) => Err(Refusal::Access),
+        // Found, and this client may look at it.
         Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
         Err(_) if !may_search => Err(Refusal::Access),
         Err(_) => Err(Refusal::Unresolved(unresolved)),
@@ -104,6 +105,7 @@ pub(super) fn refuse(
             if let Some(entry) = reading.read_point.entry(alias) {
                 reading.read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
             }
+            // aliasProblem for all that leads nowhere; loopDetect is kept for circles.
             let text = match code {
                 ResultCode::LoopDetect => "the alias leads in a circle, or through too many others",
                 _ => "the alias leads to no entry of this server",

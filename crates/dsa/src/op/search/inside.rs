@@ -31,6 +31,7 @@ const DIFFERENT_WORK_MAX: u64 = 1 << 20;
 
 /// What a transaction makes of the directory, at a read point of its own.
 /// It is a small directory: the copies of all entries that the transaction changes, and of those on the way to them.
+/// `read_point` is the view's; that of the directory comes with each call.
 struct Inside<'i> {
     view: View,
     read_point: ReadPoint<'i>,
@@ -106,6 +107,7 @@ impl Inside<'_> {
             true => (self.read_point, &mut self.view.scratch.evaluator),
             false => (reading.read_point, &mut reading.scratch.evaluator),
         };
+        // At the same point at which it was found.
         let entry = point.entry(base).expect("the base was just found");
         assertion::is_true_soon(filter, &entry, point, (&reading.dsa.rules, rights), evaluator)
             .ok_or(Stopped::TooLong)

@@ -116,6 +116,7 @@ pub(super) fn is_omitted(entry: &EntryRef<'_>, base: EntryId) -> bool {
 }
 
 /// Is there no entry that stands for another?
+/// Two loads; the answer may change with any update, so it is asked at each read point.
 #[inline]
 fn is_absent(shard: &Shard) -> bool {
     !shard.has_aliases() && !shard.has_referrals()
