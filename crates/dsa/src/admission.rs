@@ -94,6 +94,7 @@ fn unfit_name(schema: &Schema, dn: &[u8]) -> Option<Refusal> {
 
 /// An assertion of equality where there is no rule for it: undefined (RFC 4528 section 3, RFC 4511 section 4.5.1.7). The
 /// store compares bytes, as earlier versions did.
+/// Nested filters have a bounded depth, which the decoder holds them to.
 fn untestable(schema: &Schema, filter: &Filter<'_>) -> Option<Refusal> {
     match filter {
         Filter::And(parts) | Filter::Or(parts) => parts.iter().find_map(|part| untestable(schema, part)),

@@ -1,6 +1,9 @@
 //! The memory that the server keeps for its clients beyond the directory: input that is not a whole message yet or waits
 //! for its turn, answers that were not taken, filters of suspended searches, open transactions. It has one bound for all
 //! clients, and a small share of it is for those that have not bound.
+//!
+//! Everybody who keeps something for a client counts it by a [`Kept`], which gives it back when it is dropped: a connection that dies gives back all
+//! of it. What the system keeps in socket buffers is not in it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What is less than this is kept for any client and not counted.
 pub const UNCOUNTED_BYTES: usize = 4 << 10;
 /// Part of the bound that clients have together that have not bound.
+/// Strangers together cannot take the room that users need.
 const UNBOUND_SHARE: u64 = 8;
 
 /// Counts the bytes that are kept for clients.
@@ -36,6 +40,7 @@ impl ClientMemory {
     }
 
     /// Whether as much is kept as may be, of all clients or of those that have not bound.
+    /// Two loads at most, before each read from a socket.
     #[inline]
     pub fn is_used_up(&self, is_bound: bool) -> bool {
         self.bytes() >= self.bytes_max
@@ -70,6 +75,7 @@ impl Kept {
     }
 
     /// So many bytes are kept now, whatever the bound says.
+    /// For what is there already: it must be counted, also if it is too much. [`Kept::try_set`] asks first.
     pub fn set(&mut self, bytes: usize, is_bound: bool) {
         let bytes = if bytes < UNCOUNTED_BYTES { 0 } else { bytes as u64 };
         if (self.bytes, self.is_bound) == (bytes, is_bound) {
@@ -86,6 +92,7 @@ impl Kept {
 
     /// So many bytes will be kept, if there is room for them. One client alone may have as much as the bound, so that the
     /// longest message has room.
+    /// Two clients may find room at the same moment, so the bound may be passed by what some threads take at once.
     pub fn try_set(&mut self, bytes: usize, is_bound: bool) -> bool {
         let before = (self.bytes, self.is_bound);
         self.set(0, before.1);

@@ -24,6 +24,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
 }
 
 /// What does change.
+/// Read anew whenever the entry is refreshed.
 pub(crate) fn measures() -> impl Iterator<Item = (String, Measure)> {
     let indexes = [(INDEX, Measure::Texts(indexes)), (VERIFY, Measure::Texts(compared))];
     let settings = ONLINE.iter().map(|key| (key.attribute(), Measure::Setting(key)));

@@ -7,6 +7,7 @@ use model::{EntryId, Filter};
 use proto::message::{Message, Request};
 
 /// Applies an update, if `condition` is true of the entry that an add makes. Returns the entry's id if it was done.
+/// The answer is in `out` in any case.
 pub(crate) fn update(
     writing: &mut Writing<'_, '_>,
     message: &Message<'_>,

@@ -200,6 +200,7 @@ impl Templates {
             None => read_point.dn_parts(entry, cache),
         };
         let Some(parts) = parts.filter(|parts| parts.len() <= BARE_DN_MAX) else { return false };
+        // In one piece, with all lengths of one octet.
         put_bare_entry(out, id, parts.pieces());
         true
     }
@@ -224,6 +225,7 @@ impl Templates {
         let Templates { made, attributes, dn } = self;
         attributes.clear();
         let template = made.template(chosen, entry.shape, is_root_dse, schema, rules);
+        // Most entries have no big set, and then there is nothing to be sent in parts.
         let mut large = None;
         template.fill(read_point, entry, cache, attributes, &mut large);
         if large.is_none()
@@ -409,6 +411,7 @@ impl Template {
                     next = usize::from(*position) + 1;
                     match slots.nth(skip).expect("the template is of this shape") {
                         Values::Inline(values) => put_inline(out, head, single, values),
+                        // The only piece of which the rest may come later.
                         Values::Set(set) => put_set(read_point, set, head, out, large),
                     }
                 }

@@ -1,5 +1,6 @@
 //! What an extended operation tells of itself, in its own file: `op/extended.rs` lists them all, and all that depends on which
 //! operation it is reads this.
+//! Each operation is a row: proto has its name and encoding, dsa what it does.
 
 use crate::access::Effective;
 use crate::context::Reading;

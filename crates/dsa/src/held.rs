@@ -77,6 +77,7 @@ impl Shortage {
 
 impl Held {
     /// What is to be reported of memory at its limit, which is `limit` bytes: at most once a minute, and when it is over.
+    /// `None` nearly always: there is something to say when the limit is reached, and when it is no longer.
     pub(crate) fn memory_notice(&self, shard: &Shard, limit: u64, now_ns: u64) -> Option<MemoryNotice> {
         let refused = shard.refused_for_memory();
         let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);

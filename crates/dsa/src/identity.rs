@@ -1,4 +1,5 @@
 //! Who a session is.
+//! It is fixed when the session binds: a rename or a delete of the entry does not change who is bound, only what is found by its id.
 
 use crate::access::Rights;
 use model::{Csn, EntryId};

@@ -66,6 +66,7 @@ struct State {
 }
 
 /// Why nothing of what was asked for is done.
+/// Each names the index that is at fault, for the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
     /// Too much is waiting to be done.
@@ -129,6 +130,7 @@ impl Indexing {
     /// Reading it changes nothing, so it can be read as often as a client likes.
     pub(crate) fn report(&self, now: ReadPoint<'_>, entries_all: u64) -> Vec<String> {
         let (state, schema) = (self.lock(), now.shard().schema());
+        // What the store has; the tasks tell what is still to come.
         let report = now.index_report();
         let is_there = |name: IndexName| report.iter().any(|index| index.name == name);
         let mut lines: Vec<String> = report
@@ -194,6 +196,7 @@ impl Indexing {
     }
 
     /// Tells the indexer to end, with whatever is in progress.
+    /// A build in progress is given up: the next start begins it again from the list.
     pub fn end(&self) {
         self.lock().ending = true;
         self.changed.notify_all();

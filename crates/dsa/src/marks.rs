@@ -5,6 +5,7 @@ use std::sync::Arc;
 use store::{Entered, Holder, LongReadPoint, Look, Reader, RevocableReadPoint, Shard, Writer};
 
 /// Reads that stand next to each other behind updates.
+/// Counted in updates and bytes, not in pointers: buffers move from the session to the committer and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
     /// Updates before them.
@@ -19,6 +20,7 @@ struct Run {
 }
 
 /// What keeps everything that the reads need.
+/// It is taken once for a bundle, when its first read comes, and kept by the session for the next.
 #[derive(Default)]
 pub(crate) enum Slot {
     /// Nothing: they see what is published when they are run.
@@ -33,6 +35,7 @@ pub(crate) enum Slot {
 }
 
 /// What reads look at while they are run.
+/// As long as it exists nothing that the reads need is freed.
 pub(crate) enum Sight<'s> {
     /// What is published then.
     Now,
@@ -111,6 +114,7 @@ impl Marks {
     }
 
     /// A read stands behind so many updates; it ends at `reads_end` among those kept.
+    /// Reads that follow each other directly share a run, and so what they see.
     pub(crate) fn put(&mut self, updates: usize, reads_end: usize) {
         let (updates, reads_end) = (updates as u32, reads_end as u32);
         let runs = &mut self.0.get_or_insert_default().runs;

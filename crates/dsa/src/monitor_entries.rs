@@ -47,6 +47,7 @@ impl Measure {
     /// The values, as an attribute holds them.
     /// None is empty where the schema asks for a value.
     fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
+        // One text for all that have one value.
         let value = match self {
             Measure::Texts(texts) => return texts(dsa),
             Measure::Setting(key) => return key.show(&dsa.chosen.now()),
@@ -224,6 +225,7 @@ fn statistics() -> [Item; 6] {
 }
 
 /// The clock of the request that asked, so an answer is of one moment.
+/// `cn=Start` and `cn=Uptime` are of the process, not of the data directory.
 fn time() -> [Item; 4] {
     // Times are generalized times and numbers of seconds, so each has its own attribute.
     let object = |name: &str, description, attribute, measure| Item {

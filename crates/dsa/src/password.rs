@@ -27,6 +27,7 @@ const ALPHABET: &[u8] = b"abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456
 const GENERATED_CHARS: usize = 16;
 
 /// How the server stores passwords that it is given to store.
+/// SHA-1 is what every client and server of the field reads; a salt of 16 bytes makes each stored value another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
     /// `{SSHA}`: the SHA-1 of password and salt.
@@ -78,6 +79,7 @@ pub(crate) fn find(read_point: ReadPoint<'_>, entry: &EntryRef<'_>, password: &[
 
 /// The first userPassword value of an entry of which something is true. Values with options, as of `userPassword;x-old`, stand for
 /// no password.
+/// Big sets too: nothing keeps an entry from having hundreds of passwords.
 pub(crate) fn first(
     read_point: ReadPoint<'_>,
     entry: &EntryRef<'_>,
@@ -139,6 +141,7 @@ pub fn never_matches(stored: &[u8]) -> Option<String> {
 }
 
 /// Does a password look like a value that was hashed already? Stored as one, it would bind with what it is the hash of.
+/// So a client that sends a hash is refused, or it would set a password that it does not know.
 pub(crate) fn has_scheme(password: &[u8]) -> bool {
     split_scheme(password).is_some()
 }

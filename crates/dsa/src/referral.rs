@@ -134,6 +134,7 @@ fn met_by_update(writing: &mut Writing<'_, '_>, dn: &[u8], is_add: bool) -> Opti
 }
 
 /// Is an entry a referral object or below one?
+/// Such an entry is not returned by a search: the reference is.
 pub(crate) fn is_elsewhere(read_point: ReadPoint<'_>, entry: &EntryRef<'_>) -> bool {
     entry.shape.kind == Kind::Referral || read_point.referral_above(entry.parent()).is_some()
 }

@@ -42,6 +42,7 @@ fn features(choices: &Choices) -> Vec<&'static str> {
 }
 
 /// Lists the features that are there under the settings of now.
+/// The value is worked out under the role of that shard's writer, so of two changes the later one is shown.
 pub(crate) fn show_features(dsa: &Dsa, now: Now) {
     dsa.system.update(now, |update| {
         let features = features(&dsa.chosen.now()).into_iter().map(str::to_owned).collect();

@@ -73,6 +73,7 @@ impl Selection {
     }
 
     /// Is a derived attribute returned?
+    /// Derived attributes have no options.
     pub(crate) fn includes_derived(&self, derived: Derived, schema: &Schema, rules: &Rules) -> bool {
         self.includes(Description::plain(derived.attribute_type(schema)), false, schema, rules)
     }

@@ -48,6 +48,7 @@ impl Dsa {
     ///
     /// # Errors
     /// When memory cannot be reserved or the configuration does not fit the schema.
+    /// For a directory in memory, or one that a bulk load or a restore fills.
     pub fn new(config: Config, schema: Arc<Schema>) -> io::Result<Arc<Dsa>> {
         Dsa::over(Shard::create(config.store.clone(), schema)?, config)
     }
@@ -65,6 +66,7 @@ impl Dsa {
             let invalid = |e| io::Error::new(io::ErrorKind::InvalidInput, format!("{what} \"{dn}\": {e}"));
             normalised.map(|()| key).map_err(invalid)
         };
+        // A configured name that is no DN ends the start here, with its key in the message.
         let root_key = config.root_dn.as_ref().map(|dn| key("root DN", dn)).transpose()?;
         let superiors =
             std::iter::successors(config.root_dn.as_deref().map(str::as_bytes), |dn| split_first(dn).1);

@@ -17,6 +17,7 @@ const KINDS: [(&str, DefinitionKind); 5] = [
 ];
 
 /// Puts the attributes of the subschema subentry into an entry.
+/// `since_ms` is when the schema was last another one, which a data directory remembers over starts.
 pub(crate) fn fill(entry: &mut Entry, schema: &Schema, since_ms: u64) {
     put_all(entry, schema, "objectClass", ["top", "subentry", "subschema", "extensibleObject"]);
     put(entry, schema, "cn", "Subschema");

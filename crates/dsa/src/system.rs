@@ -181,6 +181,7 @@ fn replace(description: Description, values: &[String]) -> Change<'_> {
     Change { kind: ChangeKind::Replace, description, values }
 }
 
+/// At the start, before the first reader; a failure ends the start.
 fn add(writer: &mut Writer<'_>, config: &Config, dn: &str, entry: &mut Entry) -> io::Result<()> {
     let stamp = Stamp { csn: writer.stamp(config.started_ms), actor: FOUNDER };
     let added = writer.add(Add { dn: dn.as_bytes(), entry, keep_operational: true }, stamp);
@@ -191,6 +192,7 @@ fn add(writer: &mut Writer<'_>, config: &Config, dn: &str, entry: &mut Entry) ->
 }
 
 /// What an entry of the server's own is called in a message.
+/// The empty DN would be an empty pair of quotes.
 pub(crate) fn described(dn: &[u8]) -> String {
     match is_root_dse(dn) {
         true => "the root DSE".to_owned(),

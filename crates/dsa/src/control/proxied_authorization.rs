@@ -19,6 +19,7 @@ const USER_ATTRIBUTE: &[u8] = b"uid";
 
 /// Who a request is to be applied as. `None` if the client may not act as that one, or there is no such one: which of
 /// the two is not reported.
+/// Looked up at the read point of the request, so a name that was just deleted is nobody's.
 pub(crate) fn authorize(
     dsa: &Dsa,
     read_point: ReadPoint<'_>,

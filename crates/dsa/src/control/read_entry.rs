@@ -42,6 +42,7 @@ pub(crate) fn read(
 ) -> Option<Vec<u8>> {
     let mut message = Vec::new();
     let asked = RequestedSelection { selectors: wanted.selectors, types_only: false, rights };
+    // The templates of searches serve here as well: the answer has an entry in the form of a search result.
     let chosen = templates.choose(asked, read_point.shard().schema());
     let rest = templates.write(&mut message, 1, read_point, entry, chosen, rules, cache, false);
     let len = match frame(&message) {

@@ -1,4 +1,5 @@
 //! Abandon (RFC 4511 section 4.11): the client does not want the rest of an answer. There is no answer to that.
+//! An update that was submitted is not abandoned: it is in the log, or on its way there, and nobody knows how far.
 
 use crate::op::search::SuspendedSearch;
 use std::collections::VecDeque;

@@ -158,6 +158,7 @@ fn run_on_system(
     }
 }
 
+// One way for all entries, so the answers of the server's own differ in nothing.
 impl Question<'_> {
     /// The assertion control (RFC 4528) is judged before the compare's own.
     fn answer(
@@ -193,6 +194,7 @@ impl Question<'_> {
         entry: &EntryRef<'_>,
         assertion: Assertion<'_>,
     ) -> Result<ResultCode, (ResultCode, String)> {
+        // Before the entry is looked at: these are faults of the request.
         self.check(assertion)?;
         // By the filter's own code, so that compare and search cannot differ.
         if self.is_true(entry, &Filter::Equality(assertion)) {
@@ -253,6 +255,7 @@ fn absent(attribute: &[u8]) -> (ResultCode, String) {
 }
 
 /// It says nothing about the entry.
+/// The code of a search by the same client.
 #[cold]
 fn forbid(id: i32, out: &mut Vec<u8>) {
     outcome::no_access(out, id, COMPARE_RESPONSE, "anonymous clients may not compare here; bind first");

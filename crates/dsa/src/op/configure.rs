@@ -92,6 +92,7 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsCha
 /// A request that comes to nothing is a success, as a modify without changes is.
 fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChange>, Refusal> {
     let asked = asked(dsa.shard.schema(), modify)?;
+    // All values were empty, or each change undid another.
     if asked.is_empty() {
         return Ok(None);
     }

@@ -8,6 +8,7 @@ use model::EntryId;
 use proto::tag::DELETE_RESPONSE;
 
 /// Answers a delete of the entry with this DN. Returns the id that it had if it was done.
+/// It takes no stamp: what is gone records nothing.
 pub(crate) fn run(
     writing: &mut Writing<'_, '_>,
     id: i32,

@@ -10,6 +10,7 @@ use proto::tag::MODIFY_DN_RESPONSE;
 use store::{Refused, Shard};
 
 /// Answers a modify DN. Returns the entry's id if it was done.
+/// All checks are the store's: whether the new name is free, its superior there, and no loop made.
 pub(crate) fn run(
     writing: &mut Writing<'_, '_>,
     id: i32,
@@ -45,6 +46,7 @@ pub(crate) fn run(
 /// The DN that an entry shall have.
 /// Worked out from the text, before anything is looked up: it need not be a name that can be.
 pub(crate) fn new_dn(request: &ModifyDn<'_>) -> Vec<u8> {
+    // Without a new superior the entry stays where it is.
     let superior = request.new_superior.or(dn::split_first(request.dn).1).unwrap_or_default();
     match superior.is_empty() {
         true => request.new_rdn.to_vec(),

@@ -77,6 +77,7 @@ pub(crate) fn prepare(
     steps: &[Step<'_>],
 ) -> Result<Option<Change>, Refusal> {
     let read_point = reading.read_point;
+    // The name is resolved, so any spelling of the own name will do.
     let named = read_point.resolve(dn, &mut reading.scratch.evaluator.cache).ok();
     let own = identity.own_entry(read_point).filter(|own| Some(own.id) == named);
     let Some(entry) = own else { return Ok(None) };
@@ -93,6 +94,7 @@ pub(crate) fn prepare(
         };
         changes.push((*kind, USER_PASSWORD.to_vec(), Some(value)));
     }
+    // A delete of the old password is what portals send; a replace alone is taken from a bound session as well.
     let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
     let sign = sign_of(reading, &entry, proves);
     Ok(Some(make(reading, identity, id, (&entry, sign), &changes, Box::new(answer))))

@@ -243,6 +243,7 @@ fn run_few(
     let go_on_with = |rest: &[u32]| {
         let cursor = Cursor::over(base.id, request.scope, filter.clone(), rest);
         let mut running = Running::new(id, cursor, asked, base, now_ns);
+        // Only now, for nearly every search has ended before this.
         running.limit(limits, request);
         running
     };
@@ -308,6 +309,7 @@ fn begin(
     let after = page.as_ref().and_then(|page| page.at.last);
     let cursor = Cursor::open(read_point, scopes, filter, after);
     let asked = RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
+    // Rights are those of now: a bind that comes while it waits ends it.
     let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
     running.page = page;
     running.limit(&reading.dsa.config.limits, request);
@@ -346,6 +348,7 @@ fn suspend(
     out: &mut Vec<u8>,
 ) {
     // The read point that it is extended from is pinned by the bundle: nothing between the pin and the new reader can be freed.
+    // The server's own entries and the directory are two shards; a reader belongs to one of them.
     let look = if running.is_system { context.system_look } else { context.look };
     // What the client is charged with until the search ends.
     let bytes = running.cursor.heap_bytes() + selectors.raw().len();

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// Settings of transactions as they were chosen.
+/// It is what files, flags and `cn=config` say; [`Settings`] is what threads read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
     /// May an update begin a transaction by naming an identifier that is not known?
@@ -83,6 +84,7 @@ impl FromStr for Precedence {
 
 /// Settings of transactions as they are in force: read by every thread, written when the administrator changes them. A
 /// value counts from the next time it is asked for.
+/// Atomics, for each update of a transaction looks at some of them; the list of names is behind a lock that is taken only where it is not empty.
 #[derive(Debug)]
 pub struct Settings {
     implicit_begin: AtomicBool,

@@ -81,6 +81,7 @@ impl Indexes {
 }
 
 /// Puts the writer's side of an index to the others.
+/// Apart from the lookup, since the writer's sides change with every key and the lookup never.
 pub(super) fn put(writers: &mut IndexesWriter, number: u16, side: Option<AttributeIndexWriter>) {
     let number = usize::from(number);
     if writers.len() <= number {
@@ -136,6 +137,7 @@ impl Lookup {
     }
 
     /// Does this index tell of every entry?
+    /// A walk through the table; asked when something is reported or compared, not by searches.
     pub(crate) fn is_answering(&self, number: u16) -> bool {
         self.answering.iter().flatten().any(|other| *other == number)
     }

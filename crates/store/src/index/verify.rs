@@ -152,6 +152,7 @@ impl IndexVerify {
         Verified::More
     }
 
+    /// What seems to be missing may have been removed since: it is settled under the role.
     fn look_at_entries(&mut self, now: ReadPoint<'_>, keys_max: usize) {
         let mut keys = Vec::new();
         let mut room = self.entries.room(now, &self.index, keys_max);
@@ -171,6 +172,7 @@ impl IndexVerify {
         self.held = Some(HeldWalk::begin(&self.index));
     }
 
+    /// The other way round, when all entries were looked at.
     fn look_at_keys(&mut self, now: ReadPoint<'_>, keys_max: usize) {
         let (Some(walk), mut pairs) = (&mut self.held, Vec::new()) else { return };
         self.is_through = !walk.take(now, &self.index, keys_max, &mut pairs);

@@ -53,6 +53,7 @@ pub type FewCandidates = SmallVec<[u32; 4]>;
 
 impl<'a> ReadPoint<'a> {
     /// The candidates of a filter that is one equality assertion on an indexed attribute, if they are few.
+    /// Up to four lie in the table's own line, so they are copied and not borrowed.
     #[inline]
     pub fn few_candidates(self, filter: &Compiled) -> Option<FewCandidates> {
         let (attribute_type, normal) = filter.as_equality()?;
@@ -163,6 +164,7 @@ impl Cursor {
     }
 
     /// A cursor over known candidates, ascending.
+    /// For candidates that were found without a plan: the rest of a search that began as a short one.
     pub fn over(base: EntryId, scope: Scope, filter: Compiled, candidates: &[u32]) -> Cursor {
         let (scopes, source) = (Scopes::new(base, scope), Source::Ids(candidates.to_vec()));
         Cursor::from(scopes, filter, source, 0)

@@ -36,6 +36,7 @@ pub(crate) fn run(
         return refuse(out, message.id, EXTENDED_RESPONSE);
     };
     if matches!(&message.request, Request::Extended(Extended { value: Some(_), .. })) {
+        // RFC 5805 section 2.1: the requestValue is absent.
         let text = "the start of a transaction has no request value";
         return outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::ProtocolError, text);
     }
@@ -44,6 +45,7 @@ pub(crate) fn run(
     match begin(transactions, client, dsa, now, identifier.clone(), identity) {
         Err((code, text)) => outcome::say(out, message.id, EXTENDED_RESPONSE, code, text),
         Ok(()) => {
+            // RFC 5805 section 2.2: the identifier is the response value.
             let result = LdapResult::new(ResultCode::Success);
             ExtendedResponse { result, oid: None, value: Some(&identifier) }.encode(out, message.id, &[]);
         }

@@ -29,10 +29,12 @@ fn prepare(
     if !reading.dsa.rules.may_write(identity.rights) {
         return Err((ResultCode::InsufficientAccessRights, "touched by others"));
     }
+    // As password modify does: what is logged is a modify.
     let changes = change_list([(ModifyKind::Replace, &b"description"[..], Some(&b"touched"[..]))]);
     let changes = Changes::parse(&changes).expect("just encoded");
     let mut message = Vec::new();
     Request::Modify(Modify { dn: value.unwrap_or_default(), changes }).encode(&mut message, id, &[]);
+    // The answer to the modify becomes the answer to the operation.
     let answer = Box::new(|id, modified: &[u8], out: &mut Vec<u8>| {
         ExtendedResponse { result: result_of(modified), oid: None, value: None }.encode(out, id, &[]);
     });

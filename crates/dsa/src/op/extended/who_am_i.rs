@@ -1,5 +1,6 @@
 //! "Who am I?" (RFC 4532 section 2).
 //! The authzId of the identity that requests are made as: a proxied request (RFC 4370) learns whom it stands for.
+//! For an anonymous client it is empty (RFC 4532 section 2.2).
 
 use crate::extension::{Extension, Role};
 use crate::identity::Identity;

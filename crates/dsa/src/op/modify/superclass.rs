@@ -24,6 +24,7 @@ pub(super) fn is_taken(writing: &mut Writing<'_, '_>, dn: &[u8], changes: &[Chan
     changes.iter().any(takes) && !writing.scratch.keeps_superclasses && is_taken_from(writing, dn, changes)
 }
 
+/// Only for modifies that delete a class by name, which are rare.
 #[cold]
 fn is_taken_from(writing: &mut Writing<'_, '_>, dn: &[u8], changes: &[Change<'_>]) -> bool {
     let Some((id, true)) = writing.writer.nearest(dn) else { return false };

@@ -238,6 +238,7 @@ impl<'p, 'o> Answering<'p, 'o> {
     fn put_done(mut self) -> bool {
         self.make_room();
         put_done(self.short, &self.message_id, tag::SEARCH_DONE, ResultCode::Success);
+        // The end goes out with the entries before it.
         self.out.extend_from_slice(self.short.bytes());
         true
     }

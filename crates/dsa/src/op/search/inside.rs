@@ -215,6 +215,7 @@ impl Inside<'_> {
                 return Err(Stopped::SizeLimit);
             }
             running.left -= 1;
+            // As of every entry that a search returns.
             count(&counters.entries, 1);
             let (templates, cache) = scratch.writer(false);
             let chosen = templates.choose(asked, point.shard().schema());

@@ -29,6 +29,7 @@ pub(super) struct Position {
 }
 
 /// What tells one search from others.
+/// A keyed hash, so a client cannot make the cookie of another search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchKey(u64);
 
@@ -38,6 +39,7 @@ impl Page {
     }
 
     /// Takes an entry that is returned. `false` if it belongs to the next page.
+    /// The search ends there, and the entry is found again by the next page, which begins behind the last one that was taken.
     #[inline]
     pub(super) fn take(&mut self, id: EntryId) -> bool {
         if self.left == 0 {
@@ -81,6 +83,7 @@ impl SearchKey {
     }
 
     /// What ties a position to this search, so that no client makes one up.
+    /// The position is in the clear and protected by this.
     fn check(self, read_point: ReadPoint<'_>, position: &[u8]) -> [u8; 8] {
         let mut bytes = [0; 8 + POSITION_BYTES];
         bytes[..8].copy_from_slice(&self.0.to_be_bytes());
@@ -96,6 +99,7 @@ impl SearchKey {
         if cookie.is_empty() {
             return Ok(Position::default());
         }
+        // Any other length or content is refused: the server has made none such.
         let (position, check) = cookie.split_at_checked(POSITION_BYTES).ok_or(())?;
         if *check != self.check(read_point, position) {
             return Err(());

@@ -50,6 +50,7 @@ impl SpecialEntries {
     }
 
     /// Of a search inside a transaction: nobody is referred anywhere.
+    /// They were refused before the view was made.
     pub(super) fn hiding() -> SpecialEntries {
         SpecialEntries { hides: true, omits: true, ..SpecialEntries::default() }
     }
