@@ -18,7 +18,7 @@ use store::{Add, Change, ChangeKind, Modify, Settings, Shard, Stamp, Writer};
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
 /// Monitor entries are not older than this when they are looked at.
 const REFRESH_NS: u64 = 100_000_000;
-/// Number of the founder's name in a shard.
+/// Number of the initial owner's name in a shard.
 const FOUNDER: u32 = 0;
 
 /// Name under which the shard keeps the root DSE, whose DN is empty.

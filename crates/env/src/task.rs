@@ -158,7 +158,7 @@ pub fn outlive(signals: &[Signal]) -> io::Result<()> {
 
 /// What a signal asks of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum SignalAction {
     /// SIGTERM or SIGINT: to end.
     End,
     /// SIGHUP: the terminal is gone, or somebody wants settings to be read again.
@@ -183,11 +183,11 @@ impl Termination {
     }
 
     /// Waits for the next of them.
-    pub async fn wait(&mut self) -> Asked {
+    pub async fn wait(&mut self) -> SignalAction {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::End,
-            _ = self.interrupt.recv() => Asked::End,
-            _ = self.hangup.recv() => Asked::Hangup,
+            _ = self.terminate.recv() => SignalAction::End,
+            _ = self.interrupt.recv() => SignalAction::End,
+            _ = self.hangup.recv() => SignalAction::Hangup,
         }
     }
 }
@@ -238,6 +238,6 @@ mod tests {
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
             termination.wait().await
         });
-        assert_eq!(asked.unwrap(), Asked::Hangup);
+        assert_eq!(asked.unwrap(), SignalAction::Hangup);
     }
 }

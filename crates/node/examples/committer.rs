@@ -177,7 +177,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         key: [1, 2, 3, 4],
         site: 0,
         operational_attributes: true,
-        founder: "cn=root".to_owned(),
+        initial_owner: "cn=root".to_owned(),
     };
     let superblock = data.initialise(&superblock).expect("it is new");
     let store = store::Settings {
@@ -186,7 +186,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         memory_bytes_max: 1 << 30,
         operational_attributes: true,
         schema_check: true,
-        founder: superblock.founder,
+        initial_owner: superblock.initial_owner,
         key: superblock.key,
         site: superblock.site,
         removals_max: store::REMOVALS_MAX,

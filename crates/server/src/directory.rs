@@ -141,7 +141,7 @@ pub fn superblock(config: &Config, entropy: &mut impl Entropy) -> Superblock {
         key: std::array::from_fn(|_| entropy.next_u64()),
         site: 0,
         operational_attributes: config.operational_attributes,
-        founder: config.root_dn.clone().unwrap_or_default(),
+        initial_owner: config.root_dn.clone().unwrap_or_default(),
     }
 }
 
@@ -153,7 +153,7 @@ fn settings(config: &Config, superblock: &Superblock) -> Settings {
         removals_max: store::REMOVALS_MAX,
         operational_attributes: superblock.operational_attributes,
         schema_check: config.schema_check,
-        founder: superblock.founder.clone(),
+        initial_owner: superblock.initial_owner.clone(),
         key: superblock.key,
         site: superblock.site,
     }

@@ -97,7 +97,7 @@ pub trait Worker: 'static {
         let _ = (session, cx, out);
     }
 
-    /// May what a session wrote be kept back for more answers? Asked after everything that appends to `out`.
+    /// Whether what a session wrote may be kept back for more answers. Called after everything that appends to `out`.
     #[inline]
     fn holds(&mut self, session: &Self::Session) -> bool {
         let _ = session;

@@ -36,7 +36,7 @@ pub fn serve<E: Engine>(
 /// Waits until a signal asks for the end. A terminal that is closed sends SIGHUP to what was started in it: that is no reason
 /// to stop serving, and there are no settings that could be read again.
 pub(crate) async fn told_to_end(termination: &mut task::Termination) {
-    while termination.wait().await == task::Asked::Hangup {
+    while termination.wait().await == task::SignalAction::Hangup {
         tracing::info!("SIGHUP changes nothing: SIGTERM ends the server, cn=config changes settings");
     }
 }

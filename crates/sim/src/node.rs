@@ -36,7 +36,7 @@ pub fn schema() -> Arc<schema::Schema> {
 
 /// What they are made with.
 pub fn superblock() -> Superblock {
-    Superblock { key: [5, 6, 7, 8], site: 3, operational_attributes: true, founder: ROOT.to_owned() }
+    Superblock { key: [5, 6, 7, 8], site: 3, operational_attributes: true, initial_owner: ROOT.to_owned() }
 }
 
 /// What a directory is served with that was made with `superblock`.
@@ -50,7 +50,7 @@ pub fn config(superblock: Superblock) -> dsa::Config {
             removals_max: 4,
             operational_attributes: superblock.operational_attributes,
             schema_check: true,
-            founder: superblock.founder,
+            initial_owner: superblock.initial_owner,
             key: superblock.key,
             site: superblock.site,
         },
@@ -95,12 +95,12 @@ pub fn recover(
     snapshot_after: Option<u64>,
     seed: u64,
 ) -> Result<(Data, Recovered), DataError> {
-    recover_with(disk, dir, log, Asked { snapshot_after, seed, ..Asked::default() })
+    recover_with(disk, dir, log, StartOptions { snapshot_after, seed, ..StartOptions::default() })
 }
 
 /// What a start asks for that others do not.
 #[derive(Clone, Default)]
-pub struct Asked {
+pub struct StartOptions {
     /// Threads make a snapshot after so many bytes of log.
     pub snapshot_after: Option<u64>,
     /// Of entropy.
@@ -123,7 +123,7 @@ pub fn recover_with(
     disk: Arc<dyn Disk>,
     dir: &Path,
     log: wal::Settings,
-    asked: Asked,
+    asked: StartOptions,
 ) -> Result<(Data, Recovered), DataError> {
     match recover_once(Arc::clone(&disk), dir, log, asked.clone()) {
         Err(DataError::Settings) => recover_once(disk, dir, log, asked),
@@ -136,7 +136,7 @@ fn recover_once(
     disk: Arc<dyn Disk>,
     dir: &Path,
     log: wal::Settings,
-    asked: Asked,
+    asked: StartOptions,
 ) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
     let mut config = config(data.initialise(&superblock())?);
@@ -155,7 +155,7 @@ fn recover_once(
     let schema = asked.schema.unwrap_or_else(schema);
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);
-    let Asked { snapshot_after, accepts_difference: accept_difference, .. } = asked;
+    let StartOptions { snapshot_after, accepts_difference: accept_difference, .. } = asked;
     let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
     let wanted = Wanted { config, schema, log, limits, entropy: &mut entropy, accept_difference, settings };
     let recovered = data.recover(wanted, &mut |_| ())?;
@@ -222,7 +222,7 @@ impl Node {
         sessions: usize,
         clock: &dyn Clock,
     ) -> Result<Node, DataError> {
-        Node::start_with(disk, dir, log, Asked { seed, ..Asked::default() }, sessions, clock)
+        Node::start_with(disk, dir, log, StartOptions { seed, ..StartOptions::default() }, sessions, clock)
     }
 
     /// As [`Node::start`], with all that may be asked for.
@@ -233,7 +233,7 @@ impl Node {
         disk: Arc<dyn Disk>,
         dir: &Path,
         log: wal::Settings,
-        asked: Asked,
+        asked: StartOptions,
         sessions: usize,
         clock: &dyn Clock,
     ) -> Result<Node, DataError> {

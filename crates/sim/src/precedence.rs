@@ -22,7 +22,7 @@ struct Session {
     held: BTreeSet<String>,
     state: State,
     /// What it sent last: the first has the message id 1.
-    asked: Vec<Asked>,
+    asked: Vec<Awaited>,
 }
 
 /// What became of a session's transaction.
@@ -37,7 +37,7 @@ enum State {
 }
 
 #[derive(Clone, Debug)]
-enum Asked {
+enum Awaited {
     /// An update of the transaction, of entries with these names.
     Member(Vec<String>),
     /// An update by itself, and whether it has to give way.
@@ -71,12 +71,12 @@ impl Precedence {
         let mut asked = Vec::new();
         for (sent, about) in bundle.sent.iter().zip(&bundle.about) {
             asked.push(match sent {
-                Sent::Commit => Asked::Commit,
-                Sent::Bind => Asked::Bind,
-                _ if about.names.is_empty() => Asked::Other,
+                Sent::Commit => Awaited::Commit,
+                Sent::Bind => Awaited::Bind,
+                _ if about.names.is_empty() => Awaited::Other,
                 // Whether it is looked at depends on what is open by then: its answer, which comes at once, tells.
-                _ if about.is_member => Asked::Member(about.names.clone()),
-                _ => Asked::Alone(!self.touch(session, &about.names, false)),
+                _ if about.is_member => Awaited::Member(about.names.clone()),
+                _ => Awaited::Alone(!self.touch(session, &about.names, false)),
             });
         }
         self.sessions[session].asked = asked;
@@ -110,7 +110,7 @@ impl Precedence {
         }
         // Whose end was asked for is in nobody's way any more.
         let this = &mut self.sessions[session];
-        if this.asked.iter().any(|asked| matches!(asked, Asked::Commit)) {
+        if this.asked.iter().any(|asked| matches!(asked, Awaited::Commit)) {
             this.held.clear();
         }
         Ok(())
@@ -119,17 +119,17 @@ impl Precedence {
     fn on_done(&mut self, session: usize, id: usize, code: ResultCode) -> Result<(), String> {
         let is_busy = code == ResultCode::Busy;
         let (names, must_be_busy) = match self.asked(session, id) {
-            Asked::Alone(must_be_busy) => (Vec::new(), must_be_busy),
+            Awaited::Alone(must_be_busy) => (Vec::new(), must_be_busy),
             // Nothing is open that it could belong to, or it has no room.
-            Asked::Member(_) if matches!(code, ResultCode::Canceled | ResultCode::AdminLimitExceeded) => {
+            Awaited::Member(_) if matches!(code, ResultCode::Canceled | ResultCode::AdminLimitExceeded) => {
                 return Ok(());
             }
-            Asked::Member(names) => {
+            Awaited::Member(names) => {
                 self.expect_told(session)?;
                 let must_be_busy = !self.touch(session, &names, true);
                 (names, must_be_busy)
             }
-            Asked::Bind => {
+            Awaited::Bind => {
                 let this = &mut self.sessions[session];
                 (this.state, this.held) = (State::Over, BTreeSet::new());
                 return Ok(());
@@ -146,7 +146,7 @@ impl Precedence {
     }
 
     fn on_extended(&mut self, session: usize, id: usize, code: ResultCode) -> Result<(), String> {
-        if !matches!(self.asked(session, id), Asked::Commit) {
+        if !matches!(self.asked(session, id), Awaited::Commit) {
             return Ok(());
         }
         self.expect_told(session)?;
@@ -169,8 +169,8 @@ impl Precedence {
         }
     }
 
-    fn asked(&self, session: usize, id: usize) -> Asked {
-        self.sessions[session].asked.get(id.wrapping_sub(1)).cloned().unwrap_or(Asked::Other)
+    fn asked(&self, session: usize, id: usize) -> Awaited {
+        self.sessions[session].asked.get(id.wrapping_sub(1)).cloned().unwrap_or(Awaited::Other)
     }
 
     /// A session updates entries. `false` if it has to give way.

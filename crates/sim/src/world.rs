@@ -12,7 +12,7 @@ use crate::clients::Clients;
 use crate::clock::SimClock;
 use crate::disk::{Faults, SimDisk};
 use crate::late::Group;
-use crate::node::{Asked, Node, recover_with};
+use crate::node::{Node, StartOptions, recover_with};
 use crate::operator::{ARCHIVE, Operator};
 use crate::oracle::Oracle;
 use crate::plan::Plan;
@@ -314,12 +314,12 @@ impl World {
     }
 
     /// What a start asks for.
-    fn asked(&mut self) -> Asked {
+    fn asked(&mut self) -> StartOptions {
         // The first ones are in no record.
         let changes = self.has_other_rules && self.has_started && self.random.chance(500);
         let has_schema_check = self.oracle.has_schema_check() != changes;
         let seed = self.random.number();
-        Asked { seed, has_no_schema_check: !has_schema_check, ..Asked::default() }
+        StartOptions { seed, has_no_schema_check: !has_schema_check, ..StartOptions::default() }
     }
 
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.

@@ -8,7 +8,7 @@ use env::disk::Disk;
 use env::planted;
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{Asked, Node, digest};
+use sim::node::{Node, StartOptions, digest};
 use sim::operator::{self, digest_of};
 use sim::random::Random;
 use sim::requests::{Bundle, Sent};
@@ -79,7 +79,7 @@ fn node(disk: &SimDisk) -> Result<Node, String> {
 
 /// A server that holds no entry to the schema.
 fn node_without_schema_check(disk: &SimDisk) -> Result<Node, String> {
-    let asked = Asked { seed: 1, has_no_schema_check: true, ..Asked::default() };
+    let asked = StartOptions { seed: 1, has_no_schema_check: true, ..StartOptions::default() };
     let disk = Arc::new(disk.clone());
     let node = Node::start_with(disk, Path::new(DIR), log(), asked, 1, &SimClock::default());
     node.map_err(|error| error.to_string())

@@ -6,7 +6,7 @@ use node::data::backup::Until;
 use proto::op::ModifyKind;
 use sim::clock::SimClock;
 use sim::disk::SimDisk;
-use sim::node::{Asked, Node, digest, recover, recover_with};
+use sim::node::{Node, StartOptions, digest, recover, recover_with};
 use sim::operator::{self, BACKUPS, Operator, TARGET, digest_of};
 use sim::oracle::Held;
 use sim::requests::{Bundle, Sent};
@@ -71,7 +71,7 @@ fn a_replay_with_another_outcome_is_refused_and_can_be_accepted() {
     assert!(refused.starts_with("the commands of record 1 have"), "the first difference is named: {refused}");
     assert!(refused.contains("--accept-difference"), "{refused}");
     assert_eq!(disk.files(Path::new("data/log")), before, "nothing was changed");
-    let accepting = Asked { seed: 4, accepts_difference: true, ..Asked::default() };
+    let accepting = StartOptions { seed: 4, accepts_difference: true, ..StartOptions::default() };
     let (_, accepted) = recover_with(shared(), Path::new(DIR), log(), accepting).expect("it is accepted");
     let differences: Vec<u64> = accepted.differences.iter().map(|differs| differs.index).collect();
     // Nothing follows the last one, so nothing is known of it.

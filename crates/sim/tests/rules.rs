@@ -7,7 +7,7 @@ use node::data::{Data, DataError};
 use schema::{Builder, Schema};
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{Asked, Node, digest};
+use sim::node::{Node, StartOptions, digest};
 use sim::operator::{self, BACKUPS, Operator, TARGET};
 use sim::oracle::Held;
 use sim::requests::{Bundle, Sent};
@@ -29,16 +29,16 @@ fn log() -> wal::Settings {
 }
 
 /// The standard schema with a class more.
-fn with_robots() -> Asked {
+fn with_robots() -> StartOptions {
     let schema: Schema = Builder::new().standard().file("robots", CLASS).build().expect("it is sound");
-    Asked { schema: Some(Arc::new(schema)), ..Asked::default() }
+    StartOptions { schema: Some(Arc::new(schema)), ..StartOptions::default() }
 }
 
-fn start(disk: &SimDisk, asked: Asked) -> Node {
+fn start(disk: &SimDisk, asked: StartOptions) -> Node {
     try_start(disk, log(), asked).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn try_start(disk: &SimDisk, log: wal::Settings, asked: Asked) -> Result<Node, DataError> {
+fn try_start(disk: &SimDisk, log: wal::Settings, asked: StartOptions) -> Result<Node, DataError> {
     let (disk, clock) = (Arc::new(disk.clone()), SimClock::default());
     Node::start_with(disk, Path::new(DIR), log, asked, 1, &clock)
 }
@@ -60,7 +60,7 @@ fn add_robot(node: &mut Node, name: &str) -> bool {
 
 /// A directory whose log has a robot that was refused, killed after that.
 fn refused(disk: &SimDisk) -> u128 {
-    let mut node = start(disk, Asked::default());
+    let mut node = start(disk, StartOptions::default());
     let mut bundle = Bundle::default();
     workloads::base(1, &mut bundle);
     send(&mut node, &bundle);
@@ -72,7 +72,7 @@ fn refused(disk: &SimDisk) -> u128 {
 }
 
 /// Entries of a view of the directory, by the schema that is given.
-fn viewed(disk: &SimDisk, asked: &Asked) -> u64 {
+fn viewed(disk: &SimDisk, asked: &StartOptions) -> u64 {
     let data = Data::existing(Arc::new(disk.clone()), Path::new(DIR)).expect("it is there");
     let schema = asked.schema.clone().unwrap_or_else(sim::node::schema);
     let examined = data.examine(schema, Vec::new(), 64 << 20, 10).unwrap_or_else(|error| panic!("{error}"));
@@ -84,7 +84,7 @@ fn viewed(disk: &SimDisk, asked: &Asked) -> u64 {
 fn what_was_refused_stays_refused_when_the_schema_has_it_now() {
     let disk = SimDisk::new(5);
     let held = refused(&disk);
-    assert_eq!(viewed(&disk, &with_robots()), viewed(&disk, &Asked::default()));
+    assert_eq!(viewed(&disk, &with_robots()), viewed(&disk, &StartOptions::default()));
     let mut node = start(&disk, with_robots());
     assert_eq!(digest(&node.recovered.dsa), held, "by the old rules it was refused, and is again");
     assert!(add_robot(&mut node, "marvin"), "by the new ones it is not");
@@ -106,7 +106,7 @@ fn a_snapshot_has_nothing_that_the_log_could_lose() {
         let disk = SimDisk::new(at);
         let mode = wal::Mode::Interval { ms: 1_000_000 };
         let mut node =
-            try_start(&disk, wal::Settings { mode, ..log() }, Asked::default()).expect("it is new");
+            try_start(&disk, wal::Settings { mode, ..log() }, StartOptions::default()).expect("it is new");
         let mut bundle = Bundle::default();
         workloads::base(1, &mut bundle);
         send(&mut node, &bundle);
@@ -128,7 +128,7 @@ fn a_snapshot_has_nothing_that_the_log_could_lose() {
 #[ignore = "needs the build with faults: .ci/test planted"]
 fn a_refused_start_by_other_rules_changes_nothing() {
     let disk = SimDisk::new(7);
-    let mut node = start(&disk, Asked::default());
+    let mut node = start(&disk, StartOptions::default());
     let mut bundle = Bundle::default();
     workloads::base(1, &mut bundle);
     send(&mut node, &bundle);
@@ -158,8 +158,8 @@ fn each_command_is_replayed_by_its_own_rules() {
     let disk = SimDisk::new(6);
     refused(&disk);
     // Rules change without any command between, and back: nothing is decided by them.
-    let unchecked = || Asked { has_no_schema_check: true, ..with_robots() };
-    for asked in [with_robots(), Asked::default(), unchecked(), with_robots()] {
+    let unchecked = || StartOptions { has_no_schema_check: true, ..with_robots() };
+    for asked in [with_robots(), StartOptions::default(), unchecked(), with_robots()] {
         drop(start(&disk, asked));
         disk.kill();
     }
@@ -202,7 +202,7 @@ fn a_schema_that_lacks_what_entries_have_is_refused_and_nothing_is_lost() {
 fn a_restore_leads_past_a_change_of_rules() {
     let disk = SimDisk::new(8);
     let held = refused(&disk);
-    let node = start(&disk, Asked::default());
+    let node = start(&disk, StartOptions::default());
     let held = Held { last: node.applied(), digest: held };
     let mut operator = Operator::default();
     operator.back_up(&disk, Path::new(DIR), held, &mut |_, _| ()).expect("nothing fails");

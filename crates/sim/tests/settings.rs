@@ -8,7 +8,7 @@ use proto::op::ModifyKind;
 use sim::answers::Answer;
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{Asked, Node, digest};
+use sim::node::{Node, StartOptions, digest};
 use sim::operator::{self, BACKUPS, Operator, TARGET};
 use sim::oracle::Held;
 use sim::requests::{Bundle, Sent};
@@ -28,7 +28,8 @@ fn log() -> wal::Settings {
 /// A start that is given a value, or goes by the record.
 fn start_in(disk: &SimDisk, dir: &str, given: Option<&str>) -> Result<Node, String> {
     let given = given.map(|value| (KEY.to_owned(), vec![value.to_owned()]));
-    let asked = Asked { settings: Some(given.into_iter().collect()), seed: 1, ..Asked::default() };
+    let asked =
+        StartOptions { settings: Some(given.into_iter().collect()), seed: 1, ..StartOptions::default() };
     let (disk, clock) = (Arc::new(disk.clone()), SimClock::default());
     Node::start_with(disk, Path::new(dir), log(), asked, 1, &clock).map_err(|error| error.to_string())
 }

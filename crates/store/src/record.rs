@@ -25,7 +25,7 @@ use model::{Csn, Description, EntryId, TypeId, short};
 
 /// The entry was changed after it was added.
 pub(crate) const MODIFIED: u8 = 16;
-/// The record tells who added the entry; else it was the founder.
+/// The record tells who added the entry; else it was the initial owner.
 pub(crate) const CREATOR: u8 = 32;
 /// The naming values as they were sent stand behind the slots; else the RDN is spelled as the values of its attributes.
 pub(crate) const SPELLED: u8 = 64;
@@ -43,7 +43,7 @@ const NUMBERS_END: u32 = 1 << 24;
 /// The length byte that says that three bytes of length follow. No short value has that many bytes.
 const LONG_VALUE: u8 = 255;
 
-/// Who and when, of one entry. Names are numbers in the shard's table; 0 is the founder.
+/// Who and when, of one entry. Names are numbers in the shard's table; 0 is the initial owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// When it was added.
@@ -423,7 +423,7 @@ fn read_slot(form: Form, bytes: &[u8]) -> (Values<'_>, &[u8]) {
     }
 }
 
-/// Puts what a record of an entry begins with that the founder added and nobody changed behind the room for its header.
+/// Puts what a record of an entry begins with that the initial owner added and nobody changed behind the room for its header.
 /// Values follow. Its flags are 0.
 #[inline]
 pub(crate) fn begin_new(front: &mut [u8; SHORT_HEADER + FIXED], shape: u32, parent: u32, created: Csn) {

@@ -151,10 +151,10 @@ impl Restore {
     /// When the settings do not fit it (start from [`Meta::settings`]) or the schema lacks something.
     pub fn begin(mut meta: Meta, settings: Settings, schema: Arc<Schema>) -> Result<Restore, RestoreError> {
         let made_with = meta.settings(vec![], 0);
-        if (settings.key, settings.operational_attributes, &settings.founder)
-            != (made_with.key, made_with.operational_attributes, &made_with.founder)
+        if (settings.key, settings.operational_attributes, &settings.initial_owner)
+            != (made_with.key, made_with.operational_attributes, &made_with.initial_owner)
         {
-            let text = "key, founder and operational attributes are fixed when a directory is created";
+            let text = "key, initial owner and operational attributes are fixed when a directory is created";
             return Err(RestoreError::Settings(text.to_owned()));
         }
         let shard = Shard::build(settings, schema).map_err(|error| match error.kind() {
@@ -203,7 +203,7 @@ impl Restore {
         self.meta.make_shapes(&self.shard.schema, &self.shard.shapes, &mut state.shapes)?;
         state.names.clear();
         for (number, name) in self.meta.names.iter().enumerate() {
-            // The first is the founder, who is there already.
+            // The first is the initial owner, who is there already.
             if number > 0 && self.shard.names.push(number, name.clone()).is_err() {
                 return Err(RestoreError::Meta { offset: 0, what: "too many names" });
             }

@@ -77,7 +77,7 @@ pub struct Settings {
     /// Are entries held to the schema?
     pub schema_check: bool,
     /// Who stands as the creator of entries that nobody else is known to have made: the root DN.
-    pub founder: String,
+    pub initial_owner: String,
     /// Secret that keys the hashes and the entryUUIDs.
     pub key: [u64; 4],
     /// Site number in CSNs.
@@ -257,12 +257,12 @@ impl Shard {
             Indexes::create(&settings.indexes, &schema, entries_max).map_err(invalid)?;
         let suffixes = Suffixes::new(&settings.suffixes, &schema).map_err(invalid)?;
         let names = Append::with_room(NAMES_MAX);
-        let founder: Box<[u8]> = settings.founder.as_bytes().into();
-        let _ = names.push(0, founder.clone());
+        let initial_owner: Box<[u8]> = settings.initial_owner.as_bytes().into();
+        let _ = names.push(0, initial_owner.clone());
         let state = WriterState {
             heap: heap_writer,
             shapes: ShapesWriter::default(),
-            names: BTreeMap::from([(founder, 0)]),
+            names: BTreeMap::from([(initial_owner, 0)]),
             dn,
             children: children_writer,
             indexes: indexes_writer,
@@ -462,7 +462,7 @@ impl<'s> Writer<'s> {
         self.shard.last_csn()
     }
 
-    /// The number of a name; 0 is the founder. `None` when there is no room for another: nothing may be changed under it
+    /// The number of a name; 0 is the initial owner. `None` when there is no room for another: nothing may be changed under it
     /// then. A name that updates were logged under has one, whatever became of them, so a replay finds the same.
     pub fn name(&mut self, dn: &[u8]) -> Option<u32> {
         if let Some(number) = self.state.names.get(dn) {

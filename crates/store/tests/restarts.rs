@@ -16,7 +16,7 @@ fn settings(indexes: &[&str], removals_max: usize) -> Settings {
         removals_max,
         operational_attributes: true,
         schema_check: false,
-        founder: "cn=root".to_owned(),
+        initial_owner: "cn=root".to_owned(),
         key: [1, 2, 3, 4],
         site: 0,
     }

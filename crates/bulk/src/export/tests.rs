@@ -13,7 +13,7 @@ fn shard(operational_attributes: bool) -> Arc<Shard> {
         removals_max: store::REMOVALS_MAX,
         operational_attributes,
         schema_check: true,
-        founder: "cn=founder".to_owned(),
+        initial_owner: "cn=owner".to_owned(),
         key: [1, 2, 3, 4],
         site: 0,
     };

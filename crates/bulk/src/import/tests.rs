@@ -17,7 +17,7 @@ fn shard_with(operational_attributes: bool) -> Arc<Shard> {
         removals_max: store::REMOVALS_MAX,
         operational_attributes,
         schema_check: true,
-        founder: String::new(),
+        initial_owner: String::new(),
         key: [1, 2, 3, 4],
         site: 0,
     };

@@ -7,7 +7,7 @@ use crate::wire::{Span, digits, element, tagged};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Operation {
     Bind,
     /// With all attributes or none.
     Search {
@@ -24,7 +24,7 @@ pub(super) enum Asked {
 /// A request, by offsets into the read buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    pub(super) asked: Asked,
+    pub(super) asked: Operation,
     /// The INTEGER element of the message id, tag included.
     pub(super) id: Span,
     /// The digits of the RDN's value.
@@ -47,9 +47,9 @@ pub(super) fn parse(buffer: &[u8], message: Span, canned: &Canned) -> Option<Req
     match buffer[id.end] {
         tag::SEARCH_REQUEST => search(buffer, operation, id, canned),
         tag::MODIFY_REQUEST => modify(buffer, operation, id, canned),
-        tag::BIND_REQUEST => plain(Asked::Bind),
-        tag::UNBIND_REQUEST => plain(Asked::Unbind),
-        0x50 => plain(Asked::Abandon),
+        tag::BIND_REQUEST => plain(Operation::Bind),
+        tag::UNBIND_REQUEST => plain(Operation::Unbind),
+        0x50 => plain(Operation::Abandon),
         _ => None,
     }
 }
@@ -79,7 +79,7 @@ fn search(buffer: &[u8], operation: Span, id: Span, canned: &Canned) -> Option<R
     let selection = element(buffer, filter.end, operation.end)?;
     // `1.1` is the only selection it knows beside everything.
     let all = selection.of(buffer) != b"\x04\x031.1";
-    let asked = Asked::Search { all };
+    let asked = Operation::Search { all };
     if buffer[scope.start] == 0 {
         let (key, digits) = key(buffer, base, canned);
         return Some(Request { asked, id, digits, key });
@@ -110,5 +110,5 @@ fn modify(buffer: &[u8], operation: Span, id: Span, canned: &Canned) -> Option<R
         return None;
     }
     let (key, digits) = key(buffer, dn, canned);
-    Some(Request { asked: Asked::Modify { value }, id, digits, key })
+    Some(Request { asked: Operation::Modify { value }, id, digits, key })
 }

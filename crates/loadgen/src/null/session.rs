@@ -2,7 +2,7 @@
 
 use super::Canned;
 use super::log::Log;
-use super::request::{Asked, Request, parse};
+use super::request::{Operation, Request, parse};
 use super::table::{Table, VALUE_MAX};
 use crate::ber::{element_len, tag};
 use crate::wire::{Frame, Out, PAD, frame};
@@ -185,13 +185,13 @@ fn answer(
     let found = table.has(request.key) && table.is(request.key);
     let code = if found { 0 } else { NO_SUCH_OBJECT };
     match request.asked {
-        Asked::Search { all } => {
+        Operation::Search { all } => {
             if found {
                 entry(request, input, canned, table, all, out);
             }
             result(tag::SEARCH_RESULT_DONE, id_len, request, input, code, out);
         }
-        Asked::Modify { value } => {
+        Operation::Modify { value } => {
             if found {
                 if let Some(log) = log {
                     log.append(request.key, value.of(input));
@@ -200,9 +200,9 @@ fn answer(
             }
             result(tag::MODIFY_RESPONSE, id_len, request, input, code, out);
         }
-        Asked::Bind => result(tag::BIND_RESPONSE, id_len, request, input, 0, out),
-        Asked::Abandon => {}
-        Asked::Unbind => return None,
+        Operation::Bind => result(tag::BIND_RESPONSE, id_len, request, input, 0, out),
+        Operation::Abandon => {}
+        Operation::Unbind => return None,
     }
     Some(())
 }

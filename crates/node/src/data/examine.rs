@@ -208,7 +208,7 @@ impl Data {
                 removals_max: store::REMOVALS_MAX,
                 operational_attributes: superblock.operational_attributes,
                 schema_check: rules.schema_check(),
-                founder: superblock.founder,
+                initial_owner: superblock.initial_owner,
                 key: superblock.key,
                 site: superblock.site,
             },

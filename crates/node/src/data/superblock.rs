@@ -6,6 +6,8 @@ use super::error::DataError;
 use super::facts::{missing, unknown};
 
 pub(super) const NAME: &str = "founding";
+/// Key of the initial owner: data directories that are in use have this word.
+const INITIAL_OWNER: &str = "founder";
 const FORMAT: i64 = 1;
 
 /// Settings that cannot change after the directory was made.
@@ -18,7 +20,7 @@ pub struct Superblock {
     /// Whether entries have entryUUID, entryCSN, times and names.
     pub operational_attributes: bool,
     /// Initial owner: the creator's name of entries without another known creator.
-    pub founder: String,
+    pub initial_owner: String,
 }
 
 impl Data {
@@ -55,11 +57,11 @@ impl Superblock {
         let key: Vec<String> = self.key.iter().map(|k| format!("\"{k:016x}\"")).collect();
         with_checksum(format!(
             "# What this directory was made with. It never changes, and the data cannot be read without it.\n\
-             format = {FORMAT}\nkey = [{}]\nsite = {}\noperational-attributes = {}\nfounder = {}\n",
+             format = {FORMAT}\nkey = [{}]\nsite = {}\noperational-attributes = {}\n{INITIAL_OWNER} = {}\n",
             key.join(", "),
             self.site,
             self.operational_attributes,
-            toml::Value::String(self.founder.clone()),
+            toml::Value::String(self.initial_owner.clone()),
         ))
     }
 
@@ -76,7 +78,7 @@ impl Superblock {
         let keys: Vec<u64> = keys.iter().filter_map(|k| u64::from_str_radix(k.as_str()?, 16).ok()).collect();
         let site = table.get("site").and_then(toml::Value::as_integer);
         let operational = table.get("operational-attributes").and_then(toml::Value::as_bool);
-        let founder = table.get("founder").and_then(toml::Value::as_str);
+        let initial_owner = table.get(INITIAL_OWNER).and_then(toml::Value::as_str);
         if table.len() > 5 {
             return Err(unknown().into());
         }
@@ -84,7 +86,7 @@ impl Superblock {
             key: keys.try_into().map_err(|_| missing("key"))?,
             site: site.and_then(|site| u8::try_from(site).ok()).ok_or_else(|| missing("site"))?,
             operational_attributes: operational.ok_or_else(|| missing("operational-attributes"))?,
-            founder: founder.ok_or_else(|| missing("founder"))?.to_owned(),
+            initial_owner: initial_owner.ok_or_else(|| missing(INITIAL_OWNER))?.to_owned(),
         })
     }
 }
@@ -96,9 +98,9 @@ mod tests {
 
     #[test]
     fn what_a_directory_is_made_with_comes_back() {
-        let founder = "cn=\"a\\, b\",dc=x".to_owned();
+        let initial_owner = "cn=\"a\\, b\",dc=x".to_owned();
         let superblock =
-            Superblock { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, founder };
+            Superblock { key: [1, u64::MAX, 3, 4], site: 7, operational_attributes: false, initial_owner };
         assert_eq!(Superblock::parse(&superblock.text()), Ok(superblock.clone()));
         let later = with_checksum(verified(&superblock.text()).unwrap().replace("format = 1", "format = 2"));
         assert!(Superblock::parse(&later).unwrap_err().to_string().contains("another version"));

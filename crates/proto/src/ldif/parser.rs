@@ -248,7 +248,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Is this the version line of a file? Asked for its first line only.
+    /// Whether this is the version line of a file. Called for the first line only.
     #[cold]
     fn is_version(&mut self, input: &[u8], line: &Parsed) -> Result<bool, LdifError> {
         self.at_top = false;

@@ -11,7 +11,7 @@ fn shard() -> Arc<Shard> {
         removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
-        founder: String::new(),
+        initial_owner: String::new(),
         key: [1, 2, 3, 4],
         site: 0,
     };

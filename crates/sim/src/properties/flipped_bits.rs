@@ -3,7 +3,7 @@
 
 use super::flips::{Flipped, Flips};
 use crate::disk::SimDisk;
-use crate::node::{Asked, digest, recover_with};
+use crate::node::{StartOptions, digest, recover_with};
 use crate::oracle::Oracle;
 use crate::random::Random;
 use std::path::Path;
@@ -28,10 +28,10 @@ pub fn check(
     let (flips, mut refused) = (Flips::of(disk, dir), 0);
     for _ in 0..TRIALS {
         let Some(Flipped { disk: copy, path, offset, place }) = flips.flip(random) else { break };
-        let asked = Asked {
+        let asked = StartOptions {
             seed: random.number(),
             has_no_schema_check: !oracle.has_schema_check(),
-            ..Asked::default()
+            ..StartOptions::default()
         };
         let Ok((_data, recovered)) = recover_with(Arc::new(copy), dir, log, asked) else {
             refused += 1;

@@ -220,7 +220,7 @@ impl Meta {
         let names = names?;
         // Number 0 is the initial owner, which is a setting too, and settings are text.
         if names.is_empty() || std::str::from_utf8(&names[0]).is_err() {
-            return Err(from.wrong("the founder's name"));
+            return Err(from.wrong("the initial owner's name"));
         }
         let count = from.count(16, SHAPES_MAX, "the number of shapes")?;
         let mut shapes: Vec<StoredShape> = Vec::with_capacity(count);
@@ -278,7 +278,7 @@ impl Meta {
             removals_max: crate::REMOVALS_MAX,
             operational_attributes: self.flags & OPERATIONAL != 0,
             schema_check: self.flags & SCHEMA_CHECK != 0,
-            founder: String::from_utf8_lossy(&self.names[0]).into_owned(),
+            initial_owner: String::from_utf8_lossy(&self.names[0]).into_owned(),
             key: self.key,
             site: self.site,
         }

@@ -23,7 +23,7 @@ pub(crate) fn shard_of(schema: Schema, indexes: Vec<IndexSettings>) -> Arc<Shard
         removals_max: crate::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
-        founder: "cn=root".to_owned(),
+        initial_owner: "cn=root".to_owned(),
         key: [1, 2, 3, 4],
         site: 0,
     };

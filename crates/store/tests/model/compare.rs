@@ -54,7 +54,7 @@ pub(crate) fn settings(indexed: bool) -> Settings {
         removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
         schema_check: true,
-        founder: "cn=root".to_owned(),
+        initial_owner: "cn=root".to_owned(),
         key: [1, 2, 3, 4],
         site: 0,
     }
