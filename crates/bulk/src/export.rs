@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Subordinates looked at together: what is kept of each level above the entry being written.
 const SLICE: usize = 256;
 /// Entries between two reports of progress.
-const TOLD_ENTRIES: u64 = 1024;
+const REPORT_ENTRIES: u64 = 1024;
 
 /// What an export brings of the server's own bookkeeping, in this order behind the other attributes.
 const KEPT: [Derived; 6] = [
@@ -144,7 +144,7 @@ pub fn export(
             continue;
         };
         writing.entry(id)?;
-        if writing.done.seen.is_multiple_of(TOLD_ENTRIES) {
+        if writing.done.seen.is_multiple_of(REPORT_ENTRIES) {
             on_progress(writing.done);
         }
         stack.push(Level::below(id));

@@ -51,7 +51,7 @@ struct Shortage {
     seen: u64,
     last_ns: u64,
     reported_ns: Option<u64>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Shortage {
@@ -63,13 +63,13 @@ impl Shortage {
             let is_due =
                 self.reported_ns.is_none_or(|reported| now_ns.saturating_sub(reported) >= WARNING_NS);
             if is_due {
-                (self.reported_ns, self.is_told) = (Some(now_ns), true);
+                (self.reported_ns, self.is_reported) = (Some(now_ns), true);
             }
             return is_due.then_some(false);
         }
-        let is_over = self.is_told && now_ns.saturating_sub(self.last_ns) >= QUIET_NS;
+        let is_over = self.is_reported && now_ns.saturating_sub(self.last_ns) >= QUIET_NS;
         if is_over {
-            self.is_told = false;
+            self.is_reported = false;
         }
         is_over.then_some(true)
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shortage_is_told_once_a_minute_and_when_it_is_over() {
+    fn a_shortage_is_reported_once_a_minute_and_when_it_is_over() {
         const SECOND: u64 = 1_000_000_000;
         let mut shortage = Shortage::default();
         assert_eq!(shortage.look(0, SECOND), None);

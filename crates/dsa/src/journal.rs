@@ -21,7 +21,7 @@ pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 
 /// Bytes of a buffer of updates that is used again, and of one of their prepared writes. Longer ones are freed.
 const BUFFER_BYTES_KEPT: usize = 128 << 10;
-const DRAFTS_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
+const PREPARED_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
 /// Bytes of the buffer that a session keeps for answers.
 const ANSWERS_BYTES_KEPT: usize = 4 << 10;
 /// Pairs of buffers that a thread keeps.
@@ -42,7 +42,7 @@ impl Buffers {
     /// Takes buffers back, unless there are enough or these have grown long.
     pub(crate) fn put(&mut self, mut messages: Vec<u8>, mut prepared_writes: PreparedWrites) {
         let is_kept =
-            messages.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= DRAFTS_BYTES_KEPT;
+            messages.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= PREPARED_BYTES_KEPT;
         if is_kept && messages.capacity() > 0 && self.0.len() < BUFFERS_KEPT {
             messages.clear();
             prepared_writes.clear();
@@ -178,7 +178,7 @@ impl Reply {
         assert!(slot.answers.is_none(), "a session has one submission on its way at a time");
         slot.answers = Some(answers);
         slot.marks = marks;
-        if buffer.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= DRAFTS_BYTES_KEPT {
+        if buffer.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= PREPARED_BYTES_KEPT {
             (slot.buffer, slot.prepared_writes) = (buffer, prepared_writes);
         }
         let waiting = slot.waker.take().zip(slot.wakes.clone());

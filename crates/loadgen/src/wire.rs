@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_told_apart() {
+    fn frames_are_distinguished() {
         let whole = |bytes: &[u8], end| matches!(frame(bytes, 0, end), Frame::Whole(_));
         let partial = |bytes: &[u8], end| matches!(frame(bytes, 0, end), Frame::Partial);
         let mut bytes = vec![0x30, 0x81, 0x03, 2, 1, 5];

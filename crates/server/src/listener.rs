@@ -29,13 +29,13 @@ pub fn serve<E: Engine>(
 ) -> io::Result<()> {
     task::block_on(async {
         let mut termination = task::Termination::catch()?;
-        serve_until(engine, bound, options, on_ready, told_to_end(&mut termination)).await
+        serve_until(engine, bound, options, on_ready, signal_to_end(&mut termination)).await
     })?
 }
 
 /// Waits until a signal asks for the end. A terminal that is closed sends SIGHUP to what was started in it: that is no reason
 /// to stop serving, and there are no settings that could be read again.
-pub(crate) async fn told_to_end(termination: &mut task::Termination) {
+pub(crate) async fn signal_to_end(termination: &mut task::Termination) {
     while termination.wait().await == task::SignalAction::Hangup {
         tracing::info!("SIGHUP changes nothing: SIGTERM ends the server, cn=config changes settings");
     }

@@ -1,7 +1,7 @@
 //! Serving a directory that is logged.
 
 use crate::config::OnLogFailure;
-use crate::listener::{serve_until, told_to_end};
+use crate::listener::{serve_until, signal_to_end};
 use crate::options::Options;
 use env::clock::SystemClock;
 use env::net::TcpBound;
@@ -44,7 +44,7 @@ pub fn serve_logged(
         let mut termination = task::Termination::catch()?;
         let stop = async {
             tokio::select! {
-                _ = told_to_end(&mut termination) => {}
+                _ = signal_to_end(&mut termination) => {}
                 _ = over.notified() => {}
             }
         };

@@ -1,4 +1,4 @@
-//! What the clients know: what they sent, what they were told, what they read. It outlives the server.
+//! What the clients know: what they sent, which answers they got, what they read. It outlives the server.
 
 use crate::answers::{Answer, Attributes, is_refusal};
 use crate::properties;
@@ -44,11 +44,11 @@ pub struct Client {
     unanswered: Vec<Sent>,
     /// Its counter, as it was sent last.
     pub counted: u64,
-    /// Its counter when it was told that it was set: by the last record that was applied then.
-    pub told: BTreeMap<u64, u64>,
-    /// Names of entries that it was told are there, and which nobody has tried to remove; with that record.
+    /// Its counter when an answer said that it was set: by the last record that was applied then.
+    pub acknowledged: BTreeMap<u64, u64>,
+    /// Names of entries that an answer said are there, and which nobody has tried to remove; with that record.
     pub present: BTreeMap<String, u64>,
-    /// Names of entries that it was told are gone, and which never come again; with that record.
+    /// Names of entries that an answer said are gone, and which never come again; with that record.
     pub gone: BTreeMap<String, u64>,
     /// What its counter was set to in transactions that were not committed.
     pub void: BTreeSet<u64>,
@@ -179,7 +179,7 @@ impl Clients {
     /// The records after `end` are gone, as the mode of the log allows: what clients know by them counts no longer.
     pub fn forget_after(&mut self, end: u64) {
         for client in &mut self.all {
-            client.told.retain(|record, _| *record <= end);
+            client.acknowledged.retain(|record, _| *record <= end);
             client.present.retain(|_, record| *record <= end);
             client.gone.retain(|_, record| *record <= end);
             client.read.clear();
@@ -191,11 +191,14 @@ impl Client {
     /// The client has read its own counter, behind the update that sets it to `count`.
     fn look_at_own(&self, count: u64, attributes: &Attributes) -> Result<(), Broken> {
         let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok()).unwrap_or(0);
-        let told = self.told.values().next_back().copied().unwrap_or(0);
-        if (told..=count).contains(&value) {
+        let acknowledged = self.acknowledged.values().next_back().copied().unwrap_or(0);
+        if (acknowledged..=count).contains(&value) {
             return Ok(());
         }
-        Err((properties::OWN, format!("{value} was read, behind {count}, and {told} was told to be set")))
+        Err((
+            properties::OWN,
+            format!("{value} was read, behind {count}, and {acknowledged} was acknowledged"),
+        ))
     }
 
     /// The scans that have ended since the last call.
@@ -230,7 +233,7 @@ impl Client {
                     return Err((properties::VOID, what));
                 } else {
                     self.transactions.0 += 1;
-                    self.told.insert(applied, transaction.count);
+                    self.acknowledged.insert(applied, transaction.count);
                 }
             }
             _ => {}
@@ -270,7 +273,7 @@ impl Client {
                 self.present.retain(|present, _| !is_below(present, dn));
                 self.gone.insert(dn.clone(), applied);
             }
-            Some(Sent::Count(to)) => _ = self.told.insert(applied, *to),
+            Some(Sent::Count(to)) => _ = self.acknowledged.insert(applied, *to),
             _ => {}
         }
     }

@@ -83,7 +83,7 @@ pub trait Hook: Send + Sync + Debug {
     /// Does an operation, by calling `work` once, or not.
     ///
     /// # Errors
-    /// What the program is to be told.
+    /// What is to be sent to the program.
     fn around(&self, operation: Operation<'_>, work: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>;
 
     /// A number for a file that was just made or opened.

@@ -17,7 +17,7 @@ use wal::{
 /// Bytes of a block besides the payload of its only record, at most.
 const BESIDE_PAYLOAD: usize = 256;
 /// Chances of 1,000. Of a proposal: that it, and so all after it, will be lost.
-const DOOMED: u64 = 30;
+const ABORT_ONLY: u64 = 30;
 /// Of a turn: that a leader is deposed which has nothing to lose, and one that has.
 const DEPOSED: (u64, u64) = (15, 400);
 /// Of a turn: that a barrier is passed that can be.
@@ -44,7 +44,7 @@ struct State {
     leader: Leader,
     others: Others,
     /// What is proposed will be lost.
-    dooms: bool,
+    next_is_abort_only: bool,
     tally: GroupTally,
 }
 
@@ -102,7 +102,7 @@ impl Group {
             time_ms: 0,
             leader: Leader::Nobody,
             others: Others::Any,
-            dooms: false,
+            next_is_abort_only: false,
             tally: GroupTally::default(),
         })))
     }
@@ -139,14 +139,14 @@ impl Group {
     }
 
     /// What is proposed from now on will be lost.
-    pub fn doom(&self) {
-        self.lock().dooms = true;
+    pub fn make_abort_only(&self) {
+        self.lock().next_is_abort_only = true;
     }
 
     /// Another replica leads.
     pub fn take_over(&self) {
         let mut state = self.lock();
-        (state.leader, state.dooms) = (Leader::Nobody, false);
+        (state.leader, state.next_is_abort_only) = (Leader::Nobody, false);
         state.other_leads();
     }
 
@@ -253,8 +253,8 @@ impl State {
         for _ in 0..self.random.below(4) {
             self.commit_next();
         }
-        let has_doomed = self.tail.iter().any(|entry| entry.is_abort_only);
-        if self.random.chance(if has_doomed { DEPOSED.1 } else { DEPOSED.0 }) {
+        let has_abort_only = self.tail.iter().any(|entry| entry.is_abort_only);
+        if self.random.chance(if has_abort_only { DEPOSED.1 } else { DEPOSED.0 }) {
             self.leader = Leader::Nobody;
             self.tally.deposed += 1;
         }
@@ -385,8 +385,8 @@ impl ShardLog for LateLog {
         state.time_ms =
             Parcel::decode(at.index.0, &payload).expect("it was made by this program").head.time_ms;
         let is_after_lost = state.tail.back().is_some_and(|entry| entry.is_abort_only);
-        let is_unlucky = state.others == Others::Any && state.random.chance(DOOMED);
-        let is_abort_only = is_after_lost || state.dooms || is_unlucky;
+        let is_unlucky = state.others == Others::Any && state.random.chance(ABORT_ONLY);
+        let is_abort_only = is_after_lost || state.next_is_abort_only || is_unlucky;
         state.tail.push_back(Entry { at, payload, is_own: true, is_abort_only });
         Ok(at)
     }

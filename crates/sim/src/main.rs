@@ -16,7 +16,7 @@ const FAILURES_MAX: usize = 10;
 ///
 /// Each seed is a world of its own: clients, and several incarnations of a server on a disk that loses what was not synced, tears
 /// sectors, flips bits, fills up, slows down and fails. After each end, be it a power failure, a kill or a clean one, the
-/// server is started again, and what it recovered is compared with what clients were told and with what its commands make
+/// server is started again, and what it recovered is compared with what was answered to clients and with what its commands make
 /// of an empty directory. Everything follows from the seed, the time too: a seed that fails once fails always.
 ///
 /// The workload and the file of faults are chosen by the seed, unless they are named; a range of seeds has all of them.
@@ -78,7 +78,7 @@ FILES OF FAULTS are TOML; chances are of 1,000, and what is not named does not h
   slow = 250
   sectors-kept = [0, 1, 8, 15, 16]       # of 16 unsynced ones, when the power fails: 0 is lost, 8 torn
   [starts]
-  in-vain = 300                          # one before it that is cut short
+  cut-short = 300                        # one before it that is cut short
   other-rules = 250                      # a world where starts change schema-check
   flipped-bit = 200
   [clock]

@@ -301,7 +301,7 @@ impl Node {
         dsa.transactions().put(&chosen, dsa.shard().schema()).expect("the name is one");
     }
 
-    /// A session that is idle is told of transactions that the server gives up.
+    /// A session that is idle is notified of transactions that the server gives up.
     pub fn notices(&mut self, session: usize, clock: &dyn Clock) {
         self.worker.tick(clock.now());
         let Connection { session, answers, .. } = &mut self.connections[session];
@@ -362,7 +362,7 @@ impl Node {
     /// The committer's turn, then that of sessions that got answers.
     ///
     /// # Errors
-    /// When the log failed; those who waited were told.
+    /// When the log failed; those who waited were answered.
     pub fn step(&mut self, clock: &dyn Clock) -> Result<Step, Failed> {
         let monotonic_ms = clock.monotonic_ns() / 1_000_000;
         let stepped = match &mut self.syncs {

@@ -123,7 +123,7 @@ pub fn ldif(dsa: &Arc<Dsa>) -> String {
     String::from_utf8(text).expect("what clients send is text")
 }
 
-/// The directory or backup in `dir`, with nothing wrong in it; `None` if it was never founded or served.
+/// The directory or backup in `dir`, with nothing wrong in it; `None` if it was never initialised or served.
 ///
 /// # Errors
 /// In words, what is wrong.

@@ -83,7 +83,7 @@ pub struct Disk {
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct Starts {
     /// A start before it is cut short by the power, or by a kill.
-    pub in_vain: u64,
+    pub cut_short: u64,
     /// A world in which every other start changes whether entries are held to the schema. Not where the directory is backed
     /// up.
     pub other_rules: u64,

@@ -1,5 +1,5 @@
-//! The power is cut somewhere in the record of a real server's disk: what is recovered then has what clients had been
-//! told, and no later change without an earlier one.
+//! The power is cut somewhere in the record of a real server's disk: what is recovered then has what had been
+//! acknowledged to clients, and no later change without an earlier one.
 
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
@@ -13,11 +13,11 @@ use env::disk::RealDisk;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a client had sent and been told before the cut.
+/// What a client had sent, and what was acknowledged to it, before the cut.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     sent: u64,
-    told: u64,
+    acknowledged: u64,
 }
 
 /// Cuts `events`, which were recorded on `dir`, at a random point, makes in `scratch`, an empty folder of the real disk,
@@ -33,7 +33,7 @@ pub fn cut(events: &[Event], dir: &Path, scratch: &Path, seed: u64) -> Result<u6
     for event in events {
         match event {
             Event::Sent(client, count) => known[*client].sent = *count,
-            Event::Acknowledged(client, count) => known[*client].told = *count,
+            Event::Acknowledged(client, count) => known[*client].acknowledged = *count,
             _ => {}
         }
     }
@@ -55,10 +55,10 @@ fn look(dir: &Path, known: &[Known; CLIENTS]) -> Result<u64, String> {
     }
     let counters: Vec<Vec<u64>> = (0..CLIENTS).map(|client| counter(&view, client)).collect();
     for (client, (counter, known)) in counters.iter().zip(known).enumerate() {
-        if counter[0] < known.told || counter[0] > known.sent {
+        if counter[0] < known.acknowledged || counter[0] > known.sent {
             return Err(format!("client {client}, {known:?}: {} is there", counter[0]));
         }
-        let earlier = counter[1..].iter().zip(&counters).position(|(told, other)| other[0] < *told);
+        let earlier = counter[1..].iter().zip(&counters).position(|(seen, other)| other[0] < *seen);
         if let Some(other) = earlier {
             return Err(format!("{counter:?} of client {client} is there without what client {other} had"));
         }
@@ -66,7 +66,7 @@ fn look(dir: &Path, known: &[Known; CLIENTS]) -> Result<u64, String> {
     Ok(counters.iter().map(|counter| counter[0]).sum())
 }
 
-/// The counter of a client, and what the others had been told when it was sent; only a 0 in the beginning.
+/// The counter of a client, and what had been acknowledged to the others when it was sent; only a 0 in the beginning.
 fn counter(view: &View, client: usize) -> Vec<u64> {
     let text = view.entries.get(&counter_dn(client)).and_then(|entry| entry.get(COUNTER)?.first());
     let numbers = text.map_or("0", |text| text).split(' ').map(|number| number.parse().unwrap_or(u64::MAX));

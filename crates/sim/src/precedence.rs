@@ -11,7 +11,7 @@ pub struct Precedence {
     sessions: Vec<Session>,
     /// Transactions that were given up for another's sake.
     pub preempted: u64,
-    /// Updates that were told to try again.
+    /// Updates that were answered with a request to try again.
     pub gave_way: u64,
 }
 
@@ -43,7 +43,7 @@ enum Awaited {
     /// An update by itself, and whether it has to give way.
     Alone(bool),
     Commit,
-    /// The session begins anew: nothing is told of the transaction from then on.
+    /// The session begins anew: nothing is reported of the transaction from then on.
     Bind,
     Other,
 }
@@ -99,7 +99,7 @@ impl Precedence {
                         (state, code) => {
                             let identifier = String::from_utf8_lossy(identifier);
                             return Err(format!(
-                                "session {session} is told {code:?} of its transaction {identifier}, which is {state:?}"
+                                "session {session} is answered {code:?} for its transaction {identifier}, which is {state:?}"
                             ));
                         }
                     }
@@ -125,7 +125,7 @@ impl Precedence {
                 return Ok(());
             }
             Awaited::Member(names) => {
-                self.expect_told(session)?;
+                self.expect_notified(session)?;
                 let must_be_busy = !self.touch(session, &names, true);
                 (names, must_be_busy)
             }
@@ -140,7 +140,7 @@ impl Precedence {
         match is_busy == must_be_busy {
             true => Ok(()),
             false => Err(format!(
-                "session {session} is answered {code:?} to {id} {names:?}; does one go before? {must_be_busy}"
+                "session {session} is answered {code:?} to {id} {names:?}; does one have higher precedence? {must_be_busy}"
             )),
         }
     }
@@ -149,7 +149,7 @@ impl Precedence {
         if !matches!(self.asked(session, id), Awaited::Commit) {
             return Ok(());
         }
-        self.expect_told(session)?;
+        self.expect_notified(session)?;
         let this = &mut self.sessions[session];
         if this.state == State::Over && code != ResultCode::Canceled {
             return Err(format!(
@@ -160,10 +160,10 @@ impl Precedence {
         Ok(())
     }
 
-    fn expect_told(&self, session: usize) -> Result<(), String> {
+    fn expect_notified(&self, session: usize) -> Result<(), String> {
         match self.sessions[session].state {
             State::Preempted => {
-                Err(format!("session {session} is not told that its transaction was given up"))
+                Err(format!("session {session} is not notified that its transaction was given up"))
             }
             State::Open | State::Over => Ok(()),
         }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preempted_transaction_that_is_committed_or_not_told_of_is_noticed() {
+    fn a_preempted_transaction_that_is_committed_or_not_reported_is_noticed() {
         let end = |ranks, answers: &[Answer]| {
             let mut precedence = two(ranks);
             precedence.on_sent(0, &update(None));
@@ -252,7 +252,7 @@ mod tests {
         let ended = |code| Answer::Extended(1, code, None);
         let (busy, canceled) = (notice(ResultCode::Busy), ended(ResultCode::Canceled));
         assert!(end([2, 1], &[busy.clone(), canceled.clone()]));
-        assert!(!end([2, 1], std::slice::from_ref(&canceled)), "nobody told it");
+        assert!(!end([2, 1], std::slice::from_ref(&canceled)), "it was not notified");
         assert!(!end([2, 1], &[busy.clone(), ended(ResultCode::Success)]));
         assert!(!end([2, 1], &[ended(ResultCode::Success)]));
         assert!(end([1, 1], &[ended(ResultCode::Success)]));

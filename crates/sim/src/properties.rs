@@ -72,7 +72,7 @@ pub const SNAPSHOT: &str = "a scan is one snapshot";
 pub const HALF: &str = "nobody sees half of a transaction";
 
 /// See [`SNAPSHOT`].
-pub const PRECEDENCE: &str = "who goes before waits for nobody, and who gives way is told";
+pub const PRECEDENCE: &str = "higher precedence waits for nobody, and a preempted transaction is notified";
 
 /// Of a log with several replicas, by name.
 pub const UNCOMMITTED: &str = "nothing is seen before it is committed";
@@ -87,7 +87,7 @@ pub const FILES: &str = "files of a replica have what is committed";
 pub const REVOKED: &str = "a reader sees the same until it is revoked, and then nothing";
 
 /// Of indexes that come and go, by name.
-pub const SWITCHED: &str = "an index is there when it was told to be";
+pub const SWITCHED: &str = "an index is there when it was reported to be";
 /// See [`SWITCHED`].
 pub const SEARCHED: &str = "a search finds the same by an index and without";
 /// See [`SWITCHED`].

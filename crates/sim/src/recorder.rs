@@ -33,7 +33,7 @@ pub enum Event {
     FolderSynced(PathBuf, usize),
     /// Not the disk's: a client sent its bundle of this number.
     Sent(usize, u64),
-    /// Not the disk's: a client was told that its bundle of this number is done.
+    /// Not the disk's: an answer said to a client that its bundle of this number is done.
     Acknowledged(usize, u64),
 }
 

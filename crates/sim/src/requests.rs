@@ -1,4 +1,4 @@
-//! What a client sends in one go, and what it expects to be told of it.
+//! What a client sends in one go, and which answers it expects.
 
 use model::{Filter, Scope};
 use proto::Request;

@@ -79,7 +79,7 @@ impl Choice {
     }
 
     /// The worlds of many seeds on `jobs` threads. Returns what happened in all of them, and the failures, in the order of
-    /// their seeds; after `failures_max` no more are begun. `on_done` is told of each world that is done, how many those are, and its failure.
+    /// their seeds; after `failures_max` no more are begun. `on_done` is called for each world that is done, how many those are, and its failure.
     pub fn run_all(
         &self,
         seeds: Range<u64>,

@@ -53,10 +53,10 @@ pub fn run(recorder: &Recorder, dir: &Path) -> Result<(), String> {
     workloads::base(CLIENTS, &mut base);
     let mut first = Client::connect(&dsa);
     first.send(&base.bytes)?;
-    let told: [AtomicU64; CLIENTS] = Default::default();
+    let acknowledged: [AtomicU64; CLIENTS] = Default::default();
     let failed = std::sync::Mutex::new(None);
     let client = |number: usize| {
-        if let Err(error) = Client::connect(&dsa).load(number, recorder, &told) {
+        if let Err(error) = Client::connect(&dsa).load(number, recorder, &acknowledged) {
             failed.lock().expect("nobody panics with it").get_or_insert(error);
         }
     };
@@ -83,20 +83,25 @@ impl Client {
         client
     }
 
-    fn load(mut self, number: usize, recorder: &Recorder, told: &[AtomicU64; CLIENTS]) -> Result<(), String> {
+    fn load(
+        mut self,
+        number: usize,
+        recorder: &Recorder,
+        acknowledged: &[AtomicU64; CLIENTS],
+    ) -> Result<(), String> {
         for count in 1..=BUNDLES {
             let mut bundle = Bundle::default();
             let filler = "x".repeat(500 + (count as usize * 97 + number * 31) % 1500);
             bundle.modify(SUFFIX, ModifyKind::Replace, "description", &[&filler], Sent::Other);
             let mut text = count.to_string();
-            for other in told {
+            for other in acknowledged {
                 text += &format!(" {}", other.load(Ordering::SeqCst));
             }
             bundle.modify(&counter_dn(number), ModifyKind::Replace, COUNTER, &[&text], Sent::Other);
             recorder.note(Event::Sent(number, count));
             self.send(&bundle.bytes)?;
             recorder.note(Event::Acknowledged(number, count));
-            told[number].store(count, Ordering::SeqCst);
+            acknowledged[number].store(count, Ordering::SeqCst);
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ pub struct Setting {
     pub workload: String,
     /// What goes wrong.
     pub plan: Plan,
-    /// What happens is told on standard output.
+    /// What happens is reported on standard output.
     pub is_shown: bool,
 }
 
@@ -200,7 +200,7 @@ pub struct World {
     operator: Option<Operator>,
     /// The other replicas of its log, if there are some.
     group: Option<Group>,
-    /// What was told of indexes.
+    /// What was reported of indexes.
     known: indexes::Known,
     watched: transactions::Watched,
     /// Do sessions have precedence over others?
@@ -295,13 +295,13 @@ impl World {
 
     /// A start that is cut short, by the power or a kill, if it takes that long. What it has made of the disk, the next one
     /// finds.
-    fn start_in_vain(&mut self) -> Result<(), Violation> {
+    fn start_cut_short(&mut self) -> Result<(), Violation> {
         let power_at = Some(self.disk.operations() + 1 + self.random.below(30));
         self.disk.set_faults(Faults { power_at, ..Faults::default() });
         let asked = self.asked();
         let recovered = recover_with(Arc::new(self.disk.clone()), Path::new(DIR), self.log, asked);
         let is_off = self.disk.is_off();
-        self.trace.note(format_args!("  a start in vain, cut short: {is_off}"));
+        self.trace.note(format_args!("  a start that is cut short: {is_off}"));
         // What a kill has left unsynced in another mode may go with the power.
         match self.log.mode {
             Mode::Always => self.disk.lose_power_keeping(self.plan.sectors_kept()),
@@ -331,8 +331,8 @@ impl World {
             self.follow(u64::MAX).map_err(unreadable)?;
             self.forget_lost();
         }
-        if self.random.chance(self.plan.starts.in_vain) {
-            self.start_in_vain()?;
+        if self.random.chance(self.plan.starts.cut_short) {
+            self.start_cut_short()?;
         }
         self.operate(dir)?;
         self.follow(u64::MAX).map_err(unreadable)?;

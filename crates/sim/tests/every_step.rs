@@ -1,7 +1,7 @@
 //! Each step that changes the disk fails, whatever the server or a tool does: a first start, changes that fill several log
 //! files, a snapshot and the archive, a clean end, a start after a power loss, one that changes the rules, an import into a new directory and into one
 //! that has entries. The step fails alone, with either error, or is the last before the power fails or the process is
-//! killed. The next start has what was reported, and nothing that was not underway.
+//! killed. The next start has what was reported, and nothing that was not begun.
 
 use dsa::parcel::Parcel;
 use env::disk::Disk;
@@ -36,7 +36,7 @@ enum End {
 const ENDS: [End; 4] =
     [End::Error(ErrorKind::Other), End::Error(ErrorKind::StorageFull), End::Power, End::Kill];
 
-/// What is done: told of each state of the directory when it was reported. The first is that before.
+/// What is done: called with each state of the directory when it was reported. The first is that before.
 type Act = fn(&SimDisk, &mut dyn FnMut(u128)) -> Result<(), String>;
 
 /// What it is, on what disk, what is done there, and how many steps that has at least.
@@ -223,7 +223,7 @@ fn load(disk: &SimDisk, root: &str, reported: &mut dyn FnMut(u128)) -> Result<()
     Ok(())
 }
 
-/// What a server finds there; in a directory that was never founded, or served, that is nothing.
+/// What a server finds there; in a directory that was never initialised, or served, that is nothing.
 fn found(disk: &SimDisk) -> Result<u128, String> {
     let node = node(disk)?;
     let findings = node.recovered.dsa.shard().writer().check(1);
@@ -266,8 +266,8 @@ fn fail(row: &Row, on: &SimDisk, states: &[u128], step: u64, end: End) -> Result
         End::Error(kind) => Faults { fail_at: Some((at, kind)), ..Faults::default() },
         End::Power | End::Kill => Faults { power_at: Some(at), ..Faults::default() },
     });
-    let mut told = 0;
-    let done = row.2(&disk, &mut |_| told += 1);
+    let mut reported = 0;
+    let done = row.2(&disk, &mut |_| reported += 1);
     match end {
         End::Power => disk.lose_power(),
         End::Error(_) | End::Kill => disk.kill(),
@@ -277,8 +277,8 @@ fn fail(row: &Row, on: &SimDisk, states: &[u128], step: u64, end: End) -> Result
     let found = found(&disk)?;
     let state = states.iter().rposition(|state| *state == found);
     let state = state.ok_or("what is there is neither what was nor what should be")?;
-    if state < told || (done.is_ok() && state + 1 < states.len()) {
-        return Err(format!("state {told} was reported, and {state} is there: {done:?}"));
+    if state < reported || (done.is_ok() && state + 1 < states.len()) {
+        return Err(format!("state {reported} was reported, and {state} is there: {done:?}"));
     }
     // What was without effect succeeds now.
     disk.kill();

@@ -228,7 +228,7 @@ fn a_log_without_files_or_blocks_is_none_after_a_snapshot() {
 }
 
 #[test]
-fn a_changed_bit_in_the_header_of_the_last_block_is_told_as_a_torn_tail() {
+fn a_changed_bit_in_the_header_of_the_last_block_is_reported_as_a_torn_tail() {
     for bit in 0..56 * 8 {
         let disk = three_blocks();
         let at = FILE_HEADER_BYTES as u64 + 2 * BLOCK as u64;
@@ -237,7 +237,7 @@ fn a_changed_bit_in_the_header_of_the_last_block_is_told_as_a_torn_tail() {
         assert_eq!(found.len(), 2);
         assert!(opened.cut.is_some(), "bit {bit}");
         drop(opened);
-        assert_eq!(open(&disk, 0).0.cut, None, "it is told once");
+        assert_eq!(open(&disk, 0).0.cut, None, "it is reported once");
     }
 }
 

@@ -144,9 +144,9 @@ fn a_slow_search_is_ended_before_a_write_is_refused() {
     let (mut worker, session, answers) = slow_search(&node, &clock);
     assert_eq!(churn(&mut node, 40, &clock), 0);
     assert!(segments(&node) <= LIMIT, "{} bytes", segments(&node));
-    let told = worker.look_after_memory(clock.now());
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].holder.peer, "192.0.2.1:389".parse().ok());
+    let ended = worker.look_after_memory(clock.now());
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0].holder.peer, "192.0.2.1:389".parse().ok());
     let (code, text) = end_of(&mut worker, session, answers);
     assert_eq!(code, ResultCode::AdminLimitExceeded);
     assert!(text.contains("MiB of old versions for 0 s and was ended to free memory"), "{text}");
@@ -178,9 +178,9 @@ fn slow_reads_between_updates_are_ended_before_a_write_is_refused() {
     assert_eq!(session.step(&mut worker, &mut answers), State::Busy, "not all fits");
     assert_eq!(churn(&mut node, 40, &clock), 0);
     assert!(segments(&node) <= LIMIT, "{} bytes", segments(&node));
-    let told = worker.look_after_memory(clock.now());
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].holder.peer, "192.0.2.1:389".parse().ok());
+    let ended = worker.look_after_memory(clock.now());
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0].holder.peer, "192.0.2.1:389".parse().ok());
     let mut state = State::Busy;
     while state == State::Busy {
         let mut out = Vec::new();
@@ -212,7 +212,7 @@ fn a_search_that_is_not_revoked_is_found() {
     assert_eq!(
         end_of(&mut worker, session, answers).0,
         ResultCode::Success,
-        "though it was told to be ended"
+        "though it was reported to be ended"
     );
 }
 

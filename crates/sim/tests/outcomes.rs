@@ -75,7 +75,7 @@ fn a_replay_with_another_outcome_is_refused_and_can_be_accepted() {
     let (_, accepted) = recover_with(shared(), Path::new(DIR), log(), accepting).expect("it is accepted");
     let differences: Vec<u64> = accepted.differences.iter().map(|differs| differs.index).collect();
     // Nothing follows the last one, so nothing is known of it.
-    assert_eq!(differences, [1, 2, 3], "each is told");
+    assert_eq!(differences, [1, 2, 3], "each is reported");
     let made = digest(&accepted.dsa);
     drop(accepted);
     disk.kill();

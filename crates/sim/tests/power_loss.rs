@@ -10,7 +10,7 @@ use sim::threads;
 const CUTS: u64 = 40;
 
 #[test]
-fn what_clients_were_told_outlives_the_power() {
+fn what_was_acknowledged_outlives_the_power() {
     let dir = tempfile::tempdir().expect("there is room");
     let data = dir.path().join("data");
     let recorder = Recorder::default();

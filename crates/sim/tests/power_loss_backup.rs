@@ -177,14 +177,14 @@ fn cut(run: &Run, events: &[Event], seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let inside: Vec<usize> = inside(events).collect();
     let at = *random.one_of(&inside);
-    let told = |mark| {
+    let last_acknowledged = |mark| {
         let numbers = events[..at].iter().filter_map(move |event| match event {
             Event::Acknowledged(of, number) if *of == mark => Some(*number),
             _ => None,
         });
         numbers.max().unwrap_or(0)
     };
-    let (begun, done) = (told(BEGUN), told(DONE));
+    let (begun, done) = (last_acknowledged(BEGUN), last_acknowledged(DONE));
     let simulated = SimDisk::of_trace(random.number(), &events[..at]);
     simulated.lose_power();
     let outcome = after(run, &(Arc::new(simulated) as Arc<dyn Disk>), begun, done);

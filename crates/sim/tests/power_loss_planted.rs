@@ -26,5 +26,5 @@ fn an_answer_before_the_sync_is_found() {
         outcome.err()
     });
     println!("{found:?}");
-    assert!(found.is_some_and(|what| what.contains("told")), "it was not found");
+    assert!(found.is_some_and(|what| what.contains("acknowledged")), "it was not found");
 }

@@ -1,5 +1,5 @@
 //! Every write path of the real disk layer fails, with EIO and with ENOSPC: what docs/durability.md says happens, and
-//! nothing that clients were told is lost.
+//! nothing that was acknowledged to clients is lost.
 
 use env::disk::RealDisk;
 use model::ResultCode;
@@ -116,8 +116,8 @@ struct Server {
     disk: Faulty,
     dir: PathBuf,
     clock: SimClock,
-    /// The counter that the client was told last.
-    told: u64,
+    /// The counter that was acknowledged last.
+    acknowledged: u64,
     spare_files_max: usize,
     _temp: TempDir,
 }
@@ -127,7 +127,7 @@ impl Server {
         let temp = tempfile::tempdir().expect("there is room");
         let (disk, dir) = (Faulty::default(), temp.path().join("data"));
         std::fs::create_dir(&dir).expect("it is not there");
-        Server { disk, dir, clock: SimClock::default(), told: 0, spare_files_max, _temp: temp }
+        Server { disk, dir, clock: SimClock::default(), acknowledged: 0, spare_files_max, _temp: temp }
     }
 
     fn start(&self) -> Result<Node, String> {
@@ -154,12 +154,12 @@ impl Server {
         node
     }
 
-    /// The client counts on; the result of that. Whatever waits for room is told what comes of it in the end.
+    /// The client counts on; the result of that. Whatever waits for room gets its answer in the end.
     fn count(&mut self, node: &mut Node) -> ResultCode {
         let mut bundle = Bundle::default();
         let filler = "x".repeat(2000);
         bundle.modify(SUFFIX, ModifyKind::Replace, "description", &[&filler], Sent::Other);
-        bundle.count(0, self.told + 1, Sent::Count(self.told + 1));
+        bundle.count(0, self.acknowledged + 1, Sent::Count(self.acknowledged + 1));
         node.send(0, &bundle.bytes, &self.clock);
         while node.waits(0) {
             node.prepare_file();
@@ -167,15 +167,19 @@ impl Server {
         }
         let answers = node.answers(0);
         let Some(Answer::Done(_, code)) = answers.last() else { panic!("{answers:?}") };
-        self.told += u64::from(*code == ResultCode::Success);
+        self.acknowledged += u64::from(*code == ResultCode::Success);
         *code
     }
 
-    /// What a client reads is what it was told, or one more when `is_unknown`.
+    /// What a client reads is what was acknowledged, or one more when `is_unknown`.
     fn look(&self, node: &mut Node, is_unknown: bool) {
         let view = View::of(node.read_all(&self.clock)).expect("searches go on");
         let counter = view.counter(0);
-        assert!(counter == self.told || (is_unknown && counter == self.told + 1), "{counter}, {}", self.told);
+        assert!(
+            counter == self.acknowledged || (is_unknown && counter == self.acknowledged + 1),
+            "{counter}, {}",
+            self.acknowledged
+        );
         assert!(node.recovered.dsa.shard().writer().check(1).is_empty());
     }
 
@@ -183,7 +187,7 @@ impl Server {
         drop(node);
         let mut node = self.start().expect("the disk works again");
         self.look(&mut node, is_unknown);
-        self.told = View::of(node.read_all(&self.clock)).expect("it starts").counter(0);
+        self.acknowledged = View::of(node.read_all(&self.clock)).expect("it starts").counter(0);
         assert_eq!(self.count(&mut node), ResultCode::Success);
         drop(node);
         self.look(&mut self.start().expect("nothing fails"), false);

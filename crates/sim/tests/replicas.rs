@@ -114,9 +114,9 @@ fn what_the_own_disk_has_is_answered_when_it_is_committed() {
 }
 
 #[test]
-fn what_is_lost_is_told_and_changes_nothing() {
+fn what_is_lost_is_reported_and_changes_nothing() {
     let mut place = Place::leading();
-    place.group.doom();
+    place.group.make_abort_only();
     place.describe("a");
     place.group.take_over();
     place.steps(2);
@@ -131,7 +131,7 @@ fn what_is_lost_is_told_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_unknown_is_told_after_a_while_and_may_come_true() {
+fn what_is_unknown_is_reported_after_a_while_and_may_come_true() {
     let mut place = Place::leading();
     place.describe("a");
     place.group.depose();

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_told_apart() {
+    fn results_are_distinguished() {
         let parsed = |bytes: &[u8]| parse(bytes, element(bytes, 0, bytes.len()).unwrap());
         let bytes = b"\x30\x0c\x02\x01\x07\x67\x07\x0a\x01\x20\x04\x00\x04\x00";
         assert_eq!(parsed(bytes), Some((7, Answer::Done(Operation::Modify, 32))));

@@ -94,7 +94,7 @@ impl Proposer {
                 }
                 Err(refused) => {
                     let (code, text) = (code_of(&refused), refused.to_string());
-                    commands.into_iter().for_each(|updates| self.turn_away(updates, code, &text));
+                    commands.into_iter().for_each(|updates| self.reject(updates, code, &text));
                 }
             }
         }
@@ -175,12 +175,12 @@ impl Proposer {
             return Some(updates);
         }
         if let Err(text) = room.find(&updates) {
-            self.turn_away(updates, ResultCode::AdminLimitExceeded, &text);
+            self.reject(updates, ResultCode::AdminLimitExceeded, &text);
             return None;
         }
         if self.dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {
             let text = "the limit of distinct combinations of attributes is reached";
-            self.turn_away(updates, ResultCode::AdminLimitExceeded, text);
+            self.reject(updates, ResultCode::AdminLimitExceeded, text);
             return None;
         }
         assert!(updates.ids().len() <= updates.adds(), "each add has one id at most");
@@ -195,14 +195,14 @@ impl Proposer {
         Some(updates)
     }
 
-    fn turn_away(&self, mut updates: Updates, code: ResultCode, text: &str) {
+    fn reject(&self, mut updates: Updates, code: ResultCode, text: &str) {
         self.dsa.shard().writer().return_ids(updates.ids());
         updates.refuse(code, text);
     }
 
     fn refuse_coming(&mut self, refused: &Refused) {
         while let Some(updates) = self.coming.pop_front() {
-            self.turn_away(updates, code_of(refused), &refused.to_string());
+            self.reject(updates, code_of(refused), &refused.to_string());
         }
     }
 

@@ -13,12 +13,12 @@ pub(super) struct Room<'s> {
     /// Bytes by which it grows at most when what is logged is applied.
     promised: u64,
     /// Bytes above which cleaning did not help in this step: it is not tried again for them.
-    in_vain: u64,
+    refused_at: u64,
 }
 
 impl<'s> Room<'s> {
     pub(super) fn new(shard: &'s Shard, bytes_max: u64, promised: u64) -> Room<'s> {
-        Room { shard, bytes_max, used: shard.memory().total(), promised, in_vain: u64::MAX }
+        Room { shard, bytes_max, used: shard.memory().total(), promised, refused_at: u64::MAX }
     }
 
     /// Is there memory for these updates, besides those that are logged and not applied yet? If not as things are, after
@@ -36,11 +36,11 @@ impl<'s> Room<'s> {
         }
         let needed = if updates.adds() < updates.count() { grown + rewritten } else { grown };
         let end = if updates.adds() > 0 { self.bytes_max } else { memory_bytes_end(self.bytes_max) };
-        if self.used + needed > end && self.used + needed < self.in_vain {
+        if self.used + needed > end && self.used + needed < self.refused_at {
             self.shard.writer().make_room(end.saturating_sub(needed));
             self.used = self.shard.memory().total();
             if self.used + needed > end {
-                self.in_vain = self.used + needed;
+                self.refused_at = self.used + needed;
             }
         }
         if self.used + needed <= end { Ok(()) } else { Err(self.refusal(needed)) }

@@ -6,7 +6,7 @@ use model::csn::EPOCH_UNIX_MS;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 /// A jump of the clock that is reported.
-const TOLD_MS: u64 = DAY_MS;
+const JUMP_MS: u64 = DAY_MS;
 /// A jump ahead that is not followed: twenty years after the last change. A directory may have lain for some years.
 const FOLLOWED_MS: u64 = 20 * 365 * DAY_MS;
 /// Where CSNs end: 42 bits of milliseconds.
@@ -20,13 +20,13 @@ pub(super) struct Wall {
     /// When that was; `None` before a start: then nobody knows how much later it is now.
     monotonic_ms: Option<u64>,
     /// The clock is too far ahead, which was reported.
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Wall {
     /// `last_ms` is the time of the last change, before 2020 if there was none.
     pub(super) fn new(last_ms: u64) -> Wall {
-        Wall { last_ms, monotonic_ms: None, is_told: false }
+        Wall { last_ms, monotonic_ms: None, is_reported: false }
     }
 
     /// The time of a change that is taken now.
@@ -37,20 +37,20 @@ impl Wall {
         let is_known = self.last_ms > EPOCH_UNIX_MS;
         let is_beyond = is_known && wall_ms > expected_ms.saturating_add(FOLLOWED_MS) || wall_ms > END_MS;
         let now_ms = if is_beyond { expected_ms.clamp(EPOCH_UNIX_MS, END_MS) } else { wall_ms };
-        if is_beyond && !self.is_told {
+        if is_beyond && !self.is_reported {
             let (clock, given) = (model::timestamp(wall_ms), model::timestamp(now_ms));
             tracing::warn!(
                 "the clock is too far ahead, at {clock}: changes are dated from {given} on until it is corrected"
             );
-        } else if self.is_told && !is_beyond {
+        } else if self.is_reported && !is_beyond {
             tracing::warn!("the clock is at {}: changes are dated by it again", model::timestamp(wall_ms));
-        } else if is_known && passed_ms.is_some() && wall_ms.abs_diff(expected_ms) > TOLD_MS && !is_beyond {
+        } else if is_known && passed_ms.is_some() && wall_ms.abs_diff(expected_ms) > JUMP_MS && !is_beyond {
             let (before, now) = (model::timestamp(expected_ms), model::timestamp(wall_ms));
             tracing::warn!(
                 "the clock jumped from {before} to {now}; changes are dated by it where it is ahead"
             );
         }
-        (self.is_told, self.monotonic_ms) = (is_beyond, Some(monotonic_ms));
+        (self.is_reported, self.monotonic_ms) = (is_beyond, Some(monotonic_ms));
         assert!(now_ms <= END_MS, "a CSN has room for the time that is given");
         self.last_ms = now_ms;
         now_ms
@@ -70,10 +70,10 @@ mod tests {
         assert_eq!(wall.time(NOW_MS, 100), NOW_MS);
         for (later_ms, years) in [(5, 174), (6, 25), (7, 1000)] {
             assert_eq!(wall.time(NOW_MS + years * YEAR_MS, 100 + later_ms), NOW_MS + later_ms, "{years}");
-            assert!(wall.is_told);
+            assert!(wall.is_reported);
         }
         assert_eq!(wall.time(NOW_MS + 9, 109), NOW_MS + 9, "it is set right");
-        assert!(!wall.is_told);
+        assert!(!wall.is_reported);
         assert_eq!(wall.time(NOW_MS + 10 * YEAR_MS, 110), NOW_MS + 10 * YEAR_MS, "that may be right");
         assert_eq!(wall.time(NOW_MS, 111), NOW_MS, "back: the CSNs see to that");
     }

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_password_that_never_binds_is_refused_and_one_that_others_read_is_told() {
+    fn a_root_password_that_never_binds_is_refused_and_one_that_others_read_is_reported() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("password");
@@ -207,10 +207,10 @@ mod tests {
         std::fs::write(&path, "secret\n").unwrap();
         let mut config = Config::default();
         config.set("root-password-file", &[name.to_owned()]).unwrap();
-        for (mode, is_told) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true)] {
+        for (mode, is_reported) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             let warnings = config.warnings();
-            assert_eq!(!warnings.is_empty(), is_told, "{mode:o}");
+            assert_eq!(!warnings.is_empty(), is_reported, "{mode:o}");
             assert!(warnings.iter().all(|text| text.contains(&format!("chmod 600 {name}"))), "{warnings:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What clients were told is there: each session's counter, entries that were added, and every record that the mode of
+//! What was acknowledged to clients is there: each session's counter, entries that were added, and every record that the mode of
 //! the log promises.
 
 use super::Situation;
@@ -6,10 +6,11 @@ use super::Situation;
 pub(super) fn check(situation: &Situation<'_>) -> Result<(), String> {
     let Situation { view, clients, promised, end, .. } = situation;
     for (session, client) in clients.iter() {
-        let (counter, told) = (view.counter(session), client.told.values().max().copied().unwrap_or(0));
-        if counter < told {
+        let (counter, acknowledged) =
+            (view.counter(session), client.acknowledged.values().max().copied().unwrap_or(0));
+        if counter < acknowledged {
             return Err(format!(
-                "session {session} was told that it has counted to {told}, and {counter} is there"
+                "session {session} had the answer that it has counted to {acknowledged}, and {counter} is there"
             ));
         }
         if counter > client.counted {
@@ -19,7 +20,7 @@ pub(super) fn check(situation: &Situation<'_>) -> Result<(), String> {
             ));
         }
         if let Some(dn) = client.present.keys().find(|dn| !view.entries.contains_key(*dn)) {
-            return Err(format!("session {session} was told that {dn} was added, and it is not there"));
+            return Err(format!("session {session} had the answer that {dn} was added, and it is not there"));
         }
     }
     if end < promised {

@@ -23,7 +23,7 @@ fn server() -> (Node, View) {
     (node, view)
 }
 
-/// What both clients know: session 0 has counted to `counted` and was told so.
+/// What both clients know: session 0 has counted to `counted` and had the answer.
 fn clients(counted: u64, others: &[Sent]) -> Clients {
     let mut clients = Clients::new(2);
     let mut bundle = Bundle::default();
@@ -110,8 +110,8 @@ fn a_commit_of_what_was_given_up_or_refused_is_noticed() {
         bundle.sent = [also, &[Sent::Commit]].concat();
         clients.on_sent(0, &bundle);
         let done = Answer::Extended(bundle.sent.len(), ResultCode::Success, None);
-        let told = clients.on_answers(0, &[answers, &[done]].concat(), 2);
-        told.map(|()| clients.client(0).transactions)
+        let checked = clients.on_answers(0, &[answers, &[done]].concat(), 2);
+        checked.map(|()| clients.client(0).transactions)
     };
     let member = |code| commit(&[Sent::Member], &[Answer::Done(1, code)]);
     assert_eq!(member(ResultCode::Success), Ok((1, 0)));

@@ -41,17 +41,17 @@ impl World {
         self.promised = if is_kept { self.applied } else { synced.min(self.applied) };
         self.trace.note(format_args!("end: the power fails; up to record {} is promised", self.promised));
         self.disk.lose_power_keeping(self.plan.sectors_kept());
-        self.bury(node);
+        self.on_end_of(node);
     }
 
     fn kill(&mut self, node: Node) {
         self.promised = self.applied;
         self.trace.note(format_args!("end: killed; up to record {} is promised", self.promised));
         self.disk.kill();
-        self.bury(node);
+        self.on_end_of(node);
     }
 
-    fn bury(&mut self, node: Node) {
+    fn on_end_of(&mut self, node: Node) {
         drop(node);
         self.clients.on_disconnect();
         self.disk.set_faults(Faults::default());

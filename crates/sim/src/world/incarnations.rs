@@ -187,8 +187,8 @@ impl World {
             let ranked = self.precedence.on_answers(session, &answers);
             ranked.map_err(|what| Violation { property: properties::PRECEDENCE, what })?;
         }
-        let told = self.clients.on_answers(session, &answers, self.applied);
-        told.map_err(|(property, what)| Violation { property, what })?;
+        let checked = self.clients.on_answers(session, &answers, self.applied);
+        checked.map_err(|(property, what)| Violation { property, what })?;
         let property = properties::SNAPSHOT;
         for scan in self.clients.client_mut(session).take_scans() {
             self.workload.look(&scan).map_err(|what| Violation { property, what })?;

@@ -1,4 +1,4 @@
-//! Indexes that are switched on and off, and verified, while the server runs. What was told of them holds after its end.
+//! Indexes that are switched on and off, and verified, while the server runs. What was reported of them holds after its end.
 
 use super::{Violation, World};
 use crate::answers::Answer;
@@ -30,7 +30,7 @@ const SEARCHES_OF_1000: u64 = 20;
 /// What is known of the indexes that are not configured.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// They were told to be ready, and nobody has asked for their end.
+    /// They were reported to be ready, and nobody has asked for their end.
     must: BTreeSet<&'static str>,
     /// They were asked for.
     coming: BTreeSet<&'static str>,
@@ -60,14 +60,14 @@ impl World {
         Ok(())
     }
 
-    /// After a start those are there that were told to be, and no others than those that were asked for.
+    /// After a start those are there that were reported to be, and no others than those that were asked for.
     pub(super) fn look_at_indexes(&mut self, node: &mut Node) -> Result<(), Violation> {
         let lines = self.report(node);
         let there: BTreeSet<&str> = NAMES.into_iter().filter(|name| lines.contains_key(*name)).collect();
         let known = std::mem::take(&mut self.known);
         let wrong = |what| Err(Violation { property: properties::SWITCHED, what });
         if let Some(name) = known.must.difference(&there).next() {
-            return wrong(format!("the index {name} was told to be ready, and is not there"));
+            return wrong(format!("the index {name} was reported to be ready, and is not there"));
         }
         let may: BTreeSet<&str> =
             [&known.must, &known.coming, &known.leaving].into_iter().flatten().copied().collect();
@@ -110,7 +110,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes note of what is told.
+    /// Takes note of what is reported.
     fn note_indexes(&mut self, node: &Node, lines: &BTreeMap<String, String>) -> Result<(), Violation> {
         let wrong = |property| move |what| Violation { property, what };
         let (known, tally) = (&mut self.known, &mut self.tally);
@@ -135,7 +135,7 @@ impl World {
         Ok(())
     }
 
-    /// What is told of each index: all lines about it.
+    /// What is reported of each index: all lines about it.
     fn report(&mut self, node: &mut Node) -> BTreeMap<String, String> {
         let mut bundle = Bundle::default();
         bundle.search(

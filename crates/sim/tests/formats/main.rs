@@ -169,7 +169,7 @@ fn today_has_a_fixture() {
 }
 
 #[test]
-fn formats_are_told_apart() {
+fn formats_are_distinguished() {
     let temp = tempfile::tempdir().expect("there is room");
     let newest = all().pop().expect("there is one");
     for (file, at) in [("clean/snapshot/manifest", Some(8)), ("clean/founding", None), ("killed/rules", None)]

@@ -142,7 +142,7 @@ impl Backups {
     pub(super) fn remove_unfinished(&self) -> io::Result<()> {
         for name in self.disk.list_dirs(&self.dir)? {
             if name.strip_suffix(NEW).is_some_and(is_name) {
-                self.bury(&self.dir.join(name))?;
+                self.remove_dead(&self.dir.join(name))?;
             }
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Backups {
 
     /// Removes what counts as no backup any more by its name. That may not be durable, should a sync have failed or the
     /// process been killed: so first of all it counts as none by what is in it.
-    fn bury(&self, dead: &Path) -> io::Result<()> {
+    fn remove_dead(&self, dead: &Path) -> io::Result<()> {
         if self.disk.list(dead)?.iter().any(|name| name == MARKER) {
             self.disk.remove(&dead.join(MARKER))?;
         }
@@ -163,7 +163,7 @@ impl Backups {
         let dead = self.dir.join([&*generation.name(), NEW].concat());
         self.disk.rename(&generation.dir, &dead)?;
         self.disk.sync_dir(&self.dir)?;
-        self.bury(&dead)
+        self.remove_dead(&dead)
     }
 
     /// Where the next one goes.
