@@ -189,7 +189,7 @@ fn config() -> Config {
             removals_max: store::REMOVALS_MAX,
             operational_attributes: true,
             schema_check: true,
-            founder: ROOT_DN.to_owned(),
+            initial_owner: ROOT_DN.to_owned(),
             key: [1, 2, 3, 4],
             site: 0,
         },
