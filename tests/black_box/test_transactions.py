@@ -270,7 +270,7 @@ def test_unboundid_acts_as_another_from_the_start(here, classes):
 def test_unboundid_gets_the_notice(server, classes):
     here = server("--txn-age-max", "500")
     said = case("age", here, classes)
-    assert said == ["start 0 null", f"update {CANCELED}", "notice 3 true", f"end {CANCELED} null"]
+    assert said == ["start 0 null", "update 0", "notice 3 true", f"update {CANCELED}", f"end {CANCELED} null"]
     assert value(here, "title") == "Chair"
 
 

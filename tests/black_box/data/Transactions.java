@@ -149,24 +149,16 @@ public final class Transactions {
         end(identifier, false);
     }
 
-    /** The server's limit is short: updates are accepted until it is over. */
+    /** The server's limit is short: an update is accepted, the notice comes, and the next update is refused. */
     private void age() throws Exception {
         ASN1OctetString identifier = start();
-        Control inside = new TransactionSpecificationRequestControl(identifier);
-        ModifyRequest request = replace(dn, "title", "Pilot", inside);
-        try {
-            // The notice may come with the answer to one of them, or between two.
-            while (notices.isEmpty()) {
-                connection.modify(request);
-            }
-        } catch (LDAPException e) {
-            // The next one tells why.
-        }
+        ModifyRequest request = replace(dn, "title", "Pilot", new TransactionSpecificationRequestControl(identifier));
         update(request);
         AbortedTransactionExtendedResult notice =
                 new AbortedTransactionExtendedResult(notices.poll(30, TimeUnit.SECONDS));
         System.out.println("notice " + notice.getResultCode().intValue() + " "
                 + notice.getTransactionID().equals(identifier));
+        update(request);
         end(identifier, true);
     }
 }
