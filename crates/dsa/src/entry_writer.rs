@@ -29,8 +29,8 @@ use store::{DnCache, EntryRef, ReadPoint, Values};
 /// Selections remembered per thread.
 /// Clients of one kind send one or two selections, so this is many kinds of clients.
 const SELECTIONS_MAX: usize = 64;
-/// Longer selections are not worth remembering.
-/// A list of so many names is a client's own invention, made anew each time.
+/// Longer selections get none of those places, so the places have a bound in bytes.
+/// A list of so many names is a client's own invention, and seldom comes again from another client.
 const SELECTION_BYTES_MAX: usize = 4096;
 /// Shapes numbered higher than this get no lasting template.
 /// With all selections and shapes there may be this many times 64 templates; most are never made.
@@ -82,11 +82,12 @@ pub(crate) struct Templates {
 #[derive(Default)]
 struct Made {
     remembered: Vec<Remembered>,
+    /// The last selection that was too long to be remembered: a search has it for all of its entries.
+    long: Option<Remembered>,
     /// The one that was used last: most requests ask like the one before.
     last: usize,
     next_to_forget: usize,
     forgotten: u64,
-    key: Vec<u8>,
     /// For shapes and selections that are not remembered.
     passing: Option<Box<Template>>,
 }
@@ -105,7 +106,7 @@ pub(crate) struct RequestedSelection<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     index: usize,
-    /// Is it one that is kept?
+    /// Is it one that is remembered? If not, it is the long one, and `index` means nothing.
     kept: bool,
     /// How many selections had been forgotten by then.
     forgotten: u64,
@@ -273,43 +274,55 @@ fn begin_large(
     large
 }
 
-impl Made {
+impl Remembered {
+    fn new(asked: RequestedSelection<'_>, schema: &Schema) -> Remembered {
+        let mut key = vec![asked.rights as u8, asked.types_only as u8];
+        key.extend_from_slice(asked.selectors.raw());
+        let selection = Selection::new(asked.selectors, asked.types_only, asked.rights, schema);
+        Remembered { key, selection, by_shape: Vec::new() }
+    }
+
     /// The key has every input of a selection, so equal keys have equal selections.
     #[inline]
+    fn is_of(&self, asked: RequestedSelection<'_>) -> bool {
+        self.key[0] == asked.rights as u8
+            && self.key[1] == asked.types_only as u8
+            && &self.key[2..] == asked.selectors.raw()
+    }
+}
+
+impl Made {
+    /// No list is decoded to find out that a selection is the same.
+    #[inline]
     fn selection(&mut self, asked: RequestedSelection<'_>, schema: &Schema) -> Chosen {
-        // Two bytes and the selectors as they were sent: no list is decoded to find out that it is the same.
-        let is_same = |kept: &Remembered| {
-            kept.key[0] == asked.rights as u8
-                && kept.key[1] == asked.types_only as u8
-                && &kept.key[2..] == asked.selectors.raw()
-        };
-        if self.remembered.get(self.last).is_some_and(is_same) {
-            return Chosen { index: self.last, kept: true, forgotten: self.forgotten };
-        }
-        let found = self.remembered.iter().position(is_same);
-        // A long one is looked up, used for this request, and not held on to by cached query templates.
-        let keeps = asked.selectors.raw().len() <= SELECTION_BYTES_MAX;
-        self.last = found.unwrap_or_else(|| {
-            self.key.clear();
-            self.key.extend_from_slice(&[asked.rights as u8, asked.types_only as u8]);
-            self.key.extend_from_slice(asked.selectors.raw());
-            let selection = Selection::new(asked.selectors, asked.types_only, asked.rights, schema);
-            let fresh = Remembered { key: self.key.clone(), selection, by_shape: Vec::new() };
-            if self.remembered.len() < SELECTIONS_MAX {
-                self.remembered.push(fresh);
-                return self.remembered.len() - 1;
+        if !self.remembered.get(self.last).is_some_and(|last| last.is_of(asked)) {
+            if asked.selectors.raw().len() > SELECTION_BYTES_MAX {
+                if !self.long.as_ref().is_some_and(|long| long.is_of(asked)) {
+                    self.long = Some(Remembered::new(asked, schema));
+                }
+                return Chosen { index: 0, kept: false, forgotten: self.forgotten };
             }
-            // In turn, not by age: with more selections than places any order forgets too early.
-            self.next_to_forget = (self.next_to_forget + 1) % SELECTIONS_MAX;
-            self.remembered[self.next_to_forget] = fresh;
-            assert!(
-                self.remembered.len() == SELECTIONS_MAX,
-                "a selection is forgotten for another when all places are taken"
-            );
-            self.forgotten += 1;
-            self.next_to_forget
-        });
-        Chosen { index: self.last, kept: keeps, forgotten: self.forgotten }
+            let found = self.remembered.iter().position(|kept| kept.is_of(asked));
+            self.last = found.unwrap_or_else(|| self.remember(Remembered::new(asked, schema)));
+        }
+        Chosen { index: self.last, kept: true, forgotten: self.forgotten }
+    }
+
+    /// The place that a selection gets.
+    fn remember(&mut self, fresh: Remembered) -> usize {
+        if self.remembered.len() < SELECTIONS_MAX {
+            self.remembered.push(fresh);
+            return self.remembered.len() - 1;
+        }
+        assert!(
+            self.remembered.len() == SELECTIONS_MAX,
+            "a selection is forgotten when all places are taken"
+        );
+        // In turn, not by age: with more selections than places any order forgets too early.
+        self.next_to_forget = (self.next_to_forget + 1) % SELECTIONS_MAX;
+        self.remembered[self.next_to_forget] = fresh;
+        self.forgotten += 1;
+        self.next_to_forget
     }
 
     /// A client could make shapes without end; their numbers beyond the bound get a template for one entry at a time.
@@ -323,7 +336,11 @@ impl Made {
         rules: &Rules,
     ) -> &Template {
         // `chosen` was looked up in this thread and is still the same selection: its caller has asked.
-        let remembered = &mut self.remembered[chosen.index];
+        let remembered = if chosen.kept {
+            &mut self.remembered[chosen.index]
+        } else {
+            self.long.as_mut().expect("the last long selection is kept until another long one comes")
+        };
         let number = shape.number as usize;
         // One place for all of these: it is overwritten by the next.
         if !chosen.kept || number >= TEMPLATES_MAX {
@@ -494,4 +511,33 @@ fn put_set(
     let parts = large.get_or_insert_default();
     parts.push_back(Part::Bytes(std::mem::take(out)));
     parts.push_back(Part::Set(set, position));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::tests::standard_schema;
+    use proto::list::octet_list;
+
+    #[test]
+    fn long_selections_take_one_place() {
+        let schema = standard_schema();
+        let mut made = Made::default();
+        let mut choose = |name: &str, times: usize| {
+            let raw = octet_list(vec![name.as_bytes(); times]);
+            let selectors = Octets::parse(&raw).unwrap();
+            let asked = RequestedSelection { selectors, types_only: false, rights: Rights::Root };
+            // Twice: a selection that was used last is found by another way.
+            let chosen = [made.selection(asked, &schema), made.selection(asked, &schema)];
+            (
+                chosen.map(|chosen| chosen.kept),
+                made.remembered.len(),
+                made.long.as_ref().map(|long| long.key.len()),
+            )
+        };
+        assert_eq!(choose("cn", 1), ([true; 2], 1, None));
+        assert_eq!(choose("cn", 2_000), ([false; 2], 1, Some(2 + 2_000 * 4)));
+        assert_eq!(choose("uid", 2_000), ([false; 2], 1, Some(2 + 2_000 * 5)));
+        assert_eq!(choose("uid", 1), ([true; 2], 2, Some(2 + 2_000 * 5)));
+    }
 }

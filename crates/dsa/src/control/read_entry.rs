@@ -55,7 +55,7 @@ pub(crate) fn read(
     }
     if let Some(mut rest) = rest {
         let is_whole = rest.go_on(read_point, &mut message, usize::MAX);
-        debug_assert!(is_whole, "nothing ends it before its end");
+        assert!(is_whole, "nothing ends it before its end");
     }
     Some(entry_of_message(&message).expect("an entry was just written").to_vec())
 }
