@@ -9,6 +9,7 @@ use dsa::Dsa;
 use dsa::journal::Updates;
 use dsa::parcel::{self, Envelope, Head, PARCEL_BYTES_SOFT_MAX};
 use model::ResultCode;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{Kind, Position, Refused, Role, ShardLog, Ticket};
@@ -109,20 +110,23 @@ impl Proposer {
         replica: &mut Replica,
     ) -> Vec<Updates> {
         let (mut commands, mut bytes) = (replica.spare_commands(), 0);
-        while let Some(updates) = self.coming.pop_front() {
+        // Looked at where they are, and moved once: they are a few hundred bytes each.
+        while let Some(updates) = self.coming.front_mut() {
             let is_alone = updates.settings().is_some();
             if is_alone && !commands.is_empty() {
-                self.coming.push_front(updates);
                 break;
             }
-            let Some(updates) = self.admit(updates, room) else { continue };
+            if let Err((code, text)) = admit(&self.dsa, updates, room) {
+                let refused = self.coming.pop_front();
+                refused.into_iter().for_each(|updates| self.reject(updates, code, &text));
+                continue;
+            }
             bytes += parcel::command_bytes(&updates.command(self.time_ms));
             if bytes > bytes_max && !commands.is_empty() {
-                self.coming.push_front(updates);
                 break;
             }
             room.promise(updates.bytes_needed());
-            commands.push(updates);
+            commands.extend(self.coming.pop_front());
             if is_alone {
                 break;
             }
@@ -167,34 +171,6 @@ impl Proposer {
         is_open
     }
 
-    /// Gives updates the ids that they need, or refuses them for want of memory: before they are logged, since how much
-    /// there is must not decide what becomes of them later.
-    fn admit(&self, mut updates: Updates, room: &mut Room<'_>) -> Option<Updates> {
-        if updates.settings().is_some() {
-            // They take nothing of the directory's memory, and may be what gives it more.
-            return Some(updates);
-        }
-        if let Err(text) = room.find(&updates) {
-            self.reject(updates, ResultCode::AdminLimitExceeded, &text);
-            return None;
-        }
-        if self.dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {
-            let text = "the limit of distinct combinations of attributes is reached";
-            self.reject(updates, ResultCode::AdminLimitExceeded, text);
-            return None;
-        }
-        assert!(updates.ids().len() <= updates.adds(), "each add has one id at most");
-        let adds = updates.adds() - updates.ids().len();
-        if adds > 0
-            && let Err(refused) = self.dsa.shard().writer().reserve_ids(adds, updates.ids())
-        {
-            updates.refuse(refused.result_code(), &refused.to_string());
-            return None;
-        }
-        assert!(updates.ids().len() == updates.adds(), "each add has an id by now");
-        Some(updates)
-    }
-
     fn reject(&self, mut updates: Updates, code: ResultCode, text: &str) {
         self.dsa.shard().writer().return_ids(updates.ids());
         updates.refuse(code, text);
@@ -214,6 +190,35 @@ impl Proposer {
             updates.refuse(ResultCode::Unavailable, text);
         }
     }
+}
+
+/// Gives updates the ids that they need. Judged before they are logged, since how much memory there is must not decide what becomes
+/// of them later.
+///
+/// # Errors
+/// Code and text of the refusal, for want of memory, of shapes or of ids.
+fn admit(
+    dsa: &Dsa,
+    updates: &mut Updates,
+    room: &mut Room<'_>,
+) -> Result<(), (ResultCode, Cow<'static, str>)> {
+    if updates.settings().is_some() {
+        // They take nothing of the directory's memory, and may be what gives it more.
+        return Ok(());
+    }
+    room.find(updates).map_err(|text| (ResultCode::AdminLimitExceeded, text.into()))?;
+    if dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {
+        let text = "the limit of distinct combinations of attributes is reached";
+        return Err((ResultCode::AdminLimitExceeded, text.into()));
+    }
+    assert!(updates.ids().len() <= updates.adds(), "each add has one id at most");
+    let adds = updates.adds() - updates.ids().len();
+    if adds > 0 {
+        let reserved = dsa.shard().writer().reserve_ids(adds, updates.ids());
+        reserved.map_err(|refused| (refused.result_code(), refused.to_string().into()))?;
+    }
+    assert!(updates.ids().len() == updates.adds(), "each add has an id by now");
+    Ok(())
 }
 
 /// Makes a parcel of commands, and proposes it.
