@@ -54,12 +54,6 @@ impl Deferred {
             _ => None,
         })
     }
-
-    /// Whether the oldest was put off no later than the youngest, and that no later than by the batch at `sequence`.
-    pub(crate) fn are_ordered(&self, sequence: u64) -> bool {
-        let ends = self.queue.front().zip(self.queue.back());
-        ends.is_none_or(|(first, last)| first.0 <= last.0 && last.0 <= sequence)
-    }
 }
 
 impl Writer<'_> {

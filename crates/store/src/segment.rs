@@ -479,6 +479,7 @@ impl Heap {
         assert!(writer.accounts[writer.current].is_empty(), "a segment that is begun holds nothing");
         self.begin_segment(writer, writer.current, 1);
         writer.offset = FIRST;
+        writer.segment_invariants();
     }
 
     /// A run of neighbouring segments for one object. The segment that is being filled stays the current one: its rest

@@ -472,6 +472,7 @@ impl<'s> Writer<'s> {
         if number >= self.shard.names_max.load(Ordering::Relaxed) {
             return None;
         }
+        assert!(number < NAMES_MAX, "each name has a number");
         // The table first: readers find the name of every number that a record can have.
         self.shard.names.push(number, dn.into()).ok()?;
         self.state.names.insert(dn.into(), number as u32);

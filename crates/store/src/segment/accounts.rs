@@ -40,10 +40,16 @@ impl HeapWriter {
         self.live -= u64::from(len);
     }
 
-    /// Panics if the counts of bytes and segments contradict each other. Takes constant time.
+    /// Panics if the counts of bytes contradict each other. Takes constant time; for after each publish.
     pub(crate) fn invariants(&self) {
         assert!(self.live <= self.used, "what is alive was written");
         assert!(self.used <= self.bytes_used(), "what was written lies in segments that are not free");
+        let current = &self.accounts[self.current];
+        assert!(current.live <= current.used, "what is alive in a segment was written there");
+    }
+
+    /// Panics if the lists of segments contradict each other. Takes constant time; for after a change of them.
+    pub(super) fn segment_invariants(&self) {
         assert!(self.moved <= self.appended, "the cleaner appends what it moves");
         let idle = self.free.len() + self.retired.len() + self.held.len();
         assert!(idle <= self.accounts.len(), "no segment is free twice");
@@ -52,8 +58,6 @@ impl HeapWriter {
             self.current < self.accounts.len() && self.offset >= FIRST,
             "a segment that was begun is filled"
         );
-        let current = &self.accounts[self.current];
-        assert!(current.live <= current.used, "what is alive in a segment was written there");
         let is_other = |(victim, _): (usize, usize)| victim != self.current;
         assert!(self.cleaning.is_none_or(is_other), "the segment that is filled is not emptied");
     }

@@ -84,6 +84,7 @@ impl Heap {
                 },
             };
             let (bytes, reached) = self.evacuate(writer, victim, from, oldest, budget - moved);
+            assert!(reached >= from, "the cleaner goes forward");
             moved += bytes;
             if reached < victim * SEGMENT + writer.accounts[victim].used as usize {
                 writer.cleaning = Some((victim, reached));
@@ -94,6 +95,7 @@ impl Heap {
             }
         }
         writer.moved += moved as u64;
+        writer.segment_invariants();
         moved
     }
 

@@ -69,6 +69,7 @@ impl Writer<'_> {
         // Its entry is written anew before the version that it replaces is cleaned away.
         let needed = 2 * (bytes as u64 + self.state.heap.bytes_of_longest());
         let wanted = self.bytes_used().saturating_add(needed);
+        assert!(self.state.way_made_at <= self.state.heap.appended, "room was made before now");
         let since = self.state.heap.appended - self.state.way_made_at;
         // Less would not make a segment free.
         let is_worth_it = since >= SEGMENT as u64 || wanted > memory_bytes_end(limit);
