@@ -565,14 +565,3 @@ fn bytes_of_names() {
         assert_eq!(bytes("uid=b1234567,dc=com"), 15 + 11 + 9 + 9 + spelling);
     }
 }
-
-/// The record has no object classes, so an entry that was named by one was found under no name.
-#[test]
-fn no_entry_is_named_by_its_object_class() {
-    let shard = indexed();
-    add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
-    let unit: &[(&str, &[&str])] = &[("objectClass", &["organizationalUnit"]), ("ou", &["x"])];
-    let refused = add(&shard, "objectClass=organizationalUnit,dc=com", unit).unwrap_err();
-    assert_eq!(refused.result_code(), ResultCode::NamingViolation);
-    add(&shard, "ou=x,dc=com", unit).unwrap();
-}

@@ -43,11 +43,6 @@ macro_rules! kinds {
             /// All there are.
             pub const ALL: [IndexKind; [$(stringify!($name)),*].len()] = [$(IndexKind::$name),*];
         }
-
-        $(const _: () = assert!(
-            $module::$name::IS_OF_ATTRIBUTE == matches!($module::$name::STRUCTURE, Structure::Ids),
-            "a set of ids has one key, that of the attribute"
-        );)*
     };
 }
 
@@ -85,6 +80,8 @@ impl IndexKind {
         format!("{} or {last}", others.join(", "))
     }
 
+    /// See [`Kind::STRUCTURE`].
+    #[inline]
     pub(crate) fn structure(self) -> Structure {
         of_kind!(self, K => K::STRUCTURE)
     }
@@ -97,7 +94,7 @@ impl IndexKind {
     /// The key of an entry that has the attribute, if it does not depend on the values.
     #[inline]
     pub(crate) fn attribute_key(self) -> Option<Key> {
-        of_kind!(self, K => K::IS_OF_ATTRIBUTE).then_some(Key::Attribute)
+        (self.structure() == Structure::Ids).then_some(Key::Attribute)
     }
 
     /// See [`Kind::IS_OF_VALUE_HASH`].

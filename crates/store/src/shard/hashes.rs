@@ -45,6 +45,6 @@ impl Shard {
 
     /// The 64-bit hash of a normalised value, for equality indexes and value sets.
     pub fn value_hash(&self, normalised: &[u8]) -> u64 {
-        mix(self.settings.key[2], normalised)
+        self.keys().hash(normalised)
     }
 }

@@ -62,10 +62,16 @@ pub(crate) struct Keys<'k> {
 }
 
 impl Keys<'_> {
+    /// The 64-bit hash of a normalised value, or of a part of one.
+    #[inline]
+    pub(crate) fn hash(self, normal: &[u8]) -> u64 {
+        mix(self.hash_key, normal)
+    }
+
     /// The key of a normalised value, or of a part of one.
     #[inline]
     pub(super) fn tag(self, normal: &[u8]) -> u32 {
-        tag(mix(self.hash_key, normal))
+        tag(self.hash(normal))
     }
 }
 
@@ -73,11 +79,9 @@ impl Keys<'_> {
 pub(super) trait Kind {
     /// How it is written in settings.
     const TEXT: &'static str;
-    /// What holds its keys.
+    /// What holds its keys. In [`Structure::Ids`] an entry that has the attribute has the one key [`Key::Attribute`], whatever the values
+    /// are. In the others its keys are those that [`Kind::each_key`] makes of each value.
     const STRUCTURE: Structure;
-    /// Whether an entry that has the attribute has the one key [`Key::Attribute`], whatever the values are. Else keys are those that
-    /// [`Kind::each_key`] makes of each value.
-    const IS_OF_ATTRIBUTE: bool = false;
     /// Whether the key of a value is the tag of the hash by which big sets of values are ordered. Such a key is found in a set
     /// without a walk through it.
     const IS_OF_VALUE_HASH: bool = false;

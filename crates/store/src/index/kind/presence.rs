@@ -8,7 +8,6 @@ pub(super) struct Presence;
 impl Kind for Presence {
     const TEXT: &'static str = "pres";
     const STRUCTURE: Structure = Structure::Ids;
-    const IS_OF_ATTRIBUTE: bool = true;
 
     /// An entry of which anything is true that a filter asserts of an attribute has the attribute.
     fn probe(_: Keys<'_>, _: &Assertion<'_>) -> Option<Probe> {
