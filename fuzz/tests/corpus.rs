@@ -4,6 +4,7 @@ use pando_fuzz::TARGETS;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Changed copies tried of each file.
 const CHANGES: u32 = 3000;
@@ -36,22 +37,34 @@ fn every_target_is_registered() {
 
 #[test]
 fn corpus() {
-    for (name, check) in TARGETS {
-        let mut files: Vec<PathBuf> = fs::read_dir(here("corpus").join(name))
-            .expect("the folder is there")
-            .map(|entry| entry.expect("it can be read").path())
-            .collect();
-        files.sort();
-        for file in files {
-            let bytes = fs::read(&file).expect("it can be read");
-            run(check, &bytes, &file);
-            let mut random = Random(bytes.len() as u64 + 1);
-            for _ in 0..CHANGES {
-                let mut changed = bytes.clone();
-                change(&mut changed, &mut random);
-                run(check, &changed, &file);
-            }
+    let files: Vec<(fn(&[u8]), PathBuf)> = TARGETS
+        .iter()
+        .flat_map(|(name, check)| {
+            let files = fs::read_dir(here("corpus").join(name)).expect("the folder is there");
+            files.map(|file| (*check, file.expect("it can be read").path()))
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    // A thread takes the next file that no other has taken.
+    let work = || {
+        while let Some((check, file)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            run_changed(*check, file);
         }
+    };
+    std::thread::scope(|scope| {
+        (0..std::thread::available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)));
+    });
+}
+
+/// Runs a target on a file, and on small changes of it.
+fn run_changed(check: fn(&[u8]), file: &Path) {
+    let bytes = fs::read(file).expect("it can be read");
+    run(check, &bytes, file);
+    let mut random = Random(bytes.len() as u64 + 1);
+    for _ in 0..CHANGES {
+        let mut changed = bytes.clone();
+        change(&mut changed, &mut random);
+        run(check, &changed, file);
     }
 }
 

@@ -38,7 +38,7 @@ struct Run<'c, C> {
     kept: Vec<(LongReadPoint, Directory)>,
     cache: DnCache,
     evaluator: Evaluator,
-    last: VecDeque<String>,
+    last: VecDeque<(ResultCode, Op)>,
     /// Prepared writes that were installed.
     installed: usize,
     indexes: Indexes,
@@ -63,11 +63,12 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
     };
     let mut done = 0;
     while done < plan.ops {
+        let before = done;
         done += match run.batch() {
             Ok(count) => count,
             Err(text) => return Err(run.report(done, &text)),
         };
-        if let Err(text) = run.look(done) {
+        if let Err(text) = run.look(before, done) {
             return Err(run.report(done, &text));
         }
     }
@@ -86,17 +87,17 @@ pub(crate) fn run<C: Choices>(choices: &mut C, plan: Plan) -> Differs {
 
 impl<C: Choices> Run<'_, C> {
     fn report(&self, done: usize, text: &str) -> String {
-        let last: Vec<&str> = self.last.iter().map(String::as_str).collect();
+        let line = |(code, op): &(ResultCode, Op)| format!("{code}: {op:?}").chars().take(1500).collect();
+        let last: Vec<String> = self.last.iter().map(line).collect();
         let cut: String = text.chars().take(4000).collect();
         format!("after {done} operations: {cut}\nthe last of them:\n{}", last.join("\n"))
     }
 
-    fn note(&mut self, op: &Op, code: ResultCode) {
+    fn note(&mut self, op: Op, code: ResultCode) {
         if self.last.len() == 12 {
             self.last.pop_front();
         }
-        let text: String = format!("{code}: {op:?}").chars().take(1500).collect();
-        self.last.push_back(text);
+        self.last.push_back((code, op));
     }
 
     /// One to four operations that become visible at once, and now and then some that were prepared before, with
@@ -159,7 +160,7 @@ impl<C: Choices> Run<'_, C> {
             let real = if is_installed { None } else { Some(compare::apply(&mut writer, &shard, &op)) };
             let naive = self.naive.apply(&op).err().unwrap_or(ResultCode::Success);
             let code = real.as_ref().map_or(ResultCode::Success, compare::code);
-            self.note(&op, naive);
+            self.note(op, naive);
             if code != naive {
                 return Err(format!("the store says {code} ({real:?}), the model {naive}"));
             }
@@ -168,8 +169,9 @@ impl<C: Choices> Run<'_, C> {
         Ok(ops.len())
     }
 
-    fn look(&mut self, done: usize) -> Differs {
-        let every = |times: usize| done % times < 4;
+    /// Compares what is due after the operations from `before` to `done`.
+    fn look(&mut self, before: usize, done: usize) -> Differs {
+        let every = |times: usize| before / times < done / times;
         if every(self.plan.search_every) {
             self.search_now()?;
         }
