@@ -60,7 +60,7 @@ EXAMPLES:
   pando-sim --seeds 0..10000
   pando-sim --seed 4711
   pando-sim --seeds 0..50 --twice
-  RUSTFLAGS=\"--cfg pando_planted\" cargo run --target-dir target/planted -p pando-sim -- \\
+  RUSTC_WORKSPACE_WRAPPER=$PWD/.ci/cfg/planted cargo run -p pando-sim -- \\
       --workload churn --faults power --planted manifest-not-synced
 
 FILES OF FAULTS are TOML; chances are of 1,000, and what is not named does not happen:
@@ -118,7 +118,7 @@ fn choice(args: &Args) -> Result<Choice, String> {
     let plan = args.faults.as_ref().map(|name| Ok::<_, String>((name.clone(), plan(name)?))).transpose()?;
     let planted = args.planted.as_deref().and_then(|name| faults::all().find(|fault| fault.0 == name));
     if planted.is_some() && !cfg!(pando_planted) {
-        return Err("--planted needs a build with RUSTFLAGS=\"--cfg pando_planted\"".to_owned());
+        return Err("--planted needs a build with RUSTC_WORKSPACE_WRAPPER=$PWD/.ci/cfg/planted".to_owned());
     }
     Ok(Choice { workload: args.workload.clone(), plan, planted })
 }
