@@ -71,12 +71,15 @@ impl Link {
     pub fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>, i32)) -> i32 {
         self.last_id = self.last_id.checked_add(1).unwrap_or(1);
         assert!(self.last_id > 0, "0 is the id of what the server sends of itself");
+        let before = self.out.len();
         encode(&mut self.out, self.last_id);
+        assert!(self.out.len() > before, "a request is appended behind those that wait");
         self.last_id
     }
 
     /// Bytes that wait to be sent.
     pub fn waiting(&self) -> usize {
+        assert!(self.sent <= self.out.len(), "only what was put there is sent");
         self.out.len() - self.sent
     }
 
