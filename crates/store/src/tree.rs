@@ -19,19 +19,18 @@
 //! its batch did before; readers see them at their read points.
 
 mod build;
+mod node;
 mod walk;
 
+pub(crate) use node::Item;
 pub(crate) use walk::{Visit, walk};
 
+use self::node::{Node, finish, node_bytes, push_item, separator};
 use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
 
 /// Bytes of a node from which on it is split. A change rewrites a leaf and each node is an object with a header of its own,
 /// so smaller nodes cost memory and larger ones cost time.
 const NODE_BYTES: usize = 1024;
-/// Level and count, before the items.
-const NODE_HEAD: usize = 3;
-/// An item of an inner node without a payload: such items are found by halving.
-const BARE_BYTES: usize = 13;
 
 /// Where the writer reads: at the newest version of each node. Its own sequence would be wrong in a load, which writes
 /// without versions, so with sequence 0, into trees that earlier batches may have made.
@@ -40,9 +39,6 @@ const NEWEST: u64 = u64::MAX;
 /// Bytes to claim for one change: a node on each level may be written and split. A node may be longer than
 /// [`NODE_BYTES`] if its values are; the callers claim those besides.
 pub(crate) const CHANGE_BYTES: usize = 16 * (NODE_BYTES + 64);
-
-/// Key and payload.
-pub(crate) type Item<'a> = (u64, &'a [u8]);
 
 /// What changes to a tree need. The room for them was claimed, [`CHANGE_BYTES`] for each; what they can lack even so are
 /// ids of nodes.
@@ -53,171 +49,6 @@ pub(crate) struct TreeWriter<'w> {
     pub(crate) sequence: u64,
     /// Ids of nodes that were removed; to be forgotten when no reader needs them.
     pub(crate) removed: &'w mut Vec<u32>,
-}
-
-/// An item of a node with what stands behind it. `child` is 0 in a leaf.
-#[derive(Clone, Copy)]
-struct Entry<'a> {
-    key: u64,
-    payload: &'a [u8],
-    child: u32,
-    /// The item's bytes as they lie in the node.
-    raw: &'a [u8],
-}
-
-impl<'a> Entry<'a> {
-    fn item(&self) -> Item<'a> {
-        (self.key, self.payload)
-    }
-}
-
-/// A node as it lies in the heap. Its bytes are trusted: this module wrote them, or [`walk`] looked at them when the
-/// shard was restored. So offsets are followed without an error to return, and a wrong one ends in a panic of slicing.
-#[derive(Clone, Copy)]
-struct Node<'a> {
-    bytes: &'a [u8],
-}
-
-impl<'a> Node<'a> {
-    /// A node that another node of the same version leads to: it is there, since a node is dropped in the batch that takes
-    /// it out of its parent, and readers of earlier batches still find it.
-    fn read(heap: &'a Heap, id: u32, sequence: u64) -> Node<'a> {
-        Node::find(heap, id, sequence).expect("a node that is pointed to is there")
-    }
-
-    /// As [`Node::read`], of a root, which a reader may be too old to see.
-    fn find(heap: &'a Heap, id: u32, sequence: u64) -> Option<Node<'a>> {
-        let object = heap.read_node(id, sequence)?;
-        Some(Node { bytes: object.payload })
-    }
-
-    #[inline]
-    fn level(self) -> u8 {
-        self.bytes[0]
-    }
-
-    fn count(self) -> usize {
-        usize::from(u16::from_le_bytes([self.bytes[1], self.bytes[2]]))
-    }
-
-    /// The items.
-    fn body(self) -> &'a [u8] {
-        &self.bytes[NODE_HEAD..]
-    }
-
-    #[inline]
-    fn key_at(self, at: usize) -> u64 {
-        u64::from_le_bytes(self.bytes[at..at + 8].try_into().expect("eight bytes"))
-    }
-
-    /// The entry that begins at an offset into the node.
-    #[inline]
-    fn entry_at(self, at: usize) -> Entry<'a> {
-        let rest = &self.bytes[at..];
-        let (len, width) = match rest[8] {
-            255 => (u32::from_le_bytes([rest[9], rest[10], rest[11], 0]) as usize, 4),
-            short => (short as usize, 1),
-        };
-        let payload_end = 8 + width + len;
-        let (child, end) = if self.level() > 0 {
-            let child = rest[payload_end..payload_end + 4].try_into().expect("four bytes");
-            (u32::from_le_bytes(child), payload_end + 4)
-        } else {
-            (0, payload_end)
-        };
-        Entry { key: self.key_at(at), payload: &rest[8 + width..payload_end], child, raw: &rest[..end] }
-    }
-
-    fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
-        self.entries_from(NODE_HEAD)
-    }
-
-    fn entries_from(self, mut at: usize) -> impl Iterator<Item = Entry<'a>> + Clone {
-        std::iter::from_fn(move || {
-            if at == self.bytes.len() {
-                return None;
-            }
-            let entry = self.entry_at(at);
-            at += entry.raw.len();
-            Some(entry)
-        })
-    }
-
-    /// Offset of the first entry of a leaf that is not below `item`, or of the node's end. Steps over keys and lengths
-    /// alone.
-    fn seek(self, item: Item<'_>) -> usize {
-        let mut at = NODE_HEAD;
-        while let Some(head) = self.bytes.get(at..at + 9) {
-            let key = u64::from_le_bytes(head[..8].try_into().expect("eight bytes"));
-            if key > item.0 || (key == item.0 && self.entry_at(at).payload >= item.1) {
-                break;
-            }
-            at += match head[8] {
-                255 => self.entry_at(at).raw.len(),
-                short => 9 + usize::from(short),
-            };
-        }
-        at
-    }
-
-    /// The child under which `item` belongs, and where the next child begins.
-    fn child_for(self, item: Item<'_>) -> (Entry<'a>, Option<Item<'a>>) {
-        let count = self.count();
-        // Separators of a set of hashes seldom have payloads, so its inner nodes have items of one length.
-        if self.body().len() == count * BARE_BYTES {
-            let offset = |number: usize| NODE_HEAD + number * BARE_BYTES;
-            let (mut at, mut end) = (0, count);
-            while at + 1 < end {
-                let middle = (at + end) / 2;
-                if self.key_at(offset(middle)) > item.0 { end = middle } else { at = middle }
-            }
-            let next = (at + 1 < count).then(|| (self.key_at(offset(at + 1)), &[][..]));
-            return (self.entry_at(offset(at)), next);
-        }
-        // Separators with payloads differ in length, so they are passed one by one. The first item is below all others,
-        // whatever it says: it stands for everything smaller.
-        let mut entries = self.entries();
-        let mut found = entries.next().expect("an inner node has children");
-        for entry in entries {
-            if entry.item() > item {
-                return (found, Some(entry.item()));
-            }
-            found = entry;
-        }
-        (found, None)
-    }
-}
-
-/// Appends an item as it lies in a node; with a child to an inner one. Lengths are those of values in records.
-fn push_item(out: &mut Vec<u8>, (key, payload): Item<'_>, child: Option<u32>) {
-    out.extend_from_slice(&key.to_le_bytes());
-    if payload.len() < 255 {
-        out.push(payload.len() as u8);
-    } else {
-        assert!(payload.len() < 1 << 24, "limits::VALUE_BYTES_MAX bounds a value");
-        out.push(255);
-        out.extend_from_slice(&(payload.len() as u32).to_le_bytes()[..3]);
-    }
-    out.extend_from_slice(payload);
-    if let Some(child) = child {
-        out.extend_from_slice(&child.to_le_bytes());
-    }
-}
-
-fn node_bytes(level: u8) -> Vec<u8> {
-    vec![level, 0, 0]
-}
-
-/// Notes the number of items, which is known once all are in the node.
-fn finish(node: &mut [u8], count: usize) {
-    assert!(count <= usize::from(u16::MAX), "a node has no more items than its count can say");
-    node[1..3].copy_from_slice(&(count as u16).to_le_bytes());
-}
-
-/// The shortest separator between two neighbours: without the payload where the key alone tells. It is greater than the
-/// left one and not greater than the right one, which is all that a separator must be.
-fn separator<'a>(left: Item<'_>, right: Item<'a>) -> Item<'a> {
-    if left.0 == right.0 { right } else { (right.0, &[]) }
 }
 
 impl TreeWriter<'_> {

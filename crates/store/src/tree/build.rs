@@ -2,7 +2,8 @@
 //! at the end of a load. Each node is written once, and full, where inserts would leave nodes half full and write each
 //! of them many times.
 
-use super::{Item, NODE_BYTES, TreeWriter, node_bytes, push_item, separator};
+use super::node::{Item, node_bytes, push_item, separator};
+use super::{NODE_BYTES, TreeWriter};
 use crate::segment::HeapFull;
 
 impl TreeWriter<'_> {

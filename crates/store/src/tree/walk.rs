@@ -1,8 +1,8 @@
 //! A walk over all nodes of a tree that trusts none of them: for trees that come from a file, before anything else
-//! follows them, and for `Writer::check`. Everything that [`super::Node`] relies on is looked at: lengths, counts, levels,
+//! follows them, and for `Writer::check`. Everything that [`super::node::Node`] relies on is looked at: lengths, counts, levels,
 //! order, and separators that bound what is below them.
 
-use super::{Entry, Item};
+use super::node::{Entry, Item};
 use crate::segment::Heap;
 
 /// What a walk comes by.

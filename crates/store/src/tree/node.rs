@@ -1,0 +1,176 @@
+//! A node of a tree as it lies in the heap: reading one, finding an item in it, and putting one together.
+
+use crate::segment::Heap;
+
+/// Level and count, before the items.
+const NODE_HEAD: usize = 3;
+/// An item of an inner node without a payload: such items are found by halving.
+const BARE_BYTES: usize = 13;
+
+/// Key and payload.
+pub(crate) type Item<'a> = (u64, &'a [u8]);
+
+/// An item of a node with what stands behind it. `child` is 0 in a leaf.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub(super) key: u64,
+    pub(super) payload: &'a [u8],
+    pub(super) child: u32,
+    /// The item's bytes as they lie in the node.
+    pub(super) raw: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn item(&self) -> Item<'a> {
+        (self.key, self.payload)
+    }
+}
+
+/// A node as it lies in the heap. Its bytes are trusted: this module wrote them, or [`walk`] looked at them when the
+/// shard was restored. So offsets are followed without an error to return, and a wrong one ends in a panic of slicing.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'a> {
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> Node<'a> {
+    /// A node that another node of the same version leads to: it is there, since a node is dropped in the batch that takes
+    /// it out of its parent, and readers of earlier batches still find it.
+    pub(super) fn read(heap: &'a Heap, id: u32, sequence: u64) -> Node<'a> {
+        Node::find(heap, id, sequence).expect("a node that is pointed to is there")
+    }
+
+    /// As [`Node::read`], of a root, which a reader may be too old to see.
+    pub(super) fn find(heap: &'a Heap, id: u32, sequence: u64) -> Option<Node<'a>> {
+        let object = heap.read_node(id, sequence)?;
+        Some(Node { bytes: object.payload })
+    }
+
+    #[inline]
+    pub(super) fn level(self) -> u8 {
+        self.bytes[0]
+    }
+
+    pub(super) fn count(self) -> usize {
+        usize::from(u16::from_le_bytes([self.bytes[1], self.bytes[2]]))
+    }
+
+    /// The items.
+    fn body(self) -> &'a [u8] {
+        &self.bytes[NODE_HEAD..]
+    }
+
+    #[inline]
+    fn key_at(self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    /// The entry that begins at an offset into the node.
+    #[inline]
+    pub(super) fn entry_at(self, at: usize) -> Entry<'a> {
+        let rest = &self.bytes[at..];
+        let (len, width) = match rest[8] {
+            255 => (u32::from_le_bytes([rest[9], rest[10], rest[11], 0]) as usize, 4),
+            short => (short as usize, 1),
+        };
+        let payload_end = 8 + width + len;
+        let (child, end) = if self.level() > 0 {
+            let child = rest[payload_end..payload_end + 4].try_into().expect("four bytes");
+            (u32::from_le_bytes(child), payload_end + 4)
+        } else {
+            (0, payload_end)
+        };
+        Entry { key: self.key_at(at), payload: &rest[8 + width..payload_end], child, raw: &rest[..end] }
+    }
+
+    pub(super) fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
+        self.entries_from(NODE_HEAD)
+    }
+
+    pub(super) fn entries_from(self, mut at: usize) -> impl Iterator<Item = Entry<'a>> + Clone {
+        std::iter::from_fn(move || {
+            if at == self.bytes.len() {
+                return None;
+            }
+            let entry = self.entry_at(at);
+            at += entry.raw.len();
+            Some(entry)
+        })
+    }
+
+    /// Offset of the first entry of a leaf that is not below `item`, or of the node's end. Steps over keys and lengths
+    /// alone.
+    pub(super) fn seek(self, item: Item<'_>) -> usize {
+        let mut at = NODE_HEAD;
+        while let Some(head) = self.bytes.get(at..at + 9) {
+            let key = u64::from_le_bytes(head[..8].try_into().expect("eight bytes"));
+            if key > item.0 || (key == item.0 && self.entry_at(at).payload >= item.1) {
+                break;
+            }
+            at += match head[8] {
+                255 => self.entry_at(at).raw.len(),
+                short => 9 + usize::from(short),
+            };
+        }
+        at
+    }
+
+    /// The child under which `item` belongs, and where the next child begins.
+    pub(super) fn child_for(self, item: Item<'_>) -> (Entry<'a>, Option<Item<'a>>) {
+        let count = self.count();
+        // Separators of a set of hashes seldom have payloads, so its inner nodes have items of one length.
+        if self.body().len() == count * BARE_BYTES {
+            let offset = |number: usize| NODE_HEAD + number * BARE_BYTES;
+            let (mut at, mut end) = (0, count);
+            while at + 1 < end {
+                let middle = (at + end) / 2;
+                if self.key_at(offset(middle)) > item.0 { end = middle } else { at = middle }
+            }
+            let next = (at + 1 < count).then(|| (self.key_at(offset(at + 1)), &[][..]));
+            return (self.entry_at(offset(at)), next);
+        }
+        // Separators with payloads differ in length, so they are passed one by one. The first item is below all others,
+        // whatever it says: it stands for everything smaller.
+        let mut entries = self.entries();
+        let mut found = entries.next().expect("an inner node has children");
+        for entry in entries {
+            if entry.item() > item {
+                return (found, Some(entry.item()));
+            }
+            found = entry;
+        }
+        (found, None)
+    }
+}
+
+/// Appends an item as it lies in a node; with a child to an inner one. Lengths are those of values in records.
+pub(super) fn push_item(out: &mut Vec<u8>, (key, payload): Item<'_>, child: Option<u32>) {
+    out.extend_from_slice(&key.to_le_bytes());
+    if payload.len() < 255 {
+        out.push(payload.len() as u8);
+    } else {
+        assert!(payload.len() < 1 << 24, "limits::VALUE_BYTES_MAX bounds a value");
+        out.push(255);
+        out.extend_from_slice(&(payload.len() as u32).to_le_bytes()[..3]);
+    }
+    out.extend_from_slice(payload);
+    if let Some(child) = child {
+        out.extend_from_slice(&child.to_le_bytes());
+    }
+}
+
+pub(super) fn node_bytes(level: u8) -> Vec<u8> {
+    vec![level, 0, 0]
+}
+
+/// Notes the number of items, which is known once all are in the node.
+pub(super) fn finish(node: &mut [u8], count: usize) {
+    assert!(count <= usize::from(u16::MAX), "a node has no more items than its count can say");
+    node[1..3].copy_from_slice(&(count as u16).to_le_bytes());
+}
+
+/// The shortest separator between two neighbours: without the payload where the key alone tells. It is greater than the
+/// left one and not greater than the right one, which is all that a separator must be.
+pub(super) fn separator<'a>(left: Item<'_>, right: Item<'a>) -> Item<'a> {
+    if left.0 == right.0 { right } else { (right.0, &[]) }
+}
