@@ -501,6 +501,7 @@ impl Heap {
         assert!(run.iter().all(Account::is_empty), "a run that is begun holds nothing");
         run.fill(Account::default());
         self.begin_segment(writer, first, segments);
+        writer.segment_invariants();
         first * SEGMENT + FIRST
     }
 
