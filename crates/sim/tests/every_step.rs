@@ -42,19 +42,27 @@ type Act = fn(&SimDisk, &mut dyn FnMut(u128)) -> Result<(), String>;
 /// What it is, on what disk, what is done there, and how many steps that has at least.
 type Row = (&'static str, fn() -> SimDisk, Act, u64);
 
-static ROWS: [Row; 8] = [
-    ("a first start", empty, start, 15),
-    ("changes", filled, changes, 50),
-    ("a snapshot, and log files archived", filled, snapshot, 30),
-    ("a clean end", filled, clean_end, 15),
-    ("a start after a power loss", torn, start, 8),
-    ("a start by other rules, and a change that only they take", ended, other_rules, 12),
-    ("an import", empty, import, 40),
-    ("an import into a directory with entries", filled, import_more, 20),
-];
+/// Makes the table of rows, and a test for each, so that they run side by side.
+macro_rules! rows {
+    ($($test:ident: $row:expr,)*) => {
+        static ROWS: &[Row] = &[$($row),*];
 
-fn row(name: &str) -> &'static Row {
-    ROWS.iter().find(|row| row.0 == name).expect("there is such a row")
+        $(#[test]
+        fn $test() {
+            every_step_may_fail(&$row);
+        })*
+    };
+}
+
+rows! {
+    a_first_start: ("a first start", empty, start, 15),
+    changes_of_entries: ("changes", filled, changes, 50),
+    a_snapshot_and_an_archive: ("a snapshot, and log files archived", filled, snapshot, 30),
+    a_clean_end: ("a clean end", filled, clean_end, 15),
+    a_start_after_a_power_loss: ("a start after a power loss", torn, start, 8),
+    a_start_by_other_rules: ("a start by other rules, and a change that only they take", ended, other_rules, 12),
+    an_import: ("an import", empty, import, 40),
+    an_import_of_more: ("an import into a directory with entries", filled, import_more, 20),
 }
 
 thread_local! {
@@ -289,9 +297,8 @@ fn fail(row: &Row, on: &SimDisk, states: &[u128], step: u64, end: End) -> Result
     if state == 0 { row.2(&disk, &mut |_| ()) } else { Ok(()) }
 }
 
-fn every_step_may_fail(name: &str) {
-    let row = row(name);
-    let (_, _, act, least) = *row;
+fn every_step_may_fail(row: &Row) {
+    let (name, _, act, least) = *row;
     let disk = disk_of(row);
     let (states, steps) = undisturbed(&disk, act);
     println!("{name}: {steps} steps, {} states", states.len());
@@ -300,32 +307,6 @@ fn every_step_may_fail(name: &str) {
         fail(row, &disk, &states, step, end)
             .unwrap_or_else(|what| panic!("{name}: step {step} of {steps}, {end:?}: {what}"));
     }
-}
-
-/// A test for each row, so that they run side by side.
-macro_rules! rows {
-    ($($test:ident: $name:literal,)*) => {
-        $(#[test]
-        fn $test() {
-            every_step_may_fail($name);
-        })*
-
-        #[test]
-        fn every_row_has_a_test() {
-            assert_eq!([$($name),*], ROWS.map(|row| row.0));
-        }
-    };
-}
-
-rows! {
-    a_first_start: "a first start",
-    changes_of_entries: "changes",
-    a_snapshot_and_an_archive: "a snapshot, and log files archived",
-    a_clean_end: "a clean end",
-    a_start_after_a_power_loss: "a start after a power loss",
-    a_start_by_other_rules: "a start by other rules, and a change that only they take",
-    an_import: "an import",
-    an_import_of_more: "an import into a directory with entries",
 }
 
 /// The same steps find what is planted.
@@ -337,7 +318,7 @@ fn what_is_not_synced_is_found() {
         ("an import", wal::faults::MANIFEST_NOT_SYNCED),
         ("a snapshot, and log files archived", wal::faults::SNAPSHOT_NOT_SYNCED),
     ] {
-        let row = row(name);
+        let row = ROWS.iter().find(|row| row.0 == name).expect("there is such a row");
         let disk = disk_of(row);
         let (states, steps) = undisturbed(&disk, row.2);
         let found = (1..=steps).find_map(|step| {
