@@ -117,8 +117,9 @@ impl Proposer {
                 break;
             }
             if let Err((code, text)) = admit(&self.dsa, updates, room) {
-                let refused = self.coming.pop_front();
-                refused.into_iter().for_each(|updates| self.reject(updates, code, &text));
+                if let Some(updates) = self.coming.pop_front() {
+                    self.reject(updates, code, &text);
+                }
                 continue;
             }
             bytes += parcel::command_bytes(&updates.command(self.time_ms));
