@@ -160,15 +160,13 @@ impl Applier {
         wall_ms: u64,
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
-        let mut prepared_writes = std::mem::take(updates.prepared_writes());
-        let mut marks = std::mem::take(updates.marks());
+        let (mut prepared_writes, mut marks) = updates.take_along();
         let end = updates.end();
         marks.begin();
         let along = Along { prepared_writes: &mut prepared_writes, marks: &mut marks };
         let envelope = Envelope::default();
         let applied = self.apply_with(&updates.command(wall_ms), &envelope, Some(along), end, answers);
-        *updates.prepared_writes() = prepared_writes;
-        *updates.marks() = marks;
+        updates.put_along((prepared_writes, marks));
         applied
     }
 

@@ -183,7 +183,7 @@ fn run_groups(
         assert!(consumed >= begin, "a bundle never goes back in its input");
         // Three bounds end a call: the turn among connections, the bytes of one parcel of the log, and those of one write to the client.
         let has_enough =
-            session.waits() || session.batch.messages.len() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
+            session.waits() || session.batch.bytes() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         // What is collected is submitted by the end of the turn: no event would wake the session for it later.
         if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::submit::submit_collected(session, parts.dsa);

@@ -22,31 +22,87 @@ pub const UPDATES_BYTES_SOFT_MAX: usize = 256 << 10;
 /// Bytes of a buffer of updates that is used again, and of one of their prepared writes. Longer ones are freed.
 const BUFFER_BYTES_KEPT: usize = 128 << 10;
 const PREPARED_BYTES_KEPT: usize = 3 * BUFFER_BYTES_KEPT;
-/// Bytes of the buffer that a session keeps for answers.
-const ANSWERS_BYTES_KEPT: usize = 4 << 10;
-/// Pairs of buffers that a thread keeps.
+/// Bytes of a buffer of answers, and ids, that are used again.
+const ANSWERS_BYTES_KEPT: usize = 64 << 10;
+const IDS_KEPT: usize = 4 << 10;
+/// Submissions that a thread keeps.
 const BUFFERS_KEPT: usize = 32;
 
-/// Empty buffers for updates and their prepared writes, of all sessions of a thread: a session that waits for nothing has none.
+/// Updates of one session that go to the log together, with the memory for what becomes of them. It goes from the session to the committer
+/// and back by its address, and is used again: so it costs no allocation.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers(Vec<(Vec<u8>, PreparedWrites)>);
+pub(crate) struct Submission {
+    /// Whole LDAPMessages with update operations, regular in outline.
+    pub(crate) messages: Vec<u8>,
+    /// How many of them are adds.
+    pub(crate) adds: usize,
+    /// One for each of them: what becomes of them, as far as it could be known when they came.
+    pub(crate) prepared_writes: PreparedWrites,
+    /// The change of settings that they are: then they are one modify of `cn=config`.
+    pub(crate) settings: Option<Box<SettingsChange>>,
+    /// Where reads stand between them.
+    marks: Marks,
+    /// For the entries that they add.
+    ids: Vec<u32>,
+    /// DN of the client that they are of; its rights were decided when they came.
+    actor: Vec<u8>,
+    /// The answers to them, once they are applied.
+    answers: Vec<u8>,
+    /// Where these go.
+    reply: Option<Arc<Reply>>,
+    /// Message id of the request that ends the transaction which they are; it alone is answered.
+    end: Option<i32>,
+    /// Their part of what may be on its way.
+    permit: Option<Permit>,
+}
 
-impl Buffers {
-    /// A pair of empty buffers.
-    pub(crate) fn take(&mut self) -> (Vec<u8>, PreparedWrites) {
-        let (messages, prepared_writes) = self.0.pop().unwrap_or_default();
-        assert!(messages.is_empty() && prepared_writes.len() == 0, "buffers are kept empty");
-        (messages, prepared_writes)
+impl Submission {
+    /// Makes it empty; its buffers keep their memory.
+    fn clear(&mut self) {
+        assert!(self.reply.is_none() && self.permit.is_none(), "only what was answered is used again");
+        self.messages.clear();
+        self.prepared_writes.clear();
+        self.ids.clear();
+        self.answers.clear();
+        (self.adds, self.settings, self.end) = (0, None, None);
     }
 
-    /// Takes buffers back, unless there are enough or these have grown long.
-    pub(crate) fn put(&mut self, mut messages: Vec<u8>, mut prepared_writes: PreparedWrites) {
-        let is_kept =
-            messages.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= PREPARED_BYTES_KEPT;
-        if is_kept && messages.capacity() > 0 && self.0.len() < BUFFERS_KEPT {
-            messages.clear();
-            prepared_writes.clear();
-            self.0.push((messages, prepared_writes));
+    /// Gives back what has grown long, before it waits for its session.
+    fn release_long(&mut self) {
+        if self.messages.capacity() > BUFFER_BYTES_KEPT
+            || self.prepared_writes.capacity() > PREPARED_BYTES_KEPT
+        {
+            (self.messages, self.prepared_writes) = Default::default();
+        }
+    }
+}
+
+/// Empty submissions for all sessions of a thread: a session that waits for nothing has none.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "a submission moves to the committer and back by its address")]
+pub(crate) struct Buffers(Vec<Box<Submission>>);
+
+impl Buffers {
+    /// An empty submission.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Box<Submission> {
+        let submission = self.0.pop().unwrap_or_default();
+        assert!(
+            submission.messages.is_empty() && submission.prepared_writes.len() == 0,
+            "submissions are kept empty"
+        );
+        submission
+    }
+
+    /// Takes a submission back, unless there are enough or this one has grown long.
+    pub(crate) fn put(&mut self, mut submission: Box<Submission>) {
+        submission.clear();
+        submission.release_long();
+        let is_kept = submission.messages.capacity() > 0
+            && submission.answers.capacity() <= ANSWERS_BYTES_KEPT
+            && submission.ids.capacity() <= IDS_KEPT;
+        if is_kept && self.0.len() < BUFFERS_KEPT {
+            self.0.push(submission);
         }
     }
 }
@@ -85,30 +141,9 @@ pub struct Metrics {
     pub memory_bytes_max: u64,
 }
 
-/// Neighbouring updates of one session, on their way through the log. Dropped without an answer, they count as refused:
-/// the session must never wait for ever.
+/// A submission on its way through the log. Dropped without an answer, it counts as refused: the session must never wait for ever.
 #[derive(Debug)]
-pub struct Updates {
-    /// Whole LDAPMessages with update operations, regular in outline.
-    messages: Vec<u8>,
-    adds: usize,
-    /// What becomes of them, as far as it could be known when they came.
-    prepared_writes: PreparedWrites,
-    /// Where reads stand between them.
-    marks: Marks,
-    /// For the entries that they add.
-    ids: Vec<u32>,
-    /// DN of the client whose they are, with the rights that were decided when they came.
-    actor: Vec<u8>,
-    reply: Arc<Reply>,
-    /// Message id of the request that ends the transaction which they are; it alone is answered.
-    end: Option<i32>,
-    answered: bool,
-    /// The change of settings that they are: then they are one modify of `cn=config`.
-    settings: Option<Box<SettingsChange>>,
-    /// Their part of what may be on its way.
-    permit: Option<Permit>,
-}
+pub struct Updates(Option<Box<Submission>>);
 
 /// Where a session gets its answers.
 #[derive(Debug, Default)]
@@ -116,13 +151,8 @@ pub(crate) struct Reply(Mutex<Slot>);
 
 #[derive(Debug, Default)]
 struct Slot {
-    answers: Option<Vec<u8>>,
-    /// The buffers of the updates that were answered, until the answers are taken.
-    buffer: Vec<u8>,
-    prepared_writes: PreparedWrites,
-    marks: Marks,
-    /// An empty buffer for the next answers.
-    spare: Vec<u8>,
+    /// What was answered, until the session takes it.
+    answered: Option<Box<Submission>>,
     waker: Option<Waker>,
     /// Of the session's thread, once it waited.
     wakes: Option<Arc<Wakes>>,
@@ -144,43 +174,25 @@ impl Reply {
         out: &mut Vec<u8>,
     ) -> Poll<()> {
         let mut slot = self.slot();
-        match slot.answers.take() {
-            Some(mut answers) if slot.marks.is_empty() => {
-                out.extend_from_slice(&answers);
-                answers.clear();
-                if answers.capacity() <= ANSWERS_BYTES_KEPT {
-                    slot.spare = answers;
-                }
-                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.prepared_writes));
-                Poll::Ready(())
-            }
-            Some(answers) => {
-                let marks = std::mem::take(&mut slot.marks);
-                slot.spare = mixed.answered(answers, marks);
-                buffers.put(std::mem::take(&mut slot.buffer), std::mem::take(&mut slot.prepared_writes));
-                Poll::Ready(())
-            }
-            None => {
-                slot.waker = Some(cx.waker().clone());
-                slot.wakes.get_or_insert_with(|| Arc::clone(wakes));
-                Poll::Pending
-            }
+        let Some(mut submission) = slot.answered.take() else {
+            slot.waker = Some(cx.waker().clone());
+            slot.wakes.get_or_insert_with(|| Arc::clone(wakes));
+            return Poll::Pending;
+        };
+        drop(slot);
+        match submission.marks.is_empty() {
+            true => out.extend_from_slice(&submission.answers),
+            false => mixed.answered(&mut submission.answers, std::mem::take(&mut submission.marks)),
         }
+        buffers.put(submission);
+        Poll::Ready(())
     }
 
-    fn answer(
-        &self,
-        answers: Vec<u8>,
-        (buffer, prepared_writes, marks): (Vec<u8>, PreparedWrites, Marks),
-        waking: &mut Waking,
-    ) {
+    fn answer(&self, mut submission: Box<Submission>, waking: &mut Waking) {
+        submission.release_long();
         let mut slot = self.slot();
-        assert!(slot.answers.is_none(), "a session has one submission on its way at a time");
-        slot.answers = Some(answers);
-        slot.marks = marks;
-        if buffer.capacity() <= BUFFER_BYTES_KEPT && prepared_writes.capacity() <= PREPARED_BYTES_KEPT {
-            (slot.buffer, slot.prepared_writes) = (buffer, prepared_writes);
-        }
+        assert!(slot.answered.is_none(), "a session has one submission on its way at a time");
+        slot.answered = Some(submission);
         let waiting = slot.waker.take().zip(slot.wakes.clone());
         drop(slot);
         if let Some((waker, wakes)) = waiting {
@@ -190,151 +202,155 @@ impl Reply {
 }
 
 impl Updates {
-    /// Of the messages, `adds` add entries; where there are `settings` they are one change of settings. Made in one go: it is long, and
-    /// each move of it is a copy.
+    /// Updates of `actor`, with the marks of the reads between them.
     #[inline]
     pub(crate) fn new(
-        messages: Vec<u8>,
-        adds: usize,
-        prepared_writes: PreparedWrites,
+        mut submission: Box<Submission>,
         marks: Marks,
-        settings: Option<Box<SettingsChange>>,
-        actor: Vec<u8>,
+        actor: &[u8],
         reply: Arc<Reply>,
     ) -> Updates {
-        debug_assert_eq!(self::adds(&messages), adds, "they are counted");
-        assert!(settings.is_none() || marks.due() == usize::MAX, "no reads stand between settings");
-        Updates {
-            messages,
-            adds,
-            prepared_writes,
-            marks,
-            ids: Vec::new(),
-            actor,
-            reply,
-            end: None,
-            answered: false,
-            settings,
-            permit: None,
-        }
+        debug_assert_eq!(adds(&submission.messages), submission.adds, "they are counted");
+        assert!(
+            submission.settings.is_none() || marks.due() == usize::MAX,
+            "no reads stand between settings"
+        );
+        assert!(submission.marks.is_empty() && submission.answers.is_empty(), "nothing of it was answered");
+        submission.marks = marks;
+        submission.actor.clear();
+        submission.actor.extend_from_slice(actor);
+        submission.reply = Some(reply);
+        Updates(Some(submission))
+    }
+
+    #[inline]
+    fn submission(&self) -> &Submission {
+        self.0.as_deref().expect("they are looked at until they are answered")
+    }
+
+    #[inline]
+    fn submission_mut(&mut self) -> &mut Submission {
+        self.0.as_deref_mut().expect("they are looked at until they are answered")
     }
 
     /// The settings that are to hold, if that is what they are about.
     pub fn settings(&self) -> Option<&Record> {
-        self.settings.as_deref().map(SettingsChange::record)
+        self.submission().settings.as_deref().map(SettingsChange::record)
     }
 
     /// What is to become of indexes when those settings hold.
     pub(crate) fn indexes(&self) -> &[IndexChange] {
-        self.settings.as_deref().map_or(&[], SettingsChange::indexes)
+        self.submission().settings.as_deref().map_or(&[], SettingsChange::indexes)
     }
 
-    /// The updates of a transaction, which happen all or not at all; the request with this id ends it.
+    /// The updates of a transaction, which happen all or not at all; the request with this id ends it. No reads wait with them: reads wait
+    /// with a batch, and an end is never part of one.
     pub(crate) fn of_transaction(
-        messages: Vec<u8>,
-        adds: usize,
-        prepared_writes: PreparedWrites,
-        actor: Vec<u8>,
+        mut submission: Box<Submission>,
+        actor: &[u8],
         reply: Arc<Reply>,
         end: i32,
     ) -> Updates {
-        let mut updates = Updates::new(messages, adds, prepared_writes, Marks::default(), None, actor, reply);
-        updates.end = Some(end);
-        updates
+        submission.end = Some(end);
+        Updates::new(submission, Marks::default(), actor, reply)
     }
 
     /// Counts their bytes, those of their prepared writes and those of the reads that wait for them, until they are answered.
     pub(crate) fn admit(&mut self, throttle: &Arc<Throttle>, waiting: usize) {
-        assert!(self.permit.is_none(), "updates are counted once on their way to the log");
-        let bytes = self.messages.capacity() + self.prepared_writes.capacity() + waiting;
-        self.permit = Some(throttle.admit(bytes as u64));
+        let submission = self.submission_mut();
+        assert!(submission.permit.is_none(), "updates are counted once on their way to the log");
+        let bytes = submission.messages.capacity() + submission.prepared_writes.capacity() + waiting;
+        submission.permit = Some(throttle.admit(bytes as u64));
     }
 
     /// Message id of the request that ends the transaction which they are, if they are one.
     pub(crate) fn end(&self) -> Option<i32> {
-        self.end
+        self.submission().end
     }
 
-    /// The prepared writes, to be put back with the other buffers.
-    pub(crate) fn prepared_writes(&mut self) -> &mut PreparedWrites {
-        &mut self.prepared_writes
+    /// The prepared writes and the marks, to be put back with [`Updates::put_along`].
+    pub(crate) fn take_along(&mut self) -> (PreparedWrites, Marks) {
+        let Submission { prepared_writes, marks, .. } = self.submission_mut();
+        (std::mem::take(prepared_writes), std::mem::take(marks))
     }
 
-    /// Where reads stand between them, to be put back too.
-    pub(crate) fn marks(&mut self) -> &mut Marks {
-        &mut self.marks
+    /// Puts back what was taken.
+    pub(crate) fn put_along(&mut self, along: (PreparedWrites, Marks)) {
+        let submission = self.submission_mut();
+        (submission.prepared_writes, submission.marks) = along;
     }
 
     /// The command that they are in the log, given at a time.
     pub fn command(&self, wall_ms: u64) -> Command<'_> {
-        let ids = Cow::Borrowed(&self.ids[..]);
-        let is_transaction = self.end.is_some();
-        Command { wall_ms, actor: &self.actor, ids, messages: &self.messages, is_transaction }
+        let Submission { messages, ids, actor, end, .. } = self.submission();
+        Command { wall_ms, actor, ids: Cow::Borrowed(ids), messages, is_transaction: end.is_some() }
     }
 
     /// Ids for the entries that they add: to be filled with [`Updates::adds`] of them before the command is made.
     pub fn ids(&mut self) -> &mut Vec<u32> {
-        &mut self.ids
+        &mut self.submission_mut().ids
     }
 
     /// Bytes of their messages.
     pub fn bytes(&self) -> usize {
-        self.messages.len()
+        self.submission().messages.len()
     }
 
     /// Number of updates.
     pub fn count(&self) -> usize {
-        messages(&self.messages).count()
+        messages(&self.submission().messages).count()
     }
 
     /// Number of entries that they may add.
     pub fn adds(&self) -> usize {
-        self.adds
+        self.submission().adds
     }
 
     /// Bytes by which they make the directory larger, at most, but for indexes by substrings. Those of a transaction are all
     /// written before what they replace can be cleaned away, so its prepared writes count.
     pub fn bytes_needed(&self) -> u64 {
-        let together = if self.end.is_some() { self.prepared_writes.bytes() } else { 0 };
-        (2 * self.messages.len() + together) as u64
+        let Submission { messages, prepared_writes, end, .. } = self.submission();
+        let together = if end.is_some() { prepared_writes.bytes() } else { 0 };
+        (2 * messages.len() + together) as u64
     }
 
     /// An empty buffer for the answers.
-    pub fn answers_buffer(&self) -> Vec<u8> {
-        std::mem::take(&mut self.reply.slot().spare)
+    pub fn answers_buffer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.submission_mut().answers)
     }
 
     /// Are all of them deletes?
     pub fn are_deletes(&self) -> bool {
-        messages(&self.messages).all(|message| is(message, tag::DELETE))
+        messages(&self.submission().messages).all(|message| is(message, tag::DELETE))
     }
 
     /// May one of them make an entry with a combination of attributes that no other has? Deletes and prepared writes do not.
     pub fn may_need_shapes(&self) -> bool {
-        self.prepared_writes.ready().iter().flatten().count() < self.count() && !self.are_deletes()
+        self.submission().prepared_writes.ready().iter().flatten().count() < self.count()
+            && !self.are_deletes()
     }
 
     /// Tells the session what became of them. It is woken with others.
-    pub fn answer(&mut self, answers: Vec<u8>, waking: &mut Waking) {
-        self.answered = true;
+    pub fn answer(mut self, answers: Vec<u8>, waking: &mut Waking) {
         self.give(answers, waking);
     }
 
     /// Tells the session that its change of settings holds.
-    pub fn succeed(&mut self, waking: &mut Waking) {
+    pub fn succeed(mut self, waking: &mut Waking) {
         let mut answers = self.answers_buffer();
-        for outline in messages(&self.messages).filter_map(Outline::of) {
+        for outline in messages(&self.submission().messages).filter_map(Outline::of) {
             outcome::succeed(&mut answers, outline.id, tag::MODIFY_RESPONSE);
         }
-        self.answer(answers, waking);
+        self.give(answers, waking);
     }
 
     fn give(&mut self, answers: Vec<u8>, waking: &mut Waking) {
+        let mut submission = self.0.take().expect("they are answered once");
+        let reply = submission.reply.take().expect("it was set when they were submitted");
         // Before the session is woken, which looks whether there is room for its next updates.
-        self.permit = None;
-        let (messages, prepared_writes) =
-            (std::mem::take(&mut self.messages), std::mem::take(&mut self.prepared_writes));
-        self.reply.answer(answers, (messages, prepared_writes, std::mem::take(&mut self.marks)), waking);
+        submission.permit = None;
+        submission.answers = answers;
+        reply.answer(submission, waking);
     }
 
     /// Answers each of them with a code and a text.
@@ -343,17 +359,17 @@ impl Updates {
     }
 
     fn refuse_all(&mut self, code: ResultCode, text: &str) {
-        self.answered = true;
         let mut answers = Vec::new();
-        if let Some(end) = self.end {
+        let Submission { messages, marks, end, .. } = self.submission_mut();
+        if let Some(end) = *end {
             encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
             return self.give(answers, &mut Waking::default());
         }
         // Answered like updates that were applied, with the reads between them: these see the directory without any of the updates.
-        let sequence = self.marks.refuse();
-        for (at, message) in messages(&self.messages).enumerate() {
-            if self.marks.due() == at {
-                self.marks.note(sequence, answers.len());
+        let sequence = marks.refuse();
+        for (at, message) in self::messages(messages).enumerate() {
+            if marks.due() == at {
+                marks.note(sequence, answers.len());
             }
             if let Some(outline) = Outline::of(message)
                 && let Some(response) = tag::response_to(outline.op_tag)
@@ -361,8 +377,8 @@ impl Updates {
                 encode_result(&mut answers, outline.id, response, code, b"", text, &[]);
             }
         }
-        if self.marks.due() != usize::MAX {
-            self.marks.note(sequence, answers.len());
+        if marks.due() != usize::MAX {
+            marks.note(sequence, answers.len());
         }
         self.give(answers, &mut Waking::default());
     }
@@ -370,7 +386,7 @@ impl Updates {
 
 impl Drop for Updates {
     fn drop(&mut self) {
-        if !self.answered {
+        if self.0.is_some() {
             self.refuse_all(ResultCode::Unavailable, OUTCOME_UNKNOWN);
         }
     }
@@ -478,8 +494,8 @@ mod tests {
         for id in 1..=3 {
             Request::Delete(b"cn=a").encode(&mut messages, id, &[]);
         }
-        let (prepared_writes, marks) = Default::default();
-        Updates::new(messages, 0, prepared_writes, marks, None, Vec::new(), Arc::clone(reply))
+        let submission = Submission { messages, ..Submission::default() };
+        Updates::new(Box::new(submission), Marks::default(), b"", Arc::clone(reply))
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {

@@ -8,14 +8,12 @@ use crate::bundle::Suspended;
 use crate::client_memory::Kept;
 use crate::extension::Change;
 use crate::identity::Identity;
-use crate::journal::Reply;
+use crate::journal::{Reply, Submission};
 use crate::monitor::count;
 use crate::op::search::SuspendedSearch;
 use crate::outcome;
 use crate::peers::Peer;
-use crate::prepared_writes::PreparedWrites;
 use crate::queue::Queue;
-use crate::settings::SettingsChange;
 use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
 use crate::worker::Worker;
@@ -69,16 +67,10 @@ pub(crate) struct ActingIdentity {
 /// Updates that a session has collected, to be logged together.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Whole messages.
-    pub(crate) messages: Vec<u8>,
-    /// How many of them are adds.
-    pub(crate) adds: usize,
+    /// None before the first.
+    pub(crate) submission: Option<Box<Submission>>,
     /// Entries that the answers to them bring.
     pub(crate) reads: usize,
-    /// One for each of them.
-    pub(crate) prepared_writes: PreparedWrites,
-    /// The change of settings that they are, if they are one.
-    pub(crate) settings: Option<Box<SettingsChange>>,
     /// Means something only with them.
     pub(crate) acting: Option<Box<ActingIdentity>>,
 }
@@ -102,7 +94,13 @@ impl Batch {
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+        self.submission.is_none()
+    }
+
+    /// Bytes of their messages.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.submission.as_ref().map_or(0, |submission| submission.messages.len())
     }
 }
 

@@ -51,9 +51,11 @@ pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
     if session.batch.is_empty() || !may_wait(session, read) {
         return false;
     }
-    let Session { mixed, batch: Batch { prepared_writes, .. }, .. } = session;
+    let Session { mixed, batch: Batch { submission: Some(submission), .. }, .. } = session else {
+        return false;
+    };
     mixed.reads.extend_from_slice(read.frame());
-    mixed.marks.put(prepared_writes.len(), mixed.reads.len());
+    mixed.marks.put(submission.prepared_writes.len(), mixed.reads.len());
     true
 }
 

@@ -25,7 +25,7 @@ use crate::control::{self, ControlError, Rare, Requested};
 use crate::engine::Dsa;
 use crate::extension::{Bound, Role};
 use crate::identity::Identity;
-use crate::journal::Updates;
+use crate::journal::{Submission, Updates};
 use crate::op::extended::{self, end_transaction, start_transaction};
 use crate::op::modify_dn::new_dn;
 use crate::outcome;
@@ -250,12 +250,12 @@ fn lend<T>(
     let mut lent = session.transactions.lend(identifier)?;
     // A client often makes one transaction after the other, so its buffers are those of the last one.
     if lent.1.updates == 0 {
-        assert!(lent.1.messages.is_empty(), "a transaction without updates has no messages");
-        (lent.1.messages, lent.1.prepared_writes) = parts.scratch.buffers.take();
+        assert!(lent.1.submission.messages.is_empty(), "a transaction without updates has no messages");
+        lent.1.submission = parts.scratch.buffers.take();
     }
     let done = work(session, &mut lent.1, parts, out);
     assert!(
-        lent.1.prepared_writes.len() as u64 == lent.1.updates,
+        lent.1.submission.prepared_writes.len() as u64 == lent.1.updates,
         "each update that was accepted has a place among the prepared writes"
     );
     let is_affordable = lent.1.is_affordable();
@@ -469,26 +469,25 @@ fn settle(
         return;
     }
     assert!(
-        transaction.prepared_writes.len() as u64 == transaction.updates,
+        transaction.submission.prepared_writes.len() as u64 == transaction.updates,
         "each update has a place among the prepared writes"
     );
-    assert!(transaction.adds as u64 <= transaction.updates, "adds are some of the updates");
+    assert!(transaction.submission.adds as u64 <= transaction.updates, "adds are some of the updates");
     assert!(transaction.reads <= READ_ENTRIES_MAX, "the answer to the end has room for the entries read");
-    let Transaction { messages, mut prepared_writes, identity, adds, overlay, .. } = transaction;
+    let Transaction { mut submission, identity, overlay, .. } = transaction;
     // Its memory is given back before the updates are applied, which take as much.
     drop(overlay);
     match parts.dsa.journal.get() {
         None => {
             let effective = Effective::of_transaction(&identity);
-            let together = WriteSet { effective, messages: &messages, ids: &[] };
-            commit::run(parts, together, Some(&mut prepared_writes), Some(Ending { id: message.id, out }));
-            parts.scratch.buffers.put(messages, prepared_writes);
+            let Submission { messages, prepared_writes, .. } = &mut *submission;
+            let together = WriteSet { effective, messages, ids: &[] };
+            commit::run(parts, together, Some(prepared_writes), Some(Ending { id: message.id, out }));
+            parts.scratch.buffers.put(submission);
         }
         Some(journal) => {
             let reply = Arc::clone(session.reply.get_or_insert_default());
-            // No reads wait with it: they wait with a batch, and an end is never part of one.
-            let updates =
-                Updates::of_transaction(messages, adds, prepared_writes, identity.dn, reply, message.id);
+            let updates = Updates::of_transaction(submission, &identity.dn, reply, message.id);
             update::submit::submit(session, parts.dsa, &**journal, updates, 0, None);
         }
     }

@@ -89,7 +89,7 @@ pub(super) fn run(
     let bytes_max = if is_logged { UPDATES_BYTES_SOFT_MAX } else { usize::MAX };
     // A batch outlives this call: the updates of several runs go together if only reads stand between them.
     session.batch.begin();
-    let mut bytes = session.batch.messages.len();
+    let mut bytes = session.batch.bytes();
     // What is the same for all of them is looked at once. It is made anew when an update joins that changed the identity they are applied as.
     let mut door = Door::of(session, parts.dsa);
     // `updates[..count]` passed the stages before the log and are not submitted yet. Whatever ends the run submits them first.

@@ -49,12 +49,13 @@ impl Mixed {
         std::mem::take(&mut self.marks)
     }
 
-    /// The updates were answered. Returns the buffer of earlier answers.
-    pub(crate) fn answered(&mut self, answers: Vec<u8>, marks: Marks) -> Vec<u8> {
+    /// The updates were answered. Their answers are swapped for the buffer of earlier ones.
+    pub(crate) fn answered(&mut self, answers: &mut Vec<u8>, marks: Marks) {
+        assert!(self.answers.is_empty(), "answers to earlier updates were sent");
         assert!(!self.is_due && self.read == 0 && self.sent == 0, "the reads of one batch wait at a time");
         self.marks = marks;
         self.is_due = true;
-        std::mem::replace(&mut self.answers, answers)
+        std::mem::swap(&mut self.answers, answers);
     }
 
     /// The reads that are left wait for their client: what they look at may be revoked from now on.

@@ -5,7 +5,7 @@ use crate::access::Rights;
 use crate::client_memory::{ClientMemory, Kept};
 use crate::engine::Dsa;
 use crate::identity::Identity;
-use crate::prepared_writes::PreparedWrites;
+use crate::journal::Submission;
 use model::limits::TRANSACTIONS_MEMORY_MAX;
 use proto::outline::put_without_controls;
 use std::collections::{BTreeMap, VecDeque};
@@ -148,15 +148,11 @@ pub(crate) struct Transaction {
     pub(crate) identity: Identity,
     /// When it began, of the monotonic clock.
     pub(crate) began_ns: u64,
-    /// The updates that were accepted, whole messages.
-    pub(crate) messages: Vec<u8>,
+    /// The updates that were accepted, with a prepared write or none for each. Memory of the thread from the first one on.
+    pub(crate) submission: Box<Submission>,
     pub(crate) updates: u64,
-    /// Of them, those that add entries.
-    pub(crate) adds: usize,
     /// Entries that the answer to the end brings.
     pub(crate) reads: usize,
-    /// One for each update.
-    pub(crate) prepared_writes: PreparedWrites,
     /// What the updates have made of the directory, if not all of them could be prepared.
     pub(crate) overlay: Option<Box<Overlay>>,
     pub(crate) abort_reason: Option<AbortReason>,
@@ -173,11 +169,9 @@ impl Transaction {
             identifier,
             identity,
             began_ns,
-            messages: Vec::new(),
+            submission: Box::default(),
             updates: 0,
-            adds: 0,
             reads: 0,
-            prepared_writes: PreparedWrites::default(),
             overlay: None,
             abort_reason: None,
             holding: None,
@@ -207,16 +201,17 @@ impl Transaction {
 
     /// Accepts an update that is in the overlay, with its controls if it `keeps` them.
     pub(crate) fn accept(&mut self, frame: &[u8], keeps: bool, is_add: bool) {
-        if keeps || put_without_controls(frame, &mut self.messages).is_none() {
-            self.messages.extend_from_slice(frame);
+        let Submission { messages, prepared_writes, adds, .. } = &mut *self.submission;
+        if keeps || put_without_controls(frame, messages).is_none() {
+            messages.extend_from_slice(frame);
         }
         assert!(
-            self.prepared_writes.len() as u64 == self.updates,
+            prepared_writes.len() as u64 == self.updates,
             "each update has a place among the prepared writes"
         );
-        self.prepared_writes.push_none();
+        prepared_writes.push_none();
         self.updates += 1;
-        self.adds += usize::from(is_add);
+        *adds += usize::from(is_add);
     }
 
     /// Counts the memory that it has. `false` if the transactions of the server have too much.
@@ -228,7 +223,7 @@ impl Transaction {
     /// Bytes of its updates, prepared writes and overlay.
     pub(crate) fn bytes(&self) -> u64 {
         let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.bytes());
-        (self.messages.len() + self.prepared_writes.bytes()) as u64 + overlay
+        (self.submission.messages.len() + self.submission.prepared_writes.bytes()) as u64 + overlay
     }
 
     /// Remembers the first update that was refused: the others do not happen without it.

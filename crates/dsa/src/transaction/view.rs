@@ -61,7 +61,7 @@ impl View {
         // Rights were decided when the updates were accepted.
         let effective = Effective::of_transaction(&transaction.identity);
         let (mut answers, mut adds) = (Vec::new(), 0);
-        for frame in journal::messages(&transaction.messages) {
+        for frame in journal::messages(&transaction.submission.messages) {
             let message = Message::decode(frame).expect("it was accepted");
             let requested = control::requested(&message.request, message.controls).expect("it was accepted");
             // Behind all ids that are there, so results stay in order of ids when both shards are searched.
@@ -82,7 +82,7 @@ impl View {
                 return Err(limit("the entries of the transaction are too long for a search in it"));
             }
         }
-        assert!(adds as usize == transaction.adds, "adds were counted when they were accepted");
+        assert!(adds as usize == transaction.submission.adds, "adds were counted when they were accepted");
         overlay.bring(base, dn, &[]).map_err(refuse)?;
         // Entries below a renamed one have another DN, so they differ although no update named them.
         let different = overlay.complete(base, BELOW_MAX).map_err(refuse)?;

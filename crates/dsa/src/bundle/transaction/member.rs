@@ -17,7 +17,7 @@ use crate::engine::Dsa;
 use crate::extension::Writes;
 use crate::faults;
 use crate::identity::Identity;
-use crate::journal;
+use crate::journal::{self, Submission};
 use crate::monitor::{MODIFIES, count};
 use crate::op::extended;
 use crate::op::modify::Replacing;
@@ -120,19 +120,20 @@ impl<'u> Preparing<'_, 'u> {
         }
         // The same bounds as in `refuse_beyond_limits`, which refuses what this leaves to the stages.
         let (updates_max, bytes_max) = self.limits;
-        let Transaction { messages, updates, .. } = &*self.transaction;
-        if *updates >= updates_max || (messages.len() + update.frame().len()) as u64 > bytes_max {
+        let Transaction { submission, updates, .. } = &*self.transaction;
+        if *updates >= updates_max || (submission.messages.len() + update.frame().len()) as u64 > bytes_max {
             return None;
         }
         // If one later update needs the overlay, all entries must fit into it. So this limit counts as if there were one.
-        if self.transaction.prepared_writes.entry_bytes() > OVERLAY_BYTES_MAX {
+        if self.transaction.submission.prepared_writes.entry_bytes() > OVERLAY_BYTES_MAX {
             return None;
         }
         // Held even if the update cannot be prepared below: the stages hold the same name for it, and a name is taken once.
         if self.dsa.transactions.ranks() {
             self.transaction.hold(self.dsa, outline.dn).ok()?;
         }
-        let Transaction { messages, updates, prepared_writes, .. } = &mut *self.transaction;
+        let Transaction { submission, updates, .. } = &mut *self.transaction;
+        let Submission { messages, prepared_writes, .. } = &mut **submission;
         // Anything but a replacement by single values is left to the overlay.
         let replacements = self.replacing.of_operation(outline)?;
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
@@ -277,7 +278,7 @@ fn refuse_beyond_limits(
     if transaction.updates >= settings.updates_max() {
         return Err((ResultCode::AdminLimitExceeded, "the transaction has reached txn-updates-max"));
     }
-    if (transaction.messages.len() + frame_bytes) as u64 > settings.bytes_max() {
+    if (transaction.submission.messages.len() + frame_bytes) as u64 > settings.bytes_max() {
         return Err((ResultCode::AdminLimitExceeded, "the transaction has reached txn-bytes-max"));
     }
     Ok(())
@@ -309,12 +310,12 @@ pub(super) fn evaluate(
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;
     }
-    let Transaction { adds, overlay, .. } = &mut *transaction;
+    let Transaction { submission, overlay, .. } = &mut *transaction;
     let overlay = overlay.as_mut().expect("there is one now");
     let mut evaluation = Evaluation { dsa, overlay, base, scratch, now: *now, effective };
     let begin = out.len();
     // A new entry gets an id for the overlay alone: it is given its own when the transaction is applied.
-    if !evaluation.run(message, frame.len(), requested, base.late_id(*adds as u32), out) {
+    if !evaluation.run(message, frame.len(), requested, base.late_id(submission.adds as u32), out) {
         return false;
     }
     if planted::is(faults::OVERLAY_LEAKED) {
@@ -346,9 +347,9 @@ pub(super) fn ensure_overlay(
     transaction: &mut Transaction,
     with: (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
 ) -> Result<(), (ResultCode, &'static str)> {
-    let Transaction { messages, identity, overlay, .. } = transaction;
+    let Transaction { submission, identity, overlay, .. } = transaction;
     if overlay.is_none() {
-        *overlay = overlay_of(messages, Effective::of_transaction(identity), with);
+        *overlay = overlay_of(&submission.messages, Effective::of_transaction(identity), with);
     }
     let text = "there is no memory for this update in a transaction; try it outside of one, or later";
     if overlay.is_some() { Ok(()) } else { Err((ResultCode::Busy, text)) }

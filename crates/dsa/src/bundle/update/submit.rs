@@ -8,8 +8,8 @@ use super::{apply, prepare::prepare};
 use crate::access::Effective;
 use crate::engine::Dsa;
 use crate::extension::Change;
-use crate::journal::{Journal, Updates};
-use crate::session::{Batch, Session};
+use crate::journal::{Journal, Submission, Updates};
+use crate::session::Session;
 use crate::settings::SettingsChange;
 use crate::worker::Parts;
 use model::limits::READ_ENTRIES_MAX;
@@ -49,18 +49,16 @@ pub(super) fn has_room_for_reads(session: &mut Session, reads: usize, is_first: 
 /// Puts updates with those that will be logged together.
 /// The messages are copied as they came: the log has what the client sent.
 pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[Pending<'_>]) {
-    if session.batch.is_empty() {
-        // Buffers of the thread: a session that waits for nothing keeps none. They come back with the answers.
-        (session.batch.messages, session.batch.prepared_writes) = parts.scratch.buffers.take();
-    }
-    session.batch.messages.extend_from_slice(Pending::frames(updates));
+    // Memory of the thread: a session that waits for nothing keeps none. It comes back with the answers.
+    let submission = session.batch.submission.get_or_insert_with(|| parts.scratch.buffers.take());
+    submission.messages.extend_from_slice(Pending::frames(updates));
     // Counted now, for each add is given an id before the command is made: a replay must come to the same one.
-    session.batch.adds += updates.iter().filter(|update| update.is_add()).count();
+    submission.adds += updates.iter().filter(|update| update.is_add()).count();
     // Marks of reads and answers find an update by its position, so an update without a prepared write has a place, too.
-    let expected = session.batch.prepared_writes.len() + updates.len();
-    prepare(parts, updates, &mut session.batch.prepared_writes);
+    let expected = submission.prepared_writes.len() + updates.len();
+    prepare(parts, updates, &mut submission.prepared_writes);
     assert!(
-        session.batch.prepared_writes.len() == expected,
+        submission.prepared_writes.len() == expected,
         "each update has a place among the prepared writes"
     );
 }
@@ -73,39 +71,39 @@ pub(super) fn settings(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8
     assert!(group.len() == 1, "a change of settings is one message");
     collect(session, parts, &group);
     // It marks the submission: the applier puts settings in force, and applies no modify.
-    session.batch.settings = Some(Box::new(change));
+    let submission = session.batch.submission.as_mut().expect("the message was collected");
+    submission.settings = Some(Box::new(change));
     submit_collected(session, parts.dsa);
 }
 
 /// Submits the session's updates to be logged, if it has any; it waits for what becomes of them.
 #[inline]
 pub(in crate::bundle) fn submit_collected(session: &mut Session, dsa: &Dsa) {
-    if !session.batch.is_empty() {
-        submit_all(session, dsa);
+    if let Some(submission) = session.batch.submission.take() {
+        submit_all(session, dsa, submission);
     }
 }
 
 #[inline(never)]
-fn submit_all(session: &mut Session, dsa: &Dsa) {
+fn submit_all(session: &mut Session, dsa: &Dsa, submission: Box<Submission>) {
     let Some(journal) = dsa.journal.get() else { return };
     let reply = Arc::clone(session.reply.get_or_insert_default());
-    // The batch is empty from here on. What the session collects next is another submission.
-    let Batch { messages, adds, prepared_writes, settings, acting, .. } = std::mem::take(&mut session.batch);
-    assert!(adds <= prepared_writes.len(), "adds are some of the updates");
-    let (actor, change) = match acting {
-        // A name is all that the log has of an identity: its rights were decided here, and a replay asks for none.
-        None => (session.identity.dn.clone(), None),
-        Some(acting) => (acting.identity.dn, acting.password),
-    };
+    let count = submission.prepared_writes.len();
+    assert!(submission.adds <= count, "adds are some of the updates");
+    assert!(count > 0, "what is submitted is one update at least");
     // Reads that wait are memory of the same submission, and count with it until it is answered.
     let waiting = session.mixed.bytes();
     let marks = session.mixed.take_marks();
     let first = marks.due();
     assert!(
-        first == usize::MAX || (1..=prepared_writes.len()).contains(&first),
+        first == usize::MAX || (1..=count).contains(&first),
         "reads that wait stand behind updates of the batch"
     );
-    let updates = Updates::new(messages, adds, prepared_writes, marks, settings, actor, reply);
+    // A name is all that the log has of an identity: its rights were decided here, and a replay asks for none.
+    let acting = session.batch.acting.take();
+    let actor = acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
+    let updates = Updates::new(submission, marks, &actor.dn, reply);
+    let change = acting.and_then(|acting| acting.password);
     submit(session, dsa, &**journal, updates, waiting, change);
 }
 

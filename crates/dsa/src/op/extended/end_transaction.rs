@@ -58,7 +58,7 @@ pub(crate) fn run(
         None => outcome::succeed(out, message.id, EXTENDED_RESPONSE),
     }
     // For the next transaction of this thread.
-    buffers.put(transaction.messages, transaction.prepared_writes);
+    buffers.put(transaction.submission);
     None
 }
 
