@@ -106,6 +106,7 @@ impl Batch {
 
     /// Reads the piece and makes its entries ready, up to `faults_max` that are not.
     pub(crate) fn prepare(&mut self, maker: &mut Maker<'_>, faults_max: usize) {
+        assert!(self.steps.is_empty() && self.used == 0, "a batch was cleared since its last piece");
         let piece = std::mem::take(&mut self.piece);
         let mut records = Records::of(&piece);
         while self.faults.len() < faults_max

@@ -46,6 +46,7 @@ impl DeferredSpans {
 
     /// The bytes of a span, if they are held.
     pub(crate) fn bytes_of(&self, span: &Span) -> &[u8] {
+        assert!(self.hold, "bytes are asked for of an input that cannot be read again");
         &self.held[span.held_at as usize..][..span.len as usize]
     }
 

@@ -172,6 +172,7 @@ impl Level {
     fn next(&mut self, point: ReadPoint<'_>) -> Option<EntryId> {
         while self.slice.is_empty() {
             self.from = point.children(self.parent, self.from?, SLICE, &mut self.slice);
+            assert!(self.slice.len() <= SLICE, "of each level one slice is kept");
             self.slice.reverse();
         }
         self.slice.pop().map(EntryId)
@@ -223,6 +224,7 @@ impl<'a> Writing<'a, '_> {
         }
         self.scratch.clear();
         self.point.write_dn(entry, &mut self.cache, &mut self.scratch);
+        assert!(!self.scratch.is_empty(), "only the root DSE has no name, which is in no naming context");
         write_dn(&mut self.out, &self.scratch);
         for value in &entry.shape.class_values {
             write_attribute(&mut self.out, b"objectClass", value);

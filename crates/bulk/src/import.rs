@@ -202,6 +202,7 @@ impl Storing<'_, '_> {
     /// Adds entries that are alike; one that cannot be added as such is looked at once more.
     fn add_rows(&mut self, writer: &mut Writer<'_>, batch: &Batch, range: Range<usize>) {
         let ((rows, places), mut at) = (batch.rows(), range.start);
+        assert!(range.end <= places.len(), "a record that is refused is found by the place of its row");
         while at < range.end && !self.state.is_over() {
             let added = writer.add_rows(rows, at..range.end, self.import.stamp_ms);
             assert!(added <= range.end - at, "no more rows are added than were given");

@@ -135,6 +135,7 @@ impl<'t> ImportState<'t> {
 
     /// That was tried again.
     pub(crate) fn tried_held(&mut self) {
+        assert!(self.deferred_count == 0, "bytes are held and tried again in the first pass only");
         let held: usize = self.deferred.iter().map(|spans| spans.held.len()).sum();
         self.retry = (RETRY_BYTES.max(2 * held), self.progress.entries);
     }
@@ -177,7 +178,11 @@ impl<'t> ImportState<'t> {
     /// # Errors
     /// All faults, in order, up to [`FAULTS_MAX`].
     pub(crate) fn end(self) -> Result<Summary, ImportError> {
-        let ImportState { progress: done, mut faults, deferred_count, rejected, .. } = self;
+        let ImportState { progress: done, inputs, mut faults, deferred_count, rejected, .. } = self;
+        assert!(
+            inputs.iter().map(|input| input.entries).sum::<u64>() == done.entries,
+            "each entry is counted with its input"
+        );
         if faults.is_empty() {
             return Ok(Summary { entries: done.entries, bytes: done.bytes, deferred_count, rejected });
         }

@@ -218,6 +218,7 @@ impl<'r, 'i> Again<'r, 'i> {
 impl Source for Again<'_, '_> {
     fn next(&mut self, piece: &mut Piece) -> Result<bool, SourceError> {
         let Some(span) = self.spans.list.get(self.next) else { return Ok(false) };
+        assert!(span.len > 0, "a span has a record");
         piece.bytes.clear();
         match self.input {
             Input::Stream(_) => piece.bytes.extend_from_slice(self.spans.bytes_of(span)),

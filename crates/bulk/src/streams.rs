@@ -125,6 +125,7 @@ fn in_order(ready: Receiver<Batch>, mut take: impl FnMut(Batch) -> Option<Batch>
             }
         }
     }
+    assert!(early.is_empty(), "no piece of a lane was lost on its way");
 }
 
 impl<S: Source> Shared<S> {

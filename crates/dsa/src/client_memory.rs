@@ -82,10 +82,12 @@ impl Kept {
             return;
         }
         // What is less than zero goes round.
-        self.memory.bytes.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
+        let all = self.memory.bytes.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
+        assert!(all >= self.bytes, "what is counted for a client is part of what is counted for all");
         let (before, now) = (if self.is_bound { 0 } else { self.bytes }, if is_bound { 0 } else { bytes });
         if before != now {
-            self.memory.unbound.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+            let unbound = self.memory.unbound.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+            assert!(unbound >= before, "so it is with clients that have not bound");
         }
         (self.bytes, self.is_bound) = (bytes, is_bound);
     }

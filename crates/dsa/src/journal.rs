@@ -30,6 +30,10 @@ const BUFFERS_KEPT: usize = 32;
 
 /// Updates of one session that go to the log together, with the memory for what becomes of them. It goes from the session to the committer
 /// and back by its address, and is used again: so it costs no allocation.
+///
+/// ```text
+/// buffers of a thread -> batch of a session -> committer -> reply of the session -> buffers of the thread
+/// ```
 #[derive(Debug, Default)]
 pub(crate) struct Submission {
     /// Whole LDAPMessages with update operations, regular in outline.
@@ -57,7 +61,7 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// Makes it empty; its buffers keep their memory.
+    /// Makes it empty; its buffers keep their memory. Marks of reads have gone to the session with the answers.
     fn clear(&mut self) {
         assert!(self.reply.is_none() && self.permit.is_none(), "only what was answered is used again");
         self.messages.clear();
@@ -67,7 +71,7 @@ impl Submission {
         (self.adds, self.settings, self.end) = (0, None, None);
     }
 
-    /// Gives back what has grown long, before it waits for its session.
+    /// Gives back what has grown long, before it waits for its session: there may be thousands whose clients take their time.
     fn release_long(&mut self) {
         if self.messages.capacity() > BUFFER_BYTES_KEPT
             || self.prepared_writes.capacity() > PREPARED_BYTES_KEPT
@@ -83,7 +87,8 @@ impl Submission {
 pub(crate) struct Buffers(Vec<Box<Submission>>);
 
 impl Buffers {
-    /// An empty submission.
+    /// An empty submission. One is made only when more sessions of the thread submit at the same time than ever before, or than are
+    /// kept.
     #[inline]
     pub(crate) fn take(&mut self) -> Box<Submission> {
         let submission = self.0.pop().unwrap_or_default();
@@ -179,6 +184,7 @@ impl Reply {
             slot.wakes.get_or_insert_with(|| Arc::clone(wakes));
             return Poll::Pending;
         };
+        // The committer may fill the slot again only after the session has submitted again.
         drop(slot);
         match submission.marks.is_empty() {
             true => out.extend_from_slice(&submission.answers),
@@ -268,6 +274,7 @@ impl Updates {
         self.submission().end
     }
 
+    /// What changes while the command is applied, which borrows the messages.
     /// The prepared writes and the marks, to be put back with [`Updates::put_along`].
     pub(crate) fn take_along(&mut self) -> (PreparedWrites, Marks) {
         let Submission { prepared_writes, marks, .. } = self.submission_mut();
@@ -277,6 +284,10 @@ impl Updates {
     /// Puts back what was taken.
     pub(crate) fn put_along(&mut self, along: (PreparedWrites, Marks)) {
         let submission = self.submission_mut();
+        assert!(
+            submission.prepared_writes.len() == 0 && submission.marks.is_empty(),
+            "what was taken along is put back once"
+        );
         (submission.prepared_writes, submission.marks) = along;
     }
 
@@ -345,6 +356,7 @@ impl Updates {
     }
 
     fn give(&mut self, answers: Vec<u8>, waking: &mut Waking) {
+        // From here on a drop answers nothing.
         let mut submission = self.0.take().expect("they are answered once");
         let reply = submission.reply.take().expect("it was set when they were submitted");
         // Before the session is woken, which looks whether there is room for its next updates.
@@ -454,6 +466,7 @@ impl<'a> Command<'a> {
             self.actor.len() < TRANSACTION as usize,
             "the uppermost bit of the length says something else"
         );
+        assert!(u32::try_from(self.ids.len()).is_ok(), "ids are counted in 32 bits");
         out.extend_from_slice(&self.wall_ms.to_le_bytes());
         let kind = if self.is_transaction { TRANSACTION } else { 0 };
         out.extend_from_slice(&(self.actor.len() as u32 | kind).to_le_bytes());

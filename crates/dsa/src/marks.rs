@@ -118,6 +118,10 @@ impl Marks {
     pub(crate) fn put(&mut self, updates: usize, reads_end: usize) {
         let (updates, reads_end) = (updates as u32, reads_end as u32);
         let runs = &mut self.0.get_or_insert_default().runs;
+        assert!(
+            runs.last().is_none_or(|last| last.updates <= updates && last.reads_end < reads_end),
+            "reads stand behind updates in their order"
+        );
         match runs.last_mut() {
             Some(last) if last.updates == updates => last.reads_end = reads_end,
             _ => runs.push(Run { updates, reads_end, ..Run::default() }),
@@ -164,6 +168,8 @@ impl Marks {
     /// What is due was published as `sequence`, and answered up to there.
     pub(crate) fn note(&mut self, sequence: u64, answers_end: usize) {
         let inner = self.inner_mut();
+        let before = inner.done.checked_sub(1).map_or(0, |last| inner.runs[last].answers_end as usize);
+        assert!(before <= answers_end, "the answers to later updates stand behind those to earlier ones");
         let run = &mut inner.runs[inner.done];
         (run.sequence, run.answers_end) = (sequence, answers_end as u32);
         inner.done += 1;
@@ -208,7 +214,9 @@ impl Marks {
 
     /// Puts it back for the reads that are left.
     pub(crate) fn put_slot(&mut self, slot: Slot) {
-        self.inner_mut().slot = slot;
+        let inner = self.inner_mut();
+        assert!(matches!(inner.slot, Slot::None), "what the reads look at was taken out before");
+        inner.slot = slot;
     }
 
     /// The reads that are left wait for their client: what they look at may be revoked from now on.

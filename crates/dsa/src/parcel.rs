@@ -87,6 +87,7 @@ pub struct Condition<'a> {
 impl<'a> Condition<'a> {
     /// Appends it: `u32 code | u32 bytes of the DN | u32 bytes of the filter | DN | filter`.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(u32::try_from(self.dn.len().max(self.filter.len())).is_ok(), "their lengths have 32 bits");
         for number in [self.code, self.dn.len() as u32, self.filter.len() as u32] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -220,6 +221,7 @@ fn push_head(kind: u8, envelope: &Envelope<'_>, body: usize, out: &mut Vec<u8>) 
         out.extend_from_slice(&not_after_ms.to_le_bytes());
     }
     if !conditions.is_empty() {
+        assert!(u32::try_from(conditions.len()).is_ok(), "the length of the conditions has 32 bits");
         out.extend_from_slice(&(conditions.len() as u32).to_le_bytes());
         out.extend_from_slice(conditions);
     }

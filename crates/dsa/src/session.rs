@@ -88,7 +88,11 @@ impl Batch {
     #[inline]
     pub(crate) fn begin(&mut self) {
         if self.is_empty() {
-            (self.acting, self.reads) = (None, 0);
+            self.reads = 0;
+            // Mostly there is none, which is found out here and not by a call.
+            if self.acting.is_some() {
+                self.acting = None;
+            }
         }
     }
 

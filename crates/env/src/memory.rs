@@ -32,6 +32,7 @@ impl Region {
     /// # Errors
     /// What `mmap` says, with the limit that is in the way: of address space, or strict overcommit.
     pub fn reserve(len: usize, huge: bool) -> io::Result<Region> {
+        assert!(len <= isize::MAX as usize - 2 * HUGE_PAGE, "no more than an address space can have");
         let len = len.next_multiple_of(HUGE_PAGE).max(HUGE_PAGE);
         let mapped_len = len + HUGE_PAGE;
         // Miri knows no mapping that is only reserved.

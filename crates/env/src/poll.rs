@@ -97,6 +97,7 @@ impl Poller {
     /// # Errors
     /// What epoll says, among it that the source is not in the set.
     pub fn modify(&self, source: &impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        assert_ne!(token, WAKE, "this token says that the poller was woken");
         Ok(epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token), interest.flags())?)
     }
 

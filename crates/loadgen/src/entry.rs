@@ -36,6 +36,7 @@ impl Entry {
     pub fn push(&mut self, name: NameId, write: impl FnOnce(&mut Partial<'_>)) {
         let start = self.bytes.len();
         write(&mut Partial { dn: &self.dn, values: &self.values, out: &mut self.bytes });
+        assert!(u32::try_from(self.bytes.len()).is_ok(), "an entry that is generated has less than 4 GiB");
         if self.bytes.len() > start {
             self.values.push(Value { name, start: start as u32, end: self.bytes.len() as u32 });
         }

@@ -180,6 +180,7 @@ impl<W: Write> Writer<'_, '_, W> {
             serials[template] += count;
             let inner = job.template.subordinates(template);
             let own = part.of(count);
+            assert!(own.start <= own.end && own.end <= count, "a part lies within the entries");
             self.leave_out(inner, own.start, serials);
             for number in job.order.part(part, count, job.seed) {
                 let place = Place { template, number, serial: first + number, parent };

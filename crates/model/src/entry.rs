@@ -113,6 +113,7 @@ impl Entry<Raw> {
     fn append(&mut self, value: &[u8]) -> Range<u32> {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(value);
+        assert!(u32::try_from(self.bytes.len()).is_ok(), "an entry in flight has less than 4 GiB of values");
         start..self.bytes.len() as u32
     }
 }

@@ -199,6 +199,7 @@ impl Committer {
     /// # Errors
     /// See [`Committer::step`].
     pub fn begin_step(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Begun, Failed> {
+        assert!(monotonic_ms >= self.now_ms, "the clock that steps are given does not go back");
         self.now_ms = monotonic_ms;
         self.checkpoint_ms.get_or_insert(monotonic_ms);
         let wall = &mut self.wall;

@@ -40,6 +40,10 @@ impl Bar {
     /// Shows how far it is of `bytes_total`; 0 if that is not known.
     pub(crate) fn show(&mut self, reported: ProgressReport<'_>, bytes_total: u64) {
         let (elapsed, progress) = (self.bar.elapsed(), reported.total);
+        assert!(
+            self.streams.is_empty() || self.streams.len() == reported.inputs.len(),
+            "each stream that is shown is an input"
+        );
         self.streams.iter_mut().zip(reported.inputs).for_each(|((_, stream), now)| *stream = *now);
         match &mut self.line_due {
             None => {
@@ -253,6 +257,7 @@ impl CopyBar {
 
     /// Shows how many bytes are done, of how many.
     pub(crate) fn show(&mut self, done: u64, all: u64) {
+        assert!(done <= all, "no more is copied than there is");
         self.bar.set_length(all);
         self.bar.set_position(done);
     }

@@ -295,6 +295,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 
     /// Goes on without input. `false` when there is nothing to go on with.
     fn go_on(&mut self) -> bool {
+        assert!(matches!(self.state, State::Idle | State::Busy), "updates are answered before anything else");
         let shared = self.shared.clone();
         let scratch = &mut *shared.scratch.borrow_mut();
         scratch.reset_out();
@@ -356,6 +357,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         }
         let start = if held.max(self.needed) <= READ_BYTES / 2 { held } else { 0 };
         let end = READ_BYTES.min(start.saturating_add(scratch.worker.read_bytes_max(&self.session)));
+        assert!(start < end, "a read of nothing would look like the end of the stream");
         let read = match self.stream.poll_read(cx, &mut scratch.read[start..end]) {
             Poll::Pending => return Ok(Input::Nothing),
             Poll::Ready(read) => read?,
@@ -435,6 +437,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 
     /// Writes the shared out buffer and keeps what the socket does not take.
     fn send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        assert!(self.hold.is_none() && !self.goes_with_updates, "answers do not overtake those kept back");
         let shared = self.shared.clone();
         let out = &shared.scratch.borrow().out;
         let mut sent = 0;
@@ -474,6 +477,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
     /// Ends the sending side and reads on for a moment: closing with input unread would reset the connection, and the
     /// client could lose the last answer.
     async fn linger(&mut self) {
+        assert!(self.sent == self.backlog.len(), "a client has its answers before it is sent away");
         if self.ended {
             return;
         }
@@ -494,6 +498,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 
 /// One write. A socket that takes nothing of something is an error, or its writer would never end.
 fn write_some<S: Stream>(stream: &mut S, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    assert!(!bytes.is_empty(), "a write of nothing would look like a socket that takes nothing");
     match ready!(stream.poll_write(cx, bytes)) {
         Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
         Ok(written) => {

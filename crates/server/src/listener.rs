@@ -144,6 +144,7 @@ async fn accept(
 
 /// Hands the connection to the thread with the fewest. One that has ended is passed over: it gives the connection back.
 fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: SocketAddr) {
+    assert!(!threads.is_empty(), "a connection that was accepted has a thread to go to");
     let mut order: Vec<&IoThread<P>> = threads.iter().collect();
     order.sort_by_key(|thread| thread.load());
     let mut waiting = Some((pending, peer));

@@ -221,6 +221,7 @@ impl<W: Worker> Shared<W> {
         );
         members.swap_remove(member.place.get());
         if let Some(moved) = members.get(member.place.get()) {
+            assert!(moved.place.get() == members.len(), "the last one takes the place that became free");
             moved.place.set(member.place.get());
         }
         let before = self.count.fetch_sub(1, Ordering::Relaxed);

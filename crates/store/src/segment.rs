@@ -416,12 +416,14 @@ impl Heap {
         let len = fixed + version + payload.len();
         header[0] = flags | if long { LONG } else { 0 } | if version > 0 { VERSIONED } else { 0 };
         if long {
+            assert!(u32::try_from(len).is_ok(), "the length of an object has 32 bits");
             header[1..5].copy_from_slice(&(len as u32).to_le_bytes());
         } else {
             header[1..3].copy_from_slice(&(len as u16).to_le_bytes());
         }
         header[fixed - 4..fixed].copy_from_slice(&id.to_le_bytes());
         if let Some((sequence, older)) = link {
+            assert!(older >> 40 == 0, "the address of the version before has 40 bits");
             header[fixed..fixed + 6].copy_from_slice(&sequence.to_le_bytes()[..6]);
             header[fixed + 6..fixed + 11].copy_from_slice(&older.to_le_bytes()[..5]);
         }

@@ -379,6 +379,7 @@ impl Shard {
     }
 
     /// Takes the writer's role; waits while another has it.
+    #[inline]
     pub fn writer(&self) -> Writer<'_> {
         self.writer_with(lock(&self.writer))
     }
@@ -541,6 +542,7 @@ impl<'s> Writer<'s> {
         }
     }
 
+    #[inline]
     fn show(&mut self) {
         let (shard, sequence) = (self.shard, self.sequence);
         assert!(sequence < SEQUENCES_END, "a version has 48 bits for its sequence");

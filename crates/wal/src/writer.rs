@@ -180,6 +180,7 @@ impl Writer {
         assert!(filled.first == self.written.plus(1), "no record is left out between two blocks");
         assert!(self.mark <= self.end, "a mark covers only what was written");
         let body = &filled.bytes[BLOCK_HEADER_BYTES..];
+        assert!(u32::try_from(body.len()).is_ok(), "the length of a block has 32 bits");
         let header = BlockHeader {
             place: *place,
             mark: self.mark,

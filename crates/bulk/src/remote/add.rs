@@ -158,6 +158,7 @@ impl Adding<'_> {
             let reason = "it is longer than a message may be, 16 MiB".to_owned();
             return self.state.refuse(piece, place.range.clone(), Fault::of(place.line, dn, reason));
         }
+        assert!(!self.links.is_empty(), "an import without a connection is over");
         self.next = (self.next + 1) % self.links.len();
         let at = self.next;
         while self.is_full(at) && !self.state.is_over() {
@@ -170,6 +171,10 @@ impl Adding<'_> {
         let active = ActiveAdd { id, key: key(dn), dn: dn.to_vec(), piece, place };
         self.active.insert(active.key.clone());
         adds.push_back(active);
+        assert!(
+            adds.len() <= ACTIVE_MAX || self.state.is_over(),
+            "a connection has no more adds in progress than it may"
+        );
     }
 
     fn is_full(&self, at: usize) -> bool {
@@ -184,6 +189,7 @@ impl Adding<'_> {
                 self.settle(at);
             }
         }
+        assert!(self.active.is_empty(), "an add whose answer is known is not in progress");
     }
 
     /// Waits for the next answer on a connection.

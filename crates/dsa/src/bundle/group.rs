@@ -247,9 +247,11 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
             // A regular message has an outline. Any other is run as a read, where it is decoded and refused.
             Ok(Frame::Complete { len }) => (len, Outline::of(&input[..len])),
             Ok(Frame::Incomplete { needed }) => return (at, needed),
-            Err(_) => (input.len(), None),
+            Err(_) => {
+                assert!(!input.is_empty(), "a request takes bytes, or the next one would be the same");
+                (input.len(), None)
+            }
         };
-        assert!(len > 0, "a request takes bytes, or the next one would be the same");
         at += len;
         group.push(Pending { input, len, outline, again: None, hint: Hint::Nothing, end: at });
     }

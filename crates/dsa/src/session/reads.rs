@@ -46,6 +46,7 @@ impl Mixed {
     /// The marks, for the updates that are on their way from now on.
     #[inline]
     pub(crate) fn take_marks(&mut self) -> Marks {
+        assert!(!self.is_due, "marks leave with the updates, and come back with the answers");
         std::mem::take(&mut self.marks)
     }
 

@@ -186,6 +186,7 @@ impl File for RealFile {
         let written = uncached.as_ref().map_or(Ok(0), |file| uncached::write(file, bytes, offset));
         let written =
             written.map_err(|error| fault(error, &self.path, "write past the cache", Some(offset)))?;
+        assert!(written <= bytes.len(), "no more goes past the cache than there is");
         self.write_at(&bytes[written..], offset + written as u64)
     }
 

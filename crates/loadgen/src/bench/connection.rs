@@ -56,6 +56,7 @@ impl Client {
         // The start and the end of a transaction have places of their own.
         let places = queue + Bound::COUNT;
         let mask = places.next_power_of_two() as u32 - 1;
+        assert!(mask < IDS, "a queue has no more places than there are message ids");
         let free = (0..queue as u32).collect();
         let slots = vec![FREE; places];
         let transactions = match workload {
@@ -104,6 +105,7 @@ impl Client {
             self.slots[slot as usize] = Slot { key, sent_ns, id, operation, active: true, entry_seen: false };
         }
         self.active += count as usize;
+        assert!(self.active <= self.slots.len(), "each request in progress has a place of its own");
         self.write(out.written(), poller);
         count
     }
@@ -156,6 +158,7 @@ impl Client {
             self.slots[place] = slot(0, id, Operation::Transaction(*bound));
         }
         self.active += updates as usize + bounds.len();
+        assert!(self.active <= self.slots.len(), "each request in progress has a place of its own");
         self.transactions = Some(transactions);
         self.write(out.written(), poller);
         updates
@@ -171,6 +174,7 @@ impl Client {
             Progress::Later => 0,
             Progress::Closed => bytes.len(), // the read tells
         };
+        assert!(sent <= bytes.len(), "a socket takes no more than it was given");
         if sent < bytes.len() {
             self.pending.extend_from_slice(&bytes[sent..]);
             let _ = poller.modify(&self.connection, self.token, Interest::ReadWrite);
@@ -183,6 +187,7 @@ impl Client {
             return;
         }
         if let Progress::Bytes(sent) = self.connection.write(&self.pending) {
+            assert!(sent <= self.pending.len(), "a socket takes no more than it was given");
             self.pending.drain(..sent);
         }
         if self.pending.is_empty() {
@@ -229,6 +234,7 @@ impl Client {
                     continue;
                 }
             };
+            assert!(self.active > 0, "a request that is answered is in progress");
             match answer {
                 Answer::Entry(entry) => check_entry(slot, buffer, entry, expected, &mut recorder.faults),
                 Answer::Extended(result, code) => {

@@ -164,6 +164,7 @@ impl Template {
     /// Builds the message several times and sees which bytes depend on what.
     fn new(settings: &Settings, digits: usize, value: Option<usize>) -> Template {
         let bytes = build(settings, digits, value, ID_FIRST, b'0', b'a');
+        assert!(digits <= DIGITS_MAX, "there is a template for each number of digits");
         let differs = |other: Vec<u8>| bytes.iter().zip(other).position(|(a, b)| *a != b).unwrap_or(0);
         Template {
             id_at: differs(build(settings, digits, value, ID_FIRST | 0x7e_0000, b'0', b'a')),
@@ -188,6 +189,7 @@ impl Template {
         controls: &[u8],
         out: &'a mut Out,
     ) -> &'a mut [u8] {
+        assert!(id < ID_FIRST + IDS, "a message id has the three bytes that the template has");
         out.reserve(self.body.len() + controls.len() + 4);
         out.header(tag::SEQUENCE, self.body.len() + controls.len());
         let start = out.position();

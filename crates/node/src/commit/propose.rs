@@ -224,6 +224,7 @@ fn admit(
 
 /// Makes a parcel of commands, and proposes it.
 fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<Position, Refused> {
+    assert!(!commands.is_empty(), "a parcel has a command");
     log.propose(Kind::Parcel, &mut |at, out| {
         head.encode(at.index.0, out);
         for updates in commands {

@@ -120,7 +120,12 @@ impl Replica {
 
     /// An empty buffer for commands.
     pub(super) fn spare_commands(&mut self) -> Vec<Updates> {
-        self.spare.pop().unwrap_or_default()
+        let commands = self.spare.pop().unwrap_or_default();
+        assert!(
+            commands.is_empty(),
+            "the commands of a parcel were answered before their buffer is used again"
+        );
+        commands
     }
 
     /// Is nothing open that was proposed here?

@@ -182,7 +182,8 @@ impl Data {
             file.write(record)?;
             committer.copy_settings_to(file);
         }
-        let Accepted { differences, records, .. } = accepted;
+        let Accepted { accepts, differences, records } = accepted;
+        assert!(accepts || differences.is_empty(), "a directory that differs is not served unasked");
         if !differences.is_empty() {
             // The next start must not come to the difference again.
             let taken = committer.checkpoint().map_err(|failed| io::Error::other(failed.to_string()))?;

@@ -111,6 +111,8 @@ impl SnapshotStore {
     /// # Errors
     /// As [`SnapshotStore::write`].
     pub fn begin(&mut self, point: Point, index: Index, way: Way) -> Result<Step, SnapshotError> {
+        let last = self.latest().and_then(slots_file).map_or(0, |record| record.id.generation);
+        assert!(last < self.next, "no two slot maps have the same name");
         let slots = FileId { kind: SLOTS, number: 0, generation: self.next };
         self.next += 1;
         let begun = Writing::begin(self.snapshots.unfinished(), slots, point, index, way);
@@ -222,7 +224,9 @@ fn read(
         |_| work(&mut || {}),
         || work(&mut || on_bytes(done.load(Ordering::Relaxed), total)),
     );
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    assert!(failed.is_some() || done.into_inner() == total, "each file was read, and once");
+    failed.map_or(Ok(()), Err)
 }
 
 /// Runs a job for each number below `jobs`, on all cores.

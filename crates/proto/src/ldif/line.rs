@@ -135,6 +135,10 @@ pub(crate) fn decode_base64(text: &[u8], scratch: &mut Vec<u8>) -> Result<Span, 
     match BASE64.decode_slice(text, &mut scratch[start..]) {
         Ok(len) => {
             scratch.truncate(start + len);
+            assert!(
+                u32::try_from(scratch.len()).is_ok(),
+                "the decoded values of a record have less than 4 GiB"
+            );
             Ok(Span { start: start as u32, end: (start + len) as u32, home: Home::Decoded })
         }
         Err(_) => {

@@ -137,6 +137,7 @@ impl Parser {
             None if is_last => input.len(),
             None => return None,
         };
+        assert!(self.at <= end && end <= input.len(), "what is skipped is the rest of this record");
         self.line += input[self.at..end].iter().filter(|&&b| b == b'\n').count() as u64;
         self.begin_record();
         Some(end)
@@ -171,6 +172,7 @@ impl Parser {
 
     /// All lines are there: are they a record?
     fn complete(&mut self, input: &[u8]) -> Result<Step, LdifError> {
+        assert!(!self.lines.is_empty() && !self.finished, "a record has a line, and is complete once");
         let homes = Homes { input, unfolded: &self.unfolded, decoded: &[] };
         let fault = self.layout.find(homes, &self.lines, &mut self.decoded);
         self.finished = true;
@@ -189,6 +191,10 @@ impl Parser {
             Some(b' ') => self.unfold(input, is_last, start),
             None if !is_last => self.too_long_or_more(input.len() - start),
             _ => {
+                assert!(
+                    u32::try_from(next).is_ok(),
+                    "a record, as far as it is looked at, has less than 4 GiB"
+                );
                 let place = Span { start: start as u32, end: end as u32, home: Home::Input };
                 Ok(Some(Logical { place, next, physical: 1 }))
             }

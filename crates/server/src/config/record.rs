@@ -69,6 +69,7 @@ impl Config {
             changes.extend(self.settle_key(key, is_first, record)?);
         }
         changes.extend(self.settle_root_password(record, entropy)?);
+        assert!(record.file.is_some(), "the next start compares with what the file says now");
         Ok(changes)
     }
 
@@ -78,6 +79,7 @@ impl Config {
         is_first: bool,
         record: &mut Record,
     ) -> Result<Option<Change>, String> {
+        assert!(key.scope == Scope::Directory, "what a node has for itself is not recorded");
         let file = record.file.get_or_insert_default();
         let old = record.values.get(key.name).cloned();
         let given = self.given.get(key.name);

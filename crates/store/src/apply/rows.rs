@@ -67,6 +67,10 @@ impl Writer<'_> {
 
     /// Adds rows of one pattern; returns how many.
     fn add_run(&mut self, rows: &Rows, run: Range<usize>, common: &Common, unix_ms: u64) -> usize {
+        assert!(
+            common.pattern == rows.rows[run.start].pattern,
+            "the rows of a run have the pattern that it is for"
+        );
         // The tags of the rows whose memory was prefetched: a ring, in which a row has the place of its number.
         let mut asked = [0; AHEAD];
         for at in run.clone().take(AHEAD) {

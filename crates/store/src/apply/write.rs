@@ -97,6 +97,7 @@ impl Writer<'_> {
             let (description, count) = (entry.description(at), entry.value_count(at));
             let named = write.naming.types.iter().position(|t| description == Description::plain(*t));
             if let Some(named) = named {
+                assert!(u16::try_from(slots.len()).is_ok(), "the position of a naming attribute has 16 bits");
                 naming[named] = slots.len() as u16;
                 named_by += 1;
                 if count > usize::from(u16::MAX) {
@@ -141,6 +142,7 @@ impl Writer<'_> {
         let mut items: Vec<(u64, &[u8])> =
             values.map(|v| (self.set_key(attribute_type, v).hash, v)).collect();
         items.sort_unstable();
+        assert!(u32::try_from(items.len()).is_ok(), "the values of a set are counted in 32 bits");
         let (count, ber_bytes) = (items.len() as u32, items.iter().map(|(_, v)| ber_octets(v.len())).sum());
         let (shard, sequence, mut removed) = (self.shard, self.version(), Vec::new());
         let mut tree =

@@ -108,6 +108,7 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
 fn push_dead(out: &mut Vec<u8>, dead: &DeadIds) {
     assert!(dead.at.is_some() || dead.queue.is_empty(), "without a log no id waits for one");
     push_u64(out, dead.at.map_or(0, |at| at + 1));
+    assert!(u32::try_from(dead.queue.len()).is_ok(), "ids have 32 bits, so no more of them wait");
     push_u32(out, dead.queue.len() as u32);
     for (id, index) in &dead.queue {
         push_u32(out, *id);

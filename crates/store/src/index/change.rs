@@ -151,6 +151,7 @@ impl<'s> Writer<'s> {
                 Keeps::Unknown => self.leave_stale(number, key, id, self.sequence),
             }
         }
+        assert!(self.state.scratch.dropped.is_empty(), "a key that is taken out of a tree drops no other");
         self.state.scratch.dropped = dropped;
     }
 

@@ -176,6 +176,7 @@ impl IndexVerify {
     fn look_at_keys(&mut self, now: ReadPoint<'_>, keys_max: usize) {
         let (Some(walk), mut pairs) = (&mut self.held, Vec::new()) else { return };
         self.is_through = !walk.take(now, &self.index, keys_max, &mut pairs);
+        assert!(self.doubts.len() < DOUBTS_MAX, "doubts are settled before there are more of them");
         self.keys += pairs.len() as u64;
         for (key, id) in pairs {
             let entry = if id < now.shard.ids_end() { now.entry(EntryId(id)) } else { None };
@@ -188,6 +189,7 @@ impl IndexVerify {
     }
 
     fn find(&mut self, view: ReadPoint<'_>, doubt: Doubt) {
+        assert!(self.findings.len() as u64 <= self.found, "each finding is counted");
         self.found += 1;
         if self.findings.len() < FINDINGS_MAX {
             let (attribute, kind) = check::described(view, &self.index);

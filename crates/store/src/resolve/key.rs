@@ -69,6 +69,7 @@ pub(super) fn push_avas<'v>(
         keys.push(key);
     }
     keys.sort();
+    assert!(u8::try_from(keys.len()).is_ok(), "the parts of an RDN are counted in one byte");
     out.push(keys.len() as u8);
     keys.iter().for_each(|key| out.extend_from_slice(key));
     Ok(())

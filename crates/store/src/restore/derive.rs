@@ -108,6 +108,7 @@ impl<'d> Derive<'d> {
 
     /// Derives what follows from the entries with these ids. Stops at the first fault: the shard is not made then.
     pub(super) fn run(&self, ids: Range<u32>, out: &mut Derived) -> Result<(), Fault> {
+        assert!(ids.end <= self.ids_end, "a job looks at ids of the snapshot only");
         out.pairs.iter_mut().for_each(Vec::clear);
         // Id 0 is no entry: as a superior it stands for none. Slots of other ids may be empty.
         for id in ids.start.max(1)..ids.end {
@@ -143,6 +144,7 @@ impl<'d> Derive<'d> {
     /// Is the superior there, and does the way up end? A circle must lead to a higher id somewhere, so only those
     /// steps are followed up.
     fn superiors(&self, id: u32, parent: u32) -> Result<(), &'static str> {
+        assert!(parent != 0, "a root has no superior to be looked for");
         let mut above = parent;
         for _ in 0..self.ids_end {
             let object = self.shard.heap.read(above, self.view.sequence);

@@ -255,6 +255,7 @@ impl Cursor {
             }
         }
         self.slice.reverse();
+        assert!(self.slice.last().is_none_or(|id| *id >= from), "a cursor goes on in ascending order of ids");
         !self.slice.is_empty()
     }
 }

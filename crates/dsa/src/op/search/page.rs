@@ -45,6 +45,10 @@ impl Page {
         if self.left == 0 {
             return false;
         }
+        assert!(
+            self.at.last.is_none_or(|last| last.0 < id.0),
+            "a page goes on behind the last entry, so entries come in the order of their ids"
+        );
         self.left -= 1;
         self.at = Position { last: Some(id), returned: self.at.returned.saturating_add(1) };
         true

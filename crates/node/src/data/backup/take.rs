@@ -183,6 +183,7 @@ impl Work<'_> {
             }
             on_bytes(written + shared, total);
         }
+        assert!(written + shared == total, "each file of the snapshot was copied or linked, and once");
         snapshots.commit(unfinished, held.manifest.index, held.manifest.meta.clone())?;
         Ok((written, shared))
     }

@@ -53,6 +53,10 @@ impl LogState {
     /// The metadata of a snapshot with these rules and settings and this metadata of the store.
     pub(super) fn join(&self, rules: &str, settings: Option<&str>, store: &[u8]) -> Vec<u8> {
         let text = settings.unwrap_or_default();
+        assert!(
+            u32::try_from(rules.len().max(text.len())).is_ok(),
+            "a length of 32 bits says where the next part begins"
+        );
         let mut out = Vec::with_capacity(BYTES + 4 + rules.len() + text.len() + store.len());
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&settings.map_or(VERSION - 1, |_| VERSION).to_le_bytes());

@@ -80,6 +80,7 @@ impl Writing {
         let slots = slots.finish()?;
         let count = segments.count();
         segments.release(|segment| unfinished.keep(segment_file(segment)));
+        assert!(segments.count() <= count, "what is kept of the snapshot before is no longer to be written");
         let written = Written { bytes: slots.bytes, segments: count, kept: count - segments.count() };
         unfinished.add(slots);
         Ok(Writing { unfinished, segments, index, meta, way, written })
@@ -107,6 +108,7 @@ impl Writing {
 
     /// Makes it the last snapshot.
     pub(super) fn commit(self, snapshots: &mut Snapshots) -> Result<Written, SnapshotError> {
+        assert!(self.segments.bytes() == 0, "a snapshot has all segments of its slot map");
         snapshots.replace(self.unfinished, self.index, self.meta)?;
         Ok(self.written)
     }
