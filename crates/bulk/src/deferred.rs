@@ -2,7 +2,7 @@
 
 use crate::source::{Form, PIECE_BYTES};
 
-/// DeferredSpans set aside at once.
+/// Spans that are deferred at a time.
 const SPANS_MAX: usize = 4 << 20;
 /// Bytes held of inputs that cannot be read again.
 const HELD_BYTES_MAX: usize = 256 << 20;
@@ -22,7 +22,7 @@ pub(crate) struct Span {
     pub(crate) held_at: u64,
 }
 
-/// What was set aside in one pass.
+/// What was deferred in one pass.
 #[derive(Debug, Default)]
 pub(crate) struct DeferredSpans {
     pub(crate) list: Vec<Span>,
@@ -50,7 +50,7 @@ impl DeferredSpans {
         &self.held[span.held_at as usize..][..span.len as usize]
     }
 
-    /// Sets one record aside: its bytes, where they begin in the input, and on which line.
+    /// Defers one record: its bytes, where they begin in the input, and on which line.
     pub(crate) fn push(&mut self, bytes: &[u8], offset: u64, line: u64) -> Result<(), TooMany> {
         let len = bytes.len() as u64;
         let held_at = self.held.len() as u64;

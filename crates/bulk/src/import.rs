@@ -3,7 +3,7 @@
 //! ```text
 //! inputs --(some at a time)--> piece --(many threads)--> batch --(in order of each input)--> shard
 //! ```
-//! Entries that come before their superior are set aside and tried again after the rest, as often as that gets any
+//! Entries that come before their superior are deferred and tried again after the rest, as often as that gets any
 //! of them in.
 
 use crate::batch::{Batch, Item, Maker, Step};

@@ -202,7 +202,7 @@ fn last_boundary(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// Records of the input that were set aside, read again.
+/// Records of the input that were deferred, read again.
 pub(crate) struct Again<'r, 'i> {
     input: &'r mut Input<'i>,
     spans: DeferredSpans,

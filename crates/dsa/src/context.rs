@@ -32,7 +32,7 @@ pub(crate) struct Writing<'w, 's> {
     pub(crate) actor: u32,
     /// A stamp that was made for this update and not used. An update takes one, however it comes to be applied.
     pub(crate) spare: Option<Stamp>,
-    /// Where the entry is, if the group's look-ahead found out.
+    /// Where the entry is, if the group's prefetch found out.
     pub(crate) known: Option<Known<'w>>,
 }
 

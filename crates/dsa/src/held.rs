@@ -40,7 +40,7 @@ pub struct MemoryNotice {
     pub live: u64,
     /// Of them, held by suspended searches.
     pub held: u64,
-    /// Bytes that it may have.
+    /// The limit in bytes.
     pub limit: u64,
 }
 

@@ -99,7 +99,7 @@ mod tests {
                 }
                 let (place, last) = table.find(id);
                 prop_assert_eq!(last, model.get(&id).copied());
-                // Whoever cannot make use of the last leaves the table as it is.
+                // A caller that cannot make use of the last leaves the table as it is.
                 if position % 7 != 0 {
                     table.set(place, id, position);
                     model.insert(id, position);

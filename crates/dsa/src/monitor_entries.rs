@@ -1,4 +1,4 @@
-//! The entries below cn=Monitor, with the names that tools for OpenLDAP look for, and where their figures come from.
+//! The entries below cn=Monitor, with the names that tools for OpenLDAP look for, and where their metrics come from.
 //!
 //! They are entries of the server's own small directory and are searched like any others. Their values are not kept up to date all the time: a
 //! search that may look at them refreshes them first, once a second at most. So they cost nothing when nobody looks.
@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicU64;
 const COUNTER: &str = "monitorCounter";
 const COUNTER_OBJECT: &str = "monitorCounterObject";
 
-/// Where a figure comes from.
+/// Where a metric comes from.
 /// Functions, not values: the list of entries is made once for their names, and each refresh runs the functions.
 #[derive(Clone, Copy)]
 pub(crate) enum Measure {

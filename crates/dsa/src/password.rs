@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_match_is_told() {
+    fn what_can_never_match_is_recognised() {
         for stored in
             [&b"{SSHA}notbase64!"[..], b"{SSHA}notbase64", b"{SSHA}", b"{sha}YWJj", b"{CRYPT}x", b"", b" \t"]
         {

@@ -155,7 +155,7 @@ impl Session {
         Session::connect(worker, None).expect("without an address there is no bound")
     }
 
-    /// Starts a session with a client that has not bound yet. `None` if its address has as many as it may have.
+    /// Starts a session with a client that has not bound yet. `None` if its address has reached its limit.
     pub fn connect(worker: &mut Worker, client: Option<SocketAddr>) -> Option<Session> {
         let peer = worker.dsa.peers.connect(client)?;
         count(&worker.counters.connections_opened, 1);

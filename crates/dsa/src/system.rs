@@ -19,7 +19,7 @@ const MEMORY_BYTES_MAX: u64 = 64 << 20;
 /// Monitor entries are not older than this when they are looked at.
 const REFRESH_NS: u64 = 100_000_000;
 /// Number of the initial owner's name in a shard.
-const FOUNDER: u32 = 0;
+const INITIAL_OWNER: u32 = 0;
 
 /// Name under which the shard keeps the root DSE, whose DN is empty.
 pub(crate) const ROOT_DSE: &str = "cn=Root DSE";
@@ -139,7 +139,7 @@ impl System {
     /// In the role of the writer of this small shard; updates of the directory do not wait for it.
     pub(crate) fn update(&self, now: Now, change: impl FnOnce(&mut Update<'_>)) {
         let mut writer = self.shard.writer();
-        let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: FOUNDER };
+        let stamp = Stamp { csn: writer.stamp(now.wall_ms), actor: INITIAL_OWNER };
         let mut update = Update { writer, stamp };
         change(&mut update);
         update.writer.publish();
@@ -183,7 +183,7 @@ fn replace(description: Description, values: &[String]) -> Change<'_> {
 
 /// At the start, before the first reader; a failure ends the start.
 fn add(writer: &mut Writer<'_>, config: &Config, dn: &str, entry: &mut Entry) -> io::Result<()> {
-    let stamp = Stamp { csn: writer.stamp(config.started_ms), actor: FOUNDER };
+    let stamp = Stamp { csn: writer.stamp(config.started_ms), actor: INITIAL_OWNER };
     let added = writer.add(Add { dn: dn.as_bytes(), entry, keep_operational: true }, stamp);
     let explain = |refused| {
         io::Error::other(format!("the entry \"{dn}\" of the server's own cannot be made: {refused}"))

@@ -21,7 +21,7 @@ use store::{DnCache, EntryRef, ReadPoint, Reader, Revoked};
 /// A thread's worker. Serves all sessions of its thread, one request at a time.
 pub struct Worker {
     pub(crate) dsa: Arc<Dsa>,
-    /// Rests between bundles.
+    /// Unpinned between bundles.
     pub(crate) reader: Reader,
     /// Of the system shard.
     pub(crate) system_reader: Reader,

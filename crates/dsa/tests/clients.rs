@@ -65,7 +65,7 @@ fn searches_of_anonymous_clients_leave_some_to_others() {
     let (mut bind, mut out) = (Vec::new(), Vec::new());
     common::bind(common::ROOT_DN, common::PASSWORD).encode(&mut bind, 1, &[]);
     root.feed(&mut worker, &[bind, long_search(2, 1)].concat(), &mut out);
-    assert_eq!(codes(&out), [ResultCode::Success], "of the bind; the search is under way");
+    assert_eq!(codes(&out), [ResultCode::Success], "of the bind; the search is active");
     // Snapshots and index builds have readers.
     assert!(store::Reader::register(client.dsa.shard()).is_some());
     for (session, _) in sessions {
@@ -135,5 +135,5 @@ fn a_client_that_has_not_bound_sends_no_long_messages() {
     common::bind(common::ROOT_DN, common::PASSWORD).encode(&mut input, 1, &[]);
     input.extend_from_slice(&head);
     let feed = session.feed(&mut worker, &input, &mut out);
-    assert_eq!((feed.state, feed.needed), (State::Idle, (1 << 20) + 6), "whoever binds may");
+    assert_eq!((feed.state, feed.needed), (State::Idle, (1 << 20) + 6), "a bound client may");
 }

@@ -192,7 +192,7 @@ fn a_configured_index_that_is_dropped_is_configured_no_more() {
     assert_eq!(missing.0, ResultCode::NoSuchAttribute, "all or nothing");
     assert_eq!(log.lock().unwrap().len(), before);
     assert_eq!(change(&mut client, Delete, "olcDbIndex", &["uid:eq", "cn:eq"]).0, ResultCode::Success);
-    assert_eq!(shown(&mut client, "olcDbIndex"), ["uid:pres"], "the request was carried out, too");
+    assert_eq!(shown(&mut client, "olcDbIndex"), ["uid:pres"], "the request was applied, too");
     let logged = log.lock().unwrap()[before..].to_vec();
     assert_eq!(logged.len(), 1);
     assert!(String::from_utf8_lossy(&logged[0].0).contains("\"index\": [\"uid:pres\"]"));

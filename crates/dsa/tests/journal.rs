@@ -47,7 +47,7 @@ fn replay_with(config: dsa::Config, log: &[Logged]) -> Arc<Dsa> {
     let mut applier = Applier::new(&dsa).expect("there are few readers");
     for (record, answers) in log {
         let (command, mut again) = (Command::decode(record).expect("as it was encoded"), Vec::new());
-        applier.apply(&command, &mut again).expect("it could be carried out");
+        applier.apply(&command, &mut again).expect("it could be applied");
         assert_eq!(common::answers(&again), common::answers(answers));
     }
     dsa.shard().writer().find_free_ids();
@@ -123,7 +123,7 @@ fn attribute_options_are_no_state_of_the_process() {
 
 /// How much memory there is must not decide what becomes of a command that is in the log: it is applied above the limit.
 #[test]
-fn what_is_logged_is_carried_out_above_the_limit() {
+fn what_is_logged_is_applied_above_the_limit() {
     let mut small = config();
     small.store.memory_bytes_max = 16 << 20;
     let dsa = Dsa::new(small, common::standard_schema()).expect("memory is plenty");
@@ -187,7 +187,7 @@ fn change_large_entries(value_bytes: usize, entries: usize, is_logged: bool) {
     let mut applier = Applier::new(&again).expect("there are few readers");
     for (record, _) in log.lock().expect("nobody panicked").iter() {
         let command = Command::decode(record).expect("as it was encoded");
-        applier.apply(&command, &mut Vec::new()).expect("it could be carried out");
+        applier.apply(&command, &mut Vec::new()).expect("it could be applied");
         let segments = again.shard().memory().segments;
         assert!(segments <= LIMIT, "{segments} bytes at a replay");
     }
@@ -324,7 +324,7 @@ fn a_failed_assertion_leaves_no_record() {
 
 /// What is no longer admitted, and was when a log was written, comes out as it was answered then.
 #[test]
-fn what_was_admitted_once_is_carried_out_again() {
+fn what_was_admitted_once_is_applied_again() {
     let (mut client, log) = journaled();
     set_up(&mut client);
     let rdn = "jpegPhoto=x,dc=example";
@@ -349,7 +349,7 @@ fn what_was_admitted_once_is_carried_out_again() {
         Command { wall_ms, actor, ids: Cow::Borrowed(&[9]), messages: &messages, is_transaction: false };
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
     let mut answers = Vec::new();
-    applier.apply(&command, &mut answers).expect("it can be carried out");
+    applier.apply(&command, &mut answers).expect("it can be applied");
     assert_eq!(codes(&common::answers(&answers)), [ResultCode::Success; 2]);
     let found = client.search("JPEGPHOTO=x,dc=example", Scope::Base, "(sn=y)", &["sn"]);
     assert_eq!(found.dns(), [rdn]);
@@ -359,7 +359,7 @@ fn what_was_admitted_once_is_carried_out_again() {
 /// An earlier version took a certificate with `;binary` and without as two attributes, and the option with anything: such
 /// adds of its log are not refused.
 #[test]
-fn options_of_earlier_versions_are_carried_out_again() {
+fn options_of_earlier_versions_are_applied_again() {
     let (mut client, _) = journaled();
     set_up(&mut client);
     let (one, other) = ("0\x03\x02\x01\x05", "0\x03\x02\x01\x06");
@@ -382,7 +382,7 @@ fn options_of_earlier_versions_are_carried_out_again() {
         Command { wall_ms, actor, ids: Cow::Borrowed(&[9]), messages: &message, is_transaction: false };
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
     let mut answers = Vec::new();
-    applier.apply(&command, &mut answers).expect("it can be carried out");
+    applier.apply(&command, &mut answers).expect("it can be applied");
     assert_eq!(codes(&common::answers(&answers)), [ResultCode::Success]);
     let found = client.read(dn, &["userCertificate", "description"]);
     let names = ["description;binary", "userCertificate;binary", "userCertificate;binary;x-a"];
@@ -510,7 +510,7 @@ proptest! {
 
     /// Readers keep ids of deleted entries from being used again, for as long as they look.
     #[test]
-    fn is_carried_out_again_whoever_looked(
+    fn is_applied_again_whatever_was_read(
         bundles in prop::collection::vec((prop::collection::vec(ask(), 1..40), any::<bool>()), 1..12)
     ) {
         let (mut client, log) = journaled();

@@ -38,7 +38,7 @@ fn exchange(client: &mut Client, input: &[u8], others: Others<'_>) -> Vec<u8> {
                 let cx = &mut Context::from_waker(Waker::noop());
                 match client.session.poll_updates(&mut client.worker, cx, &mut out) {
                     Poll::Ready(next) => state = next,
-                    Poll::Pending => panic!("what was handed over was answered"),
+                    Poll::Pending => panic!("what was submitted was answered"),
                 }
             }
             State::Close => panic!("the session goes on"),
@@ -127,7 +127,7 @@ fn assert_reads_ended(bytes: &[u8]) {
     let all = ends(bytes);
     let ends = codes(&all);
     assert_eq!(ends.len(), 48);
-    assert!(ends.chunks(3).all(|ends| ends[0] == ResultCode::Success), "all updates are carried out");
+    assert!(ends.chunks(3).all(|ends| ends[0] == ResultCode::Success), "all updates are applied");
     assert_eq!(ends[46..], [ResultCode::AdminLimitExceeded; 2]);
     let What::End(last) = &all.last().expect("there are some").what else { panic!("an end is last") };
     assert!(last.text.contains("ended to free memory"), "{}", last.text);

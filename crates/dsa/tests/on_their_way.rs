@@ -146,7 +146,7 @@ fn a_superclass_stays_whatever_was_on_its_way() {
     let mut applier = Applier::new(&again.dsa).expect("there are few readers");
     for (record, before) in &*log.lock().expect("nobody panicked") {
         let (command, mut out) = (Command::decode(record).expect("it was encoded"), Vec::new());
-        applier.apply(&command, &mut out).expect("it was carried out before");
+        applier.apply(&command, &mut out).expect("it was applied before");
         assert_eq!(answers(&out), answers(before));
     }
 }
@@ -164,7 +164,7 @@ fn what_earlier_versions_logged_keeps_the_superclass_and_succeeds() {
         out.clear();
         applier.begin_parcel(index, &Head { keeps_superclasses: true, ..Head::default() });
         let command = Command::decode(record).expect("it was encoded");
-        applier.apply(&command, &mut out).expect("it can be carried out");
+        applier.apply(&command, &mut out).expect("it can be applied");
         applier.end_parcel(index);
     }
     assert_eq!(codes(&answers(&out)), [Success, Success]);
@@ -177,7 +177,7 @@ fn what_earlier_versions_logged_keeps_the_superclass_and_succeeds() {
         Command { wall_ms: START.wall_ms, actor: b"", ids, messages: &messages, is_transaction: false };
     applier.begin_parcel(100, &Head::default());
     out.clear();
-    applier.apply(&command, &mut out).expect("it can be carried out");
+    applier.apply(&command, &mut out).expect("it can be applied");
     assert_eq!(codes(&answers(&out)), [ObjectClassModsProhibited]);
 }
 

@@ -416,8 +416,8 @@ fn a_search_in_progress_is_not_completed() {
         observer.now.monotonic_ns += ms * 1_000_000;
         observer.worker.tick(observer.now);
         let found = observer.read("cn=Search,cn=Operations,cn=Monitor", &["+"]);
-        let figure = |name| found.values(name).expect("it is there")[0].parse::<u64>().expect("a number");
-        figure("monitorOpInitiated") - figure("monitorOpCompleted")
+        let metric = |name| found.values(name).expect("it is there")[0].parse::<u64>().expect("a number");
+        metric("monitorOpInitiated") - metric("monitorOpCompleted")
     };
     assert_eq!(active(1000), 0);
     let (_, input) = begin_search(&mut client, GROUP, Scope::Base, &["member"]);

@@ -30,7 +30,7 @@ impl Region {
     /// huge pages: right where nearly every page will be touched.
     ///
     /// # Errors
-    /// What `mmap` says, with the limit that is in the way: of address space, or strict overcommit.
+    /// What `mmap` says, with the limit that forbids it: of address space, or strict overcommit.
     pub fn reserve(len: usize, huge: bool) -> io::Result<Region> {
         assert!(len <= isize::MAX as usize - 2 * HUGE_PAGE, "no more than an address space can have");
         let len = len.next_multiple_of(HUGE_PAGE).max(HUGE_PAGE);
@@ -84,8 +84,8 @@ impl Region {
     /// The region as atomic words, zero where nobody wrote yet.
     #[inline]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: aligned to a huge page, mapped for the life of `self`, zeroed by the kernel, and any bits are a
-        // valid AtomicU64. Whoever also writes bytes through `base` keeps them apart from the words in use.
+        // SAFETY: aligned to a huge page, mapped as long as `self` exists, zeroed by the kernel, and any bits are a
+        // valid AtomicU64. A caller that also writes bytes through `base` keeps them apart from the words in use.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.len / 8) }
     }
 
@@ -151,7 +151,7 @@ pub fn is_address_space_short() -> bool {
     counts || getrlimit(Resource::As).current.is_some()
 }
 
-/// Why address space cannot be reserved, with the limit that is in the way and how to raise it.
+/// Why address space cannot be reserved, with the limit that forbids it and how to raise it.
 fn not_reserved(len: usize, error: io::Error) -> io::Error {
     let mib = |bytes: u64| bytes >> 20;
     let advice = match getrlimit(Resource::As).current {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_reserved_is_told_with_what_to_do() {
+    fn what_cannot_be_reserved_is_reported_with_what_to_do() {
         let error = Region::reserve(1 << 50, false).expect_err("no machine has as much").to_string();
         assert!(error.starts_with("1073741824 MiB of address space cannot be reserved: "), "{error}");
         assert!(error.contains("--memory-max"), "{error}");

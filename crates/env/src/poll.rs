@@ -245,7 +245,7 @@ pub fn thread_cpu() -> Duration {
 /// ended is missing: meant for differences while a server runs.
 ///
 /// # Errors
-/// When there is no such process, or the kernel keeps no such figures.
+/// When there is no such process, or the kernel keeps no such numbers.
 pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     let mut nanoseconds = 0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -274,7 +274,7 @@ pub fn on_threads<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Ve
     })
 }
 
-/// Waits; for the pauses between the figures of a run.
+/// Waits; for the pauses between the measurements of a run.
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_told() {
+    fn cpu_time_is_measured() {
         let before = thread_cpu();
         assert_ne!((0..1_000_000u64).fold(1, |a, b| a ^ std::hint::black_box(b).wrapping_mul(a | 1)), 0);
         assert!(thread_cpu() > before);

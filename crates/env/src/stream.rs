@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_can_be_told_not_to() {
+    fn a_wait_can_be_ended() {
         let dir = tempfile::tempdir().unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
         let mut stream = Stream::open(&fifo(&dir), Arc::clone(&is_over)).unwrap();

@@ -1,4 +1,4 @@
-//! A history: what clients asked for and were told, and when.
+//! A history: what clients asked for, what they were answered, and when.
 //!
 //! A file of a history has one [`Event`] a line, as JSON:
 //!

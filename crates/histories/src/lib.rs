@@ -1,4 +1,4 @@
-//! Histories: what concurrent clients asked for and were told, and checks whether any order of it makes sense. The checks
+//! Histories: what concurrent clients asked for and were answered, and checks whether any order of it makes sense. The checks
 //! are pure functions over a [`History`]; each says what is wrong in the words of the literature.
 //!
 //! | check | of | says yes if |

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 /// Histories of concurrent clients: recorded from a server, and checked.
 ///
-/// A history says what each client asked for, when, and what it was told. It is right if some order of all that happened, in
+/// A history says what each client asked for, when, and what it was answered. It is right if some order of all that happened, in
 /// which what had ended comes before what began later, explains every answer.
 #[derive(Parser)]
 #[command(name = "pando-histories", version, max_term_width = 100)]

@@ -27,7 +27,7 @@ enum Flaw {
     Forgotten,
     /// Of what is in progress at a crash half may be there afterwards.
     HalfReplayed,
-    /// A transaction that is told to have failed leaves something behind.
+    /// A transaction that was answered with a failure leaves something behind.
     FailureKept,
 }
 

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_at_every_place_is_told() {
+    fn every_byte_at_every_place_makes_a_difference() {
         for len in 1..=WORD_MAX {
             for (at, byte) in (0..len).flat_map(|at| (0..=u8::MAX).map(move |byte| (at, byte))) {
                 let mut bytes = vec![b'Q'; len];

@@ -199,7 +199,6 @@ impl Committer {
     /// # Errors
     /// See [`Committer::step`].
     pub fn begin_step(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Begun, Failed> {
-        assert!(monotonic_ms >= self.now_ms, "the clock that steps are given does not go back");
         self.now_ms = monotonic_ms;
         self.checkpoint_ms.get_or_insert(monotonic_ms);
         let wall = &mut self.wall;
@@ -357,7 +356,7 @@ impl Committer {
         kind: Kind,
         append: &mut dyn FnMut(Position, &mut Vec<u8>),
     ) -> Result<(), Failed> {
-        assert!(self.replica.is_settled() && self.proposer.is_settled(), "nothing else is under way");
+        assert!(self.replica.is_settled() && self.proposer.is_settled(), "nothing else is in progress");
         let mut noted = self.log.propose(kind, append);
         if let Err(Refused::Full) = noted {
             // Where there is no server, nobody prepares the next file.
@@ -377,7 +376,7 @@ impl Committer {
             }
         }
         let flushed = self.log.flush().map_err(|poisoned| self.fail(Failed::Log(poisoned)))?;
-        assert!(flushed, "nothing else is under way");
+        assert!(flushed, "nothing else is in progress");
         assert!(self.applied() == at.index, "a record that is written alone is the last one");
         Ok(())
     }

@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn tell(taken: &TakenBackup) {
-    // It is made, whoever may be informed.
+    // The backup is made, whether or not its report can be printed.
     if let Err(failed) = print(format_args!("{}\n", taken.generation.dir.display())) {
         let (dir, faults) = (taken.generation.dir.display(), failed.faults.join("; "));
         note!("pando backup: {dir} is whole, but its name cannot be printed: {faults}");

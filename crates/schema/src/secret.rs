@@ -1,5 +1,5 @@
 //! Attributes whose values are secrets: passwords and keys, by the names that schemas in the field give them. Their values are
-//! in no text, whoever may read them.
+//! in no text, whatever rights its reader has.
 
 use crate::element::{AttributeType, Traits};
 use crate::names::NameTable;

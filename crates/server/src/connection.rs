@@ -83,7 +83,7 @@ pub(crate) struct Connection<W: Worker, S: Stream> {
 impl<W: Worker, S: Stream> Connection<W, S> {
     /// A session with `peer` over `stream`.
     ///
-    /// `None` if the peer's address has as many connections as it may have.
+    /// `None` if the peer's address has reached its limit of connections.
     pub(crate) fn new(
         shared: Rc<Shared<W>>,
         stream: S,

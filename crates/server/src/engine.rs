@@ -34,7 +34,7 @@ pub trait Worker: 'static {
         let _ = now;
     }
 
-    /// Starts a session with a client. `None` if its address has as many as it may have.
+    /// Starts a session with a client. `None` if its address has reached its limit.
     fn open(&mut self, peer: SocketAddr) -> Option<Self::Session>;
 
     /// Counts what connections keep for their clients.

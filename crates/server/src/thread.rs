@@ -287,7 +287,7 @@ impl<W: Worker> Drop for Leave<W> {
     }
 }
 
-/// The thread's life: serve what comes until asked to drain.
+/// What the thread does from start to end: it serves what comes until it is asked to drain.
 async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: UnboundedReceiver<Command<P>>) {
     let sweeper = shared.clone();
     task::spawn_local(async move {

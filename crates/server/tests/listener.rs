@@ -27,7 +27,7 @@ struct Toy {
 #[derive(Default)]
 struct Held {
     is_held: AtomicBool,
-    is_let_go: AtomicBool,
+    may_go_on: AtomicBool,
     messages: AtomicUsize,
 }
 
@@ -111,7 +111,7 @@ impl Worker for ToyWorker {
                 b's' => session.is_silent = true,
                 b'h' => {
                     self.held.is_held.store(true, Ordering::SeqCst);
-                    until("it may go on", || self.held.is_let_go.load(Ordering::SeqCst));
+                    until("it may go on", || self.held.may_go_on.load(Ordering::SeqCst));
                 }
                 b'u' => {
                     session.update = rest[..length].to_vec();
@@ -433,7 +433,7 @@ fn requests_of_a_connection_that_was_reset_are_not_applied() {
     gone.write_all(&message(b'e', b"long enough").repeat(2000)).unwrap();
     // A socket that is closed with input unread sends a reset.
     drop(gone);
-    server.held.is_let_go.store(true, Ordering::SeqCst);
+    server.held.may_go_on.store(true, Ordering::SeqCst);
     until("its session has ended", || server.sessions.load(Ordering::SeqCst) == 1);
     assert_eq!(server.held.messages.load(Ordering::SeqCst), 2, "those before it");
     server.stop();

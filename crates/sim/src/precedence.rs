@@ -30,7 +30,7 @@ struct Session {
 enum State {
     #[default]
     Open,
-    /// It stands in the way of a transaction with higher precedence.
+    /// It holds an entry that a transaction with higher precedence needs.
     Preempted,
     /// It is over, and its client knows.
     Over,

@@ -1,7 +1,7 @@
 //! A server with all its threads on a disk whose operations are recorded, and clients that load it.
 //!
 //! Each client counts its bundles in an entry of its own: `17 4 9` says that it is its 17th, and that clients 0 and 1 had
-//! been told by then that their 4th and 9th are done. What is recovered later must hold them, whatever the power left.
+//! been answered by then for their 4th and 9th. What is recovered later must hold them, whatever the power left.
 
 use crate::node::recover;
 use crate::recorder::{Event, Recorder};

@@ -54,7 +54,7 @@ pub struct Stamp {
 }
 
 impl Writer<'_> {
-    /// The entry that a command is about, where a look-ahead may have found out already. What it found holds unless an entry was
+    /// The entry that a command is about, where a prefetch may have found out already. What it found holds unless an entry was
     /// renamed or deleted since, in a batch that was published or in this one.
     fn existing_known(&mut self, dn: &[u8], known: Option<Known<'_>>) -> Result<EntryId, Refused> {
         match known {

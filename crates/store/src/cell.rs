@@ -18,7 +18,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Owns a `T` that readers reach without a lock. What it held before a swap lives on until no reader that may have
+/// Owns a `T` that readers reach without a lock. What it held before a swap is kept until no reader that may have
 /// seen it is active.
 pub(crate) struct Published<T> {
     pointer: AtomicPtr<T>,

@@ -1,7 +1,7 @@
 //! Checkpoints: the shard at one commit sequence, as bytes that a caller writes to files while commands go on.
 //!
 //! A checkpoint has three parts: the slot map, which tells where each object was; the meta; and segments, which are
-//! immutable once written and so need writing only once in their life. Taking one costs the writer's role for as long as
+//! immutable once written and so need writing only once. Taking one costs the writer's role for as long as
 //! it takes to look at the list of segments. Slot map and meta come first, for they need a read point, which holds back
 //! the cleaner; [`Checkpoint::into_segments`] gives that up, and each segment is held only until it was written.
 
@@ -29,7 +29,7 @@ pub struct Segment {
     pub len: u32,
 }
 
-/// A checkpoint whose slot map and meta are being written. As long as it lives nothing that died since is used again.
+/// A checkpoint whose slot map and meta are being written. As long as it exists nothing that died since is used again.
 pub struct Checkpoint {
     point: Stay,
     segments: Segments,

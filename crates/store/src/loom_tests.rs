@@ -5,7 +5,7 @@
 //! That the models can fail was tried with planted faults: a pin that does not look again, extensions that are not
 //! counted, a table or a cell that frees one sequence early, moves that are not counted, a set's length stored
 //! without release; a revoked reader that looks all the same, a revocation that does not wait for a reader that looks, a
-//! reader that is away or wanted and taken for one that rests. Each made a model fail.
+//! reader that is away or wanted and taken for an unpinned one. Each made a model fail.
 
 use crate::cell::{Garbage, Held, Published};
 use crate::hash::{Table, TableWriter};

@@ -23,7 +23,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering::SeqCst, Padded, lock, sequential};
 pub const READERS_MAX: usize = if cfg!(pando_loom) { 2 } else { 4096 };
 
 const RESTING: u64 = u64::MAX;
-/// In the slot of a reader that was revoked: it counts as one that rests.
+/// In the slot of a reader that was revoked: it counts as unpinned.
 const REVOKED: u64 = u64::MAX - 1;
 /// Set while the slot's owner looks at nothing and may be revoked.
 const AWAY: u64 = 1 << 63;

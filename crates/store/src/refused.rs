@@ -1,4 +1,4 @@
-//! Why a command is not applied: always something that the client, or whoever set the limits, can act on.
+//! Why a command is not applied: always something that the client, or the administrator who set the limits, can act on.
 
 use model::{EntryId, ResultCode};
 use schema::Violation;

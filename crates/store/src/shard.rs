@@ -61,7 +61,7 @@ const CLEAN_BYTES_MIN: u64 = 64 << 10;
 const SLACK_SHORT_PERCENT: u64 = 5;
 const CLEAN_SHORT_BYTES: u64 = 2 << 20;
 
-/// What a shard is made with. All of it but the indexes is fixed for the shard's life.
+/// What a shard is made with. All of it but the indexes is fixed as long as the shard exists.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// DNs of the naming contexts.

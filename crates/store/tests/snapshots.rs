@@ -208,7 +208,7 @@ fn what_is_restored_is_what_was_there() {
         }
         println!("seed {seed}: the cleaner moved {} bytes while checkpoints lived", seen.moved - before);
     }
-    // Of one seed alone it may be none: whether enough is dead just while a checkpoint lives is up to chance.
+    // Of one seed alone it may be none: whether enough is dead just while there is a checkpoint is up to chance.
     if from_environment.is_some() {
         return;
     }
@@ -354,7 +354,7 @@ fn settings_that_do_not_fit_are_refused() {
 
 /// Two naming contexts whose roots have the same RDN: only the meta tells which is which.
 #[test]
-fn roots_of_one_name_are_told_apart() {
+fn roots_of_one_name_are_distinguished() {
     let mut settings = compare::settings(false);
     settings.suffixes = vec!["ou=a,dc=com".to_owned(), "ou=a,dc=org".to_owned()];
     let shard = Shard::create(settings, compare::schema()).expect("address space is plenty");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The number of a record: 1, 2, 3 ... without gaps over the life of the log. 0 stands before the first.
+/// The number of a record: 1, 2, 3 ... without gaps over the whole log. 0 stands before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Index(pub u64);
 

@@ -123,7 +123,7 @@ fn a_snapshot_beyond_the_log_is_refused() {
 }
 
 #[test]
-fn who_was_refused_for_room_is_told_when_there_is_some() {
+fn a_refusal_for_want_of_room_is_followed_by_a_notice() {
     let dir = tempfile::tempdir().unwrap();
     let opened = open(dir.path(), Mode::Always, 0, &mut Vec::new());
     let log = opened.log.clone();

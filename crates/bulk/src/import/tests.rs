@@ -483,7 +483,7 @@ fn much_that_waits_is_tried_again_before_the_end() {
 }
 
 #[test]
-fn entries_that_are_nearly_alike_are_told_apart() {
+fn entries_of_nearly_the_same_template_are_distinguished() {
     let same =
         |cn: &str, rest: &str| format!("dn: cn={cn},dc=com\nobjectClass: person\ncn: {cn}\nsn: s\n{rest}\n");
     let odd = [
@@ -519,11 +519,11 @@ fn entries_that_are_nearly_alike_are_told_apart() {
     assert!(rejected[0].0.contains("cn=bad1") || rejected[1].0.contains("cn=bad1"), "{rejected:?}");
     let again =
         rejected.iter().find(|(place, _)| place.contains("cn=P3,dc=com: an entry with this DN exists"));
-    assert_eq!(again.expect("it is told").1, "dn: cn=P3,dc=com\nobjectClass: person\ncn: P3\nsn: s\n");
+    assert_eq!(again.expect("it is reported").1, "dn: cn=P3,dc=com\nobjectClass: person\ncn: P3\nsn: s\n");
 }
 
 #[test]
-fn a_stream_without_an_end_or_a_beginning_is_told_of_with_its_byte() {
+fn a_stream_without_an_end_or_a_beginning_is_reported_with_its_byte() {
     let good = [ber(TOP, false), ber(&person("a", "dc=com"), true)].concat();
     let cut = [&good[..], &ber(&person("b", "dc=com"), false)[..20]].concat();
     for (stream, reason) in [

@@ -181,7 +181,7 @@ impl<'a> Pending<'a> {
         self.outline.as_ref().is_some_and(|outline| may_be_config(outline.dn))
     }
 
-    /// Is this about the server's own figures or its configuration?
+    /// Whether this is about the server's own metrics or its configuration.
     pub(super) fn is_about_server(&self) -> bool {
         let is_below = |dn| ends_in(dn, b"cn=monitor") || ends_in(dn, CONFIG_DN.as_bytes());
         self.outline.as_ref().is_some_and(|outline| is_below(outline.dn))

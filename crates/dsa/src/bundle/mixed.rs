@@ -167,7 +167,7 @@ fn run_group(
     while next < group.len() {
         let end = mixed.begin_run(out);
         assert!(group[next].end <= end, "a run ends where a read ends, behind the reads that were run");
-        // Declared out here, so that it lives as long as the look that may borrow it.
+        // Declared out here, so that it exists as long as the look that may borrow it.
         let pin;
         let sequence = mixed.marks.sequence(mixed.run);
         // Without a pinned look the reads are behind the last update of the batch, so the newest state is what they are to see.

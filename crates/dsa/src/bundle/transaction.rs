@@ -317,7 +317,7 @@ fn find_or_begin(
     }
 }
 
-/// Gives those up that are open for too long, or stand in the way of a transaction with higher precedence, and tells the client.
+/// Gives those up that are open for too long, or hold an entry that a transaction with higher precedence needs, and tells the client.
 /// Runs before each update of a transaction and once a second or so for idle sessions, so neither limit needs a timer of its own.
 pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mut Vec<u8>) {
     if session.transactions.is_empty() {
@@ -435,7 +435,7 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
         return start_transaction::run(transactions, client, parts.dsa, parts.now, message, identity, out);
     }
     if requested.proxied().is_some() {
-        // RFC 5805 section 2.3: whoever began it ends it.
+        // RFC 5805 section 2.3: the identity that began it ends it.
         return control::refuse(
             message,
             ControlError::NotHere(proto::control::proxied_authorization::OID),

@@ -1,5 +1,5 @@
 //! An update with an assertion, a pre-read or a post-read: all of it happens in the writer's role, so nothing comes
-//! in between. Each part is a function of a read point and an entry, whoever made them.
+//! in between. Each part is a function of a read point and an entry, wherever these come from.
 //!
 //! The order is that of RFC 4527 and RFC 4528 together: the assertion is judged on the entry as it is; then it is read; then it changes; then it is
 //! read again. Whether all of the answer can be sent is known before the change.

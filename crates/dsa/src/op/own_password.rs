@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_attribute_is_told_without_decoding() {
+    fn the_first_attribute_is_read_without_decoding() {
         let schema = crate::system::tests::standard_schema();
         use ModifyKind::*;
         for (changes, may) in [

@@ -240,7 +240,7 @@ fn run_few(
 ) {
     let scratch = &mut *reading.scratch;
     let (now_ns, limits) = (reading.now.monotonic_ns, &reading.dsa.config.limits);
-    let go_on_with = |rest: &[u32]| {
+    let resume_with = |rest: &[u32]| {
         let cursor = Cursor::over(base.id, request.scope, filter.clone(), rest);
         let mut running = Running::new(id, cursor, asked, base, now_ns);
         // Only now, for nearly every search has ended before this.
@@ -259,7 +259,7 @@ fn run_few(
             Some(Truth::True) => {}
             Some(_) => continue,
             None => {
-                let running = go_on_with(&candidates[position..]);
+                let running = resume_with(&candidates[position..]);
                 return suspend(reading, context, running, asked.selectors, None, out);
             }
         }
@@ -268,7 +268,7 @@ fn run_few(
         let chosen = templates.choose(asked, read_point.shard().schema());
         let large = templates.write(out, id, read_point, &entry, chosen, &reading.dsa.rules, cache, false);
         if let Some(large) = large {
-            let running = go_on_with(&candidates[position + 1..]);
+            let running = resume_with(&candidates[position + 1..]);
             return suspend(reading, context, running, asked.selectors, Some(large), out);
         }
     }

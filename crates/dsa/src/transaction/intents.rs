@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_who_goes_before_takes_the_way() {
+    fn a_client_of_higher_precedence_takes_the_entry() {
         let intents = Arc::<Intents>::default();
         let (mut low, mut other, mut high) =
             (Holding::new(&intents, 0), Holding::new(&intents, 0), Holding::new(&intents, 5));

@@ -24,7 +24,7 @@ impl Fixture {
             updates.command(START.wall_ms).encode(&mut record);
             updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
             let command = Command::decode(&record).expect("it was made by this program");
-            applier.apply(&command, &mut Vec::new()).expect("it can be carried out");
+            applier.apply(&command, &mut Vec::new()).expect("it can be applied");
         }
     }
 }
@@ -59,7 +59,7 @@ pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, fixture: &Fixture, log: &mu
         dsa.shard().writer().reserve_ids(adds, updates.ids()).expect("there are enough");
         let (mut record, mut answers) = (Vec::new(), updates.answers_buffer());
         updates.command(START.wall_ms).encode(&mut record);
-        applier.apply_updates(&mut updates, START.wall_ms, &mut answers).expect("it can be carried out");
+        applier.apply_updates(&mut updates, START.wall_ms, &mut answers).expect("it can be applied");
         log.push((record, answers.clone()));
         updates.answer(answers, &mut Waking::default());
     }

@@ -318,7 +318,7 @@ impl Client {
                 (self.commit.as_ref().expect("only with a journal a session waits").borrow_mut())();
                 let cx = &mut Context::from_waker(Waker::noop());
                 let polled = self.session.poll_updates(&mut self.worker, cx, &mut out);
-                assert!(polled.is_ready(), "what was handed over was answered");
+                assert!(polled.is_ready(), "what was submitted was answered");
                 all.append(&mut out);
             } else if feed.consumed == 0 || at == input.len() {
                 return (all, state);

@@ -99,7 +99,7 @@ fn an_error_goes_out_at_once() {
 }
 
 #[test]
-fn abandon_and_end_of_a_transaction_let_go() {
+fn abandon_and_end_of_a_transaction_release_answers() {
     let end = Request::Extended(Extended { oid: proto::ext::end_transaction::OID, value: None });
     for request in [Request::Abandon(1), end] {
         let mut client = queued(10);

@@ -195,7 +195,7 @@ fn rfc4528_s4_secrets_cannot_be_guessed() {
         assert_eq!(client.compare_with(ADA, "sn", "lovelace", &with(&value)).end.code, AssertionFailed);
         let found = client.search_with(ADA, Scope::Base, "(sn=*)", &["1.1"], |_| {}, &with(&value));
         assert_eq!(found.end.code, AssertionFailed, "{filter}");
-        // Whoever may not write learns nothing from the assertion either.
+        // A client that may not write learns nothing from the assertion either.
         assert_eq!(client.modify_with(ADA, &SET, &with(&value)).end.code, InsufficientAccessRights);
     }
 }

@@ -32,7 +32,7 @@ fn s4_1_9_texts_are_printable() {
         assert_printable(&end);
     }
     let text = client.modify(ADA, &[(Add, "jpegPhoto", &[PHOTO])]).text;
-    assert!(text.contains(r"\00\01\02JFIF\00\7f"), "the value can still be told: {text}");
+    assert!(text.contains(r"\00\01\02JFIF\00\7f"), "the value can still be read: {text}");
     for dn in ["c\0n=x,dc=example", "nonsense\n=x,dc=example"] {
         let end = client.read(dn, &[]).end;
         assert_eq!(end.code, InvalidDnSyntax, "{end:?}");

@@ -158,7 +158,7 @@ proptest! {
         }
         if is_logged {
             let all = |client: &mut Client| client.search(BASE, Scope::Subtree, "(objectClass=*)", &["*", "+"]).entries;
-            prop_assert_eq!(all(&mut client), all(&mut replayed(&log)), "carried out again");
+            prop_assert_eq!(all(&mut client), all(&mut replayed(&log)), "applied again");
         }
     }
 }

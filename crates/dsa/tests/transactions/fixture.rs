@@ -39,7 +39,7 @@ pub(crate) fn apply(client: &Client, log: &Log) {
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
     for (record, before) in &*log.lock().expect("nobody panicked") {
         let (command, mut again) = (Command::decode(record).expect("it was encoded"), Vec::new());
-        applier.apply(&command, &mut again).expect("it was carried out before");
+        applier.apply(&command, &mut again).expect("it was applied before");
         if !command.is_transaction {
             assert_eq!(answers(&again), answers(before));
         }

@@ -102,7 +102,7 @@ fn ada_ranked(client: &Client, root: u8, people: u8) -> Client {
 }
 
 #[test]
-fn d80_a_users_password_goes_before() {
+fn d80_a_users_password_has_precedence() {
     for inside in [false, true] {
         each(|mut client| {
             let mut ada = ada_ranked(&client, 1, 5);
@@ -141,7 +141,7 @@ fn d79_a_users_password_goes_after() {
     });
 }
 
-/// Whoever may change nothing takes nothing from anybody.
+/// A client that may change nothing takes nothing from others.
 #[test]
 fn d80_what_is_refused_preempts_nobody() {
     each(|mut client| {

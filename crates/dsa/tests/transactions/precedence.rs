@@ -39,7 +39,7 @@ fn notice(out: &[u8]) -> (i32, Outcome) {
 
 /// A transaction's precedence is that of its client when it touched its first entry.
 #[test]
-fn d80_one_who_goes_before_preempts_and_the_loser_gets_the_notice() {
+fn d80_the_higher_precedence_preempts_and_the_loser_gets_the_notice() {
     each(|mut client| {
         let mut high = client.another();
         rank(&client, 1);
@@ -63,7 +63,7 @@ fn d80_one_who_goes_before_preempts_and_the_loser_gets_the_notice() {
 }
 
 #[test]
-fn d79_one_who_goes_after_is_told_to_try_again() {
+fn d79_the_lower_precedence_is_asked_to_try_again() {
     each(|mut client| {
         let mut low = client.another();
         rank(&client, 7);
@@ -149,7 +149,7 @@ fn answers_at_once_come_after_those_that_wait_for_the_log() {
 
 /// Two clients of different names, of which one has precedence over for good.
 #[test]
-fn d80_a_writer_goes_before_another() {
+fn d80_a_writer_has_precedence_over_another() {
     let grace = "uid=grace,ou=people,dc=example";
     let mut low = Client::with(Config { writers: vec![ADA.to_uppercase(), grace.to_owned()], ..config() });
     let password: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "userPassword", &["hop"])];

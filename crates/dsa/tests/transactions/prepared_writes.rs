@@ -47,7 +47,7 @@ fn all_of_it_is_there(is_logged: bool, stale: usize) {
     if is_logged {
         let all =
             |client: &mut Client| client.search(BASE, Scope::Subtree, "(objectClass=*)", &["*", "+"]).entries;
-        assert_eq!(all(&mut client), all(&mut replayed(&log)), "carried out again");
+        assert_eq!(all(&mut client), all(&mut replayed(&log)), "applied again");
     }
 }
 

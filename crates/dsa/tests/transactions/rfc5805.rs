@@ -143,7 +143,7 @@ fn rule_2_the_end_names_the_culprit() {
 
 /// Another client's change that does not stand against it does not either.
 #[test]
-fn rule_2_updates_are_carried_out_on_what_is_there_at_the_end() {
+fn rule_2_updates_are_applied_to_what_is_there_at_the_end() {
     each(|mut client| {
         let mut other = client.another();
         let txn = client.start();
@@ -405,7 +405,10 @@ fn passwords_change_within_a_transaction() {
         let request = Request::Extended(Extended { oid: password_modify::OID, value: Some(&request) });
         let end = ada.ask(&request, &named).end;
         let made = end.value.expect("a password was made");
-        let made = password_modify::decode_generated(&made).expect("it is one").expect("it is told").to_vec();
+        let made = password_modify::decode_generated(&made)
+            .expect("it is one")
+            .expect("it is in the response")
+            .to_vec();
         assert_eq!(ada.modify_in(&txn, ADA, &KING).code, InsufficientAccessRights);
         ada.settle(&txn, false);
         let txn = ada.start();

@@ -75,7 +75,7 @@ fn off_there_is_no_such_control_on_a_search() {
         assert_eq!(client.compare_in(&txn, ADA, "sn", "King"), UnavailableCriticalExtension);
         let ignored = [control(transaction_specification::OID, &txn, false)];
         assert_eq!(client.read_with(ADA, &ignored).values("sn"), one("Lovelace"));
-        assert_eq!(client.commit(&txn).code, Success, "what was refused did not doom it");
+        assert_eq!(client.commit(&txn).code, Success, "what was refused did not make it fail");
     });
 }
 
@@ -184,7 +184,7 @@ fn what_cannot_be_committed_any_more_cannot_be_seen() {
 }
 
 #[test]
-fn a_doomed_transaction_shows_what_was_accepted() {
+fn a_transaction_that_must_fail_shows_what_was_accepted() {
     each_switched(|mut client| {
         let txn = client.start();
         assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);

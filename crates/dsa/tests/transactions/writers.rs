@@ -1,4 +1,4 @@
-//! Whoever `write-dn` names: it changes every entry, sees no secrets, and changes no configuration; in transactions or not.
+//! An identity that `write-dn` names: it changes every entry, sees no secrets, and changes no configuration; in transactions or not.
 
 use crate::common::journal::journaled_with;
 use crate::common::*;

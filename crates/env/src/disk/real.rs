@@ -200,6 +200,7 @@ impl File for RealFile {
     }
 
     fn reserve(&self, len: u64) -> io::Result<()> {
+        assert!(len > 0, "space is reserved for something");
         match fallocate(&self.file, FallocateFlags::empty(), 0, len) {
             Ok(()) => Ok(()),
             // File systems without it: the zeros that follow claim the space.

@@ -151,7 +151,7 @@ fn what_nobody_wrote_is_not_read() {
 }
 
 #[test]
-fn of_what_nobody_was_told_all_happens_or_nothing() {
+fn a_transaction_without_an_answer_happens_whole_or_not() {
     let lost = (1, 2, What::Unknown, vec![append("x", 1), append("y", 1)]);
     let cut = |steps| {
         let event = |at, process, what, steps: Vec<Step>| Event { at, process, what, steps };
@@ -172,7 +172,7 @@ fn of_what_nobody_was_told_all_happens_or_nothing() {
 }
 
 #[test]
-fn a_cycle_is_told_as_short_as_it_can_be() {
+fn a_cycle_is_reported_as_short_as_it_can_be() {
     let transactions = [
         (1, 2, What::Ok, vec![append("x", 1)]),
         (3, 4, What::Ok, vec![append("x", 2)]),

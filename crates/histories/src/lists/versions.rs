@@ -93,7 +93,7 @@ impl<'h> Versions<'h> {
         }
     }
 
-    /// What was seen has happened, whatever its client was told.
+    /// What was seen has happened, whatever its client was answered.
     fn find_happened(&mut self) {
         for list in self.lists.values() {
             for writer in list.order.iter().filter_map(|element| list.writers.get(element)) {

@@ -69,7 +69,7 @@ fn of_two_swaps_from_one_value_one_is_done() {
 }
 
 #[test]
-fn what_nobody_was_told_may_have_happened_at_any_time_or_not() {
+fn an_operation_without_an_answer_may_have_happened_at_any_time_or_not() {
     let lost = |value| vec![(1, None, write(1)), (3, Some(4), write(2)), (5, Some(6), read(value))];
     assert_eq!(verdict(&lost(1)), Verdict::Holds, "late");
     assert_eq!(verdict(&lost(2)), Verdict::Holds, "before, or never");
@@ -77,7 +77,7 @@ fn what_nobody_was_told_may_have_happened_at_any_time_or_not() {
 }
 
 #[test]
-fn what_nobody_was_told_happens_once() {
+fn an_operation_without_an_answer_happens_once() {
     let lines = [
         (1, None, swap(0, 1, None)),
         (2, Some(3), read(1)),

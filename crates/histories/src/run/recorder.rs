@@ -1,4 +1,4 @@
-//! What one client asked for and was told, with the time of each.
+//! What one client asked for and was answered, with the time of each.
 
 use super::cut_at;
 use env::clock::{Clock as _, SystemClock};
@@ -59,17 +59,17 @@ impl<'a> Recorder<'a> {
         self.push(What::Invoke, steps.to_vec());
     }
 
-    /// It was told that this happened.
+    /// It was answered that this happened.
     pub(super) fn ok(&mut self, steps: Vec<Step>) {
         self.push(What::Ok, steps);
     }
 
-    /// It was told that it did not happen.
+    /// It was answered that it did not happen.
     pub(super) fn fail(&mut self) {
         self.push(What::Fail, self.asked.clone());
     }
 
-    /// It will never be told: it goes on as another process.
+    /// It will never be answered: it goes on as another process.
     pub(super) fn unknown(&mut self) {
         self.push(What::Unknown, self.asked.clone());
         self.process = self.processes.fetch_add(1, Ordering::Relaxed);

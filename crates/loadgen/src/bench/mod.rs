@@ -86,7 +86,7 @@ impl Window {
 /// What the client does not do, said with every result.
 pub const SWITCHED_OFF: &str = "TLS; comparing attribute values";
 
-/// When a run ends, warm-up aside.
+/// When a run ends, without the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// After so long.
@@ -274,7 +274,7 @@ fn check(settings: &Settings) -> Result<(), BenchError> {
         (min == 0 || min > max || max > VALUE_BYTES_MAX, "the value bytes are FROM..TO, from 1 to 4096"),
         (
             bind && settings.queue != 1,
-            "a session has one bind under way at a time (RFC 4511 section 4.2.1): --queue 1",
+            "a session has one bind in progress at a time (RFC 4511 section 4.2.1): --queue 1",
         ),
         (
             matches!(settings.workload, Workload::Transaction { .. }) && settings.window == Window::Sliding,

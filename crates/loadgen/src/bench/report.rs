@@ -1,4 +1,4 @@
-//! What a run found out: figures that can be compared, and every fault.
+//! What a run found out: numbers that can be compared, and every fault.
 
 use super::answer::Fault;
 use super::{SWITCHED_OFF, Settings, Workload};
@@ -95,7 +95,7 @@ pub(super) struct Part {
     pub(super) server_cpu_ns: Option<u64>,
 }
 
-/// The figures of a run.
+/// The measurements of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Operations answered in the measured time.
@@ -166,7 +166,7 @@ impl Outcome {
         self.latency.value_at_percentile(percentile) as f64 / 1000.0
     }
 
-    /// The figures as one JSON object, with the settings they were measured with.
+    /// The measurements as one JSON object, with the settings they were measured with.
     pub fn json(&self, settings: &Settings) -> serde_json::Value {
         let faults: BTreeMap<String, u64> =
             self.faults.iter().map(|(fault, n)| (fault.to_string(), n)).collect();

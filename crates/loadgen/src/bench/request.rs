@@ -165,7 +165,10 @@ impl Template {
     fn new(settings: &Settings, digits: usize, value: Option<usize>) -> Template {
         let bytes = build(settings, digits, value, ID_FIRST, b'0', b'a');
         assert!(digits <= DIGITS_MAX, "there is a template for each number of digits");
-        let differs = |other: Vec<u8>| bytes.iter().zip(other).position(|(a, b)| *a != b).unwrap_or(0);
+        let differs = |other: Vec<u8>| {
+            assert!(other.len() == bytes.len(), "all requests of a template have the same length");
+            bytes.iter().zip(other).position(|(a, b)| *a != b).unwrap_or(0)
+        };
         Template {
             id_at: differs(build(settings, digits, value, ID_FIRST | 0x7e_0000, b'0', b'a')),
             key_at: differs(build(settings, digits, value, ID_FIRST, b'1', b'a')),

@@ -56,7 +56,7 @@ struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// The first thread also reads the server's figure.
+    /// The first thread also reads the server's CPU time.
     fn read(server_pid: Option<u32>) -> CpuTimes {
         let server = server_pid.and_then(|pid| process_cpu(pid).ok());
         CpuTimes {

@@ -201,7 +201,7 @@ impl Null {
         results.into_iter().collect::<io::Result<()>>().map_err(NullError::Io)
     }
 
-    /// The life of a serving thread.
+    /// What a serving thread does from start to end.
     fn work(&self, index: usize, worker: &Worker, stop: &Stop) -> io::Result<()> {
         let mut sessions: BTreeMap<u64, Session> = BTreeMap::new();
         let mut next = 0;

@@ -1,9 +1,9 @@
-//! How fast a snapshot is written while the directory is served: with rests, but done before the next is due.
+//! How fast a snapshot is written while the directory is served: throttled, but done before the next is due.
 
 use crate::data::snapshot::Progress;
 
-/// Rests are as many times as long as the work before them, unless it is late.
-const RESTS: u64 = 7;
+/// Pauses are as many times as long as the work before them, unless the snapshot is late.
+const PAUSES: u64 = 7;
 /// Nanoseconds within which a snapshot is to be written.
 const TIME_NS: u64 = 30_000_000_000;
 /// The share of the log up to the next snapshot within which this one is to be written.
@@ -26,9 +26,9 @@ impl Pace {
         Pace { begun_ns: now_ns, log_begun, log_bytes: log_bytes / parts * of }
     }
 
-    /// Until when one may rest who has worked from `since_ns` to `now_ns`.
-    pub(super) fn rest_until_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
-        now_ns.saturating_add(now_ns.saturating_sub(since_ns).saturating_mul(RESTS))
+    /// Until when the writer pauses after it has worked from `since_ns` to `now_ns`.
+    pub(super) fn pause_until_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
+        now_ns.saturating_add(now_ns.saturating_sub(since_ns).saturating_mul(PAUSES))
     }
 
     /// Is less written than there should be by now, with so many bytes of log?
@@ -51,13 +51,13 @@ mod tests {
     }
 
     #[test]
-    fn whoever_works_an_eighth_of_the_time_is_never_told_that_he_is_late() {
+    fn work_in_an_eighth_of_the_time_is_never_late() {
         let (pace, mut now_ns, mut written) = (Pace::begin(5, 7, 1 << 30), 5, 0);
         while written < 100 * MIB {
             let since_ns = now_ns;
             (now_ns, written) = (now_ns + 2_000_000, written + MIB);
             assert!(!pace.is_late(Progress { written, total: 100 * MIB }, now_ns, 7), "{written}");
-            now_ns = pace.rest_until_ns(since_ns, now_ns);
+            now_ns = pace.pause_until_ns(since_ns, now_ns);
         }
         assert_eq!(now_ns - 5, 100 * 16_000_000);
     }
@@ -78,6 +78,6 @@ mod tests {
         let last = Progress { written: u64::MAX, total: u64::MAX };
         assert!(!Pace::begin(0, 0, u64::MAX).is_late(last, 1, 1));
         assert!(Pace::begin(0, 0, u64::MAX).is_late(last, u64::MAX, u64::MAX));
-        assert_eq!(Pace::begin(0, 0, 0).rest_until_ns(0, u64::MAX), u64::MAX);
+        assert_eq!(Pace::begin(0, 0, 0).pause_until_ns(0, u64::MAX), u64::MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! Writes snapshots on a thread of its own, one at a time and with rests, while updates and searches go on.
+//! Writes snapshots on a thread of its own, one at a time and throttled, while updates and searches go on.
 
 use super::pace::Pace;
 use super::{Status, Taken};
@@ -17,11 +17,11 @@ use wal::{Index, Log};
 const RELEASE_RETRY: Duration = Duration::from_secs(1);
 /// How often it is looked, during a rest, whether it is time to go on.
 const LOOK: Duration = Duration::from_millis(5);
-/// From this share of the memory that adds may take on there are no rests: what a snapshot holds is wanted.
+/// From this share of the memory that adds may take on there are no pauses: what a snapshot holds is wanted.
 const MEMORY_SHORT: (u64, u64) = (7, 8);
 
 /// Where checkpoints go to be written. Its thread ends, when all are written, after this was dropped; from then on it takes
-/// no rests.
+/// no pauses.
 pub(super) struct Snapshotter {
     taken: Sender<(Taken, u64)>,
     is_busy: Arc<AtomicBool>,
@@ -107,7 +107,7 @@ impl Snapshotter {
         let _ = self.taken.send((taken, log_bytes));
     }
 
-    /// From now on it takes no rests.
+    /// From now on it takes no pauses.
     pub(super) fn expedite(&self) {
         self.expedite.begin();
     }
@@ -183,7 +183,7 @@ impl Work {
         }
     }
 
-    /// Writes it a piece at a time, with rests in between.
+    /// Writes it a piece at a time, with pauses in between.
     fn write_at_pace(&mut self, (point, index): Taken, pace: &Pace) -> Result<Written, SnapshotError> {
         let way = if self.expedite.is_on() { Way::AtOnce } else { Way::Beside };
         let mut since_ns = self.clock.monotonic_ns();
@@ -192,7 +192,7 @@ impl Work {
             match step {
                 Step::Written(written) => return Ok(written),
                 Step::Goes(writing) => {
-                    since_ns = self.rest(pace, writing.progress(), since_ns);
+                    since_ns = self.pause(pace, writing.progress(), since_ns);
                     step = self.snapshots.go_on(writing)?;
                 }
             }
@@ -206,12 +206,12 @@ impl Work {
         let mut since_ns = self.clock.monotonic_ns();
         let pace = Pace::begin(since_ns, self.log.live_bytes(), log_bytes / 4);
         self.snapshots
-            .clear(&mut |written, total| since_ns = self.rest(&pace, Progress { written, total }, since_ns));
+            .clear(&mut |written, total| since_ns = self.pause(&pace, Progress { written, total }, since_ns));
     }
 
-    /// Rests from what was done since `since_ns`. Returns when that is over.
-    fn rest(&self, pace: &Pace, progress: Progress, since_ns: u64) -> u64 {
-        let until_ns = pace.rest_until_ns(since_ns, self.clock.monotonic_ns());
+    /// Pauses for what was done since `since_ns`. Returns when that is over.
+    fn pause(&self, pace: &Pace, progress: Progress, since_ns: u64) -> u64 {
+        let until_ns = pace.pause_until_ns(since_ns, self.clock.monotonic_ns());
         loop {
             let now_ns = self.clock.monotonic_ns();
             let is_over = now_ns >= until_ns || pace.is_late(progress, now_ns, self.log.live_bytes());

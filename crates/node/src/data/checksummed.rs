@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_ends_too_early_is_told_with_its_offset() {
+    fn text_that_ends_too_early_is_reported_with_its_offset() {
         let text = "# a\nb = \"long\"\nc = \"longer\"\n";
         let what = table(&text[..text.len() - 4]).expect_err("a string has no end");
         assert!(what.starts_with("at offset ") && !what.contains('\n'), "{what}");

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A data directory that is ours as long as this lives.
+/// A data directory that is ours as long as this exists.
 #[derive(Debug)]
 pub struct Data {
     pub(super) disk: Arc<dyn Disk>,

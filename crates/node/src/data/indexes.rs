@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_the_schema_no_longer_knows_is_told_of() {
+    fn an_index_that_the_schema_no_longer_knows_is_reported() {
         let schema = schema::Builder::new().standard().build().unwrap();
         let made = ["taste:eq", "cn:ord", "cn:eq"].map(str::to_owned).into();
         let file = IndexFile { disk: Arc::new(RealDisk), dir: PathBuf::new(), made };

@@ -274,6 +274,10 @@ impl Accepted {
     }
 
     fn end(&mut self, replay: &mut Replay) {
+        assert!(
+            self.accepts || replay.differences.len() <= 1,
+            "a replay that accepts no difference ends with the first"
+        );
         self.differences.append(&mut replay.differences);
         self.records += replay.records;
     }

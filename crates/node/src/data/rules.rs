@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_from_a_hash_is_told() {
+    fn each_difference_from_a_hash_is_reported() {
         let with = |change: fn(&mut Rules)| {
             let mut other = by_hash();
             change(&mut other);

@@ -1,4 +1,4 @@
-//! The workloads of `pando bench`: options in, figures out.
+//! The workloads of `pando bench`: options in, measurements out.
 
 use crate::failed::Failed;
 use crate::output::{note, print};

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_told_and_that_a_comparison_came_to_nothing() {
+    fn what_was_found_is_reported_and_a_comparison_that_came_to_nothing() {
         let mut line = IndexLine { verify: Some("clean".to_owned()), ..IndexLine::default() };
         assert_eq!(differences("cn:eq", Some(&line)), [""; 0]);
         line.verify = Some("differs".to_owned());

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn replacements_are_told_from_other_changes() {
+    fn replacements_differ_from_other_changes() {
         use ModifyKind::*;
         let encoded = |changes: &[Raw<'_>]| {
             let mut out = Vec::new();
@@ -285,7 +285,7 @@ mod tests {
 
     /// [`only_replacement`] finds what [`Replacements`] finds, or nothing: whatever a byte of the framing is.
     #[test]
-    fn the_only_replacement_is_told_from_others() {
+    fn the_only_replacement_differs_from_others() {
         use ModifyKind::*;
         let encoded = |changes: &[Raw<'_>]| {
             let mut out = Vec::new();

@@ -3,7 +3,7 @@
 use super::Situation;
 use dsa::Dsa;
 
-/// Findings that are told.
+/// Findings that are reported.
 const FINDINGS_MAX: usize = 3;
 
 pub(super) fn check(situation: &Situation<'_>) -> Result<(), String> {

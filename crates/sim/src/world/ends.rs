@@ -71,7 +71,7 @@ impl World {
             return self.end(node);
         }
         let Node { recovered: Recovered { committer, mut snapshots, .. }, mut writing, .. } = node;
-        // Without rests now, and before the last.
+        // Without pauses now, and before the last.
         while let Some((begun, index)) = writing.take() {
             let step = snapshots.go_on(begun).map_err(|error| failed(error.to_string()))?;
             writing = match step {

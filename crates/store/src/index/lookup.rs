@@ -1,5 +1,5 @@
 //! Which indexes there are. Readers find the lookup through one pointer, and what is in it never changes: when an index
-//! comes or goes the writer publishes another one, and the old one lives on until nobody can be looking at it.
+//! comes or goes the writer publishes another one, and the old one is kept until no reader can be looking at it.
 
 use super::kind::IndexKind;
 use super::settings::{IndexName, IndexSettings};

@@ -4,7 +4,7 @@
 use super::{ReadPoint, Shard};
 use std::sync::Arc;
 
-/// A registered reader. It rests until it is pinned.
+/// A registered reader. It pins nothing at first.
 pub struct Reader {
     pub(super) shard: Arc<Shard>,
     pub(super) slot: u16,
@@ -28,7 +28,7 @@ impl Reader {
         LongReadPoint { sequence, dead_bytes: self.shard.memory.dead_bytes(), reader: self }
     }
 
-    /// Looks at what is published now. The reader rests again when the pin is dropped.
+    /// Looks at what is published now. The reader pins nothing when the pin is dropped.
     #[inline]
     pub fn pin(&mut self) -> Pin<'_> {
         let sequence = self.shard.readers.pin(self.slot);

@@ -155,7 +155,7 @@ impl Drop for RevocableReadPoint {
         let mut list = lock(&shard.revocables.list);
         list.readers[usize::from(self.reader.slot)] = None;
         shard.revocables.count.fetch_sub(1, Ordering::Relaxed);
-        // The slot rests when the reader is dropped, behind this.
+        // The slot is unpinned when the reader is dropped, behind this.
     }
 }
 

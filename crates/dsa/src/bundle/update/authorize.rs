@@ -1,5 +1,5 @@
 //! Second stage: as whom an update is applied, and whether that identity may. Nothing of it is asked when a log is replayed: that
-//! comes to the same outcome whoever the clients were. Nor does it look at entries: others that are on their way may change them
+//! comes to the same outcome whatever rights the clients have by then. Nor does it look at entries: others that are on their way may change them
 //! before the update has its turn.
 
 use super::classify::{Kind, Request};

@@ -1,4 +1,4 @@
-//! Password modify (RFC 3062): a user's passwords become one other. Whoever may change entries changes those of all, a user its own.
+//! Password modify (RFC 3062): a user's passwords become one other. A client that may change entries changes those of all users, another its own.
 //!
 //! It comes to a modify of userPassword whose value is ready, so that is what is logged, not a password in the clear nor
 //! anything that would come out differently the next time. That the old password is right is part of the modify: the
@@ -227,7 +227,7 @@ fn find<'r>(
         Some(AuthzId::User(user)) => find_user(read_point, evaluator, user),
         Some(AuthzId::Anonymous) => None,
     };
-    // Whoever may only change its own does not learn which others there are.
+    // A client that may only change its own does not learn which others there are.
     if !reading.dsa.rules.may_write(identity.rights) && (found.is_none() || found != own) {
         return Err(NOT_OWN);
     }
