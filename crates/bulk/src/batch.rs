@@ -1,6 +1,6 @@
 //! From a piece of records to entries that are ready to be added: what many threads do at once.
 //!
-//! Entries of a stream are much alike. Of those that are like one that was just made ready only the values are looked at
+//! Most entries of a stream match the template of one that was just made ready. Of these only the values are looked at
 //! ([`store::Rows`]); any other is checked from the ground up.
 
 use crate::fields::Fields;
@@ -41,7 +41,7 @@ pub(crate) struct Batch {
 /// Entries of a batch that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Some that are alike.
+    /// Some of one template.
     Rows(Range<usize>),
     /// Any one.
     Item(usize),
@@ -74,7 +74,7 @@ impl Batch {
         &self.items[..self.used]
     }
 
-    /// The entries that are alike, and where their records are.
+    /// The row batches, and where their records are.
     pub(crate) fn rows(&self) -> (&Rows, &[Place]) {
         (&self.rows, &self.places)
     }

@@ -9,7 +9,7 @@ use proto::ldif::{Line, Value};
 use schema::{BinaryTransfer, Schema};
 use std::collections::BTreeMap;
 
-/// Descriptions remembered by their place in the record: records of a file are much alike.
+/// Descriptions remembered by their place in the record: records of a file mostly have the same attributes.
 const REMEMBERED_MAX: usize = 64;
 
 /// What becomes of an attribute.

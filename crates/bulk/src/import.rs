@@ -199,7 +199,7 @@ impl Storing<'_, '_> {
         }
     }
 
-    /// Adds entries that are alike; one that cannot be added as such is looked at once more.
+    /// Adds a row batch; one that cannot be added as such is looked at once more.
     fn add_rows(&mut self, writer: &mut Writer<'_>, batch: &Batch, range: Range<usize>) {
         let ((rows, places), mut at) = (batch.rows(), range.start);
         assert!(range.end <= places.len(), "a record that is refused is found by the place of its row");

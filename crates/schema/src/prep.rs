@@ -33,7 +33,7 @@ impl Edges {
     }
 }
 
-/// Prepares a value or a part of one; `fold` makes upper and lower case alike. A whole value has one space at
+/// Prepares a value or a part of one; `fold` makes upper and lower case the same. A whole value has one space at
 /// each end and two wherever it has any inside, so that a part which ends or begins with a space finds one.
 #[inline]
 pub(crate) fn prepare(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {

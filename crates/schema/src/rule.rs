@@ -183,7 +183,7 @@ impl Rule {
             && !matches!(self, Rule::BitAnd | Rule::BitOr | Rule::Word | Rule::Keyword)
     }
 
-    /// Does it compare strings of characters, and are capital letters and small ones alike?
+    /// Whether it compares strings of characters, and upper and lower case are the same to it.
     #[inline(always)]
     pub(crate) fn folds(self) -> Option<bool> {
         match self.form() {

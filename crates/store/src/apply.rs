@@ -14,7 +14,6 @@
 //! writes, replacements, rows) do the same with less work; they may only say yes.
 
 mod add;
-mod alike;
 mod binary;
 mod condition;
 mod copy;
@@ -22,6 +21,7 @@ mod delete;
 mod modify;
 mod modify_dn;
 mod name;
+mod pattern;
 mod prepared;
 mod prepared_write;
 mod replace;
@@ -30,10 +30,10 @@ mod sets;
 mod write;
 
 pub use add::Add;
-pub use alike::{Pattern, RowMaker, Rows, Unlike};
 pub use condition::Condition;
 pub use modify::{Change, ChangeKind, Modify};
 pub use modify_dn::ModifyDn;
+pub use pattern::{Pattern, RowMaker, Rows, Unlike};
 pub use prepared::Prepared;
 pub use prepared_write::{PreparedWrite, REPLACEMENTS_MAX, Replacement};
 

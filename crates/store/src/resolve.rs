@@ -351,7 +351,7 @@ impl<'a> ReadPoint<'a> {
     #[inline]
     fn has_key(self, entry: &EntryRef<'_>, key: &[u8], raw: &[u8], scratch: &mut Vec<u8>) -> bool {
         if entry.parent().0 != 0 && key[0] == 1 && entry.shape.naming.len() == 1 {
-            // Values that are spelled alike match.
+            // Values of the same spelling match.
             if !raw.is_empty() && entry.spelled_name(key_type(key), raw).is_some() {
                 return true;
             }

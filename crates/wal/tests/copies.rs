@@ -20,7 +20,7 @@ fn disk() -> Arc<dyn Disk> {
     Arc::new(RealDisk)
 }
 
-/// The payload of a record; `history` tells histories apart that number theirs alike.
+/// The payload of a record; `history` tells histories apart with the same numbers.
 fn payload(history: u8, index: u64) -> Vec<u8> {
     let mut payload = vec![history; 1500];
     payload.extend_from_slice(&index.to_le_bytes());

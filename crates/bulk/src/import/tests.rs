@@ -503,7 +503,7 @@ fn entries_of_nearly_the_same_template_are_distinguished() {
     ];
     let mut records: Vec<String> = (0..20).map(|n| same(&format!("p{n}"), "")).collect();
     records.extend(odd.iter().flat_map(|(what, record)| [record.to_string(), same(what, "")]));
-    // Alike, but not valid, or there already.
+    // Of the template, but not valid, or there already.
     records.push(same("bad1", "").replace("sn: s", "sn: \n"));
     records.push(same("P3", ""));
     records.push(same("p3", "telephoneNumber: \u{e4}\n"));

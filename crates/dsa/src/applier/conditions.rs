@@ -1,5 +1,5 @@
 //! Conditions that a command carries: judged when it is applied, at what all commands before it made of the directory. So the
-//! rights of a client that depend on what an entry holds are decided in the order of the log, on every replica alike.
+//! rights of a client that depend on what an entry holds are decided in the order of the log, on every replica.
 //!
 //! They are checked before the command is applied, in the applier, where the state is that of the log up to this command.
 

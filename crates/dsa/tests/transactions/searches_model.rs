@@ -117,7 +117,7 @@ fn ask(
     (entries, found.end)
 }
 
-fn alike(
+fn same_answers(
     question: &Question,
     client: &mut Client,
     controls: &[Control<'_>],
@@ -163,7 +163,7 @@ proptest! {
                 let happened: Vec<&Update> = before.iter().chain(accepted.iter().copied()).collect();
                 let (mut model, _) = one_by_one(&happened, 0);
                 for question in &middle {
-                    alike(question, &mut client, &named, &mut model)?;
+                    same_answers(question, &mut client, &named, &mut model)?;
                 }
             }
         }
@@ -174,10 +174,10 @@ proptest! {
         let (mut model, codes) = one_by_one(&all, accepted.len());
         let goes_well = codes.iter().all(|code| *code == ResultCode::Success);
         for question in &questions {
-            alike(question, &mut other, &[], &mut plain)?;
-            alike(question, &mut client, &[], &mut plain)?;
+            same_answers(question, &mut other, &[], &mut plain)?;
+            same_answers(question, &mut client, &[], &mut plain)?;
             match goes_well {
-                true => alike(question, &mut client, &named, &mut model)?,
+                true => same_answers(question, &mut client, &named, &mut model)?,
                 false => prop_assert_eq!(ask(&mut client, question, &named).1.code, ResultCode::UnwillingToPerform),
             }
         }
@@ -186,7 +186,7 @@ proptest! {
         let committed = goes_well && accepted.len() == updates.len();
         prop_assert_eq!(end.code == ResultCode::Success, committed);
         for question in &questions {
-            alike(question, &mut other, &[], if committed { &mut model } else { &mut plain })?;
+            same_answers(question, &mut other, &[], if committed { &mut model } else { &mut plain })?;
         }
     }
 }

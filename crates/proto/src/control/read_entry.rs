@@ -7,9 +7,9 @@ use crate::op::SearchEntry;
 use crate::tag;
 use model::limits::SELECTION_MAX;
 
-/// OID of pre-read, of request and response control alike.
+/// OID of pre-read, of both the request and the response control.
 pub const PRE_OID: &[u8] = b"1.3.6.1.1.13.1";
-/// OID of post-read, of request and response control alike.
+/// OID of post-read, of both the request and the response control.
 pub const POST_OID: &[u8] = b"1.3.6.1.1.13.2";
 
 /// Decodes the value of a request control: an AttributeSelection, as in a search.

@@ -7,7 +7,7 @@
 //! The first row that cannot be added ends the run: the caller adds that entry like any other, which finds the reason, and
 //! goes on with the rows behind it. So nothing here decides what the outcome of an add is.
 
-use super::alike::{Pattern, Rows};
+use super::pattern::{Pattern, Rows};
 use super::write::Write;
 use crate::deferred::Later;
 use crate::record::{self, FIXED, Stamps};

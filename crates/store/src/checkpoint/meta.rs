@@ -338,7 +338,7 @@ impl Meta {
             // Numbers that are left out were those of shapes that were dropped; the next new shape goes behind all.
             writer.skip_to(stored.number);
             let mut is_made = false;
-            // Earlier versions kept `;binary` apart: of shapes that are alike without it only one is as all are now.
+            // Earlier versions kept `;binary` apart: of shapes that are the same without it only one is as all are now.
             // The first way that makes a shape which is not there yet is taken, plain ones first.
             for apart in 0..1_u32 << BINARY_SLOTS_MAX {
                 let Some(slots) = stored.slots(schema, &mut held, apart)? else { break };

@@ -128,7 +128,7 @@ impl Running {
 
     /// Looks at candidates and writes entries until the work is done or used up, the buffer is full, or an entry does not fit. It always
     /// comes further, so a search ends however small its slices are.
-    #[expect(clippy::too_many_arguments, reason = "borrowed from the bundle or from the worker alike")]
+    #[expect(clippy::too_many_arguments, reason = "borrowed either from the bundle or from the worker")]
     pub(super) fn slice(
         &mut self,
         dsa: &Dsa,

@@ -1,4 +1,4 @@
-//! New entries that are made alike: same superior, same naming attribute, same object classes, same attributes with one
+//! New entries of one template: same superior, same naming attribute, same object classes, same attributes with one
 //! value each. What is the same was checked once, of one entry that was prepared like any other ([`Prepared`]); of the
 //! others only the values are looked at, and what is stored of them is written down at once. Many threads do that while one
 //! adds.
@@ -19,7 +19,7 @@ use model::{Description, dn};
 use schema::{CheckOptions, Schema};
 use std::sync::Arc;
 
-/// What alike entries have in common.
+/// What the entries of one template have in common.
 #[derive(Debug)]
 pub struct Pattern {
     /// The RDN up to its value, as it is spelled.
@@ -33,7 +33,7 @@ pub struct Pattern {
     pub(super) model: Prepared,
 }
 
-/// An attribute of alike entries.
+/// An attribute of the template.
 #[derive(Debug)]
 struct Common {
     /// Its description, as it is spelled.
@@ -51,7 +51,7 @@ enum What {
     One { description: Description, is_indexed: bool },
 }
 
-/// Alike entries, ready to be added, of one pattern after the other.
+/// A row batch: entries ready to be added, of one pattern after the other.
 #[derive(Debug, Default)]
 pub struct Rows {
     pub(super) rows: Vec<Row>,
@@ -117,7 +117,7 @@ impl Rows {
     }
 }
 
-/// Why a record makes no row: it is not alike. What is to become of it is for [`Shard::prepare`] to say.
+/// Why a record makes no row: it does not match the template. What is to become of it is for [`Shard::prepare`] to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unlike;
 
