@@ -97,7 +97,6 @@ impl Writer<'_> {
             let (description, count) = (entry.description(at), entry.value_count(at));
             let named = write.naming.types.iter().position(|t| description == Description::plain(*t));
             if let Some(named) = named {
-                assert!(u16::try_from(slots.len()).is_ok(), "the position of a naming attribute has 16 bits");
                 naming[named] = slots.len() as u16;
                 named_by += 1;
                 if count > usize::from(u16::MAX) {
@@ -121,6 +120,10 @@ impl Writer<'_> {
         if slots.len().max(class_values.len()) > SLOTS_MAX {
             return Err(Refused::StoreLimit("attributes of one entry"));
         }
+        assert!(
+            naming.iter().all(|at| usize::from(*at) < slots.len()),
+            "a naming attribute has a slot, whose position has 16 bits"
+        );
         let parts = ShapeParts {
             class_values: &class_values,
             structural: entry.state().structural(),
