@@ -120,6 +120,8 @@ impl Writer<'_> {
         if slots.len().max(class_values.len()) > SLOTS_MAX {
             return Err(Refused::StoreLimit("attributes of one entry"));
         }
+        // Behind the refusal: the entry of a client may have more attributes than a record has positions, and those above are cut off
+        // to 16 bits until it is known that there are not.
         assert!(
             naming.iter().all(|at| usize::from(*at) < slots.len()),
             "a naming attribute has a slot, whose position has 16 bits"
