@@ -200,6 +200,7 @@ impl Applier {
             bundle::apply(&mut self.worker, effective, applied, along, answers);
             self.chain.updates(&answers[before..]);
         }
+        assert!(answers.len() >= before, "answers stand behind those to earlier commands");
         if !command.ids.is_empty() {
             shard.writer().end_given_ids();
         }

@@ -123,10 +123,6 @@ impl Work {
             };
             match taken {
                 Ok((taken, log_bytes)) => {
-                    assert!(
-                        self.is_busy.load(Ordering::Acquire),
-                        "a checkpoint is announced before it is handed out"
-                    );
                     self.write(taken, log_bytes);
                     self.is_busy.store(false, Ordering::Release);
                 }
