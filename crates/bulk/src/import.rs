@@ -239,7 +239,7 @@ impl Storing<'_, '_> {
         let reason = match writer.add_prepared(&item.prepared, stamp) {
             Ok(_) => return self.state.count_entries(piece.input, 1),
             Err(Refused::NoSuchSuperior { .. }) if !self.state.is_final() => {
-                return self.state.deferred_count(piece, &item.place, fault);
+                return self.state.defer(piece, &item.place, fault);
             }
             Err(Refused::NoSuchSuperior { .. }) => {
                 let superior = String::from_utf8_lossy(item.prepared.superior().unwrap_or_default());

@@ -106,12 +106,7 @@ impl<'t> ImportState<'t> {
     }
 
     /// Has a record of a piece wait for its superior.
-    pub(crate) fn deferred_count(
-        &mut self,
-        piece: &Piece,
-        place: &Place,
-        fault: impl FnOnce(String) -> Fault,
-    ) {
+    pub(crate) fn defer(&mut self, piece: &Piece, place: &Place, fault: impl FnOnce(String) -> Fault) {
         let (bytes, offset) = (&piece.bytes[place.range.clone()], piece.offset + place.range.start as u64);
         let deferred = &mut self.deferred[piece.input];
         deferred.form = piece.form;

@@ -230,7 +230,7 @@ impl Adding<'_> {
         let fault = Fault::of(add.place.line, &add.dn, why);
         match code {
             Some(ResultCode::NoSuchObject) if !self.state.is_final() => {
-                self.state.deferred_count(&add.piece, &add.place, |reason| Fault { reason, ..fault });
+                self.state.defer(&add.piece, &add.place, |reason| Fault { reason, ..fault });
             }
             // What is wrong is not the entry.
             Some(ResultCode::Busy | ResultCode::Unavailable | ResultCode::AdminLimitExceeded) => {
