@@ -160,14 +160,11 @@ impl Applier {
         wall_ms: u64,
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
-        let (mut prepared_writes, mut marks) = updates.take_along();
         let end = updates.end();
+        let (command, prepared_writes, marks) = updates.command_along(wall_ms);
         marks.begin();
-        let along = Along { prepared_writes: &mut prepared_writes, marks: &mut marks };
-        let envelope = Envelope::default();
-        let applied = self.apply_with(&updates.command(wall_ms), &envelope, Some(along), end, answers);
-        updates.put_along((prepared_writes, marks));
-        applied
+        let along = Along { prepared_writes, marks };
+        self.apply_with(&command, &Envelope::default(), Some(along), end, answers)
     }
 
     fn apply_with(

@@ -87,8 +87,7 @@ impl Submission {
 pub(crate) struct Buffers(Vec<Box<Submission>>);
 
 impl Buffers {
-    /// An empty submission. One is made only when more sessions of the thread submit at the same time than ever before, or than are
-    /// kept.
+    /// An empty submission: one that came back if there is one, else a new one.
     #[inline]
     pub(crate) fn take(&mut self) -> Box<Submission> {
         let submission = self.0.pop().unwrap_or_default();
@@ -274,27 +273,18 @@ impl Updates {
         self.submission().end
     }
 
-    /// What changes while the command is applied, which borrows the messages.
-    /// The prepared writes and the marks, to be put back with [`Updates::put_along`].
-    pub(crate) fn take_along(&mut self) -> (PreparedWrites, Marks) {
-        let Submission { prepared_writes, marks, .. } = self.submission_mut();
-        (std::mem::take(prepared_writes), std::mem::take(marks))
-    }
-
-    /// Puts back what was taken.
-    pub(crate) fn put_along(&mut self, along: (PreparedWrites, Marks)) {
-        let submission = self.submission_mut();
-        assert!(
-            submission.prepared_writes.len() == 0 && submission.marks.is_empty(),
-            "what was taken along is put back once"
-        );
-        (submission.prepared_writes, submission.marks) = along;
-    }
-
     /// The command that they are in the log, given at a time.
     pub fn command(&self, wall_ms: u64) -> Command<'_> {
         let Submission { messages, ids, actor, end, .. } = self.submission();
         Command { wall_ms, actor, ids: Cow::Borrowed(ids), messages, is_transaction: end.is_some() }
+    }
+
+    /// The command, with the prepared writes and the marks, which change while it is applied.
+    pub(crate) fn command_along(&mut self, wall_ms: u64) -> (Command<'_>, &mut PreparedWrites, &mut Marks) {
+        let Submission { messages, ids, actor, end, prepared_writes, marks, .. } = self.submission_mut();
+        let command =
+            Command { wall_ms, actor, ids: Cow::Borrowed(ids), messages, is_transaction: end.is_some() };
+        (command, prepared_writes, marks)
     }
 
     /// Ids for the entries that they add: to be filled with [`Updates::adds`] of them before the command is made.
@@ -361,6 +351,7 @@ impl Updates {
         let reply = submission.reply.take().expect("it was set when they were submitted");
         // Before the session is woken, which looks whether there is room for its next updates.
         submission.permit = None;
+        assert!(submission.answers.is_empty(), "they were not answered before");
         submission.answers = answers;
         reply.answer(submission, waking);
     }

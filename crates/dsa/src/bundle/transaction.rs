@@ -248,9 +248,10 @@ fn lend<T>(
 ) -> Option<T> {
     // While it is lent no other may begin or end, or its place would be that of another one. What works with it does neither.
     let mut lent = session.transactions.lend(identifier)?;
-    // A client often makes one transaction after the other, so its buffers are those of the last one.
-    if lent.1.updates == 0 {
-        assert!(lent.1.submission.messages.is_empty(), "a transaction without updates has no messages");
+    // A client often makes one transaction after the other, so its buffers are those of the last one. They stay if its first updates
+    // are refused.
+    if lent.1.submission.messages.capacity() == 0 {
+        assert!(lent.1.updates == 0, "a transaction with updates has their messages");
         lent.1.submission = parts.scratch.buffers.take();
     }
     let done = work(session, &mut lent.1, parts, out);
