@@ -87,7 +87,10 @@ impl Kept {
         let (before, now) = (if self.is_bound { 0 } else { self.bytes }, if is_bound { 0 } else { bytes });
         if before != now {
             let unbound = self.memory.unbound.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
-            assert!(unbound >= before, "so it is with clients that have not bound");
+            assert!(
+                unbound >= before,
+                "what is counted for an unbound client is part of what is counted for all of them"
+            );
         }
         (self.bytes, self.is_bound) = (bytes, is_bound);
     }

@@ -11,7 +11,7 @@ env::faults! {
     /// A transaction is not judged again when it is applied: those of its updates that succeed stay.
     COMMIT_NOT_JUDGED = "commit-not-judged";
     /// Prepared writes of a transaction whose entries have changed are left out at its end.
-    STALE_DRAFTS_DROPPED = "stale-drafts-dropped";
+    STALE_PREPARED_WRITES_DROPPED = "stale-prepared-writes-dropped";
     /// Of a transaction that is applied again only the first half is.
     HALF_REPLAYED = "half-replayed";
     /// Of several updates of one client that are applied again the last is left out.

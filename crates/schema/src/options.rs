@@ -253,7 +253,7 @@ impl OptionTable {
 impl Sets {
     /// The set with this id.
     fn at(&mut self, id: OptionsId) -> &mut Set {
-        self.by_id[id.0 as usize].as_mut().expect("who has the id holds or keeps the set")
+        self.by_id[id.0 as usize].as_mut().expect("an id is given to a holder or a keeper of the set")
     }
 
     /// The id of a set, which is made if it is new: to be held or kept at once.

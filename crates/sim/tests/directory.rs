@@ -84,7 +84,7 @@ fn planted_faults_are_found() {
         (dsa::faults::OVERLAY_LEAKED, "kills", Some("ring"), properties::SNAPSHOT),
         (dsa::faults::COMMIT_NOT_JUDGED, "kills", Some("transfers"), properties::SNAPSHOT),
         (dsa::faults::COMMIT_NOT_JUDGED, "kills", Some("ring"), properties::SNAPSHOT),
-        (dsa::faults::STALE_DRAFTS_DROPPED, "kills", Some("stripes"), properties::SNAPSHOT),
+        (dsa::faults::STALE_PREPARED_WRITES_DROPPED, "kills", Some("stripes"), properties::SNAPSHOT),
         (store::faults::PUBLISHED_IN_PIECES, "kills", Some("stripes"), properties::HALF),
         (dsa::faults::HALF_REPLAYED, "kills", Some("ring"), "the state is the model's"),
         (dsa::faults::HALF_REPLAYED, "kills", Some("transfers"), "no acknowledged write is lost"),

@@ -63,8 +63,8 @@ pub struct Slot {
     pub form: Form,
 }
 
-/// The common part of entries with the same attributes and classes. Immutable; its number is valid as long as the shard exists. A shape that no entry has is
-/// dropped when the shard is restored from a checkpoint.
+/// The common part of entries with the same attributes and classes. Immutable; its number is valid as long as the shard exists. A shape
+/// that no entry has is dropped when the shard is restored from a checkpoint.
 #[derive(Debug)]
 pub struct Shape {
     /// Its number, below [`SHAPES_MAX`].

@@ -20,7 +20,7 @@ fn disk() -> Arc<dyn Disk> {
     Arc::new(RealDisk)
 }
 
-/// The payload of a record; `history` tells histories apart with the same numbers.
+/// The payload of a record; `history` distinguishes histories with the same record numbers.
 fn payload(history: u8, index: u64) -> Vec<u8> {
     let mut payload = vec![history; 1500];
     payload.extend_from_slice(&index.to_le_bytes());

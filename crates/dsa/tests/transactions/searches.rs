@@ -118,7 +118,7 @@ fn it_sees_every_kind_of_update() {
         let txn = client.start();
         assert_eq!(client.read_in(&txn, ADA, "sn").values("sn"), one("Lovelace"));
         assert_eq!(client.modify_in(&txn, ADA, &KING).code, Success);
-        assert_eq!(client.read_in(&txn, ADA, "sn").values("sn"), one("King"), "drafted");
+        assert_eq!(client.read_in(&txn, ADA, "sn").values("sn"), one("King"), "prepared");
         assert_eq!(client.found_in(&txn, "(sn=King)"), [ADA]);
         assert_eq!(client.found_in(&txn, "(sn=Lovelace)"), [""; 0]);
         assert_eq!(client.modify_in(&txn, ADA, &[(Add, "mail", &["a@l"])]).code, Success);

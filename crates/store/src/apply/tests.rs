@@ -496,7 +496,7 @@ fn a_prepared_write_is_installed_unless_the_entry_changed() {
     let (first, mut bytes) = ready("description", "new");
     assert!(install(&shard, &first.unwrap(), &mut bytes));
     assert_eq!((holds("description", "new"), holds("sn", "x")), (1, 2));
-    assert!(!install(&shard, &first.unwrap(), &mut bytes), "it was drafted from what is no more");
+    assert!(!install(&shard, &first.unwrap(), &mut bytes), "it was prepared from a version that is gone");
     let times = equality("modifyTimestamp", "20260102030405Z");
     assert_eq!(
         find(&shard, "dc=com", Scope::One, &times).len(),

@@ -189,7 +189,10 @@ impl IndexVerify {
     }
 
     fn find(&mut self, view: ReadPoint<'_>, doubt: Doubt) {
-        assert!(self.findings.len() as u64 <= self.found, "each finding is counted");
+        assert!(
+            self.findings.len() as u64 == self.found.min(FINDINGS_MAX as u64),
+            "each difference is counted, and the first ones are described"
+        );
         self.found += 1;
         if self.findings.len() < FINDINGS_MAX {
             let (attribute, kind) = check::described(view, &self.index);

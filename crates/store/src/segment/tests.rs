@@ -184,12 +184,12 @@ fn a_prepared_write_is_the_next_version() {
     assert_eq!((new.flags & 16, new.payload), (16, &b"three"[..]));
     assert!(
         !heap.put_prepared(&mut w, id, place, &mut prepared_write(id, place, b"again"), 2),
-        "it is drafted from the first"
+        "it is prepared from the first"
     );
     assert_eq!(heap.read(id, 2).unwrap().payload, b"three");
     assert!(
         prepared_header(id, 0, place, usize::from(u16::MAX)).is_none(),
-        "a long object cannot be drafted"
+        "a long object cannot be prepared"
     );
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn prepared_write(
     let target = point.target(text(dn).as_bytes(), cache, &mut keys).ok()?;
     // Options that nobody has used yet are known to no schema: such a modify cannot be prepared.
     let replacement = |(kind, name, values): &'_ (ChangeKind, String, Vec<String>)| {
-        assert!(matches!(kind, ChangeKind::Replace) && values.len() == 1, "only replacements are drafted");
+        assert!(matches!(kind, ChangeKind::Replace) && values.len() == 1, "only replacements are prepared");
         point.shard().schema().find_description(name.as_bytes())
     };
     let replacements: Vec<Replacement<'_>> = changes

@@ -207,7 +207,7 @@ fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: 
         // Of several prepared writes of one entry only the last is installed, for it has the changes of all before it.
         if !ready.is_followed() {
             let is_installed = writer.install(ready, bytes, stamp);
-            let is_planted = planted::is(faults::STALE_DRAFTS_DROPPED);
+            let is_planted = planted::is(faults::STALE_PREPARED_WRITES_DROPPED);
             assert!(is_installed || is_planted, "nothing came in between, and there is room");
         }
         // It counts as an update in any case: sequence numbers and stamps are those of applying each by itself.
@@ -229,7 +229,7 @@ fn make_way(writer: &mut Writer<'_>, bytes: usize) {
 /// Positions of the prepared writes that cannot be installed any more. Of several of one entry it is all or none.
 /// A prepared write is stale if its entry has another version than it was made from, or was moved.
 fn stale(writer: &Writer<'_>, prepared_writes: &PreparedWrites) -> SmallVec<[usize; 32]> {
-    if planted::is(faults::STALE_DRAFTS_DROPPED) {
+    if planted::is(faults::STALE_PREPARED_WRITES_DROPPED) {
         return SmallVec::new();
     }
     let is_stale =

@@ -1,6 +1,6 @@
 //! Second stage: as whom an update is applied, and whether that identity may. Nothing of it is asked when a log is replayed: that
-//! comes to the same outcome whatever rights the clients have by then. Nor does it look at entries: others that are on their way may change them
-//! before the update has its turn.
+//! comes to the same outcome whatever rights the clients have by then. Nor does it look at entries: other updates that are on their way
+//! may change them before the update has its turn.
 
 use super::classify::{Kind, Request};
 use crate::access::{Effective, Rights};

@@ -1,4 +1,5 @@
-//! Password modify (RFC 3062): a user's passwords become one other. A client that may change entries changes those of all users, another its own.
+//! Password modify (RFC 3062): one other password replaces those of a user. A client that may change entries changes those of all users,
+//! any other client its own.
 //!
 //! It comes to a modify of userPassword whose value is ready, so that is what is logged, not a password in the clear nor
 //! anything that would come out differently the next time. That the old password is right is part of the modify: the
