@@ -50,7 +50,7 @@ verify: ## As test, without installing or black-box tests; writes nothing
 	cargo test --workspace --locked
 
 .PHONY: planted
-planted: ## Build with faults put in on purpose, and see that the tests find each
+planted: ## Build with injected faults, and see that the tests find each
 	.ci/test planted
 
 .PHONY: fix
