@@ -35,7 +35,7 @@ $(DEMO)/demo.ldif: crates/pando/data/organisation.ldif | build
 
 .PHONY: run
 run: build $(DEMO)/demo.ldif ## Build, make a demo directory of 100,000 people, serve it on 127.0.0.1:3389
-	@printf 'secret\n' > $(DEMO)/root.password
+	@(umask 077 && printf 'secret\n' > $(DEMO)/root.password && chmod 600 $(DEMO)/root.password)
 	@exec .ci/demo $(PANDO) $(DEMO) $(URL) $(SUFFIX)
 
 .PHONY: test
