@@ -153,19 +153,52 @@ def test_a_start_that_names_no_suffix_has_that_of_the_directory(keep, tmp_path):
     assert "no suffix is set" in none.err
 
 
-def test_a_recorded_index_of_a_schema_that_is_not_named_is_left_out(keep, tmp_path):
+GADGET = "attributetype ( 1.2.3.9 NAME 'gadget' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n"
+
+
+def test_a_start_that_names_no_schema_has_that_of_the_directory(keep, tmp_path):
     own = tmp_path / "own.schema"
-    own.write_text("attributetype ( 1.2.3.9 NAME 'gadget' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n")
-    both = ("--schema", own, "--index", "gadget:eq", "--index", "uid:eq")
-    keep(*both).end()
-    here = keep()
+    own.write_text(GADGET + "objectclass ( 1.2.3.8 NAME 'box' SUP top STRUCTURAL MUST ( cn $ gadget ) )\n")
+    box = "dn: cn=b,dc=example,dc=com\nchangetype: add\nobjectClass: box\ncn: b\ngadget: lever\n"
+    here = keep("--schema", own, "dvtds", "--index", "gadget:eq", ldif="people.ldif")
+    here.modify(box)
+    named = shown(here, "pandoSchema")
+    here.kill()
+    # The directory has the text of the file: nobody else needs it.
+    own.unlink()
+    for _ in range(2):
+        here = keep()
+        assert "the definitions of the schema are others" not in here.log and "is left out" not in here.log
+        assert shown(here, "pandoSchema") == named == [str(own), "dvtds"]
+        assert "gadget: lever" in here.search("-b", "cn=b,dc=example,dc=com", "-s", "base").out
+        here.end()
+    assert "gadget: lever" in run(PANDO, "export", "--data", keep.data, "--filter", "(gadget=lever)").out
+    assert "1 findings" not in run(PANDO, "check", "--data", keep.data, "--index", "gadget:eq").out
+    assert "1 indexes" in run(PANDO, "index", "verify", "--data", keep.data, "--index", "gadget:eq").out
+    more = tmp_path / "more.ldif"
+    more.write_text(box.replace("changetype: add\n", "").replace("cn=b,", "cn=c,").replace("cn: b", "cn: c"))
+    run(PANDO, "import", "--data", keep.data, "--add", more)
+    # What is named is another from then on; what entries use cannot go.
+    own.write_text(GADGET)
+    here = run(PANDO, "serve", "--data", keep.data, "--listen", "ldap://127.0.0.1:0", "--schema", own, code=None)
+    assert here.code != 0 and "box" in here.err, here.err
+    assert "gadget: lever" in keep().search("-b", "cn=c,dc=example,dc=com", "-s", "base").out
+
+
+def test_a_recorded_index_of_a_schema_that_is_not_there_any_more_is_left_out(keep, tmp_path):
+    own, none = tmp_path / "own.schema", tmp_path / "none.toml"
+    own.write_text(GADGET)
+    none.write_text("schema = []\n")
+    keep("--schema", own, "--index", "gadget:eq", "--index", "uid:eq").end()
+    here = keep("--config", none)
     assert "gadget" in here.log and "left out at this start" in here.log
-    assert shown(here, "olcDbIndex") == ["uid:eq"]
+    assert "the definitions of the schema are others" in here.log
+    assert shown(here, "olcDbIndex") == ["uid:eq"] and shown(here, "pandoSchema") == []
     here.end()
     here = keep("--schema", own)
     assert sorted(shown(here, "olcDbIndex")) == ["gadget:eq", "uid:eq"] and "left out" not in here.log
     here.end()
-    refused = run(PANDO, "serve", "--data", keep.data, "--listen", "ldap://127.0.0.1:0", "--index", "gadget:eq", code=2)
+    refused = run(PANDO, "serve", "--data", keep.data, "--listen", "ldap://127.0.0.1:0", "--config", none, "--index", "gadget:eq", code=2)
     assert "gadget" in refused.err
 
 

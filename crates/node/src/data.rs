@@ -39,6 +39,8 @@ pub use rules::Rules;
 pub use settings::SettingsFile;
 pub use superblock::Superblock;
 
+use schema::SchemaFile;
+
 use std::io;
 
 impl Data {
@@ -87,6 +89,7 @@ impl Data {
         Ok(Some(Made {
             suffixes: rules.suffixes().to_vec(),
             schema_check: rules.schema_check(),
+            schema_files: rules.files().map(<[SchemaFile]>::to_vec),
             operational_attributes: self.superblock()?.operational_attributes,
         }))
     }
@@ -99,6 +102,8 @@ pub struct Made {
     pub suffixes: Vec<String>,
     /// Are entries held to the schema?
     pub schema_check: bool,
+    /// The files that its schema has beyond the standard ones; `None` if an earlier version served it last.
+    pub schema_files: Option<Vec<SchemaFile>>,
     /// Are entryUUID, times and names kept?
     pub operational_attributes: bool,
 }

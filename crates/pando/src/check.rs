@@ -1,16 +1,14 @@
 //! `pando check`: looks through a data directory.
 
 use crate::failed::Failed;
-use crate::output::{note, print};
+use crate::local;
+use crate::output::print;
 use clap::Args as ClapArgs;
-use env::disk::RealDisk;
-use node::data::{Data, Examined};
-use schema::Schema;
-use server::config::Config;
+use node::data::Examined;
+use server::config::{Config, Problem};
 use server::directory::{self, IndexKind};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Findings that are reported.
 const FINDINGS_MAX: usize = 100;
@@ -27,7 +25,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 
-    /// The schema that the directory is served with, beyond the standard one: files, or names of built-in schemas
+    /// The schema beyond the standard one, if it is to be another than the directory is served with: files, or names of
+    /// built-in schemas
     #[arg(long, value_name = "FILE", num_args = 1..)]
     schema: Vec<String>,
 
@@ -49,42 +48,30 @@ EXIT CODES:
 
 /// Runs it.
 pub(crate) fn run(args: Args) -> ExitCode {
-    let (config, schema) = match prepared(&args) {
-        Ok(prepared) => prepared,
-        Err(faults) => {
-            faults.iter().for_each(|fault| note!("pando check: {fault}"));
-            return ExitCode::from(2);
-        }
-    };
-    let indexes = config.indexes.clone();
-    let examined = Data::existing(Arc::new(RealDisk), &args.data)
-        .and_then(|data| data.examine(schema, indexes, config.memory_bytes_max(), FINDINGS_MAX));
-    match examined {
-        Ok(examined) => {
-            let printed = Failed::exit(print(text(&examined)), "check");
-            examined.findings.iter().for_each(|finding| note!("pando check: {finding}"));
-            if examined.findings.is_empty() { printed } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            note!("pando check: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Failed::exit(examine(&args), "check")
 }
 
-/// The settings that were given, and the schema; or every fault of them.
-fn prepared(args: &Args) -> Result<(Config, Arc<Schema>), Vec<String>> {
-    let mut config = Config { schema: args.schema.clone(), ..Config::default() };
-    let of_index = |what: String| format!("--index: {what}");
-    if !args.index.is_empty() {
-        config.set("index", &args.index).map_err(|bad| bad.into_iter().map(of_index).collect::<Vec<_>>())?;
+fn examine(args: &Args) -> Result<(), Failed> {
+    let mut config = Config::default();
+    for (key, values) in [("schema", &args.schema), ("index", &args.index)] {
+        if !values.is_empty() {
+            let of_flag = |what: String| format!("--{key}: {what}");
+            let set = config.set(key, values);
+            set.map_err(|bad| Failed::configured(bad.into_iter().map(of_flag)))?;
+        }
     }
-    let schema = directory::schema(&config);
-    let schema = schema.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let (data, schema) = local::open(&args.data, &mut config)?;
     let unknown = directory::unknown_to_schema(&config, &schema);
-    match unknown.is_empty() {
-        true => Ok((config, Arc::new(schema))),
-        false => Err(unknown.into_iter().map(|problem| of_index(problem.message)).collect()),
+    if !unknown.is_empty() {
+        let fault = |problem: Problem| format!("--{}: {}", problem.key, problem.message);
+        return Err(Failed::configured(unknown.into_iter().map(fault)));
+    }
+    let examined = data.examine(schema, config.indexes.clone(), config.memory_bytes_max(), FINDINGS_MAX);
+    let examined = examined.map_err(Failed::of)?;
+    print(text(&examined))?;
+    match examined.findings.is_empty() {
+        true => Ok(()),
+        false => Err(Failed::all(examined.findings.iter())),
     }
 }
 

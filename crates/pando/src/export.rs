@@ -1,6 +1,7 @@
 //! `pando export`: a directory as LDIF.
 
 use crate::failed::Failed;
+use crate::local;
 use crate::progress::{ExportBar, RecoveryBar};
 use crate::remote::Remote;
 use crate::whole_file::WholeFile;
@@ -8,14 +9,11 @@ use bulk::remote;
 use bulk::{Export, ExportError, Exported, Operational};
 use clap::{Args as ClapArgs, ValueEnum};
 use client::Server;
-use env::disk::RealDisk;
-use node::data::{Data, View};
+use node::data::View;
 use server::config::Config;
-use server::directory;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Write a directory as LDIF.
 ///
@@ -52,7 +50,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = OperationalName::Keep)]
     operational: OperationalName,
 
-    /// The schema that the directory is served with, beyond the standard one: files, or names of built-in schemas
+    /// The schema beyond the standard one, if it is to be another than the directory is served with: files, or names of
+    /// built-in schemas
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
     schema: Vec<String>,
 
@@ -84,7 +83,7 @@ EXIT CODES:
 
 /// Runs it.
 pub(crate) fn run(args: Args) -> ExitCode {
-    let done = prepared(&args).and_then(|(what, config)| write(&args, &what, &config));
+    let done = prepared(&args).and_then(|(what, config)| write(&args, &what, config));
     Failed::exit(done, "export")
 }
 
@@ -95,7 +94,10 @@ fn prepared(args: &Args) -> Result<(Export, Config), Failed> {
         OperationalName::Keep => Operational::Keep,
         OperationalName::Strip => Operational::Strip,
     };
-    let config = Config { schema: args.schema.clone(), ..Config::default() };
+    let mut config = Config::default();
+    if !args.schema.is_empty() {
+        config.set("schema", &args.schema).map_err(Failed::configured)?;
+    }
     Ok((Export { base: args.base.clone(), filter, operational }, config))
 }
 
@@ -107,11 +109,11 @@ enum From {
     Server(Server),
 }
 
-fn write(args: &Args, what: &Export, config: &Config) -> Result<(), Failed> {
-    let bad = |fault| Failed { code: 2, faults: vec![fault] };
+fn write(args: &Args, what: &Export, mut config: Config) -> Result<(), Failed> {
+    let bad = Failed::usage;
     let from = match (args.remote.server().map_err(bad)?, &args.data) {
         (Some(server), _) => From::Server(server),
-        (None, Some(dir)) => From::Data(view(args, dir, config)?),
+        (None, Some(dir)) => From::Data(view(args, dir, &mut config)?),
         (None, None) => return Err(bad("--data or --url is needed".to_owned())),
     };
     let path = &args.output;
@@ -134,12 +136,10 @@ fn write(args: &Args, what: &Export, config: &Config) -> Result<(), Failed> {
 }
 
 /// The directory in `dir`; a bar shows how far it is.
-fn view(args: &Args, dir: &Path, config: &Config) -> Result<Option<View>, Failed> {
-    let schema = directory::schema(config)
-        .map_err(|faults| Failed { code: 2, faults: faults.iter().map(ToString::to_string).collect() })?;
-    let data = Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)?;
+fn view(args: &Args, dir: &Path, config: &mut Config) -> Result<Option<View>, Failed> {
+    let (data, schema) = local::open(dir, config)?;
     let mut bar = (!args.quiet).then(RecoveryBar::new);
-    let view = data.view(&Arc::new(schema), config.memory_bytes_max(), &mut |stage| {
+    let view = data.view(&schema, config.memory_bytes_max(), &mut |stage| {
         bar.iter_mut().for_each(|bar| bar.show(stage));
     });
     bar.iter().for_each(RecoveryBar::clear);

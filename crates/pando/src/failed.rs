@@ -1,6 +1,7 @@
 //! Why a subcommand did nothing, or not all of it.
 
 use crate::output::note;
+use std::fmt::Display;
 use std::process::ExitCode;
 
 /// What is reported on standard error, and the exit code.
@@ -15,9 +16,24 @@ impl Failed {
         Failed { code: 1, faults: vec![fault.to_string()] }
     }
 
+    /// For reasons that are not in the command line.
+    pub(crate) fn all(faults: impl IntoIterator<Item = impl ToString>) -> Failed {
+        Failed { code: 1, ..Failed::configured(faults) }
+    }
+
+    /// For one reason, and what it is about.
+    pub(crate) fn at(what: impl Display, why: impl Display) -> Failed {
+        Failed::of(format!("{what}: {why}"))
+    }
+
     /// The command line is wrong.
     pub(crate) fn usage(fault: impl ToString) -> Failed {
-        Failed { code: 2, ..Failed::of(fault) }
+        Failed::configured([fault])
+    }
+
+    /// The command line or the configuration is wrong.
+    pub(crate) fn configured(faults: impl IntoIterator<Item = impl ToString>) -> Failed {
+        Failed { code: 2, faults: faults.into_iter().map(|fault| fault.to_string()).collect() }
     }
 
     /// Tells what came of a subcommand.

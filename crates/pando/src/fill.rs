@@ -1,10 +1,11 @@
 //! What `pando import` and `pando load` have in common: where entries go, and how.
 
+use crate::failed::Failed;
 use crate::flags::{Flags, Which};
 use crate::output::note;
 use crate::progress::Bar;
 use crate::remote::Remote;
-use crate::serve::{End, log_to_stderr};
+use crate::serve::{self, log_to_stderr};
 use crate::serve_data::{is_made, open, recover, refused};
 use bulk::{Operational, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -14,7 +15,6 @@ use node::data::{Data, DataError, Made, Recovered};
 use node::keep::keep_and_close;
 use schema::Schema;
 use server::config::{self, Config};
-use server::directory;
 use server::import::{Job, OnFault, OnProgress, add_files, load_files};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -134,42 +134,34 @@ pub(crate) fn run(target: &Target, doing: Doing, job: Job) -> ExitCode {
             }
             ExitCode::FAILURE
         }
-        Err(End { code, faults }) => {
-            faults.iter().for_each(|fault| note!("pando {}: {fault}", doing.command));
-            ExitCode::from(code)
-        }
+        Err(failed) => Failed::exit(Err(failed), doing.command),
     }
 }
 
 /// Takes the files of a job in, into a directory or a server that runs.
-fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
-    if let Some(server) = args.remote.server().map_err(|fault| End::configured([fault]))? {
+fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, Failed> {
+    if let Some(server) = args.remote.server().map_err(Failed::usage)? {
         return loaded(args, (doing, job), &mut |on_progress| {
             add_files(job, &server, usize::from(args.connections), on_progress)
         });
     }
     let mut config = Config::default();
     if let Some(path) = &args.config {
-        let read = config::read_file(path).map_err(|fault| End::configured([fault]))?;
+        let read = config::read_file(path).map_err(Failed::usage)?;
         if !read.faults.is_empty() {
-            return Err(End::configured(&read.faults));
+            return Err(Failed::configured(&read.faults));
         }
         config = read.config;
     }
     let dir = args.data.clone().or_else(|| config.data.clone());
-    let dir = dir
-        .ok_or_else(|| End::configured(["no data directory is named, neither by --data nor in the file"]))?;
+    let dir =
+        dir.ok_or_else(|| Failed::usage("no data directory is named, neither by --data nor in the file"))?;
     config.data = Some(dir.clone());
     let existing =
         is_made(&dir).then(|| Data::existing(Arc::new(RealDisk), &dir)).transpose().map_err(not_ours)?;
     let made = existing.as_ref().map_or(Ok(None), Data::made).map_err(refused)?;
-    let config = args.settings(config, made).map_err(End::configured)?;
-    let schema = directory::schema(&config).map_err(End::configured)?;
-    directory::warnings(&schema).iter().for_each(|warning| note!("pando {}: {warning}", doing.command));
-    let unknown = directory::unknown_to_schema(&config, &schema);
-    if !unknown.is_empty() {
-        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
-    }
+    let config = args.settings(config, made).map_err(Failed::configured)?;
+    let schema = serve::schema(&config, doing.command)?;
     let data = match existing {
         Some(data) => data,
         None => open(&dir, not_ours)?,
@@ -185,7 +177,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, End> {
 }
 
 /// Why a data directory cannot be filled; what to do where a server has it.
-fn not_ours(error: DataError) -> End {
+fn not_ours(error: DataError) -> Failed {
     let is_taken = matches!(error, DataError::Taken(_));
     let mut end = refused(error);
     if is_taken {
@@ -200,7 +192,7 @@ fn into_data(
     doing: Doing,
     job: &Job,
     (config, data, schema): (&Config, &Data, Schema),
-) -> Result<Summary, End> {
+) -> Result<Summary, Failed> {
     let clock = SystemClock::start();
     let Recovered { dsa, committer, mut snapshots, .. } =
         recover(config, None, data, Arc::new(schema), &clock)?.expect("without settings none differ");
@@ -208,13 +200,13 @@ fn into_data(
     if entries > 0 && !args.add {
         let text =
             format!("it has {entries} entries already; add to them with --add, or name another directory");
-        return Err(End::failed(data.dir().display(), text));
+        return Err(Failed::at(data.dir().display(), text));
     }
     let load = &mut |on_progress: OnProgress<'_>| load_files(job, dsa.shard(), &clock, on_progress);
     let summary = loaded(args, (doing, job), load)?;
     let monotonic_ms = clock.monotonic_ns() / 1_000_000;
     let kept = keep_and_close(committer, &mut snapshots, clock.wall_ms(), monotonic_ms);
-    kept.map_err(|error| End::failed("the import cannot be kept", error))?;
+    kept.map_err(|error| Failed::at("the import cannot be kept", error))?;
     Ok(summary)
 }
 
@@ -223,7 +215,7 @@ fn loaded(
     args: &Target,
     (doing, job): (Doing, &Job),
     load: &mut dyn FnMut(OnProgress<'_>) -> Result<Summary, Vec<config::Fault>>,
-) -> Result<Summary, End> {
+) -> Result<Summary, Failed> {
     let mut bar = (!args.quiet).then(|| {
         let names = if doing.tells_streams { &job.files[..] } else { &[] };
         Bar::new(doing.now, doing.done, names)
@@ -236,7 +228,7 @@ fn loaded(
         }
         Err(faults) => {
             bar.into_iter().for_each(Bar::clear);
-            Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() })
+            Err(Failed::all(faults.iter()))
         }
     }
 }

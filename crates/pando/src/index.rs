@@ -5,11 +5,12 @@ mod online;
 
 use crate::failed::Failed;
 use crate::flags::{Flags, Which};
+use crate::local;
 use crate::remote::Remote;
 use clap::{Args as ClapArgs, Subcommand};
 use schema::Schema;
 use server::config::Config;
-use server::directory::{self, IndexName, IndexSettings};
+use server::directory::{IndexName, IndexSettings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -109,7 +110,7 @@ enum Action {
     },
 }
 
-/// The schema that a directory is served with.
+/// The schema, if it is to be another than the directory is served with.
 #[derive(Clone, Debug, Default)]
 struct OfSchema;
 
@@ -176,21 +177,21 @@ fn act(action: Action) -> Result<(), Failed> {
             match place.remote.server().map_err(Failed::usage)? {
                 Some(server) => online::build(&server, &texts(&indexes), no_wait, quiet),
                 None => {
-                    let config = config(&place, Some(&memory))?;
-                    offline::build(place.data()?, &config, &indexes, quiet)
+                    let mut config = config(&place, Some(&memory))?;
+                    offline::build(place.data()?, &mut config, &indexes, quiet)
                 }
             }
         }
         Action::Drop { place, indexes } => match place.remote.server().map_err(Failed::usage)? {
             Some(server) => online::drop(&server, &texts(&indexes)),
-            None => offline::drop(place.data()?, &config(&place, None)?, &indexes),
+            None => offline::drop(place.data()?, &mut config(&place, None)?, &indexes),
         },
         Action::Verify { place, memory, quiet, configured, indexes } => {
             match place.remote.server().map_err(Failed::usage)? {
                 Some(server) => online::verify(&server, &known_texts(&indexes)?, quiet),
                 None => {
-                    let config = config(&place, Some(&memory))?;
-                    offline::verify(place.data()?, &config, &configured, &indexes, quiet)
+                    let mut config = config(&place, Some(&memory))?;
+                    offline::verify(place.data()?, &mut config, &configured, &indexes, quiet)
                 }
             }
         }
@@ -207,13 +208,8 @@ fn config(place: &Place, memory: Option<&Flags<OfMemory>>) -> Result<Config, Fai
     let mut config = Config::default();
     let set =
         place.schema.set(&mut config).and_then(|()| memory.map_or(Ok(()), |flags| flags.set(&mut config)));
-    set.map_err(|faults| Failed { code: 2, faults })?;
+    set.map_err(Failed::configured)?;
     Ok(config)
-}
-
-fn schema_of(config: &Config) -> Result<Schema, Failed> {
-    directory::schema(config)
-        .map_err(|faults| Failed { code: 2, faults: faults.iter().map(ToString::to_string).collect() })
 }
 
 /// One for each kind, as they were written.
@@ -228,7 +224,7 @@ fn texts(indexes: &[IndexSettings]) -> Vec<String> {
 
 /// One for each kind, by the names of the standard schema where it has the attribute: a server tells of them so.
 fn known_texts(indexes: &[IndexSettings]) -> Result<Vec<String>, Failed> {
-    let schema = schema_of(&Config::default())?;
+    let schema = local::schema(&Config::default())?;
     let known = indexes.iter().map(|index| {
         let known = schema.find_type(index.attribute.as_bytes());
         let name = known.map_or(&index.attribute[..], |known| schema.attribute_type(known).name());
@@ -266,7 +262,7 @@ mod tests {
         assert_eq!(texts(&indexes), ["mail:eq", "mail:sub", "cn:eq"]);
         let others: Vec<IndexSettings> = ["userid:eq", "taste:eq"].map(|text| text.parse().unwrap()).into();
         assert_eq!(known_texts(&others).ok(), Some(vec!["uid:eq".to_owned(), "taste:eq".to_owned()]));
-        let schema = schema_of(&Config::default()).unwrap_or_else(|_| panic!("it is built in"));
+        let schema = local::schema(&Config::default()).unwrap_or_else(|_| panic!("it is built in"));
         assert_eq!(names(&indexes, &schema).map_or(0, |names| names.len()), 3);
         let unknown: Vec<IndexSettings> = vec!["taste:eq".parse().unwrap()];
         assert_eq!(names(&unknown, &schema).err().map(|failed| failed.code), Some(2));

@@ -13,6 +13,7 @@ mod r#gen;
 mod import;
 mod index;
 mod load;
+mod local;
 mod output;
 mod progress;
 mod remote;

@@ -1,5 +1,6 @@
 //! `pando serve`: the server.
 
+use crate::failed::Failed;
 use crate::flags::{All, Flags};
 use crate::output::{note, print_ready};
 use crate::progress::Bar;
@@ -13,6 +14,7 @@ use env::net::{self, TcpBound};
 use env::task::Signal;
 use node::data::Nowhere;
 use node::indexer;
+use schema::Schema;
 use server::config::{self, Config, Fault};
 use server::{directory, import};
 use std::path::PathBuf;
@@ -142,53 +144,25 @@ pub(crate) fn run(args: Args) -> ExitCode {
             dir.display()
         );
     }
-    match serve(&config) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(End { code, faults }) => {
-            for fault in faults {
-                note!("pando serve: {fault}");
-            }
-            ExitCode::from(code)
-        }
-    }
-}
-
-/// Why it could not serve, and the exit code of that.
-pub(crate) struct End {
-    pub(crate) code: u8,
-    pub(crate) faults: Vec<String>,
-}
-
-impl End {
-    /// A fault of the configuration.
-    pub(crate) fn configured(faults: impl IntoIterator<Item = impl ToString>) -> End {
-        End { code: 2, faults: faults.into_iter().map(|fault| fault.to_string()).collect() }
-    }
-
-    /// A failure of what was asked.
-    pub(crate) fn failed(what: impl std::fmt::Display, why: impl std::fmt::Display) -> End {
-        End { code: 1, faults: vec![format!("{what}: {why}")] }
-    }
+    Failed::exit(serve(&config), "serve")
 }
 
 /// Makes the directory, fills it and serves it until a signal ends it.
-fn serve(config: &Config) -> Result<(), End> {
+fn serve(config: &Config) -> Result<(), Failed> {
     let clock = SystemClock::start();
-    let schema = directory::schema(config).map_err(End::configured)?;
-    directory::warnings(&schema).iter().for_each(|warning| note!("pando serve: {warning}"));
     config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    let unknown = directory::unknown_to_schema(config, &schema);
-    if !unknown.is_empty() {
-        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
-    }
+    let is_recorded = serve_data::is_there(config) && !config.given.contains_key("schema");
+    // A fault of a file is found before anything is made.
+    let schema = if is_recorded { None } else { Some(schema(config, "serve")?) };
     env::host::raise_descriptor_limit();
     // A port that is taken is found before the import, not after it.
     let bound = bind(config)?;
     if let Some(dir) = &config.data {
         return serve_data::serve(config, dir, schema, bound, &clock);
     }
+    let schema = schema.expect("without a data directory none is recorded");
     let dsa = directory::create(config, schema, &clock, &directory::superblock(config, &mut SystemEntropy));
-    let dsa = dsa.map_err(|error| End::failed("the directory cannot be made", error))?;
+    let dsa = dsa.map_err(|error| Failed::at("the directory cannot be made", error))?;
     load(config, &dsa, &clock)?;
     let ready = print_ready;
     let indexer = indexer::Thread::start(Arc::clone(&dsa), Nowhere).map_err(cannot_serve)?;
@@ -196,36 +170,52 @@ fn serve(config: &Config) -> Result<(), End> {
     served.and(indexer.stop()).map_err(cannot_serve)
 }
 
-pub(crate) fn cannot_serve(error: std::io::Error) -> End {
-    End::failed("cannot serve", error)
+/// The schema of this configuration, which fits it. What is worth telling of it is reported as by `command`.
+pub(crate) fn schema(config: &Config, command: &str) -> Result<Schema, Failed> {
+    let schema = directory::schema(config).map_err(Failed::configured)?;
+    directory::warnings(&schema).iter().for_each(|warning| note!("pando {command}: {warning}"));
+    fits(config, &schema)?;
+    Ok(schema)
+}
+
+/// Whether what is configured fits the schema.
+pub(crate) fn fits(config: &Config, schema: &Schema) -> Result<(), Failed> {
+    let unknown = directory::unknown_to_schema(config, schema);
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(Failed::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message)))),
+    }
+}
+
+pub(crate) fn cannot_serve(error: std::io::Error) -> Failed {
+    Failed::at("cannot serve", error)
 }
 
 /// Loads the configured file.
-pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<(), End> {
+pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<(), Failed> {
     let mut bar = Bar::new("importing", "imported", &[]);
     match import::load(config, dsa.shard(), clock, &mut |progress, total| bar.show(progress, total)) {
         Ok(Some(summary)) => bar.finish(summary),
         Ok(None) => bar.clear(),
         Err(faults) => {
             bar.clear();
-            return Err(End { code: 1, faults: faults.iter().map(ToString::to_string).collect() });
+            return Err(Failed::all(faults.iter()));
         }
     }
     Ok(())
 }
 
 /// Binds all configured addresses.
-fn bind(config: &Config) -> Result<Vec<TcpBound>, End> {
+fn bind(config: &Config) -> Result<Vec<TcpBound>, Failed> {
     let mut bound = Vec::new();
     for listen in &config.listen {
-        let addresses =
-            net::resolve(&listen.host, listen.port).map_err(|error| End::failed(listen, error))?;
+        let addresses = net::resolve(&listen.host, listen.port).map_err(|error| Failed::at(listen, error))?;
         // Of a name's addresses some may not exist on this machine (IPv6, say): one is enough.
         let (taken, failed): (Vec<_>, Vec<_>) =
             addresses.into_iter().map(TcpBound::bind).partition(Result::is_ok);
         if taken.is_empty() {
             let error = failed.into_iter().find_map(Result::err);
-            return Err(End::failed(listen, error.map_or("no such address".to_owned(), |e| e.to_string())));
+            return Err(Failed::at(listen, error.map_or("no such address".to_owned(), |e| e.to_string())));
         }
         bound.extend(taken.into_iter().flatten());
     }

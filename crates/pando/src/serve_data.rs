@@ -1,8 +1,9 @@
 //! Serving from a data directory: recovery, the first import, and the server over it.
 
+use crate::failed::Failed;
 use crate::output::print_ready;
 use crate::progress::RecoveryBar;
-use crate::serve::{End, cannot_serve, load};
+use crate::serve::{self, cannot_serve, load};
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
@@ -16,21 +17,23 @@ use server::directory;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Recovers the directory in `dir` and serves it.
+/// Recovers the directory in `dir` and serves it. Without `schema` its schema is the recorded one.
 pub(crate) fn serve(
     config: &Config,
     dir: &Path,
-    schema: Schema,
+    schema: Option<Schema>,
     bound: Vec<TcpBound>,
     clock: &SystemClock,
-) -> Result<(), End> {
+) -> Result<(), Failed> {
     let data = open(dir, refused)?;
-    let schema = Arc::new(schema);
-    let (config, mut recovered, changes) = match take_up(config, &data, &schema, clock)? {
+    let mut config = config.clone();
+    data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
+    let schema = Arc::new(schema.map_or_else(|| serve::schema(&config, "serve"), Ok)?);
+    let (config, mut recovered, changes) = match take_up(&config, &data, &schema, clock)? {
         Some(taken) => taken,
         // A change was logged when the process was killed, and not yet copied to the file that a start goes by.
-        None => take_up(config, &data, &schema, clock)?
-            .ok_or_else(|| End::failed(dir.display(), "the settings in the log and in the file differ"))?,
+        None => take_up(&config, &data, &schema, clock)?
+            .ok_or_else(|| Failed::at(dir.display(), "the settings in the log and in the file differ"))?,
     };
     let config = &config;
     changes.iter().for_each(|change| tracing::warn!("{change}"));
@@ -40,7 +43,7 @@ pub(crate) fn serve(
     let Recovered { committer, mut snapshots, .. } = recovered;
     if let Some(archive) = &config.archive {
         let made = RealDisk.create_dir(archive).and_then(|()| data::open_to_others(&RealDisk, archive));
-        let wide = made.map_err(|error| End::failed("--archive", error))?;
+        let wide = made.map_err(|error| Failed::at("--archive", error))?;
         wide.iter().for_each(|warning| tracing::warn!("{warning}"));
         snapshots.archive_to(Arc::new(RealDisk), archive);
     }
@@ -76,19 +79,15 @@ fn take_up(
     data: &Data,
     schema: &Arc<Schema>,
     clock: &SystemClock,
-) -> Result<Option<(Config, Recovered, Vec<Change>)>, End> {
+) -> Result<Option<(Config, Recovered, Vec<Change>)>, Failed> {
     let file = data.settings().map_err(refused)?;
     let (mut config, mut record) = (config.clone(), file.record());
-    data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
     let missing = config.problems().into_iter().find(|problem| problem.missing == Some("suffix"));
-    missing.map_or(Ok(()), |problem| Err(End::configured([problem.message])))?;
+    missing.map_or(Ok(()), |problem| Err(Failed::configured([problem.message])))?;
     let changes = config.settle(&mut record, &mut SystemEntropy);
-    let changes = changes.map_err(|what| End::failed(data.dir().display(), what))?;
+    let changes = changes.map_err(|what| Failed::at(data.dir().display(), what))?;
     skip_recorded_indexes(&mut config, schema);
-    let unknown = directory::unknown_to_schema(&config, schema);
-    if !unknown.is_empty() {
-        return Err(End::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))));
-    }
+    serve::fits(&config, schema)?;
     let recovered = recover(&config, Some(Settled { file, record }), data, Arc::clone(schema), clock)?;
     Ok(recovered.map(|recovered| (config, recovered, changes)))
 }
@@ -117,16 +116,16 @@ pub(crate) fn no_folder_above(dir: &Path) -> Option<String> {
 }
 
 /// Takes the data directory `dir` for this process, and tells when it is a new one. `refused` says what comes of an error.
-pub(crate) fn open(dir: &Path, refused: fn(DataError) -> End) -> Result<Data, End> {
+pub(crate) fn open(dir: &Path, refused: fn(DataError) -> Failed) -> Result<Data, Failed> {
     if let Some(text) = no_folder_above(dir) {
-        return Err(End::failed("--data", text));
+        return Err(Failed::at("--data", text));
     }
     let is_new = !is_made(dir);
     let data = Data::open(Arc::new(RealDisk), dir).map_err(refused)?;
     if is_new {
         tracing::info!("{}: a new data directory is made", dir.display());
     }
-    let wide = data.open_to_others().map_err(|error| End::failed("--data", error))?;
+    let wide = data.open_to_others().map_err(|error| Failed::at("--data", error))?;
     wide.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(data)
 }
@@ -139,11 +138,11 @@ pub(crate) fn recover(
     data: &Data,
     schema: Arc<Schema>,
     clock: &SystemClock,
-) -> Result<Option<Recovered>, End> {
+) -> Result<Option<Recovered>, Failed> {
     let superblock = data.initialise(&directory::superblock(config, &mut SystemEntropy)).map_err(refused)?;
     let record = settings.as_ref().map(|settled| settled.record.clone()).unwrap_or_default();
     let agent = directory::agent(config, &record, clock, &superblock);
-    let mut agent = agent.map_err(|error| End::failed("the directory cannot be made", error))?;
+    let mut agent = agent.map_err(|error| Failed::at("the directory cannot be made", error))?;
     let indexes = data.indexes().map_err(refused)?;
     for index in indexes.add_to(&mut agent.store.indexes, &schema) {
         tracing::warn!(
@@ -185,22 +184,22 @@ fn limits(config: &Config) -> Limits {
 }
 
 /// Loads the configured file into an empty directory. It goes past the log: a snapshot makes it last.
-fn import(config: &Config, recovered: &mut Recovered, clock: &SystemClock) -> Result<(), End> {
+fn import(config: &Config, recovered: &mut Recovered, clock: &SystemClock) -> Result<(), Failed> {
     let Recovered { dsa, committer, snapshots, .. } = recovered;
     if dsa.shard().entries() > 0 {
         let text = "the data directory is not empty; --import fills a new one. Start without it, or with another --data";
-        return Err(End::failed("import", text));
+        return Err(Failed::at("import", text));
     }
     load(config, dsa, clock)?;
     let kept = keep(committer, snapshots, clock.wall_ms());
-    kept.map(|_| ()).map_err(|error| End::failed("the import cannot be kept", error))
+    kept.map(|_| ()).map_err(|error| Failed::at("the import cannot be kept", error))
 }
 
 /// Why a data directory cannot be used, and the exit code of that.
-pub(crate) fn refused(error: DataError) -> End {
-    End {
+pub(crate) fn refused(error: DataError) -> Failed {
+    Failed {
         code: if matches!(error, DataError::Differs { .. }) { 2 } else { 1 },
-        ..End::failed("--data", error)
+        ..Failed::at("--data", error)
     }
 }
 

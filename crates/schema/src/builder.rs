@@ -56,6 +56,15 @@ impl fmt::Display for UnknownBuiltin {
 
 impl std::error::Error for UnknownBuiltin {}
 
+/// A file of definitions beyond the standard schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaFile {
+    /// How it was named: a path, or the name of a built-in file.
+    pub name: Arc<str>,
+    /// What it contains; empty for a built-in file, whose text comes with the program.
+    pub text: Arc<str>,
+}
+
 /// The name of the file that [`Builder::recorded`] reads.
 const RECORDED: &str = "recorded rules";
 
@@ -63,6 +72,7 @@ const RECORDED: &str = "recorded rules";
 #[derive(Debug)]
 pub struct Builder {
     files: Vec<(Arc<str>, Vec<Statement>)>,
+    added: Vec<SchemaFile>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
@@ -76,7 +86,8 @@ impl Default for Builder {
 impl Builder {
     /// Begins with the system schema, without which no server can be: RFC 4512 and what this server maintains.
     pub fn new() -> Builder {
-        let empty = Builder { files: Vec::new(), faults: Vec::new(), warnings: Vec::new() };
+        let empty =
+            Builder { files: Vec::new(), added: Vec::new(), faults: Vec::new(), warnings: Vec::new() };
         empty.builtin("system").expect("the system schema is built in")
     }
 
@@ -115,10 +126,19 @@ impl Builder {
         self
     }
 
+    /// Adds a file beyond the standard ones, which [`Schema::files`] lists: as [`Builder::builtin`] if that knows its name, else as
+    /// [`Builder::file`].
+    pub fn with_file(mut self, file: SchemaFile) -> Builder {
+        self.added.push(file.clone());
+        let text = builtin::text(&file.name).unwrap_or(&file.text);
+        self.file(&file.name, text)
+    }
+
     /// Resolves everything.
     pub fn build(self) -> Result<Schema, BuildErrors> {
-        let schema = resolve::Resolver::new(self.faults, self.warnings).build(&self.files)?;
+        let mut schema = resolve::Resolver::new(self.faults, self.warnings).build(&self.files)?;
         assert_sound(&schema);
+        schema.files = self.added;
         Ok(schema)
     }
 }

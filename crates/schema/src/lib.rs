@@ -27,7 +27,7 @@ mod syntax;
 mod time;
 mod well_known;
 
-pub use builder::{BuildErrors, Builder, Fault, UnknownBuiltin};
+pub use builder::{BuildErrors, Builder, Fault, SchemaFile, UnknownBuiltin};
 pub use builtin::BUILTIN_NAMES;
 pub use check::{Changed, CheckOptions, Checked, Violation};
 pub use class_set::ClassSet;

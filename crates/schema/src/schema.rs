@@ -5,8 +5,8 @@ use crate::element::Traits;
 use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions, without_binary};
 use crate::{
-    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, WellKnown,
-    definition, dn, names, prep, secret,
+    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, SchemaFile,
+    WellKnown, definition, dn, names, prep, secret,
 };
 use model::attribute::split_options;
 use model::short::Word;
@@ -29,10 +29,16 @@ pub struct Schema {
     pub(crate) options: OptionTable,
     pub(crate) class_sets: ClassSets,
     pub(crate) well_known: WellKnown,
+    pub(crate) files: Vec<SchemaFile>,
     pub(crate) warnings: Vec<Fault>,
 }
 
 impl Schema {
+    /// The files that [`crate::Builder::with_file`] added to the standard ones, in that order.
+    pub fn files(&self) -> &[SchemaFile] {
+        &self.files
+    }
+
     /// The attribute type with this name (any case) or numeric OID.
     #[inline]
     pub fn find_type(&self, name_or_oid: &[u8]) -> Option<TypeId> {

@@ -7,23 +7,27 @@ use dsa::settings::{Record, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
 use node::data::Superblock;
-use schema::{BUILTIN_NAMES, Builder, Schema};
+use schema::{BUILTIN_NAMES, Builder, Schema, SchemaFile};
 use std::io;
 use std::sync::Arc;
 use store::Settings;
 pub use store::{IndexKind, IndexName, IndexSettings};
 
-/// Builds the schema: the standard one, an attribute for each key, then what is configured, in that order. Faults of files have their lines.
+/// Builds the schema: the standard one, an attribute for each key, then the files that are named, or those that the data directory
+/// has recorded, in that order. Faults of files have their lines.
 pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
     let attributes = crate::config::keys().map(|key| (key.attribute(), key.many()));
     let mut builder = Builder::new().standard().settings(attributes);
     let mut faults = Vec::new();
-    for name in &config.schema {
+    let recorded = config.recorded_schema.iter().flatten().cloned();
+    builder = recorded.fold(builder, Builder::with_file);
+    for name in config.unread_schema() {
         let is_file = !BUILTIN_NAMES.contains(&name.as_str());
         let text = if is_file { std::fs::read_to_string(name) } else { Ok(String::new()) };
         match text {
-            Ok(text) if is_file => builder = builder.file(name, &text),
-            Ok(_) => builder = builder.builtin(name).expect("the name was found among the built-in ones"),
+            Ok(text) => {
+                builder = builder.with_file(SchemaFile { name: name.as_str().into(), text: text.into() })
+            }
             Err(error) => faults.push(Fault {
                 file: Some(name.clone()),
                 place: None,

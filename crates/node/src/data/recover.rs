@@ -166,12 +166,12 @@ impl Data {
             limits,
         );
         // The command is durable before anything is decided by it, and before the file says that there is one.
-        if !epochs.rules().agree(&rules) {
+        if !epochs.rules().is_recorded_as(&rules) {
             let changed = committer.change_rules(wall_ms);
             changed.map_err(|failed| io::Error::other(failed.to_string()))?;
             rules.changes(epochs.rules()).iter().for_each(|change| tracing::warn!("{change}"));
         }
-        if !made.is_some_and(|made| made.agree(&rules) && made.are_whole()) {
+        if !made.is_some_and(|made| made.is_recorded_as(&rules) && made.are_whole()) {
             self.write_rules(&text)?;
         }
         if let Some(Settled { file, record }) = settings {

@@ -9,7 +9,7 @@ use super::checksummed::{table, verified, with_checksum};
 use super::dir::Data;
 use super::error::DataError;
 use super::facts::{FACTS_BYTES_MAX, missing, unknown};
-use schema::{Builder, DefinitionKind, Schema};
+use schema::{Builder, DefinitionKind, Schema, SchemaFile};
 use std::io;
 use std::sync::Arc;
 use toml::Value;
@@ -31,6 +31,9 @@ pub struct Rules {
     hash: Option<String>,
     /// The definitions ([`Schema::write_rules`]).
     definitions: Option<Arc<str>>,
+    /// The files that the schema has beyond the standard ones: what a later start builds its schema of. Earlier versions did not
+    /// record them. No outcome depends on them, only on the definitions.
+    files: Option<Vec<SchemaFile>>,
 }
 
 impl Rules {
@@ -44,6 +47,7 @@ impl Rules {
             schema_check,
             hash: Some(hash(schema)),
             definitions: Some(definitions.into()),
+            files: Some(schema.files().to_vec()),
         }
     }
 
@@ -60,6 +64,16 @@ impl Rules {
     /// Are entries held to the schema?
     pub(super) fn schema_check(&self) -> bool {
         self.schema_check
+    }
+
+    /// The files of the schema beyond the standard ones; `None` if an earlier version wrote the rules.
+    pub(super) fn files(&self) -> Option<&[SchemaFile]> {
+        self.files.as_deref()
+    }
+
+    /// Do both say the same, so that neither has to be recorded after the other?
+    pub(super) fn is_recorded_as(&self, other: &Rules) -> bool {
+        self.agree(other) && self.files == other.files
     }
 
     /// Are the definitions known, and not only a hash of them?
@@ -132,7 +146,9 @@ impl Rules {
     pub(super) fn text(&self) -> String {
         let suffixes = Value::Array(self.suffixes.iter().cloned().map(Value::String).collect());
         let schema = match (&self.definitions, &self.hash) {
-            (Some(text), _) => format!("definitions = {}", Value::String(text.to_string())),
+            (Some(text), _) => {
+                format!("definitions = {}{}", Value::String(text.to_string()), self.files_line())
+            }
             (None, hash) => format!("schema = \"{}\"", hash.as_deref().unwrap_or_default()),
         };
         with_checksum(format!(
@@ -140,6 +156,15 @@ impl Rules {
              behaviour = {}\nsuffix = {suffixes}\nschema-check = {}\n{schema}\n",
             self.behaviour, self.schema_check
         ))
+    }
+
+    fn files_line(&self) -> String {
+        let pair = |file: &SchemaFile| {
+            Value::Array([&file.name, &file.text].map(|text| Value::String(text.to_string())).into())
+        };
+        let line =
+            |files: &Vec<SchemaFile>| format!("\nfiles = {}", Value::Array(files.iter().map(pair).collect()));
+        self.files.as_ref().map(line).unwrap_or_default()
     }
 
     /// Reads a note of an earlier version: since when they hold, in milliseconds since 1970, and what they are.
@@ -174,7 +199,9 @@ impl Rules {
         if hash.is_some() == definitions.is_some() {
             return Err(missing("definitions"));
         }
-        if table.len() > 4 {
+        let files =
+            table.get("files").map(|files| files_of(files).ok_or_else(|| missing("files"))).transpose()?;
+        if table.len() > 4 + usize::from(files.is_some()) {
             return Err(unknown());
         }
         Ok(Rules {
@@ -183,8 +210,18 @@ impl Rules {
             schema_check: schema_check.ok_or_else(|| missing("schema-check"))?,
             hash: hash.map(str::to_owned),
             definitions: definitions.map(Arc::from),
+            files,
         })
     }
+}
+
+/// The files that a list of names and texts is of.
+fn files_of(list: &Value) -> Option<Vec<SchemaFile>> {
+    let file = |pair: &Value| match &pair.as_array()?[..] {
+        [name, text] => Some(SchemaFile { name: name.as_str()?.into(), text: text.as_str()?.into() }),
+        _ => None,
+    };
+    list.as_array()?.iter().map(file).collect()
 }
 
 impl Data {
@@ -253,7 +290,7 @@ mod tests {
     }
 
     fn by_hash() -> Rules {
-        Rules { definitions: None, ..rules() }
+        Rules { definitions: None, files: None, ..rules() }
     }
 
     #[test]
@@ -274,6 +311,34 @@ mod tests {
     }
 
     #[test]
+    fn files_of_the_schema_come_back_and_decide_nothing() {
+        let file = |name: &str, text: &str| SchemaFile { name: name.into(), text: text.into() };
+        let files = [file("own \"x\".schema", "# only\n# a remark\n"), file("dvtds", "")];
+        let builder = |files: &[SchemaFile]| {
+            files
+                .iter()
+                .cloned()
+                .fold(Builder::new().standard(), Builder::with_file)
+                .build()
+                .expect("it is sound")
+        };
+        let with = rules().with_schema(&builder(&files));
+        let read = Rules::parse(&with.text()).expect("they were written");
+        assert_eq!(read.files(), Some(&files[..]));
+        assert!(read.is_recorded_as(&with) && read.schema(&standard()).is_ok());
+        let renamed = rules().with_schema(&builder(&[file("other", "# only\n"), file("dvtds", "")]));
+        assert!(renamed.agree(&with) && !renamed.is_recorded_as(&with));
+        // An earlier version did not record them.
+        let text = Rules { files: None, ..with.clone() }.text();
+        let earlier = Rules::parse(&text).expect("they were written");
+        assert!(earlier.files().is_none() && earlier.agree(&with) && !earlier.is_recorded_as(&with));
+        for wrong in ["5", "[[\"a\"]]", "[5]", "[[\"a\", 5]]"] {
+            let text = verified(&text).unwrap().to_owned() + &format!("files = {wrong}\n");
+            assert!(Rules::parse(&text).is_err_and(|error| error.contains("files")), "{wrong}");
+        }
+    }
+
+    #[test]
     fn rules_of_another_behaviour_are_not_applied() {
         let later = Rules { behaviour: BEHAVIOUR + 1, ..rules() };
         assert!(!later.agree(&rules()) && later.schema(&standard()).unwrap_err().contains("behaviour 3"));
@@ -286,7 +351,8 @@ mod tests {
                     schema-check = true\nschema = \"0123456789abcdef\"\nchecksum = \"3afd5448\"\n";
         let payload = [&[0x7b, 1, 0, 0, 0, 0, 0, 0], text.as_bytes()].concat();
         let (suffixes, hash) = (vec!["dc=x".to_owned()], Some("0123456789abcdef".to_owned()));
-        let rules = Rules { behaviour: 2, suffixes, schema_check: true, hash, definitions: None };
+        let rules =
+            Rules { behaviour: 2, suffixes, schema_check: true, hash, definitions: None, files: None };
         assert_eq!(rules.text(), text, "docs/formats/log.md has it");
         assert_eq!(Rules::of_note(&payload), Ok((0x17b, rules)));
     }

@@ -1,7 +1,8 @@
 //! Of a data directory that nobody serves.
 
-use super::{names, schema_of, settings};
+use super::{names, settings};
 use crate::failed::Failed;
+use crate::local;
 use crate::output::{note, print};
 use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
@@ -14,33 +15,27 @@ use std::sync::Arc;
 /// Findings that are reported.
 const FINDINGS_MAX: usize = 100;
 
-fn open(dir: &Path) -> Result<Data, Failed> {
-    Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)
-}
-
 /// Prints the indexes that are written down.
 pub(super) fn list(dir: &Path) -> Result<(), Failed> {
-    let indexes = open(dir)?.indexes().map_err(Failed::of)?;
+    let data = Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)?;
+    let indexes = data.indexes().map_err(Failed::of)?;
     print(indexes.listed().iter().map(|index| format!("{index}\n")).collect::<String>())
 }
 
 /// Makes the directory with the indexes, looks through them, and writes them down.
 pub(super) fn build(
     dir: &Path,
-    config: &Config,
+    config: &mut Config,
     indexes: &[IndexSettings],
     quiet: bool,
 ) -> Result<(), Failed> {
-    let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));
+    let (data, schema) = local::open(dir, config)?;
     let mut file = data.indexes().map_err(Failed::of)?;
     let names = names(indexes, &schema)?;
     let texts: Vec<String> = names.iter().map(|name| name.text(&schema)).collect();
     let there: Vec<String> = texts.iter().filter(|text| file.listed().contains(*text)).cloned().collect();
     if !there.is_empty() {
-        return Err(Failed {
-            code: 1,
-            faults: there.iter().map(|text| format!("{text}: there is one already")).collect(),
-        });
+        return Err(Failed::all(there.iter().map(|text| format!("{text}: there is one already"))));
     }
     let mut all = settings(&names, &schema);
     file.add_to(&mut all, &schema);
@@ -59,8 +54,8 @@ pub(super) fn build(
 }
 
 /// Takes indexes off those that are written down.
-pub(super) fn drop(dir: &Path, config: &Config, indexes: &[IndexSettings]) -> Result<(), Failed> {
-    let (data, schema) = (open(dir)?, schema_of(config)?);
+pub(super) fn drop(dir: &Path, config: &mut Config, indexes: &[IndexSettings]) -> Result<(), Failed> {
+    let (data, schema) = local::open(dir, config)?;
     let mut file = data.indexes().map_err(Failed::of)?;
     let texts: Vec<String> = names(indexes, &schema)?.iter().map(|name| name.text(&schema)).collect();
     let missing: Vec<&String> = texts.iter().filter(|text| !file.listed().contains(*text)).collect();
@@ -71,7 +66,7 @@ pub(super) fn drop(dir: &Path, config: &Config, indexes: &[IndexSettings]) -> Re
                  `index = []` for none, or by a modify of cn=config that deletes its olcDbIndex"
             )
         };
-        return Err(Failed { code: 1, faults: missing.iter().map(text).collect() });
+        return Err(Failed::all(missing.iter().map(text)));
     }
     file.unmake(&texts).map_err(Failed::of)
 }
@@ -79,12 +74,12 @@ pub(super) fn drop(dir: &Path, config: &Config, indexes: &[IndexSettings]) -> Re
 /// Compares indexes with entries: those that are written down and the `configured` ones, of them only `wanted` if any is.
 pub(super) fn verify(
     dir: &Path,
-    config: &Config,
+    config: &mut Config,
     configured: &[IndexSettings],
     wanted: &[IndexSettings],
     quiet: bool,
 ) -> Result<(), Failed> {
-    let (data, schema) = (open(dir)?, Arc::new(schema_of(config)?));
+    let (data, schema) = local::open(dir, config)?;
     let file = data.indexes().map_err(Failed::of)?;
     let wanted = names(wanted, &schema)?;
     let configured = names(configured, &schema)?;
@@ -96,7 +91,7 @@ pub(super) fn verify(
             let text = text(name);
             format!("{text}: there is no such index; one that is configured is named with --index {text}")
         };
-        return Err(Failed { code: 1, faults: missing.iter().map(fault).collect() });
+        return Err(Failed::all(missing.iter().map(fault)));
     }
     let is_all = wanted.is_empty();
     let mut all = settings(if is_all { &configured } else { &wanted }, &schema);
@@ -130,6 +125,6 @@ fn look_through(view: &View) -> Result<(), Failed> {
     let findings = view.dsa.shard().writer().check(FINDINGS_MAX);
     match findings.is_empty() {
         true => Ok(()),
-        false => Err(Failed { code: 1, faults: findings.iter().map(ToString::to_string).collect() }),
+        false => Err(Failed::all(&findings)),
     }
 }

@@ -80,7 +80,7 @@ fn reported(lines: &[&IndexLine], asked: &[String]) -> Result<(), Failed> {
             None => faults.push(format!("{index}: it was dropped again")),
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(Failed { code: 1, faults }) }
+    if faults.is_empty() { Ok(()) } else { Err(Failed::all(faults)) }
 }
 
 /// Drops indexes.
@@ -107,7 +107,7 @@ pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(
     }
     bar.iter().for_each(IndexBar::clear);
     if !faults.is_empty() {
-        return Err(Failed { code: 1, faults });
+        return Err(Failed::all(faults));
     }
     let mut text = format!("{} indexes over {entries} entries, all as they should be\n", texts.len());
     if passed_over > 0 {

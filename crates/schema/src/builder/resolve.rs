@@ -545,6 +545,7 @@ impl Resolver {
             options: OptionTable::new(),
             class_sets: ClassSets::new(),
             well_known,
+            files: Vec::new(),
             warnings: Vec::new(),
         })
     }

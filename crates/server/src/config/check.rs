@@ -68,7 +68,9 @@ impl Config {
                 problem("root-password-file", format!("`{path}`: cannot be read: {error}"));
             }
         }
-        for schema in self.schema.iter().filter(|schema| !schema::BUILTIN_NAMES.contains(&schema.as_str())) {
+        for schema in
+            self.unread_schema().iter().filter(|schema| !schema::BUILTIN_NAMES.contains(&schema.as_str()))
+        {
             if let Err(reason) = readable(Path::new(schema)) {
                 problem("schema", format!("`{schema}`: {reason}"));
             }

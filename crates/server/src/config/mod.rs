@@ -20,6 +20,7 @@ pub use value::{Listen, OnLogFailure};
 use crate::Options;
 use dsa::Anonymous;
 use dsa::config::Scheme;
+use schema::SchemaFile;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::IndexSettings;
@@ -65,6 +66,8 @@ pub struct Config {
     pub anonymous: Anonymous,
     /// Schema files, or names of built-in ones, beyond the standard schema.
     pub schema: Vec<String>,
+    /// Their content as the data directory has it, if it does not come from the files.
+    pub recorded_schema: Option<Vec<SchemaFile>>,
     /// Whether writes are held to the schema.
     pub schema_check: bool,
     /// Whether entryUUID, times and names are kept.
@@ -122,6 +125,7 @@ impl Default for Config {
             password_scheme: Scheme::SaltedSha1,
             anonymous: Anonymous::None,
             schema: Vec::new(),
+            recorded_schema: None,
             schema_check: true,
             operational_attributes: true,
             indexes: Vec::new(),
@@ -177,6 +181,11 @@ impl Config {
                 *name = path;
             }
         }
+    }
+
+    /// The names of schema that are to be read: all, or none where the data directory has their content.
+    pub(crate) fn unread_schema(&self) -> &[String] {
+        if self.recorded_schema.is_none() { &self.schema } else { &[] }
     }
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.

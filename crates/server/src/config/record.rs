@@ -144,6 +144,10 @@ impl Config {
     pub fn take_rules(&mut self, made: &Made) {
         let is_open = |name: &str| !self.given.contains_key(name);
         let (suffix, check) = (is_open("suffix"), is_open("schema-check"));
+        if is_open("schema") {
+            self.recorded_schema.clone_from(&made.schema_files);
+            self.schema = made.schema_files.iter().flatten().map(|file| file.name.to_string()).collect();
+        }
         if is_open("operational-attributes") {
             self.operational_attributes = made.operational_attributes;
         }

@@ -213,7 +213,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
             form: "FILE",
             values: Values::List,
             scope: Scope::Rules,
-            default: "none beyond the standard schema",
+            default: "none beyond the standard schema: in a new directory; another keeps its own",
             text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order; or the \
                    name of a built-in schema, such as `dvtds`.",
         },

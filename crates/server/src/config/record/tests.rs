@@ -4,6 +4,7 @@ use super::*;
 use crate::config::read;
 use dsa::Anonymous;
 use env::entropy::SystemEntropy;
+use schema::SchemaFile;
 
 /// A start with this file and these flags: what it changed, and what then holds.
 fn start(record: &mut Record, file: &str, flags: &[(&str, &[&str])]) -> (Vec<String>, Config) {
@@ -98,16 +99,24 @@ fn file_and_flags_forget_what_they_said_when_the_other_overrides_it() {
 
 #[test]
 fn rules_that_are_not_given_are_those_of_the_directory() {
-    let made = Made { suffixes: vec!["dc=a".to_owned()], schema_check: false, operational_attributes: false };
+    let files = vec![SchemaFile { name: "a.schema".into(), text: "".into() }];
+    let made = Made {
+        suffixes: vec!["dc=a".to_owned()],
+        schema_check: false,
+        schema_files: Some(files.clone()),
+        operational_attributes: false,
+    };
     let mut config = Config::default();
     config.take_rules(&made);
     assert_eq!(
         (&config.suffixes, config.schema_check, config.operational_attributes),
         (&made.suffixes, false, false)
     );
-    let mut config = read("p.toml", "suffix = \"dc=b\"\nschema-check = true\n").config;
+    assert_eq!(config.recorded_schema, Some(files));
+    let mut config = read("p.toml", "suffix = \"dc=b\"\nschema-check = true\nschema = \"dvtds\"\n").config;
     config.take_rules(&made);
     assert_eq!((&config.suffixes[0][..], config.schema_check), ("dc=b", true));
+    assert_eq!((&config.schema[0][..], config.recorded_schema), ("dvtds", None));
 }
 
 #[test]
