@@ -9,7 +9,7 @@ use node::data::backup::take;
 use node::data::{Data, DataError, Settled, Superblock, Wanted};
 use node::keep::keep;
 use proto::op::ModifyKind;
-use schema::{Builder, Schema};
+use schema::{Builder, Schema, SchemaFile};
 use sim::clock::SimClock;
 use sim::node::{Node, config};
 use sim::requests::{Bundle, SUFFIX, Sent};
@@ -26,8 +26,8 @@ const MEMBERS: usize = 1800;
 /// The schema of all fixtures.
 pub(crate) fn schema() -> Arc<Schema> {
     static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
-    let build =
-        || Builder::new().file("schema.txt", include_str!("schema.txt")).build().expect("it is sound");
+    let file = || SchemaFile { name: "schema.txt".into(), text: include_str!("schema.txt").into() };
+    let build = || Builder::new().with_file(file()).build().expect("it is sound");
     Arc::clone(SCHEMA.get_or_init(|| Arc::new(build())))
 }
 
