@@ -1,85 +1,73 @@
 //! Which update of a transaction was the last about an entry.
 
-/// Slots of the first table.
-const SLOTS_MIN: usize = 64;
-/// A table is kept that has up to so many times as many slots as were used.
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+/// A table that has room for up to so many entries is kept, whatever was used of it.
+const ENTRIES_MIN: usize = 64;
+/// Another is kept that has room for up to so many times as many entries as were used.
 const LARGER_MAX: usize = 32;
 
-/// A table by id of an entry: open addressing with linear probing, at most half full. It is asked once for each update of a
-/// transaction, nearly always for an entry that it does not have, and emptied at the end.
+/// A table by id of an entry. It is asked once for each update of a transaction, nearly always for an entry that it does not have, and
+/// emptied at the end.
 #[derive(Debug, Default)]
 pub(crate) struct LastOf {
-    /// A power of two of them, or none: position of the update plus one in the lower half, id in the upper; 0 is free.
-    slots: Vec<u64>,
-    used: usize,
+    /// The id of an entry, and the position of the last update about it.
+    last: HashTable<(u32, u32)>,
 }
 
-/// A slot of the table, to be used before anything else is found or cleared.
-#[derive(Debug)]
-pub(crate) struct Place(usize);
+/// The place of an entry in the table: the position of the last update about it, if there is one.
+pub(crate) struct Place<'t>(Entry<'t, (u32, u32)>, u32);
 
 impl LastOf {
-    /// The place of an entry, and the position of the last update about it.
+    /// The place of an entry.
     #[inline]
-    pub(crate) fn find(&mut self, id: u32) -> (Place, Option<usize>) {
-        if self.used * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let mask = self.slots.len() - 1;
-        let mut at = Self::hash(id) & mask;
-        loop {
-            match self.slots[at] {
-                0 => return (Place(at), None),
-                slot if (slot >> 32) as u32 == id => return (Place(at), Some(slot as u32 as usize - 1)),
-                _ => at = (at + 1) & mask,
-            }
-        }
-    }
-
-    /// The last update about an entry, whose place that is, is at `position`.
-    #[inline]
-    pub(crate) fn set(&mut self, place: Place, id: u32, position: usize) {
-        debug_assert!(position < u32::MAX as usize, "a transaction has a limit");
-        let slot = &mut self.slots[place.0];
-        self.used += usize::from(*slot == 0);
-        *slot = u64::from(id) << 32 | (position as u64 + 1);
+    pub(crate) fn find(&mut self, id: u32) -> Place<'_> {
+        Place(self.last.entry(hash(id), |&(of, _)| of == id, |&(of, _)| hash(of)), id)
     }
 
     /// Forgets all. A table that was much too large for it is not kept: to empty it would cost each small transaction more
     /// than its own updates.
     pub(crate) fn clear(&mut self) {
-        match self.used {
-            0 => return,
-            used if self.slots.len() > SLOTS_MIN.max(used * LARGER_MAX) => self.slots = Vec::new(),
-            _ => self.slots.fill(0),
+        if self.last.capacity() > ENTRIES_MIN.max(self.last.len() * LARGER_MAX) {
+            self.last = HashTable::new();
         }
-        self.used = 0;
+        self.last.clear();
     }
 
     /// Bytes of memory that it keeps.
     pub(crate) fn capacity(&self) -> usize {
-        self.slots.capacity() * size_of::<u64>()
+        self.last.allocation_size()
     }
+}
 
-    /// Spreads ids, which the server chose.
+impl Place<'_> {
+    /// The position of the last update about the entry.
     #[inline]
-    fn hash(id: u32) -> usize {
-        (u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let slots = (self.slots.len() * 2).max(SLOTS_MIN);
-        for slot in std::mem::replace(&mut self.slots, vec![0; slots]) {
-            if slot != 0 {
-                let mut at = Self::hash((slot >> 32) as u32) & (slots - 1);
-                while self.slots[at] != 0 {
-                    at = (at + 1) & (slots - 1);
-                }
-                self.slots[at] = slot;
-            }
+    pub(crate) fn last(&self) -> Option<usize> {
+        match &self.0 {
+            Entry::Occupied(slot) => Some(slot.get().1 as usize),
+            Entry::Vacant(_) => None,
         }
     }
+
+    /// The last update about the entry is at `position`.
+    #[inline]
+    pub(crate) fn set(self, position: usize) {
+        debug_assert!(u32::try_from(position).is_ok(), "a transaction has a limit");
+        let last = (self.1, position as u32);
+        match self.0 {
+            Entry::Occupied(mut slot) => *slot.get_mut() = last,
+            Entry::Vacant(slot) => _ = slot.insert(last),
+        }
+    }
+}
+
+/// Spreads ids, which the server chose, over all bits: the table uses the lowest and the uppermost.
+#[inline]
+fn hash(id: u32) -> u64 {
+    let spread = u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    spread ^ spread >> 32
 }
 
 #[cfg(test)]
@@ -97,15 +85,17 @@ mod tests {
                     table.clear();
                     model.clear();
                 }
-                let (place, last) = table.find(id);
-                prop_assert_eq!(last, model.get(&id).copied());
+                let place = table.find(id);
+                prop_assert_eq!(place.last(), model.get(&id).copied());
                 // A caller that cannot make use of the last leaves the table as it is.
                 if position % 7 != 0 {
-                    table.set(place, id, position);
+                    place.set(position);
                     model.insert(id, position);
                 }
             }
-            prop_assert!(table.used == model.len() && table.used * 2 <= table.slots.len());
+            prop_assert_eq!(table.last.len(), model.len());
+            table.clear();
+            prop_assert!(table.last.is_empty());
         }
     }
 }

@@ -71,13 +71,14 @@ impl PreparedWrites {
         let id = ready.id().0;
         assert!(at <= self.ready.len(), "updates are prepared in their order, or anew");
         assert!(ready.range().end <= self.bytes.len(), "a prepared write lies in the buffer");
-        let (place, last) = self.last_of.find(id);
+        let place = self.last_of.find(id);
+        let last = place.last();
         if let Some(last) = last {
             self.bytes.truncate(ready.range().start);
             ready = read_point.prepare_after(self.ready[last].as_mut()?, replacements, &mut self.bytes)?;
         }
         self.entry_bytes += ready.range().len() as u64 * if last.is_none() { 2 } else { 1 };
-        self.last_of.set(place, id, at);
+        place.set(at);
         match self.ready.get_mut(at) {
             None => self.ready.push(Some(ready)),
             Some(former) => *former = Some(ready),
