@@ -27,8 +27,8 @@ use std::time::Duration;
 ///
 /// Starts a server of its own on a port of the system's choice. Clients set registers, compare and swap them by the assertion
 /// control, append to lists and read them back by post-read, and move amounts between accounts; each also reads what others
-/// wrote. With --kills the server is killed with SIGKILL at a random moment and started again, so many times; what clients had
-/// been told must be there, and what they had not been told must be there whole or not at all.
+/// wrote. With --kills the server is killed with SIGKILL at a random moment and started again, so many times; what was
+/// acknowledged must be there, and what was not acknowledged must be there whole or not at all.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {

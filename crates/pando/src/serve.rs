@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags<All>,
 
-    /// Start although the log comes to another outcome than clients were told; see docs/durability.md. A snapshot of what the
+    /// Start although the log comes to another outcome than was answered; see docs/durability.md. A snapshot of what the
     /// log makes now is written first
     #[arg(long)]
     accept_difference: bool,

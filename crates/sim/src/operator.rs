@@ -1,5 +1,5 @@
-//! Who runs the server: takes backups of it, restores them, exports the directory and imports that elsewhere. What it was
-//! told outlives the server, and its disk is the server's.
+//! The operator of the server: takes backups of it, restores them, exports the directory and imports that elsewhere. The
+//! acknowledgements that it received outlive the server, whose disk it shares.
 
 use crate::disk::SimDisk;
 use crate::node::{digest, recover, schema};

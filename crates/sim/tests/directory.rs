@@ -42,7 +42,7 @@ fn a_seed_repeats_itself() {
     assert_ne!(hashes[0], hashes[1]);
 }
 
-/// Between two updates of a transaction nothing of it can be read: moments to look at are told in the build with faults only.
+/// Between two updates of a transaction nothing of it can be read: only the build with injected faults reports the moments at which to look.
 #[test]
 #[ignore = "needs the build with faults: .ci/test planted"]
 fn half_of_a_transaction_is_never_seen() {

@@ -430,7 +430,7 @@ impl<'w> Check<'w> {
     fn bytes(&mut self) {
         // Of a run of segments the first has the account.
         let (heap, writer) = (&self.view.shard.heap, &self.writer.state.heap);
-        let kept: Vec<u32> = writer.lives().collect();
+        let kept: Vec<u32> = writer.live_bytes_of_segments().collect();
         let mut counted = vec![0u64; kept.len()];
         for (is_node, end) in [(false, heap.ids_end(writer)), (true, writer.nodes_end())] {
             for (segment, _, len) in (1..end).filter_map(|id| heap.place_of(is_node, id)) {

@@ -160,7 +160,7 @@ impl Postings {
         }
     }
 
-    /// Adds an id. It may be there already, since removals come late. `lives` tells of an id in the table whether it
+    /// Adds an id. It may be there already, since removals come late. `is_live` says of an id in the table whether it
     /// still belongs: ids in the table are not counted, so when they become a set the count begins with those that do.
     pub(crate) fn insert(
         &self,
@@ -168,7 +168,7 @@ impl Postings {
         context: &mut Context<'_>,
         tag: u32,
         id: u32,
-        lives: impl Fn(u32) -> bool,
+        is_live: impl Fn(u32) -> bool,
     ) -> Result<(), Full> {
         assert!(id != 0 && id & SET == 0, "an id is neither nothing nor a set");
         let view = context.view;
@@ -178,7 +178,7 @@ impl Postings {
                 self.table.put(&mut writer.table, context.readers, tag, None, id)
             }
             Found::Few(few) => {
-                let live = few.iter().filter(|member| lives(**member)).count() as u32;
+                let live = few.iter().filter(|member| is_live(**member)).count() as u32;
                 self.make_set(writer, context, tag, &few, Some(id), live + 1)
             }
             Found::Many(set) => {

@@ -96,7 +96,7 @@ pub(super) fn run(
     let mut count = 0;
     while count < updates.len() {
         if bytes >= bytes_max {
-            submit::together(session, parts, &updates[..count], out);
+            submit::accepted(session, parts, &updates[..count], out);
             return Progress::submit(count);
         }
         let update = &updates[count];
@@ -105,7 +105,7 @@ pub(super) fn run(
             if transaction::is_prepared(session, parts, update) {
                 // Plain updates that came before are answered before the transaction's.
                 if count > 0 || !session.batch.is_empty() {
-                    submit::together(session, parts, &updates[..count], out);
+                    submit::accepted(session, parts, &updates[..count], out);
                     return Progress { taken: count, must_submit: is_logged };
                 }
                 let taken = transaction::take_prepared(session, parts, updates, out);
@@ -117,7 +117,7 @@ pub(super) fn run(
             match look(session, parts, &updates[..count], update, out) {
                 Admission::Joins => door = Door::of(session, parts.dsa),
                 Admission::JoinsLast => {
-                    submit::together(session, parts, &updates[..=count], out);
+                    submit::accepted(session, parts, &updates[..=count], out);
                     return Progress::of(count + 1);
                 }
                 Admission::Done => return Progress::of(count + 1),
@@ -128,7 +128,7 @@ pub(super) fn run(
         bytes += update.frame().len();
         count += 1;
     }
-    submit::together(session, parts, updates, out);
+    submit::accepted(session, parts, updates, out);
     Progress::of(count)
 }
 
@@ -153,11 +153,11 @@ fn look(
             return admission;
         }
         // Without a log nothing is to be waited for.
-        submit::together(session, parts, before, out);
+        submit::accepted(session, parts, before, out);
         session.batch.begin();
         return match admit(session, parts, &classified, true, out) {
             Admission::Joins | Admission::JoinsLast => {
-                submit::together(session, parts, std::slice::from_ref(update), out);
+                submit::accepted(session, parts, std::slice::from_ref(update), out);
                 Admission::Done
             }
             admission => admission,
@@ -167,7 +167,7 @@ fn look(
     let suspended = Suspended::classify(parts.dsa, update.frame());
     let admission = admit(session, parts, suspended.borrow_dependent(), is_first, out);
     if matches!(admission, Admission::Barrier) {
-        submit::together(session, parts, before, out);
+        submit::accepted(session, parts, before, out);
         // Counted as memory of the client, like input that it has not completed.
         let mut kept = Kept::new(&parts.dsa.client_memory);
         kept.set(update.frame().len(), session.is_bound());
@@ -196,7 +196,7 @@ pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec
             let mut group = Group::new();
             gather(suspended.update.borrow_owner(), 0, &mut group);
             assert!(group.len() == 1, "a suspended update is one message");
-            submit::together(session, parts, &group, out);
+            submit::accepted(session, parts, &group, out);
         }
         Admission::Done => {}
         Admission::Barrier => unreachable!("nothing is collected before it"),

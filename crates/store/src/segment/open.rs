@@ -198,7 +198,7 @@ impl Heap {
 
 impl HeapWriter {
     /// Live bytes that are accounted for, segment by segment.
-    pub(crate) fn lives(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn live_bytes_of_segments(&self) -> impl Iterator<Item = u32> {
         self.accounts.iter().map(|account| account.live)
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Takes updates of one identity that follow each other and were admitted: they are collected for the log, or applied at once without
 /// one.
 /// Everything in `updates` has passed the stages before; nothing is judged here.
-pub(super) fn together(
+pub(super) fn accepted(
     session: &mut Session,
     parts: &mut Parts<'_>,
     updates: &[Pending<'_>],
