@@ -29,6 +29,9 @@ impl LastOf {
     /// Forgets all. A table that was much too large for it is not kept: to empty it would cost each small transaction more
     /// than its own updates.
     pub(crate) fn clear(&mut self) {
+        if self.last.is_empty() {
+            return;
+        }
         if self.last.capacity() > ENTRIES_MIN.max(self.last.len() * LARGER_MAX) {
             self.last = HashTable::new();
         }

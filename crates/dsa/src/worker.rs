@@ -62,7 +62,8 @@ pub(crate) struct Scratch {
     pub(crate) answer: Answer,
     /// For what the writer sees: what it remembers of DNs is forgotten before each use.
     pub(crate) updating: Evaluator,
-    pub(crate) prepared_writes: PreparedWrites,
+    /// `None` while a batch has them, and before the first.
+    pub(crate) prepared_writes: Option<Box<PreparedWrites>>,
     /// For updates on their way to the log.
     pub(crate) buffers: Buffers,
     pub(crate) entry: Entry,

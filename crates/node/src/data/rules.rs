@@ -144,6 +144,10 @@ impl Rules {
 
     /// What the file says, and a command of rules.
     pub(super) fn text(&self) -> String {
+        assert!(
+            self.definitions.is_some() || self.files.is_none(),
+            "files stand beside the definitions in them"
+        );
         let suffixes = Value::Array(self.suffixes.iter().cloned().map(Value::String).collect());
         let schema = match (&self.definitions, &self.hash) {
             (Some(text), _) => {
@@ -201,7 +205,7 @@ impl Rules {
         }
         let files =
             table.get("files").map(|files| files_of(files).ok_or_else(|| missing("files"))).transpose()?;
-        if table.len() > 4 + usize::from(files.is_some()) {
+        if table.len() > 4 + usize::from(files.is_some()) || (files.is_some() && definitions.is_none()) {
             return Err(unknown());
         }
         Ok(Rules {
@@ -332,6 +336,8 @@ mod tests {
         let text = Rules { files: None, ..with.clone() }.text();
         let earlier = Rules::parse(&text).expect("they were written");
         assert!(earlier.files().is_none() && earlier.agree(&with) && !earlier.is_recorded_as(&with));
+        let hash = verified(&by_hash().text()).unwrap().to_owned() + "files = []\n";
+        assert!(Rules::parse(&hash).is_err_and(|error| error.contains("unknown")));
         for wrong in ["5", "[[\"a\"]]", "[5]", "[[\"a\", 5]]"] {
             let text = verified(&text).unwrap().to_owned() + &format!("files = {wrong}\n");
             assert!(Rules::parse(&text).is_err_and(|error| error.contains("files")), "{wrong}");

@@ -33,13 +33,12 @@ pub(in crate::bundle) fn apply(
     updates: &[Pending<'_>],
     out: &mut Vec<u8>,
 ) {
-    // Taken out of the scratch, which is borrowed while they are made; put back for its memory.
-    let mut prepared_writes = std::mem::take(&mut parts.scratch.prepared_writes);
+    // Taken out of the scratch, which is borrowed while they are made; put back for its memory. In a box, for it moves with each batch.
+    let mut prepared_writes = parts.scratch.prepared_writes.take().unwrap_or_default();
     prepared_writes.clear();
     prepare(parts, updates, &mut prepared_writes);
-    assert!(prepared_writes.len() == updates.len(), "each update has a place among the prepared writes");
     apply_prepared(effective, parts, updates, &mut prepared_writes, 0, out);
-    parts.scratch.prepared_writes = prepared_writes;
+    parts.scratch.prepared_writes = Some(prepared_writes);
 }
 
 /// As [`apply`], of updates that were prepared when they came in; theirs are the prepared writes from position `first` on.
