@@ -1,20 +1,21 @@
 //! From a template to bytes: the walk over branches, templates and groups, in constant memory.
 
-use crate::ber::{AddWriter, MessageTooLong};
+use crate::add::AddWriter;
+pub use crate::add::MessageTooLong;
 use crate::entry::Entry;
 use crate::group::Groups;
-use crate::ldif;
 use crate::order::{Order, Part};
 use crate::template::{Place, Template};
+use proto::ldif::write_attribute_folded;
 use std::fmt;
 use std::io::{self, Write};
 
 /// What the bytes look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// LDIF content records (RFC 2849), folded at so many columns; 0: never.
+    /// LDIF content records (RFC 2849).
     Ldif {
-        /// Columns.
+        /// Columns at which lines are folded, 2 at least; 0: never.
         wrap: usize,
     },
     /// LDAPMessages with AddRequests, one after the other, ids counting from 1.
@@ -94,6 +95,8 @@ impl From<MessageTooLong> for GenerateError {
     }
 }
 
+/// What stands at the top of a stream of LDIF records.
+const LDIF_HEADER: &[u8] = b"version: 1\n\n";
 /// Output is handed on in pieces of this size.
 const PIECE_BYTES: usize = 256 << 10;
 
@@ -122,7 +125,7 @@ pub fn run(
         id: 1,
     };
     if let Format::Ldif { .. } = job.format {
-        writer.piece.extend_from_slice(ldif::HEADER);
+        writer.piece.extend_from_slice(LDIF_HEADER);
     }
     let mut entry = Entry::default();
     let mut serials = vec![0; job.template.templates()];
@@ -212,9 +215,9 @@ impl<W: Write> Writer<'_, '_, W> {
     fn write_named(&mut self, entry: &Entry, names: &[Vec<u8>]) -> Result<(), GenerateError> {
         match self.job.format {
             Format::Ldif { wrap } => {
-                ldif::attribute(b"dn", &entry.dn, wrap, &mut self.piece);
+                write_attribute_folded(&mut self.piece, b"dn", &entry.dn, wrap);
                 for (name, value) in entry.values() {
-                    ldif::attribute(&names[name.0 as usize], value, wrap, &mut self.piece);
+                    write_attribute_folded(&mut self.piece, &names[name.0 as usize], value, wrap);
                 }
                 self.piece.push(b'\n');
             }

@@ -1,11 +1,13 @@
 //! Groups of names (`groupOfNames`) over the entries of a template, as large as asked for: members are written
 //! as they are made, so a group of a million members needs no more memory than one of ten.
 
-use crate::ber::{self, tag};
 use crate::entry::Entry;
-use crate::ldif;
 use crate::template::{Place, Template};
 use model::limits::MESSAGE_BYTES_MAX;
+use proto::ldif::write_attribute_folded;
+use proto::list::put_attribute;
+use proto::op::ModifyKind;
+use proto::{ber, tag};
 use std::io::{self, Write};
 
 /// The groups to make, and whose members they have.
@@ -49,12 +51,12 @@ impl Groups<'_> {
     pub(crate) fn write_ldif(&self, group: u64, wrap: usize, out: &mut impl Write) -> io::Result<u64> {
         let mut piece = Vec::with_capacity(PIECE_BYTES + 4096);
         let mut bytes = 0;
-        ldif::attribute(b"dn", &self.dn(group), wrap, &mut piece);
-        ldif::attribute(b"objectClass", b"top", wrap, &mut piece);
-        ldif::attribute(b"objectClass", b"groupOfNames", wrap, &mut piece);
-        ldif::attribute(b"cn", format!("group.{group}").as_bytes(), wrap, &mut piece);
+        write_attribute_folded(&mut piece, b"dn", &self.dn(group), wrap);
+        write_attribute_folded(&mut piece, b"objectClass", b"top", wrap);
+        write_attribute_folded(&mut piece, b"objectClass", b"groupOfNames", wrap);
+        write_attribute_folded(&mut piece, b"cn", format!("group.{group}").as_bytes(), wrap);
         self.each_member(group, |dn| {
-            ldif::attribute(b"member", dn, wrap, &mut piece);
+            write_attribute_folded(&mut piece, b"member", dn, wrap);
             if piece.len() >= PIECE_BYTES {
                 bytes += piece.len() as u64;
                 out.write_all(&piece)?;
@@ -84,7 +86,7 @@ impl Groups<'_> {
             if set.len() + member.len() + 6 > MEMBER_BYTES_MAX {
                 flush(&mut set)?;
             }
-            ber::element(tag::OCTET_STRING, member, &mut set);
+            ber::put_octets(&mut set, member);
             Ok(())
         })?;
         flush(&mut set)?;
@@ -92,65 +94,42 @@ impl Groups<'_> {
     }
 }
 
-/// Puts heads in front of `content`: tags and, for each, what stands between it and the next one.
-fn wrapped(heads: &[(u8, &[u8])], content: &[u8]) -> Vec<u8> {
-    let mut lens = vec![0; heads.len()];
-    let mut len = content.len();
-    for (at, (_, before)) in heads.iter().enumerate().rev() {
-        len += before.len();
-        lens[at] = len;
-        len = ber::element_len(len);
-    }
-    let mut out = Vec::with_capacity(len);
-    for (&(tag, before), len) in heads.iter().zip(lens) {
-        ber::header(tag, len, &mut out);
-        out.extend_from_slice(before);
-    }
-    out.extend_from_slice(content);
-    out
+/// The attribute member, whose values are encoded already.
+fn put_members(out: &mut Vec<u8>, members: &[u8]) {
+    let attribute = ber::begin(out, tag::SEQUENCE);
+    ber::put_octets(out, b"member");
+    ber::put_tlv(out, tag::SET, members);
+    ber::end(out, attribute);
 }
 
-fn message_head(id: u32) -> Vec<u8> {
-    let mut head = Vec::new();
-    ber::integer(tag::INTEGER, id, &mut head);
-    head
-}
-
-fn string(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    ber::element(tag::OCTET_STRING, text, &mut out);
+/// A message around an operation on the entry `dn`; `write` appends what its list has.
+fn message(id: u32, operation: u8, dn: &[u8], room: usize, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(room + dn.len() + 256);
+    proto::message::encode(&mut out, id as i32, &[], |out| {
+        let request = ber::begin(out, operation);
+        ber::put_octets(out, dn);
+        let list = ber::begin(out, tag::SEQUENCE);
+        write(out);
+        ber::end(out, list);
+        ber::end(out, request);
+    });
     out
 }
 
 fn add(id: u32, dn: &[u8], group: u64, members: &[u8]) -> Vec<u8> {
-    let mut others = Vec::new();
     let name = format!("group.{group}");
-    for (attribute, values) in [("objectClass", &["top", "groupOfNames"][..]), ("cn", &[name.as_str()])] {
-        ber::nested(tag::SEQUENCE, &mut others, |out| {
-            ber::element(tag::OCTET_STRING, attribute.as_bytes(), out);
-            ber::nested(tag::SET, out, |out| {
-                values.iter().for_each(|value| ber::element(tag::OCTET_STRING, value.as_bytes(), out));
-            });
-        });
-    }
-    let heads: &[(u8, &[u8])] = &[
-        (tag::SEQUENCE, &message_head(id)),
-        (tag::ADD_REQUEST, &string(dn)),
-        (tag::SEQUENCE, &others),
-        (tag::SEQUENCE, &string(b"member")),
-        (tag::SET, b""),
-    ];
-    wrapped(heads, members)
+    message(id, tag::ADD, dn, members.len(), |out| {
+        put_attribute(out, b"objectClass", [&b"top"[..], b"groupOfNames"]);
+        put_attribute(out, b"cn", [name.as_bytes()]);
+        put_members(out, members);
+    })
 }
 
 fn add_members(id: u32, dn: &[u8], members: &[u8]) -> Vec<u8> {
-    let heads: &[(u8, &[u8])] = &[
-        (tag::SEQUENCE, &message_head(id)),
-        (tag::MODIFY_REQUEST, &string(dn)),
-        (tag::SEQUENCE, b""),
-        (tag::SEQUENCE, &[tag::ENUMERATED, 1, 0]),
-        (tag::SEQUENCE, &string(b"member")),
-        (tag::SET, b""),
-    ];
-    wrapped(heads, members)
+    message(id, tag::MODIFY, dn, members.len(), |out| {
+        let change = ber::begin(out, tag::SEQUENCE);
+        ber::put_enumerated(out, ModifyKind::Add as u32);
+        put_members(out, members);
+        ber::end(out, change);
+    })
 }

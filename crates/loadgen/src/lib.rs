@@ -4,12 +4,11 @@
 //! and written as LDIF or as a stream of AddRequests. [`mod@bench`] sends operations as fast as one machine can and
 //! checks every answer, with [`null`] as the limit of kernel and machine: a responder that does almost nothing.
 
+mod add;
 pub mod bench;
-pub mod ber;
 pub mod entry;
 pub mod generate;
 mod group;
-mod ldif;
 pub mod null;
 pub mod order;
 pub mod random;

@@ -192,7 +192,7 @@ impl Out {
         self.at += bytes.len();
     }
 
-    /// Appends tag and length, in as many bytes as [`crate::ber::header_len`] counts. `len` is below 2^32.
+    /// Appends tag and length, in as many bytes as [`proto::ber::length_of_length`] counts. `len` is below 2^32.
     #[inline(always)]
     pub(crate) fn header(&mut self, tag: u8, len: usize) {
         match len {
@@ -251,9 +251,9 @@ mod tests {
             out.reserve(8);
             out.header(4, len);
             let mut wanted = Vec::new();
-            crate::ber::header(4, len, &mut wanted);
+            proto::ber::put_header(&mut wanted, 4, len);
             assert_eq!(out.written(), wanted, "{len}");
-            assert_eq!(wanted.len(), crate::ber::header_len(len), "{len}");
+            assert_eq!(wanted.len(), 1 + proto::ber::length_of_length(len), "{len}");
         }
     }
 

@@ -75,8 +75,8 @@ pub(crate) struct Args {
     /// Leave out the suffix and the other entries that the template has as branches: for adding to an existing tree
     #[arg(long)]
     no_branches: bool,
-    /// Fold LDIF lines at this column; 0: never
-    #[arg(long, value_name = "COLUMNS", default_value_t = 0)]
+    /// Fold LDIF lines at this column, 2 at least; 0: never
+    #[arg(long, value_name = "COLUMNS", default_value_t = 0, value_parser = columns)]
     wrap: usize,
     /// The output: a file, a FIFO, or - for standard output; with %d for the number of the stream
     #[arg(short, long, value_name = "PATH", default_value = "-")]
@@ -120,6 +120,14 @@ pub(crate) fn run(args: Args) -> ExitCode {
             note!("pando gen: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The value of `--wrap`: a folded line has a space and something more.
+fn columns(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(1) => Err("a line has 2 columns at least".to_owned()),
+        parsed => parsed.map_err(|error: std::num::ParseIntError| error.to_string()),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::request::{KeyFormat, Operation};
 use super::{Selection, Settings};
-use crate::ber::tag;
 use crate::wire::{Short, Span, digits, element, number, tagged};
+use proto::tag;
 use std::fmt;
 
 /// What was wrong with an answer, or with a connection.
@@ -121,8 +121,8 @@ pub(super) fn parse(buffer: &[u8], message: Span) -> Option<(u32, Answer)> {
     let id = tagged(buffer, message.start, message.end, tag::INTEGER)?;
     let operation = element(buffer, id.end, message.end)?;
     let answered = match buffer[id.end] {
-        tag::SEARCH_RESULT_ENTRY => return Some((number(buffer, id)?, Answer::Entry(operation))),
-        tag::SEARCH_RESULT_DONE => Operation::Search,
+        tag::SEARCH_ENTRY => return Some((number(buffer, id)?, Answer::Entry(operation))),
+        tag::SEARCH_DONE => Operation::Search,
         tag::MODIFY_RESPONSE => Operation::Modify,
         tag::BIND_RESPONSE => Operation::Bind,
         tag::EXTENDED_RESPONSE => {

@@ -5,16 +5,16 @@ use super::answer::{Answer, Expected, Fault, parse};
 use super::report::{Faults, Recorder};
 use super::request::{ID_FIRST, IDS, Operation, Templates};
 use super::transaction::{Bound, Step, Transactions};
-use crate::ber::tag;
 use crate::random::Random;
 use crate::wire::{Frame, Out, frame};
 use env::poll::{Connection, Interest, Poller, Progress};
+use proto::tag;
 
 /// Bytes of the longest answer that is understood.
 pub(super) const ANSWER_MAX: usize = 1 << 20;
 
 /// A whole UnbindRequest (RFC 4511 section 4.3). Its id is that of no other request.
-const UNBIND: [u8; 7] = [tag::SEQUENCE, 5, tag::INTEGER, 1, 2, tag::UNBIND_REQUEST, 0];
+const UNBIND: [u8; 7] = [tag::SEQUENCE, 5, tag::INTEGER, 1, 2, tag::UNBIND, 0];
 
 /// A place in the queue.
 #[derive(Clone, Copy, Debug)]

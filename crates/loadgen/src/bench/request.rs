@@ -3,9 +3,18 @@
 
 use super::transaction::Bound;
 use super::{Selection, Settings, Workload};
-use crate::ber::{element, integer, nested, tag};
 use crate::random::Random;
 use crate::wire::Out;
+use model::filter::{Assertion, Filter};
+use model::scope::Scope;
+use proto::ber::Reader;
+use proto::control::{Control, queue_length};
+use proto::list::{Octets, octet_list};
+use proto::message::Request;
+use proto::op::bind::Authentication;
+use proto::op::modify::{Changes, ModifyKind, change_list};
+use proto::op::{Bind, Modify, Search};
+use proto::tag;
 
 /// How a key becomes text: `user.{}` or, with leading zeros, `user{:012}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,8 +75,6 @@ struct Template {
     value_at: usize,
 }
 
-/// OID of the queue length control.
-const QUEUE_LENGTH: &[u8] = b"2.25.42716394719518537185369042681176305868";
 /// Random letters that values are cut from.
 const POOL_BYTES: usize = 64 << 10;
 /// Digits of the largest key.
@@ -224,84 +231,53 @@ fn build(
     let parent = if settings.base.is_empty() { String::new() } else { format!(",{}", settings.base) };
     let dn = [settings.rdn.as_bytes(), b"=", &key, parent.as_bytes()].concat();
     let mut out = Vec::new();
-    integer(tag::INTEGER, id, &mut out);
+    let mut encode = |request: Request<'_>| request.encode(&mut out, id as i32, &[]);
     match (settings.workload, value) {
-        (_, Some(len)) => modify(settings, &dn, &vec![letter; len], &mut out),
-        (Workload::Bind, None) => bind_operation(&dn, settings.user_password.as_bytes(), &mut out),
-        (Workload::SearchEquality, None) => search(settings, settings.base.as_bytes(), Some(&key), &mut out),
-        (_, None) => search(settings, &dn, None, &mut out),
+        (_, Some(len)) => {
+            let value = vec![letter; len];
+            let attribute = settings.modify_attribute.as_bytes();
+            let list = change_list([(ModifyKind::Replace, attribute, [&value[..]])]);
+            let changes = Changes::parse(&list).expect("they were encoded as such");
+            encode(Request::Modify(Modify { dn: &dn, changes }));
+        }
+        (Workload::Bind, None) => encode(simple_bind(&dn, settings.user_password.as_bytes())),
+        (_, None) => {
+            let list = match &settings.attributes {
+                Selection::None => octet_list([&b"1.1"[..]]),
+                Selection::All => Vec::new(),
+                Selection::List(names) => octet_list(names.iter().map(String::as_bytes)),
+            };
+            let selection = Octets::parse(&list).expect("it was encoded as such");
+            let (base, scope, filter) = match settings.workload {
+                Workload::SearchEquality => {
+                    let assertion = Assertion { attribute: settings.rdn.as_bytes(), value: &key };
+                    (settings.base.as_bytes(), Scope::Subtree, Filter::Equality(assertion))
+                }
+                _ => (&dn[..], Scope::Base, Filter::Present(b"objectClass")),
+            };
+            encode(Request::Search(Search::unlimited(base, scope, filter, selection)));
+        }
     }
-    out
+    // The header is written with each copy, for controls may follow.
+    let mut reader = Reader::new(&out);
+    let (_, body) = reader.element().expect("a message is an element");
+    assert!(reader.is_empty(), "one message is built at a time");
+    body.to_vec()
 }
 
-/// A whole BindRequest message (RFC 4511 section 4.2), with the queue length control if there is a length.
+/// A whole BindRequest message, with the queue length control if there is a length.
 pub(super) fn bind(id: u32, name: &[u8], password: &[u8], queue_length: Option<u32>) -> Vec<u8> {
+    let mut value = Vec::new();
+    queue_length.iter().for_each(|length| queue_length::encode(*length, &mut value));
+    let control = Control { oid: queue_length::OID, critical: false, value: Some(&value) };
+    let controls = if queue_length.is_some() { &[control][..] } else { &[] };
     let mut out = Vec::new();
-    nested(tag::SEQUENCE, &mut out, |out| {
-        integer(tag::INTEGER, id, out);
-        bind_operation(name, password, out);
-        if let Some(length) = queue_length {
-            let mut value = Vec::new();
-            integer(tag::INTEGER, length, &mut value);
-            nested(tag::CONTROLS, out, |out| {
-                nested(tag::SEQUENCE, out, |out| {
-                    element(tag::OCTET_STRING, QUEUE_LENGTH, out);
-                    element(tag::OCTET_STRING, &value, out);
-                });
-            });
-        }
-    });
+    simple_bind(name, password).encode(&mut out, id as i32, controls);
     out
 }
 
-fn bind_operation(name: &[u8], password: &[u8], out: &mut Vec<u8>) {
-    nested(tag::BIND_REQUEST, out, |out| {
-        integer(tag::INTEGER, 3, out);
-        element(tag::OCTET_STRING, name, out);
-        element(tag::SIMPLE, password, out);
-    });
-}
-
-/// A SearchRequest (RFC 4511 section 4.5.1): of one object, or below the base for a value of the RDN attribute.
-fn search(settings: &Settings, base: &[u8], equal_to: Option<&[u8]>, out: &mut Vec<u8>) {
-    nested(tag::SEARCH_REQUEST, out, |out| {
-        element(tag::OCTET_STRING, base, out);
-        integer(tag::ENUMERATED, if equal_to.is_some() { 2 } else { 0 }, out);
-        integer(tag::ENUMERATED, 0, out);
-        integer(tag::INTEGER, 0, out);
-        integer(tag::INTEGER, 0, out);
-        element(tag::BOOLEAN, &[0], out);
-        match equal_to {
-            None => element(tag::PRESENT, b"objectClass", out),
-            Some(value) => nested(tag::EQUALITY, out, |out| {
-                element(tag::OCTET_STRING, settings.rdn.as_bytes(), out);
-                element(tag::OCTET_STRING, value, out);
-            }),
-        }
-        nested(tag::SEQUENCE, out, |out| match &settings.attributes {
-            Selection::None => element(tag::OCTET_STRING, b"1.1", out),
-            Selection::All => {}
-            Selection::List(names) => {
-                names.iter().for_each(|name| element(tag::OCTET_STRING, name.as_bytes(), out))
-            }
-        });
-    });
-}
-
-/// A ModifyRequest (RFC 4511 section 4.6) that replaces the values of one attribute by one.
-fn modify(settings: &Settings, dn: &[u8], value: &[u8], out: &mut Vec<u8>) {
-    nested(tag::MODIFY_REQUEST, out, |out| {
-        element(tag::OCTET_STRING, dn, out);
-        nested(tag::SEQUENCE, out, |out| {
-            nested(tag::SEQUENCE, out, |out| {
-                integer(tag::ENUMERATED, 2, out);
-                nested(tag::SEQUENCE, out, |out| {
-                    element(tag::OCTET_STRING, settings.modify_attribute.as_bytes(), out);
-                    nested(tag::SET, out, |out| element(tag::OCTET_STRING, value, out));
-                });
-            });
-        });
-    });
+fn simple_bind<'a>(name: &'a [u8], password: &'a [u8]) -> Request<'a> {
+    Request::Bind(Bind { version: 3, name, authentication: Authentication::Simple(password) })
 }
 
 #[cfg(test)]
@@ -360,7 +336,6 @@ mod tests {
 
     #[test]
     fn a_bind_says_how_long_the_queue_is() {
-        use proto::control::queue_length;
         for length in [2, 127, 128, 1000, 65536] {
             let bytes = bind(1, b"cn=a", b"b", Some(length));
             let message = proto::Message::decode(&bytes).unwrap();
@@ -372,7 +347,7 @@ mod tests {
 
     #[test]
     fn the_general_codec_reads_every_request() {
-        use proto::{Message, Request};
+        use proto::Message;
         for workload in [
             Workload::SearchBase,
             Workload::SearchEquality,

@@ -1,13 +1,13 @@
 //! Modifies in transactions (RFC 5805): a connection's queue is one transaction after the other.
 
 use super::answer::Fault;
-use crate::ber::{element, integer, nested, tag};
 use crate::wire::{Span, tagged};
-
-/// OIDs of RFC 5805: start, end, and the control that names the transaction.
-const START: &[u8] = b"1.3.6.1.1.21.1";
-const END: &[u8] = b"1.3.6.1.1.21.3";
-const SPECIFICATION: &[u8] = b"1.3.6.1.1.21.2";
+use proto::control::{put_controls, transaction_specification};
+use proto::ext::end_transaction::{self, EndTransaction};
+use proto::ext::start_transaction;
+use proto::message::Request;
+use proto::op::Extended;
+use proto::tag;
 
 /// How much of RFC 5805 is said, and how much is understood without being said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,13 +80,7 @@ impl Transactions {
     fn name(&mut self, identifier: &[u8]) {
         self.identifier = identifier.to_vec();
         self.controls.clear();
-        nested(0xa0, &mut self.controls, |out| {
-            nested(tag::SEQUENCE, out, |out| {
-                element(tag::OCTET_STRING, SPECIFICATION, out);
-                element(tag::BOOLEAN, &[0xff], out);
-                element(tag::OCTET_STRING, identifier, out);
-            });
-        });
+        put_controls(&mut self.controls, &[transaction_specification::control(identifier)]);
         self.step = Step::Updates;
     }
 
@@ -121,24 +115,13 @@ impl Transactions {
 
     /// A start or an end.
     pub(super) fn request(&self, bound: Bound, id: u32) -> Vec<u8> {
-        let mut value = Vec::new();
-        let oid = match bound {
-            Bound::Start => START,
-            Bound::End => {
-                nested(tag::SEQUENCE, &mut value, |out| element(tag::OCTET_STRING, &self.identifier, out));
-                END
-            }
+        let value = match bound {
+            Bound::Start => None,
+            Bound::End => Some(EndTransaction { commit: true, identifier: &self.identifier }.encode()),
         };
+        let oid = if value.is_some() { end_transaction::OID } else { start_transaction::OID };
         let mut out = Vec::new();
-        nested(tag::SEQUENCE, &mut out, |out| {
-            integer(tag::INTEGER, id, out);
-            nested(0x77, out, |out| {
-                element(0x80, oid, out);
-                if !value.is_empty() {
-                    element(0x81, &value, out);
-                }
-            });
-        });
+        Request::Extended(Extended { oid, value: value.as_deref() }).encode(&mut out, id as i32, &[]);
         out
     }
 
@@ -176,9 +159,8 @@ fn identifier(buffer: &[u8], result: Span) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::wire::PAD;
-    use proto::control::{Controls, transaction_specification};
-    use proto::ext::end_transaction::EndTransaction;
-    use proto::message::{Message, Request};
+    use proto::control::Controls;
+    use proto::message::Message;
 
     fn sent(transactions: &Transactions, bound: Bound) -> (Vec<u8>, Option<Vec<u8>>) {
         let bytes = transactions.request(bound, 0x01_0203);

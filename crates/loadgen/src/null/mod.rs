@@ -12,6 +12,8 @@ mod table;
 use crate::wire::Short;
 use env::poll::{Acceptor, Connection, Events, Interest, Poller, on_threads};
 use log::Log;
+use proto::ber::put_octets;
+use proto::list::put_attribute;
 use session::Session;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -103,20 +105,15 @@ pub(crate) struct Canned {
 
 impl Canned {
     fn new(settings: &Settings) -> Result<Canned, NullError> {
-        use crate::ber::{element, nested, tag};
         let short = |text: &[u8]| Short::new(text).filter(|_| text.len() <= 62).ok_or(NullError::TooLong);
         let name = |text: &str| {
             let mut out = Vec::new();
-            element(tag::OCTET_STRING, text.as_bytes(), &mut out);
+            put_octets(&mut out, text.as_bytes());
             short(&out)
         };
         let mut object_classes = Vec::new();
-        nested(tag::SEQUENCE, &mut object_classes, |out| {
-            element(tag::OCTET_STRING, b"objectClass", out);
-            nested(tag::SET, out, |out| {
-                settings.object_classes.iter().for_each(|c| element(tag::OCTET_STRING, c.as_bytes(), out));
-            });
-        });
+        let names = settings.object_classes.iter().map(String::as_bytes);
+        put_attribute(&mut object_classes, b"objectClass", names);
         if object_classes.len() > 512 {
             return Err(NullError::TooLong);
         }

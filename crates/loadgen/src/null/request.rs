@@ -2,8 +2,11 @@
 
 use super::Canned;
 use super::table::VALUE_MAX;
-use crate::ber::tag;
 use crate::wire::{Span, digits, element, tagged};
+use proto::tag;
+
+/// equalityMatch of a filter (RFC 4511 section 4.5.1.7).
+const EQUALITY: u8 = tag::context_constructed(3);
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +48,10 @@ pub(super) fn parse(buffer: &[u8], message: Span, canned: &Canned) -> Option<Req
     let none = Span { start: id.start, end: id.start };
     let plain = |asked| Some(Request { asked, id, digits: none, key: u64::MAX });
     match buffer[id.end] {
-        tag::SEARCH_REQUEST => search(buffer, operation, id, canned),
-        tag::MODIFY_REQUEST => modify(buffer, operation, id, canned),
-        tag::BIND_REQUEST => plain(Operation::Bind),
-        tag::UNBIND_REQUEST => plain(Operation::Unbind),
+        tag::SEARCH => search(buffer, operation, id, canned),
+        tag::MODIFY => modify(buffer, operation, id, canned),
+        tag::BIND => plain(Operation::Bind),
+        tag::UNBIND => plain(Operation::Unbind),
         0x50 => plain(Operation::Abandon),
         _ => None,
     }
@@ -84,7 +87,7 @@ fn search(buffer: &[u8], operation: Span, id: Span, canned: &Canned) -> Option<R
         let (key, digits) = key(buffer, base, canned);
         return Some(Request { asked, id, digits, key });
     }
-    if buffer[types_only.end] != tag::EQUALITY || base.of(buffer) != canned.suffix.as_bytes() {
+    if buffer[types_only.end] != EQUALITY || base.of(buffer) != canned.suffix.as_bytes() {
         return None;
     }
     let name = element(buffer, filter.start, filter.end)?;

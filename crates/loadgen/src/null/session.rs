@@ -4,9 +4,10 @@ use super::Canned;
 use super::log::Log;
 use super::request::{Operation, Request, parse};
 use super::table::{Table, VALUE_MAX};
-use crate::ber::{element_len, tag};
 use crate::wire::{Frame, Out, PAD, frame};
 use env::poll::{Connection, Event, Interest, Poller, Progress};
+use proto::ber::tlv_len;
+use proto::tag;
 
 /// Requests whose records are fetched together, so that their cache misses overlap.
 const GROUP: usize = 64;
@@ -189,7 +190,7 @@ fn answer(
             if found {
                 entry(request, input, canned, table, all, out);
             }
-            result(tag::SEARCH_RESULT_DONE, id_len, request, input, code, out);
+            result(tag::SEARCH_DONE, id_len, request, input, code, out);
         }
         Operation::Modify { value } => {
             if found {
@@ -217,11 +218,11 @@ fn entry(request: &Request, input: &[u8], canned: &Canned, table: &Table, all: b
     }
     let mut value = [0; VALUE_MAX + 8];
     let len = table.value(request.key, &mut value);
-    let rdn_values = element_len(digits.len());
-    let rdn = canned.rdn.as_bytes().len() + element_len(rdn_values);
-    let values = element_len(len);
-    let attribute = canned.attribute.as_bytes().len() + element_len(values);
-    let list = canned.object_classes.len() + element_len(rdn) + element_len(attribute);
+    let rdn_values = tlv_len(digits.len());
+    let rdn = canned.rdn.as_bytes().len() + tlv_len(rdn_values);
+    let values = tlv_len(len);
+    let attribute = canned.attribute.as_bytes().len() + tlv_len(values);
+    let list = canned.object_classes.len() + tlv_len(rdn) + tlv_len(attribute);
     entry_head(request, input, canned, dn, list, out);
     out.slice(&canned.object_classes);
     out.header(tag::SEQUENCE, rdn);
@@ -239,11 +240,11 @@ fn entry(request: &Request, input: &[u8], canned: &Canned, table: &Table, all: b
 /// Everything of a SearchResultEntry up to its attributes, which have `list` bytes.
 #[inline(always)]
 fn entry_head(request: &Request, input: &[u8], canned: &Canned, dn: usize, list: usize, out: &mut Out) {
-    let operation = element_len(dn) + element_len(list);
+    let operation = tlv_len(dn) + tlv_len(list);
     let id_len = request.id.len();
-    out.header(tag::SEQUENCE, id_len + element_len(operation));
+    out.header(tag::SEQUENCE, id_len + tlv_len(operation));
     out.padded(input, request.id.start, id_len);
-    out.header(tag::SEARCH_RESULT_ENTRY, operation);
+    out.header(tag::SEARCH_ENTRY, operation);
     out.header(tag::OCTET_STRING, dn);
     out.short(&canned.before);
     out.padded(input, request.digits.start, request.digits.len());

@@ -1,7 +1,13 @@
 use super::session::{Buffers, answer_all};
 use super::*;
-use crate::ber::{element, integer, nested, tag};
+use model::filter::{Assertion, Filter};
+use model::scope::Scope;
 use proptest::prelude::*;
+use proto::list::{Octets, octet_list};
+use proto::message::Request;
+use proto::op::modify::{Changes, ModifyKind, change_list};
+use proto::op::search::EntryWriter;
+use proto::op::{Modify, Search};
 
 fn null(entries: u64) -> Null {
     Null::new(&Settings {
@@ -20,55 +26,29 @@ fn answers(null: &Null, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((buffers.out.written().to_vec(), used))
 }
 
-fn message(id: u32, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+fn encoded(id: i32, request: &Request<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    nested(tag::SEQUENCE, &mut out, |out| {
-        integer(tag::INTEGER, id, out);
-        write(out);
-    });
+    request.encode(&mut out, id, &[]);
     out
 }
 
-fn search(id: u32, base: &str, equal_to: Option<&str>, selection: &str) -> Vec<u8> {
-    message(id, |out| {
-        nested(tag::SEARCH_REQUEST, out, |out| {
-            element(tag::OCTET_STRING, base.as_bytes(), out);
-            integer(tag::ENUMERATED, if equal_to.is_some() { 2 } else { 0 }, out);
-            integer(tag::ENUMERATED, 0, out);
-            integer(tag::INTEGER, 1000, out);
-            integer(tag::INTEGER, 0, out);
-            element(tag::BOOLEAN, &[0], out);
-            match equal_to {
-                None => element(tag::PRESENT, b"objectClass", out),
-                Some(value) => nested(tag::EQUALITY, out, |out| {
-                    element(tag::OCTET_STRING, b"uid", out);
-                    element(tag::OCTET_STRING, value.as_bytes(), out);
-                }),
-            }
-            nested(tag::SEQUENCE, out, |out| {
-                if !selection.is_empty() {
-                    element(tag::OCTET_STRING, selection.as_bytes(), out);
-                }
-            });
-        });
-    })
+fn search(id: i32, base: &str, equal_to: Option<&str>, selection: &str) -> Vec<u8> {
+    let list = octet_list([selection.as_bytes()].into_iter().filter(|selector| !selector.is_empty()));
+    let selection = Octets::parse(&list).unwrap();
+    let (scope, filter) = match equal_to {
+        None => (Scope::Base, Filter::Present(b"objectClass")),
+        Some(value) => {
+            (Scope::Subtree, Filter::Equality(Assertion { attribute: b"uid", value: value.as_bytes() }))
+        }
+    };
+    let search = Search::unlimited(base.as_bytes(), scope, filter, selection);
+    encoded(id, &Request::Search(Search { size_limit: 1000, ..search }))
 }
 
-fn modify(id: u32, dn: &str, value: &str) -> Vec<u8> {
-    message(id, |out| {
-        nested(tag::MODIFY_REQUEST, out, |out| {
-            element(tag::OCTET_STRING, dn.as_bytes(), out);
-            nested(tag::SEQUENCE, out, |out| {
-                nested(tag::SEQUENCE, out, |out| {
-                    integer(tag::ENUMERATED, 2, out);
-                    nested(tag::SEQUENCE, out, |out| {
-                        element(tag::OCTET_STRING, b"carLicense", out);
-                        nested(tag::SET, out, |out| element(tag::OCTET_STRING, value.as_bytes(), out));
-                    });
-                });
-            });
-        });
-    })
+fn modify(id: i32, dn: &str, value: &str) -> Vec<u8> {
+    let list = change_list([(ModifyKind::Replace, &b"carLicense"[..], [value.as_bytes()])]);
+    let changes = Changes::parse(&list).unwrap();
+    encoded(id, &Request::Modify(Modify { dn: dn.as_bytes(), changes }))
 }
 
 fn done(tag: u8, id: u8, code: u8) -> Vec<u8> {
@@ -94,25 +74,13 @@ fn searches_are_answered_to_the_byte() {
 fn a_modified_value_is_answered() {
     let null = null(50);
     let all = |value: &str| {
-        let attribute = |out: &mut Vec<u8>, name: &str, values: &[&str]| {
-            nested(tag::SEQUENCE, out, |out| {
-                element(tag::OCTET_STRING, name.as_bytes(), out);
-                nested(tag::SET, out, |out| {
-                    values.iter().for_each(|v| element(tag::OCTET_STRING, v.as_bytes(), out))
-                });
-            });
-        };
-        let entry = message(7, |out| {
-            nested(tag::SEARCH_RESULT_ENTRY, out, |out| {
-                element(tag::OCTET_STRING, b"uid=3,dc=com", out);
-                nested(tag::SEQUENCE, out, |out| {
-                    attribute(out, "objectClass", &["top", "person"]);
-                    attribute(out, "uid", &["3"]);
-                    attribute(out, "carLicense", &[value]);
-                });
-            });
-        });
-        [entry, done(0x65, 7, 0)].concat()
+        let mut out = Vec::new();
+        let mut entry = EntryWriter::begin(&mut out, 7, b"uid=3,dc=com");
+        entry.attribute(b"objectClass", [&b"top"[..], b"person"]);
+        entry.attribute(b"uid", [&b"3"[..]]);
+        entry.attribute(b"carLicense", [value.as_bytes()]);
+        entry.finish(&[]);
+        [out, done(0x65, 7, 0)].concat()
     };
     let read = search(7, "uid=3,dc=com", None, "");
     assert_eq!(answers(&null, &read), Some((all("AA-00000"), read.len())));
@@ -132,9 +100,9 @@ fn half_a_request_waits_and_an_unbind_ends() {
     let twice = [&bytes[..], &bytes[..bytes.len() - 1]].concat();
     let (out, used) = answers(&null, &twice).unwrap();
     assert_eq!((out.len(), used), (23 + 14, bytes.len()));
-    let unbind = message(1, |out| element(tag::UNBIND_REQUEST, b"", out));
+    let unbind = encoded(1, &Request::Unbind);
     assert_eq!(answers(&null, &unbind), None);
-    let abandon = message(1, |out| element(0x50, &[1], out));
+    let abandon = encoded(1, &Request::Abandon(1));
     assert_eq!(answers(&null, &abandon), Some((vec![], abandon.len())));
 }
 

@@ -2,8 +2,8 @@
 
 use super::EntryTemplate;
 use crate::entry::{Entry, NameId, Partial};
-use crate::ldif::base64_of;
 use crate::random::Random;
+use proto::ldif::put_base64;
 use sha1::{Digest, Sha1};
 use std::sync::Arc;
 
@@ -260,7 +260,7 @@ fn ssha(password: &[u8], random: &mut Random, out: &mut Vec<u8>) {
     both[..20].copy_from_slice(&digest);
     both[20..].copy_from_slice(&salt);
     out.extend_from_slice(b"{SSHA}");
-    base64_of(&both, out);
+    put_base64(out, &both);
 }
 
 /// A JFIF header, noise, an end marker: what the JPEG syntax looks at.

@@ -15,7 +15,7 @@ pub use record::{
     Body, Line, Lines, Modification, Modifications, Record, RecordControl, RecordControls, Value,
 };
 pub use stream::{Stream, StreamError};
-pub use write::{FOLD_COLUMNS, write_attribute, write_attribute_folded, write_control, write_dn};
+pub use write::{FOLD_COLUMNS, put_base64, write_attribute, write_attribute_folded, write_control, write_dn};
 
 use std::fmt;
 
