@@ -275,7 +275,7 @@ impl Session {
         self.phase = Phase::Closing;
     }
 
-    /// Appends a Notice of Disconnection: the server ends the session on its own account.
+    /// Appends a Notice of Disconnection (RFC 4511 section 4.4.1): the server ends the session on its own account.
     pub fn shutdown(&mut self, out: &mut Vec<u8>) {
         if !self.is_closing() && !self.is_in_message() {
             notice_of_disconnection::encode(out, ResultCode::Unavailable, "the server is shutting down");
@@ -295,6 +295,7 @@ impl Session {
 
     /// May what it wrote be kept back, because its client waits for more answers than there are yet? No longer than it
     /// waits for updates or input is at hand: then [`Self::end_run`] is to be called, and what was kept sent.
+    /// To be asked after everything that appends answers.
     #[inline]
     pub fn holds(&self) -> bool {
         self.queue.as_ref().is_some_and(|queue| queue.holds() && !self.is_closing() && self.is_at_rest())

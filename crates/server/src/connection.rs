@@ -2,10 +2,10 @@
 
 mod kept;
 
-use crate::engine::{Feed, State, Worker};
 use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
+use dsa::{Feed, Session, State};
 use env::clock::Clock;
 use env::net::Stream;
 use env::task;
@@ -51,10 +51,10 @@ enum Input {
 }
 
 /// A connection and its session.
-pub(crate) struct Connection<W: Worker, S: Stream> {
-    shared: Rc<Shared<W>>,
+pub(crate) struct Connection<S: Stream> {
+    shared: Rc<Shared>,
     stream: S,
-    session: W::Session,
+    session: Session,
     member: Rc<Member>,
     state: State,
     /// Input not consumed: a part of a message, or messages held back.
@@ -80,19 +80,14 @@ pub(crate) struct Connection<W: Worker, S: Stream> {
     is_stalled: bool,
 }
 
-impl<W: Worker, S: Stream> Connection<W, S> {
+impl<S: Stream> Connection<S> {
     /// A session with `peer` over `stream`.
     ///
     /// `None` if the peer's address has reached its limit of connections.
-    pub(crate) fn new(
-        shared: Rc<Shared<W>>,
-        stream: S,
-        peer: SocketAddr,
-        member: Rc<Member>,
-    ) -> Option<Self> {
+    pub(crate) fn new(shared: Rc<Shared>, stream: S, peer: SocketAddr, member: Rc<Member>) -> Option<Self> {
         let (session, kept) = {
             let worker = &mut shared.scratch.borrow_mut().worker;
-            (worker.open(peer)?, Kept::new(&worker.client_memory()))
+            (Session::connect(worker, Some(peer))?, Kept::new(worker.agent().client_memory()))
         };
         Some(Connection {
             shared,
@@ -127,7 +122,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 
     /// Ends the session.
     pub(crate) fn close(self) {
-        self.shared.scratch.borrow_mut().worker.close(self.session);
+        self.session.close(&mut self.shared.scratch.borrow_mut().worker);
     }
 
     /// Serves what is there, and counts what is kept while the connection waits.
@@ -199,14 +194,14 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         if self.goes_with_updates {
             scratch.out.extend_from_slice(&self.backlog);
         }
-        self.state = ready!(scratch.worker.poll_updates(&mut self.session, cx, &mut scratch.out));
+        self.state = ready!(self.session.poll_updates(&mut scratch.worker, cx, &mut scratch.out));
         if std::mem::take(&mut self.goes_with_updates) {
             scratch.keep_spare(std::mem::take(&mut self.backlog));
         }
         if self.state == State::Busy {
             // Reads stand between the updates: all is answered with one write.
             scratch.worker.tick(shared.clock.now());
-            self.state = scratch.worker.step(&mut self.session, &mut scratch.out);
+            self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
         }
         Poll::Ready(())
     }
@@ -219,7 +214,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         }
         let scratch = &mut *self.shared.scratch.borrow_mut();
         scratch.worker.tick(self.shared.clock.now());
-        if let Poll::Ready(state) = scratch.worker.poll_behind_backlog(&mut self.session, cx) {
+        if let Poll::Ready(state) = self.session.poll_behind_backlog(&mut scratch.worker, cx) {
             self.state = state;
         }
     }
@@ -228,7 +223,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
     #[inline]
     fn keep_back(&mut self) -> bool {
         let scratch = &mut *self.shared.scratch.borrow_mut();
-        if !scratch.worker.holds(&self.session) {
+        if !self.session.holds() {
             if self.hold.take().is_some() && self.sent == 0 {
                 // All that was waited for is there: it goes as one, and as what a whole bundle is answered with.
                 self.backlog.append(&mut scratch.out);
@@ -274,7 +269,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         let Some(hold) = &mut self.hold else { return Poll::Pending };
         ready!(hold.poll(cx));
         self.hold = None;
-        self.shared.scratch.borrow_mut().worker.end_run(&mut self.session);
+        self.session.end_run();
         Poll::Ready(())
     }
 
@@ -303,7 +298,7 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             self.state = State::Close;
         } else if self.state == State::Busy {
             scratch.worker.tick(shared.clock.now());
-            self.state = scratch.worker.step(&mut self.session, &mut scratch.out);
+            self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
             if self.held_back && self.state != State::Close {
                 self.feed_held(scratch);
             }
@@ -311,13 +306,13 @@ impl<W: Worker, S: Stream> Connection<W, S> {
             scratch.worker.tick(shared.clock.now());
             self.feed_held(scratch);
         } else if self.leaving() {
-            scratch.worker.shutdown(&mut self.session, &mut scratch.out);
+            self.session.shutdown(&mut scratch.out);
             self.state = State::Close;
         } else if self.ended {
             self.state = State::Close;
         } else {
             let idle = self.sent == self.backlog.len();
-            self.member.is_bound.set(scratch.worker.is_bound(&self.session));
+            self.member.is_bound.set(self.session.is_bound());
             self.member.waiting.set(if idle { Waiting::Read } else { Waiting::Write });
             return false;
         }
@@ -328,13 +323,13 @@ impl<W: Worker, S: Stream> Connection<W, S> {
     fn take_notices(&mut self, cx: &mut Context<'_>) -> bool {
         let shared = self.shared.clone();
         let scratch = &mut *shared.scratch.borrow_mut();
-        let expects = scratch.worker.expects_notices(&self.session);
+        let expects = self.session.expects_notices();
         self.member.watched.set(expects || self.is_stalled);
         if !expects || self.state != State::Idle || self.sent != self.backlog.len() {
             return false;
         }
         scratch.worker.tick(shared.clock.now());
-        scratch.worker.poll_notices(&mut self.session, cx, &mut scratch.out);
+        self.session.poll_notices(&scratch.worker, cx, &mut scratch.out);
         !scratch.out.is_empty()
     }
 
@@ -351,12 +346,12 @@ impl<W: Worker, S: Stream> Connection<W, S> {
         scratch.reset_out();
         // A message that fits in the shared buffer is put together there; a larger one grows its own.
         let held = self.held.len();
-        self.is_stalled = held >= UNCOUNTED_BYTES && !self.may_hold_more(&scratch.worker);
+        self.is_stalled = held >= UNCOUNTED_BYTES && !self.may_hold_more();
         if self.is_stalled {
             return Ok(Input::Nothing);
         }
         let start = if held.max(self.needed) <= READ_BYTES / 2 { held } else { 0 };
-        let end = READ_BYTES.min(start.saturating_add(scratch.worker.read_bytes_max(&self.session)));
+        let end = READ_BYTES.min(start.saturating_add(self.session.read_bytes_max(&scratch.worker)));
         assert!(start < end, "a read of nothing would look like the end of the stream");
         let read = match self.stream.poll_read(cx, &mut scratch.read[start..end]) {
             Poll::Pending => return Ok(Input::Nothing),
@@ -390,18 +385,18 @@ impl<W: Worker, S: Stream> Connection<W, S> {
     }
 
     /// Feeds the first `len` bytes of the shared buffer and keeps what is left.
-    fn feed_read(&mut self, scratch: &mut Scratch<W>, len: usize, now: env::clock::Now) {
+    fn feed_read(&mut self, scratch: &mut Scratch, len: usize, now: env::clock::Now) {
         scratch.worker.tick(now);
         let input = &scratch.read[..len];
-        let feed = scratch.worker.feed(&mut self.session, input, &mut scratch.out);
+        let feed = self.session.feed(&mut scratch.worker, input, &mut scratch.out);
         assert!(feed.consumed <= input.len(), "a session is done with no more than it was offered");
         self.held.extend_from_slice(&input[feed.consumed..]);
         self.on_fed(feed);
     }
 
     /// Feeds what is held.
-    fn feed_held(&mut self, scratch: &mut Scratch<W>) {
-        let feed = scratch.worker.feed(&mut self.session, &self.held, &mut scratch.out);
+    fn feed_held(&mut self, scratch: &mut Scratch) {
+        let feed = self.session.feed(&mut scratch.worker, &self.held, &mut scratch.out);
         assert!(feed.consumed <= self.held.len(), "a session is done with no more than it was offered");
         self.held.drain(..feed.consumed);
         self.on_fed(feed);

@@ -1,14 +1,13 @@
 //! Wiring only: listeners, connections, configuration, shutdown.
 
-mod agent;
 pub mod config;
 mod connection;
 pub mod directory;
-pub mod engine;
 mod hold;
 pub mod import;
 mod listener;
 mod logged;
+mod memory_report;
 mod options;
 mod seldom;
 mod thread;

@@ -1,9 +1,9 @@
 //! Accepts connections and gives each to the IO thread that has the fewest.
 
-use crate::engine::Engine;
 use crate::options::Options;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
+use dsa::Dsa;
 use env::clock::{Clock, SystemClock};
 use env::net::{Listener, Pending, TcpBound, TcpListener, TcpPending};
 use env::task;
@@ -19,17 +19,17 @@ const BACKLOG: i32 = 4096;
 /// Milliseconds to wait after a failed accept. With no descriptors left the next one would fail at once too.
 const ACCEPT_PAUSE_MS: u64 = 50;
 
-/// Serves `engine` on the `bound` addresses until SIGTERM or SIGINT, then finishes what is in flight and returns.
+/// Serves `dsa` on the `bound` addresses until SIGTERM or SIGINT, then finishes what is in flight and returns.
 /// `on_ready` is called with each address once connections to it are answered.
-pub fn serve<E: Engine>(
-    engine: Arc<E>,
+pub fn serve(
+    dsa: Arc<Dsa>,
     bound: Vec<TcpBound>,
     options: Options,
     on_ready: impl FnMut(SocketAddr),
 ) -> io::Result<()> {
     task::block_on(async {
         let mut termination = task::Termination::catch()?;
-        serve_until(engine, bound, options, on_ready, signal_to_end(&mut termination)).await
+        serve_until(dsa, bound, options, on_ready, signal_to_end(&mut termination)).await
     })?
 }
 
@@ -42,8 +42,8 @@ pub(crate) async fn signal_to_end(termination: &mut task::Termination) {
 }
 
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
-pub async fn serve_until<E: Engine>(
-    engine: Arc<E>,
+pub async fn serve_until(
+    dsa: Arc<Dsa>,
     bound: Vec<TcpBound>,
     options: Options,
     mut on_ready: impl FnMut(SocketAddr),
@@ -51,7 +51,7 @@ pub async fn serve_until<E: Engine>(
 ) -> io::Result<()> {
     assert!(options.threads > 0, "somebody must serve");
     let threads: io::Result<Vec<IoThread<TcpPending>>> =
-        (0..options.threads).map(|n| IoThread::start(n, engine.clone(), options)).collect();
+        (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), options)).collect();
     let threads = Rc::new(threads?);
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);

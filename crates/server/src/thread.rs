@@ -1,9 +1,10 @@
 //! One IO thread: an event loop that serves its connections with one read buffer, one out buffer and one worker.
 
 use crate::connection::Connection;
-use crate::engine::{Engine, Worker};
+use crate::memory_report::look_after_memory;
 use crate::options::Options;
 use crate::seldom::Seldom;
+use dsa::{Dsa, Worker};
 use env::clock::{Clock, SystemClock};
 use env::net::{Pending, Stream};
 use env::task;
@@ -43,13 +44,14 @@ pub(crate) struct IoThread<P> {
 
 impl<P: Pending> IoThread<P> {
     /// Starts the thread and waits until it can serve.
-    pub(crate) fn start<E: Engine>(number: usize, engine: Arc<E>, options: Options) -> std::io::Result<Self> {
+    pub(crate) fn start(number: usize, dsa: Arc<Dsa>, options: Options) -> std::io::Result<Self> {
         let (commands, receiver) = unbounded_channel();
         let connections = Arc::new(AtomicUsize::new(0));
         let count = connections.clone();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = task::Thread::spawn(&format!("io-{number}"), move || async move {
-            let Some(worker) = engine.worker() else { return };
+            let Some(worker) = Worker::new(&dsa) else { return };
+            dsa.monitor().count_serving_thread();
             let _ = ready.send(());
             run(Rc::new(Shared::new(worker, options, count)), receiver).await;
         })?;
@@ -85,8 +87,8 @@ impl<P: Pending> IoThread<P> {
 }
 
 /// What the connections of one thread share.
-pub(crate) struct Shared<W: Worker> {
-    pub(crate) scratch: RefCell<Scratch<W>>,
+pub(crate) struct Shared {
+    pub(crate) scratch: RefCell<Scratch>,
     pub(crate) clock: SystemClock,
     pub(crate) options: Options,
     /// Sweeps since the thread began: time enough for timeouts of seconds, at the price of a load.
@@ -100,15 +102,15 @@ pub(crate) struct Shared<W: Worker> {
 }
 
 /// The buffers and the worker: borrowed for the length of one bundle, never across a wait.
-pub(crate) struct Scratch<W> {
-    pub(crate) worker: W,
+pub(crate) struct Scratch {
+    pub(crate) worker: Worker,
     pub(crate) read: Vec<u8>,
     pub(crate) out: Vec<u8>,
     /// Out buffers that came back.
     pub(crate) spare: Vec<Vec<u8>>,
 }
 
-impl<W> Scratch<W> {
+impl Scratch {
     /// Takes an out buffer back, unless there are enough or it has grown large.
     pub(crate) fn keep_spare(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < SPARE_MAX && buffer.capacity() <= OUT_KEEP_BYTES / SPARE_MAX {
@@ -171,8 +173,8 @@ impl Member {
     }
 }
 
-impl<W: Worker> Shared<W> {
-    fn new(worker: W, options: Options, count: Arc<AtomicUsize>) -> Self {
+impl Shared {
+    fn new(worker: Worker, options: Options, count: Arc<AtomicUsize>) -> Self {
         Shared {
             scratch: RefCell::new(Scratch {
                 worker,
@@ -261,7 +263,7 @@ impl<W: Worker> Shared<W> {
         }
         let worker = &mut self.scratch.borrow_mut().worker;
         worker.count_write_waiters(write_waiters);
-        worker.look_after(self.clock.now());
+        look_after_memory(worker, self.clock.now());
     }
 
     fn drain(&self) {
@@ -279,16 +281,16 @@ impl<W: Worker> Shared<W> {
 }
 
 /// Takes its member off the list even when the connection's task panics.
-struct Leave<W: Worker>(Rc<Shared<W>>, Rc<Member>);
+struct Leave(Rc<Shared>, Rc<Member>);
 
-impl<W: Worker> Drop for Leave<W> {
+impl Drop for Leave {
     fn drop(&mut self) {
         self.0.leave(&self.1);
     }
 }
 
 /// What the thread does from start to end: it serves what comes until it is asked to drain.
-async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: UnboundedReceiver<Command<P>>) {
+async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Command<P>>) {
     let sweeper = shared.clone();
     task::spawn_local(async move {
         loop {
@@ -318,13 +320,7 @@ async fn run<W: Worker, P: Pending>(shared: Rc<Shared<W>>, mut commands: Unbound
 
 /// Starts the task of a connection. It has the connection in it once: an async function would keep one as an argument, one as
 /// a variable and one that it awaits.
-fn serve<W: Worker, S: Stream>(
-    shared: &Rc<Shared<W>>,
-    stream: S,
-    peer: SocketAddr,
-    member: Rc<Member>,
-    leave: Leave<W>,
-) {
+fn serve<S: Stream>(shared: &Rc<Shared>, stream: S, peer: SocketAddr, member: Rc<Member>, leave: Leave) {
     let Some(mut connection) = Connection::new(shared.clone(), stream, peer, member) else {
         if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
             tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");

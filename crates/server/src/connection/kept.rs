@@ -1,12 +1,11 @@
 //! What a connection keeps for its client, and whether that is still worth it.
 
 use super::{Connection, ENDED_SWEEPS_MAX};
-use crate::engine::Worker;
 use crate::thread::READ_BYTES;
 use dsa::client_memory::UNCOUNTED_BYTES;
 use env::net::Stream;
 
-impl<W: Worker, S: Stream> Connection<W, S> {
+impl<S: Stream> Connection<S> {
     /// Counts input and answers that are kept while the connection waits.
     pub(super) fn count_kept(&mut self) {
         if self.held.is_empty() && self.held.capacity() > UNCOUNTED_BYTES {
@@ -20,8 +19,8 @@ impl<W: Worker, S: Stream> Connection<W, S> {
 
     /// Whether there is memory for more input behind what is held. For a message that is larger than the read buffer all
     /// that it needs is taken at once, so that it can come to its end.
-    pub(super) fn may_hold_more(&mut self, worker: &W) -> bool {
-        let is_bound = worker.is_bound(&self.session);
+    pub(super) fn may_hold_more(&mut self) -> bool {
+        let is_bound = self.session.is_bound();
         if self.needed <= READ_BYTES / 2 {
             return !self.kept.is_used_up(is_bound);
         }

@@ -1,0 +1,38 @@
+//! Log lines about the directory's memory: its limit is reached, and searches were ended because of what they held.
+
+use dsa::Worker;
+use dsa::held::MemoryNotice;
+use env::clock::Now;
+use store::Revoked;
+
+/// Searches that are reported at a time, each by a line of its own.
+const ENDED_REPORTED_MAX: usize = 8;
+
+/// Looks after memory and reports what came of it; to be called about once a second.
+pub(crate) fn look_after_memory(worker: &Worker, now: Now) {
+    if let Some(notice) = worker.memory_notice(now) {
+        report_limit(&notice);
+    }
+    let ended = worker.look_after_memory(now);
+    let (reported, others) = ended.split_at(ended.len().min(ENDED_REPORTED_MAX));
+    reported.iter().for_each(|search| report_end(search, now));
+    if !others.is_empty() {
+        tracing::warn!(searches = others.len(), "others were ended for the same reason");
+    }
+}
+
+fn report_limit(notice: &MemoryNotice) {
+    let MemoryNotice { is_over, refused, used, live, held, limit } = notice;
+    let text = match is_over {
+        true => "memory-max is no longer reached: changes are accepted again",
+        false => "memory-max is reached: changes are refused",
+    };
+    tracing::warn!(refused, used, live, held, limit, "{text}");
+}
+
+fn report_end(search: &Revoked, now: Now) {
+    let (peer, bytes) = (search.holder.peer.map(tracing::field::display), search.bytes);
+    let seconds = now.monotonic_ns.saturating_sub(search.holder.since_ns) / 1_000_000_000;
+    let text = "a search was ended to free the old versions that it held";
+    tracing::warn!(peer, bytes, seconds, "{text}");
+}
