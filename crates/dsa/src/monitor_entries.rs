@@ -6,6 +6,7 @@
 //! Each thread counts for itself, without atomics that others write; a sum reads all of them, one after the other. A sum of two counters may
 //! therefore be of two moments, and differences are never taken below zero.
 
+use self::Measure::{Log, Memory, Number, Sum, Text, Time};
 use crate::config::Config;
 use crate::config_entry;
 use crate::engine::Dsa;
@@ -18,10 +19,11 @@ use model::Entry;
 use model::csn::write_generalized_time;
 use schema::Schema;
 use std::sync::atomic::AtomicU64;
+use store::MemoryUse;
 
-/// The attribute and the class of OpenLDAP's monitor for one number.
-const COUNTER: &str = "monitorCounter";
-const COUNTER_OBJECT: &str = "monitorCounterObject";
+/// The class and the attribute of OpenLDAP's monitor for what is not a counter.
+const OBJECT: &str = "monitoredObject";
+const INFO: &str = "monitoredInfo";
 
 /// Where a metric comes from.
 /// Functions, not values: the list of entries is made once for their names, and each refresh runs the functions.
@@ -31,12 +33,18 @@ pub(crate) enum Measure {
     Initiated(usize),
     /// Operations of one kind that are done.
     Completed(usize),
-    /// Any number.
+    /// What all threads have counted together.
+    Sum(fn(&Counters) -> &AtomicU64),
+    /// Memory of the directory.
+    Memory(fn(&MemoryUse) -> u64),
+    /// What the log tells of itself; 0 without one.
+    Log(fn(&Metrics) -> u64),
+    /// Any other number.
     Number(fn(&Dsa, Now) -> u64),
     /// Unix time in milliseconds, shown as generalized time.
     Time(fn(&Dsa, Now) -> u64),
     /// Any text.
-    Text(fn(&Dsa) -> String),
+    Text(fn(&Dsa, Now) -> String),
     /// A text for each of several things, all different.
     Texts(fn(&Dsa) -> Vec<String>),
     /// The values of a setting.
@@ -47,21 +55,24 @@ impl Measure {
     /// The values, as an attribute holds them.
     /// None is empty where the schema asks for a value.
     fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
-        // One text for all that have one value.
-        let value = match self {
+        let number = match self {
             Measure::Texts(texts) => return texts(dsa),
             Measure::Setting(key) => return key.show(&dsa.chosen.now()),
-            Measure::Initiated(kind) => initiated(dsa, kind).to_string(),
-            Measure::Completed(kind) => completed(dsa, kind).to_string(),
-            Measure::Number(number) => number(dsa, now).to_string(),
-            Measure::Text(text) => text(dsa),
+            Measure::Text(text) => return vec![text(dsa, now)],
             Measure::Time(unix_ms) => {
                 let mut text = Vec::new();
                 write_generalized_time(unix_ms(dsa, now), &mut text);
-                String::from_utf8_lossy(&text).into_owned()
+                return vec![String::from_utf8_lossy(&text).into_owned()];
             }
+            Measure::Initiated(kind) => initiated(dsa, kind),
+            Measure::Completed(kind) => completed(dsa, kind),
+            Measure::Sum(which) => dsa.monitor.sum(which),
+            Measure::Memory(which) => which(&dsa.shard.memory()),
+            // Each asks anew: it copies a few numbers, once a second at most.
+            Measure::Log(which) => which(&metrics(dsa)),
+            Measure::Number(number) => number(dsa, now),
         };
-        vec![value]
+        vec![number.to_string()]
     }
 }
 
@@ -76,6 +87,16 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// An item with one value. Counters are called so; times and texts have an attribute each.
+    fn new(name: String, description: &'static str, measure: Measure) -> Item {
+        let (class, attribute) = match measure {
+            Time(_) => (OBJECT, "monitorTimestamp"),
+            Text(_) | Measure::Texts(_) | Measure::Setting(_) => (OBJECT, INFO),
+            _ => ("monitorCounterObject", "monitorCounter"),
+        };
+        Item { name, class, description, measures: vec![(attribute, measure)] }
+    }
+
     /// Items are named relative to `cn=Monitor`, as the list below is read.
     pub(crate) fn dn(&self) -> String {
         match &self.name[..] {
@@ -91,7 +112,7 @@ impl Item {
         // For people who look at the entry with any client.
         put(entry, schema, "description", self.description);
         if self.name.is_empty() {
-            put(entry, schema, "monitoredInfo", &format!("Pando {}", config.version));
+            put(entry, schema, INFO, &format!("Pando {}", config.version));
         }
     }
 }
@@ -139,20 +160,28 @@ pub(crate) fn all() -> Vec<Item> {
     items
 }
 
+/// An entry without numbers, and below it those of its rows: name, description, and what each shows.
+fn group(
+    name: &'static str,
+    description: &'static str,
+    rows: impl IntoIterator<Item = (&'static str, &'static str, Measure)>,
+) -> impl Iterator<Item = Item> {
+    let container = Item { name: name.to_owned(), class: "monitorContainer", description, measures: vec![] };
+    let below = rows.into_iter().map(move |(below, description, measure)| {
+        Item::new(format!("cn={below},{name}"), description, measure)
+    });
+    std::iter::once(container).chain(below)
+}
+
 /// The descriptor limit is the process's own: it bounds connections before any setting does.
-fn connections() -> [Item; 4] {
-    [
-        container("cn=Connections", "Connections of clients"),
-        counter("cn=Total,cn=Connections", "Connections since the start", |dsa, _| {
-            sum(dsa, |c| &c.connections_opened)
-        }),
-        counter("cn=Current,cn=Connections", "Open connections", |dsa, _| connections_open(dsa)),
-        counter(
-            "cn=Max File Descriptors,cn=Connections",
-            "Limit of file descriptors of the process; each connection uses one",
-            |_, _| env::host::descriptor_limit(),
-        ),
-    ]
+fn connections() -> impl Iterator<Item = Item> {
+    let descriptors = "Limit of file descriptors of the process; each connection uses one";
+    let rows = [
+        ("Total", "Connections since the start", Sum(|c| &c.connections_opened)),
+        ("Current", "Open connections", Number(connections_open)),
+        ("Max File Descriptors", descriptors, Number(|_, _| env::host::descriptor_limit())),
+    ];
+    group("cn=Connections", "Connections of clients", rows)
 }
 
 /// Operations are done when their bundle is, but for suspended searches.
@@ -169,8 +198,8 @@ fn operations() -> Vec<Item> {
     let mut items = vec![item(
         "cn=Operations".to_owned(),
         "Operations since the start",
-        Measure::Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| initiated(dsa, kind)).sum()),
-        Measure::Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| completed(dsa, kind)).sum()),
+        Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| initiated(dsa, kind)).sum()),
+        Number(|dsa, _| (0..OPERATIONS.len()).map(|kind| completed(dsa, kind)).sum()),
     )];
     // Each of the ten operations of RFC 4511 that clients send.
     for (kind, name) in OPERATIONS.iter().enumerate() {
@@ -193,7 +222,7 @@ fn initiated(dsa: &Dsa, kind: usize) -> u64 {
 fn completed(dsa: &Dsa, kind: usize) -> u64 {
     // No other operation outlives its bundle.
     let active = match OPERATIONS[kind] {
-        "Search" => sum(dsa, |counters| &counters.searches_suspended),
+        "Search" => dsa.monitor.sum(|counters| &counters.searches_suspended),
         _ => 0,
     };
     // A thread may count while another sums.
@@ -201,232 +230,145 @@ fn completed(dsa: &Dsa, kind: usize) -> u64 {
 }
 
 /// What goes to clients; bytes are counted when they are written to the output buffer.
-fn statistics() -> [Item; 6] {
-    [
-        container("cn=Statistics", "What was sent"),
-        counter("cn=Bytes,cn=Statistics", "Bytes of answers", |dsa, _| sum(dsa, |c| &c.bytes_out)),
-        // Each operation but unbind and abandon ends with one message; entries and references come before it.
-        counter("cn=PDU,cn=Statistics", "Messages that answer requests", |dsa, _| {
-            // RFC 4511 sections 4.3 and 4.11: these two have no response.
-            let is_answered = |kind: &usize| !matches!(OPERATIONS[*kind], "Unbind" | "Abandon");
-            let ends: u64 = (0..OPERATIONS.len()).filter(is_answered).map(|kind| completed(dsa, kind)).sum();
-            ends + sum(dsa, |c| &c.entries) + sum(dsa, |c| &c.references)
-        }),
-        counter("cn=Referrals,cn=Statistics", "References that searches returned", |dsa, _| {
-            sum(dsa, |c| &c.references)
-        }),
-        counter("cn=Entries,cn=Statistics", "Entries that searches returned", |dsa, _| {
-            sum(dsa, |c| &c.entries)
-        }),
-        counter("cn=Bundles,cn=Statistics", "Socket reads with at least one complete request", |dsa, _| {
-            sum(dsa, |c| &c.bundles)
-        }),
-    ]
+fn statistics() -> impl Iterator<Item = Item> {
+    let rows = [
+        ("Bytes", "Bytes of answers", Sum(|c| &c.bytes_out)),
+        ("PDU", "Messages that answer requests", Number(messages_sent)),
+        ("Referrals", "References that searches returned", Sum(|c| &c.references)),
+        ("Entries", "Entries that searches returned", Sum(|c| &c.entries)),
+        ("Bundles", "Socket reads with at least one complete request", Sum(|c| &c.bundles)),
+    ];
+    group("cn=Statistics", "What was sent", rows)
+}
+
+/// Each operation but unbind and abandon ends with one message; entries and references come before it.
+fn messages_sent(dsa: &Dsa, _: Now) -> u64 {
+    // RFC 4511 sections 4.3 and 4.11: these two have no response.
+    let is_answered = |kind: &usize| !matches!(OPERATIONS[*kind], "Unbind" | "Abandon");
+    let ends: u64 = (0..OPERATIONS.len()).filter(is_answered).map(|kind| completed(dsa, kind)).sum();
+    ends + dsa.monitor.sum(|c| &c.entries) + dsa.monitor.sum(|c| &c.references)
 }
 
 /// The clock of the request that asked, so an answer is of one moment.
 /// `cn=Start` and `cn=Uptime` are of the process, not of the data directory.
-fn time() -> [Item; 4] {
-    // Times are generalized times and numbers of seconds, so each has its own attribute.
-    let object = |name: &str, description, attribute, measure| Item {
-        name: name.to_owned(),
-        class: "monitoredObject",
-        description,
-        measures: vec![(attribute, measure)],
-    };
-    [
-        container("cn=Time", "Clock of the server"),
-        object(
-            "cn=Start,cn=Time",
-            "When it started",
-            "monitorTimestamp",
-            Measure::Time(|dsa, _| dsa.config.started_ms),
-        ),
-        object(
-            "cn=Current,cn=Time",
-            "When this was read",
-            "monitorTimestamp",
-            Measure::Time(|_, now| now.wall_ms),
-        ),
-        object(
-            "cn=Uptime,cn=Time",
-            "Seconds since the start",
-            "monitoredInfo",
-            Measure::Number(|dsa, now| now.wall_ms.saturating_sub(dsa.config.started_ms) / 1000),
-        ),
-    ]
+fn time() -> impl Iterator<Item = Item> {
+    let uptime = |dsa: &Dsa, now: Now| seconds_since(dsa.config.started_ms, now).to_string();
+    let rows = [
+        ("Start", "When it started", Time(|dsa, _| dsa.config.started_ms)),
+        ("Current", "When this was read", Time(|_, now| now.wall_ms)),
+        ("Uptime", "Seconds since the start", Text(uptime)),
+    ];
+    group("cn=Time", "Clock of the server", rows)
 }
 
 /// A connection waits for its client to send, or to read; that it waits for the log is a matter of the server and counted there.
-fn waiters() -> [Item; 3] {
-    [
-        container("cn=Waiters", "Connections that are waiting"),
-        counter("cn=Read,cn=Waiters", "Connections that wait for a request of their client", |dsa, _| {
-            connections_open(dsa)
-        }),
-        counter(
-            "cn=Write,cn=Waiters",
-            "Connections whose client has not yet read all answers; counted once a second",
-            |dsa, _| sum(dsa, |c| &c.write_waiters),
-        ),
-    ]
+fn waiters() -> impl Iterator<Item = Item> {
+    let unread = "Connections whose client has not yet read all answers; counted once a second";
+    let rows = [
+        ("Read", "Connections that wait for a request of their client", Number(connections_open)),
+        ("Write", unread, Sum(|c| &c.write_waiters)),
+    ];
+    group("cn=Waiters", "Connections that are waiting", rows)
 }
 
 /// Those of the process are counted by the system: committer, snapshots and bulk load have threads of their own.
-fn threads() -> [Item; 3] {
-    let object = |name: &str, description, number: fn(&Dsa, Now) -> u64| Item {
-        name: name.to_owned(),
-        class: "monitoredObject",
-        description,
-        measures: vec![("monitoredInfo", Measure::Number(number))],
-    };
-    [
-        container("cn=Threads", "Threads of the server"),
-        // Fixed at the start; in OpenLDAP it is the size of the pool.
-        object("cn=Max,cn=Threads", "Threads that serve connections", |dsa, _| dsa.monitor.serving_threads()),
-        object("cn=Open,cn=Threads", "Threads of the whole process; 0 if unknown", |_, _| {
-            env::host::threads().unwrap_or(0)
-        }),
-    ]
+fn threads() -> impl Iterator<Item = Item> {
+    // Fixed at the start; in OpenLDAP it is the size of the pool.
+    let serving = |dsa: &Dsa, _| dsa.monitor.serving_threads().to_string();
+    let all = |_: &Dsa, _| env::host::threads().unwrap_or(0).to_string();
+    let rows = [
+        ("Max", "Threads that serve connections", Text(serving)),
+        ("Open", "Threads of the whole process; 0 if unknown", Text(all)),
+    ];
+    group("cn=Threads", "Threads of the server", rows)
 }
 
 /// `Total` is what counts against memory-max; the lines below it are its parts. `Resident` is what the system sees, with buffers of clients and
 /// free pages of the allocator.
 /// Measured at the refresh, so all are of one moment.
-fn memory() -> [Item; 13] {
-    [
-        container("cn=Memory", "Memory by purpose, in bytes"),
-        counter("cn=Resident,cn=Memory", "Resident memory of the process, in bytes; 0 if unknown", |_, _| {
-            env::host::resident_bytes().unwrap_or(0)
-        }),
+fn memory() -> impl Iterator<Item = Item> {
+    let resident = |_: &Dsa, _| env::host::resident_bytes().unwrap_or(0);
+    let held = "Old versions in segments that active searches may still read, in bytes";
+    let rows = [
+        ("Resident", "Resident memory of the process, in bytes; 0 if unknown", Number(resident)),
         // As it holds now: it can be changed while the server runs.
-        counter("cn=Limit,cn=Memory", "memory-max: limit of the directory, in bytes", |dsa, _| {
-            dsa.memory_bytes_max()
-        }),
-        counter("cn=Total,cn=Memory", "Of the directory", |dsa, _| dsa.shard.memory().total()),
-        counter("cn=Segments,cn=Memory", "Segments that hold entries and values, in bytes", |dsa, _| {
-            dsa.shard.memory().segments
-        }),
+        ("Limit", "memory-max: limit of the directory, in bytes", Number(|dsa, _| dsa.memory_bytes_max())),
+        ("Total", "Of the directory", Memory(MemoryUse::total)),
+        ("Segments", "Segments that hold entries and values, in bytes", Memory(|m| m.segments)),
         // With Segments and Held it says how well the cleaner keeps up.
-        counter("cn=Live,cn=Memory", "Newest versions in segments, in bytes", |dsa, _| {
-            dsa.shard.memory().live
-        }),
-        counter(
-            "cn=Held,cn=Memory",
-            "Old versions in segments that active searches may still read, in bytes",
-            |dsa, _| dsa.shard.bytes_held(),
-        ),
-        counter("cn=Slots,cn=Memory", "Table of entry addresses, in bytes", |dsa, _| {
-            dsa.shard.memory().slots
-        }),
-        counter("cn=DN,cn=Memory", "Index from DN to entry, in bytes", |dsa, _| dsa.shard.memory().dn),
-        counter("cn=Children,cn=Memory", "Index from entry to subordinates, in bytes", |dsa, _| {
-            dsa.shard.memory().children
-        }),
-        counter("cn=Indexes,cn=Memory", "Attribute indexes, in bytes", |dsa, _| dsa.shard.memory().indexes),
-        counter(
-            "cn=Shapes,cn=Memory",
-            "Shapes that records with the same attributes share, in bytes",
-            |dsa, _| dsa.shard.memory().shapes,
-        ),
+        ("Live", "Newest versions in segments, in bytes", Memory(|m| m.live)),
+        ("Held", held, Number(|dsa, _| dsa.shard.bytes_held())),
+        ("Slots", "Table of entry addresses, in bytes", Memory(|m| m.slots)),
+        ("DN", "Index from DN to entry, in bytes", Memory(|m| m.dn)),
+        ("Children", "Index from entry to subordinates, in bytes", Memory(|m| m.children)),
+        ("Indexes", "Attribute indexes, in bytes", Memory(|m| m.indexes)),
+        ("Shapes", "Shapes that records with the same attributes share, in bytes", Memory(|m| m.shapes)),
         // Bytes that were copied to make room: the price of cleaning.
-        counter("cn=Moved,cn=Memory", "Bytes that the cleaner moved since the start", |dsa, _| {
-            dsa.shard.memory().moved
-        }),
-    ]
+        ("Moved", "Bytes that the cleaner moved since the start", Memory(|m| m.moved)),
+    ];
+    group("cn=Memory", "Memory by purpose, in bytes", rows)
 }
 
 /// Without a log the mode says so and all numbers are 0.
 /// Safe, Synced and Applied are indexes of records: the distance between two of them is what is on its way.
-fn log() -> [Item; 9] {
-    [
-        container("cn=Log", "Log and snapshots, which make changes durable"),
-        Item {
-            name: "cn=Mode,cn=Log".to_owned(),
-            class: "monitoredObject",
-            description: "Sync mode: when a change is acknowledged",
-            measures: vec![(
-                "monitoredInfo",
-                // In memory alone there is no promise that a mode could name.
-                Measure::Text(|dsa| match dsa.journal.get() {
-                    Some(journal) => journal.metrics().mode,
-                    None => "memory".to_owned(),
-                }),
-            )],
-        },
+fn log() -> Vec<Item> {
+    let age = "Seconds since the last snapshot, or since the start if there was none";
+    let rows = [
+        ("Mode", "Sync mode: when a change is acknowledged", Text(mode)),
         // Safe and Synced differ in the modes interval and none.
-        counter("cn=Safe,cn=Log", "Last record that is durable as the sync mode promises", |dsa, _| {
-            metrics(dsa).safe
-        }),
-        counter("cn=Synced,cn=Log", "Last record that is synced to the disk", |dsa, _| metrics(dsa).synced),
-        counter("cn=Applied,cn=Log", "Last record that was applied and is visible to searches", |dsa, _| {
-            metrics(dsa).applied
-        }),
-        counter(
-            "cn=Bytes,cn=Log",
-            "Log after the last snapshot, in bytes, which a start replays",
-            |dsa, _| metrics(dsa).log_bytes,
+        ("Safe", "Last record that is durable as the sync mode promises", Log(|log| log.safe)),
+        ("Synced", "Last record that is synced to the disk", Log(|log| log.synced)),
+        ("Applied", "Last record that was applied and is visible to searches", Log(|log| log.applied)),
+        ("Bytes", "Log after the last snapshot, in bytes, which a start replays", Log(|log| log.log_bytes)),
+        ("Snapshot", "Last record in the last snapshot", Log(|log| log.snapshot)),
+        ("SnapshotAge", age, Number(snapshot_age)),
+        (
+            "Archive",
+            "Whether log files are archived, and the last record archived since the start",
+            Log(|log| log.archived),
         ),
-        counter("cn=Snapshot,cn=Log", "Last record in the last snapshot", |dsa, _| metrics(dsa).snapshot),
-        counter(
-            "cn=SnapshotAge,cn=Log",
-            "Seconds since the last snapshot, or since the start if there was none",
-            |dsa, now| {
-                // The snapshot of an earlier run has no time here: its age counts from the start.
-                let since = metrics(dsa).snapshot_ms.max(dsa.config.started_ms);
-                now.wall_ms.saturating_sub(since) / 1000
-            },
-        ),
-        Item {
-            name: "cn=Archive,cn=Log".to_owned(),
-            class: COUNTER_OBJECT,
-            description: "Whether log files are archived, and the last record archived since the start",
-            measures: vec![
-                (COUNTER, Measure::Number(|dsa, _| metrics(dsa).archived)),
-                ("monitoredInfo", Measure::Text(archive)),
-            ],
-        },
-    ]
+    ];
+    let mut items: Vec<Item> =
+        group("cn=Log", "Log and snapshots, which make changes durable", rows).collect();
+    // The last one says in words, too, where archiving fails and why.
+    if let Some(archive) = items.last_mut() {
+        archive.measures.push((INFO, Text(archiving)));
+    }
+    items
+}
+
+/// In memory alone there is no promise that a mode could name.
+fn mode(dsa: &Dsa, _: Now) -> String {
+    dsa.journal.get().map_or_else(|| "memory".to_owned(), |journal| journal.metrics().mode)
+}
+
+/// In words: where it fails, why.
+fn archiving(dsa: &Dsa, _: Now) -> String {
+    dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.metrics().archive)
+}
+
+/// The snapshot of an earlier run has no time here: its age counts from the start.
+fn snapshot_age(dsa: &Dsa, now: Now) -> u64 {
+    seconds_since(metrics(dsa).snapshot_ms.max(dsa.config.started_ms), now)
+}
+
+fn seconds_since(unix_ms: u64, now: Now) -> u64 {
+    now.wall_ms.saturating_sub(unix_ms) / 1000
 }
 
 /// Which there are, which are being built and how far that is, and which could not be.
 /// Lines of text: tools read them word by word.
 fn indexes() -> Item {
-    Item {
-        name: "cn=Indexes".to_owned(),
-        class: "monitoredObject",
-        description: "Attribute indexes",
-        measures: vec![("monitoredInfo", Measure::Texts(config_entry::index_report))],
-    }
+    Item::new("cn=Indexes".to_owned(), "Attribute indexes", Measure::Texts(config_entry::index_report))
 }
 
-/// In words: where it fails, why.
-fn archive(dsa: &Dsa) -> String {
-    dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.metrics().archive)
-}
-
-/// Each counter asks anew: it copies a few numbers, once a second at most.
+/// All zero without a log.
 fn metrics(dsa: &Dsa) -> Metrics {
     dsa.journal.get().map_or_else(Metrics::default, |journal| journal.metrics())
 }
 
-/// An entry without numbers that others stand below.
-fn container(name: &str, description: &'static str) -> Item {
-    Item { name: name.to_owned(), class: "monitorContainer", description, measures: vec![] }
-}
-
-/// The usual item.
-fn counter(name: &str, description: &'static str, number: fn(&Dsa, Now) -> u64) -> Item {
-    let measures = vec![(COUNTER, Measure::Number(number))];
-    Item { name: name.to_owned(), class: COUNTER_OBJECT, description, measures }
-}
-
 /// Over the threads that serve connections.
-fn sum(dsa: &Dsa, which: impl Fn(&Counters) -> &AtomicU64) -> u64 {
-    dsa.monitor.sum(which)
-}
-
-fn connections_open(dsa: &Dsa) -> u64 {
+fn connections_open(dsa: &Dsa, _: Now) -> u64 {
     // A thread may count while another sums.
-    sum(dsa, |c| &c.connections_opened).saturating_sub(sum(dsa, |c| &c.connections_closed))
+    dsa.monitor.sum(|c| &c.connections_opened).saturating_sub(dsa.monitor.sum(|c| &c.connections_closed))
 }
