@@ -8,7 +8,7 @@ use crate::engine::Dsa;
 use crate::worker::Scratch;
 use crate::{outcome, system};
 use env::clock::Now;
-use model::ResultCode;
+use model::{EntryId, ResultCode};
 use store::{DnCache, Known, ReadPoint, Refused, Stamp};
 
 /// A request that looks: everything at one read point.
@@ -45,16 +45,26 @@ impl Writing<'_, '_> {
         self.spare.take().unwrap_or_else(|| Stamp { csn: writer.stamp(wall_ms), actor })
     }
 
-    /// Answers that the store refused to change an entry. `dn` is the name that the request gave.
-    #[cold]
-    pub(crate) fn refuse(
+    /// Answers what the store made of a request. `dn` is the name that the request gave. Returns the entry's id if it was done.
+    #[inline]
+    pub(crate) fn answer(
         &mut self,
         out: &mut Vec<u8>,
         id: i32,
         response_tag: u8,
         dn: &[u8],
-        refused: &Refused,
-    ) {
+        done: Result<EntryId, Refused>,
+    ) -> Option<EntryId> {
+        match done {
+            Ok(_) => outcome::succeed(out, id, response_tag),
+            Err(ref refused) => self.refuse(out, id, response_tag, dn, refused),
+        }
+        done.ok()
+    }
+
+    /// Answers that the store refused to change an entry.
+    #[cold]
+    fn refuse(&mut self, out: &mut Vec<u8>, id: i32, response_tag: u8, dn: &[u8], refused: &Refused) {
         if matches!(refused, Refused::OutsideNamingContexts) && self.dsa.system.holds(dn) {
             let text = format!("{} is maintained by the server and cannot be changed", system::described(dn));
             return outcome::say(out, id, response_tag, ResultCode::UnwillingToPerform, &text);

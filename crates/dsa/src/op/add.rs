@@ -35,16 +35,10 @@ pub(crate) fn run(
             outcome::say(out, id, ADD_RESPONSE, code, &text);
             None
         }
-        Ok(()) => match add(writing, request.dn, &mut entry, condition) {
-            Ok(added) => {
-                outcome::succeed(out, id, ADD_RESPONSE);
-                Some(added)
-            }
-            Err(refused) => {
-                writing.refuse(out, id, ADD_RESPONSE, request.dn, &refused);
-                None
-            }
-        },
+        Ok(()) => {
+            let added = add(writing, request.dn, &mut entry, condition);
+            writing.answer(out, id, ADD_RESPONSE, request.dn, added)
+        }
     };
     writing.scratch.entry = entry;
     done

@@ -3,7 +3,6 @@
 //! The store refuses an entry with subordinates (notAllowedOnNonLeaf); a subtree goes entry by entry.
 
 use crate::context::Writing;
-use crate::outcome;
 use model::EntryId;
 use proto::tag::DELETE_RESPONSE;
 
@@ -15,16 +14,8 @@ pub(crate) fn run(
     request: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
-    match writing.writer.delete(request) {
-        Ok(entry) => {
-            outcome::succeed(out, id, DELETE_RESPONSE);
-            Some(entry)
-        }
-        Err(refused) => {
-            writing.refuse(out, id, DELETE_RESPONSE, request, &refused);
-            None
-        }
-    }
+    let deleted = writing.writer.delete(request);
+    writing.answer(out, id, DELETE_RESPONSE, request, deleted)
 }
 
 #[cfg(test)]

@@ -48,16 +48,8 @@ pub(crate) fn run(
     let stamp = writing.stamp();
     let modify =
         store::Modify { dn: request.dn, changes: &changes, keep_operational: false, known: writing.known };
-    match writing.writer.modify(modify, stamp) {
-        Ok(entry) => {
-            outcome::succeed(out, id, MODIFY_RESPONSE);
-            Some(entry)
-        }
-        Err(refused) => {
-            writing.refuse(out, id, MODIFY_RESPONSE, request.dn, &refused);
-            None
-        }
-    }
+    let modified = writing.writer.modify(modify, stamp);
+    writing.answer(out, id, MODIFY_RESPONSE, request.dn, modified)
 }
 
 /// Tells modifies that only give new values to attributes from others, of which it knows nothing.

@@ -3,7 +3,6 @@
 //! The store does all of it: an entry knows its superior by id, so a whole subtree moves by one record.
 
 use crate::context::Writing;
-use crate::outcome;
 use model::{EntryId, dn};
 use proto::op::modify_dn::ModifyDn;
 use proto::tag::MODIFY_DN_RESPONSE;
@@ -25,22 +24,10 @@ pub(crate) fn run(
     };
     // The entry's modifyTimestamp changes; those below it keep theirs.
     let stamp = writing.stamp();
-    match writing.writer.modify_dn(modify_dn, stamp) {
-        Ok(entry) => {
-            outcome::succeed(out, id, MODIFY_DN_RESPONSE);
-            Some(entry)
-        }
-        Err(refused) => {
-            writing.refuse(
-                out,
-                id,
-                MODIFY_DN_RESPONSE,
-                at_fault(&writing.dsa.shard, request, &refused),
-                &refused,
-            );
-            None
-        }
-    }
+    let renamed = writing.writer.modify_dn(modify_dn, stamp);
+    let refused = renamed.as_ref().err();
+    let dn = refused.map_or(request.dn, |refused| at_fault(&writing.dsa.shard, request, refused));
+    writing.answer(out, id, MODIFY_DN_RESPONSE, dn, renamed)
 }
 
 /// The DN that an entry shall have.
