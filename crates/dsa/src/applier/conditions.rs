@@ -3,6 +3,7 @@
 //!
 //! They are checked before the command is applied, in the applier, where the state is that of the log up to this command.
 
+use crate::access::Rights;
 use crate::control::assertion;
 use crate::journal::{Command, messages};
 use crate::outcome;
@@ -26,7 +27,7 @@ pub(super) fn first_false(worker: &mut Worker, conditions: &[u8]) -> Option<u32>
 }
 
 fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
-    let Worker { reader, scratch, .. } = worker;
+    let Worker { dsa, reader, scratch, .. } = worker;
     let Ok(filter) = filter::decode(condition.filter) else { return false };
     // All commands before this one are published, so what is read now is the state of the log up to it.
     let pin = reader.pin();
@@ -34,10 +35,11 @@ fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
     let evaluator = &mut scratch.evaluator;
     evaluator.cache.refresh(read_point);
     let found = read_point.resolve(condition.dn, &mut evaluator.cache).ok();
+    // Access rules hide nothing from it: a server made the condition, not a client.
+    let rules = (&dsa.rules, Rights::Root);
     found
         .and_then(|id| read_point.entry(id))
-        // Access rules hide nothing from it: a server made the condition, not a client.
-        .is_some_and(|entry| assertion::is_true_for_condition(&filter, &entry, read_point, evaluator))
+        .is_some_and(|entry| assertion::is_true(&filter, &entry, read_point, rules, evaluator))
 }
 
 /// Answers each update of a command, or the end of the transaction that it is, with the code of a condition.

@@ -53,17 +53,6 @@ pub(crate) fn is_true_for_update(
     evaluator.evaluate(&compiled, entry, read_point) == Truth::True
 }
 
-/// As [`is_true`], of a condition that a command carries. It sees every attribute: the command's maker wrote it, not the client.
-pub(crate) fn is_true_for_condition(
-    filter: &Filter<'_>,
-    entry: &EntryRef<'_>,
-    read_point: ReadPoint<'_>,
-    evaluator: &mut Evaluator,
-) -> bool {
-    let compiled = Compiled::new(filter, read_point.shard(), &|_| true);
-    evaluator.evaluate(&compiled, entry, read_point) == Truth::True
-}
-
 /// How an operation is refused whose assertion is not true.
 pub(crate) const REFUSAL: (ResultCode, &str) =
     (ResultCode::AssertionFailed, "the assertion is false for the entry");

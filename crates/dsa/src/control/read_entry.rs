@@ -9,20 +9,6 @@ use proto::list::Octets;
 use proto::{Frame, frame};
 use store::{DnCache, EntryRef, ReadPoint};
 
-/// Length of a SearchResultEntry of everything in the entry that is wanted, whether its client may read it or not; `None` if it is longer
-/// than [`READ_ENTRY_BYTES_MAX`]. Whether an update can be answered is judged by this length: rights belong to the settings of a start, and a
-/// command of the log has the same outcome whatever they are when it is replayed.
-pub(crate) fn whole_len(
-    wanted: ReadEntry<'_>,
-    entry: &EntryRef<'_>,
-    read_point: ReadPoint<'_>,
-    rules: &Rules,
-    templates: &mut Templates,
-    cache: &mut DnCache,
-) -> Option<usize> {
-    read(wanted, entry, read_point, (rules, Rights::Root), templates, cache).map(|entry| entry.len())
-}
-
 /// What a client wants to read.
 /// `critical` decides what happens when the entry is too long to be returned.
 #[derive(Clone, Copy, Debug)]

@@ -4,16 +4,19 @@
 //! The order is that of RFC 4527 and RFC 4528 together: the assertion is judged on the entry as it is; then it is read; then it changes; then it is
 //! read again. Whether all of the answer can be sent is known before the change.
 
-use super::read_entry::{ReadEntry, read, whole_len};
+use super::read_entry::{ReadEntry, read};
 use super::{ControlError, Rare, assertion};
+use crate::access::Rights;
 use crate::context::Writing;
 use crate::dispatch;
+use crate::worker::Scratch;
 use model::limits::READ_ENTRY_BYTES_MAX;
-use model::{EntryId, ResultCode};
+use model::{EntryId, Filter, ResultCode};
 use proto::control::{Control, read_entry};
 use proto::message::{Message, Request};
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
+use store::{EntryRef, ReadPoint};
 
 /// DN of the entry that an update is about, if it is there before the update.
 /// An add has none, and an extended operation is a modify by now.
@@ -40,7 +43,7 @@ pub(crate) fn run(
     let found = target(&message.request).and_then(|dn| writing.writer.nearest(dn));
     let entry = found.filter(|(_, is_there)| *is_there).map(|(id, _)| id);
     if let (Some(id), Some((filter, _))) = (entry, &rare.assertion)
-        && !writing.looking_at(id, |look| look.passes(filter))
+        && !writing.passes(id, filter)
     {
         assertion::refuse(out, message.id, response_tag);
         return None;
@@ -87,15 +90,15 @@ impl<'a> Reads<'a> {
         message_len: usize,
     ) -> Result<(), &'static [u8]> {
         if let (Some(id), Some(wanted)) = (entry, rare.pre_read) {
-            let fits = writing.looking_at(id, |look| look.whole_len(wanted)).is_some();
+            let fits = writing.whole_len(id, wanted).is_some();
             if !fits && wanted.critical {
                 return Err(read_entry::PRE_OID);
             }
-            self.before = writing.looking_at(id, |look| look.read(wanted)).filter(|_| fits);
+            self.before = writing.read(id, wanted).filter(|_| fits);
         }
         if let Some(wanted) = rare.post_read {
             let len = match entry {
-                Some(id) => writing.looking_at(id, |look| look.whole_len(wanted)),
+                Some(id) => writing.whole_len(id, wanted),
                 None => Some(0),
             };
             let fits = len.is_some_and(|len| len + message_len <= READ_ENTRY_BYTES_MAX);
@@ -110,7 +113,7 @@ impl<'a> Reads<'a> {
     /// Reads the entry as it is after the update.
     /// It fits, as was found out before; should it not after all, the control is left out of the answer.
     fn end(&mut self, writing: &mut Writing<'_, '_>, id: EntryId) {
-        self.after = self.wanted_after.and_then(|wanted| writing.looking_at(id, |look| look.read(wanted)));
+        self.after = self.wanted_after.and_then(|wanted| writing.read(id, wanted));
     }
 
     /// Pre-read first, as the RFC lists them; clients find them by their OIDs.
@@ -121,41 +124,37 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// An entry as the writer sees it, for the one who asks.
-struct Look<'l, 'e> {
-    scratch: &'l mut crate::worker::Scratch,
-    /// What the client may read of it.
-    rules: (&'l crate::access::Rules, crate::access::Rights),
-    entry: store::EntryRef<'e>,
-    read_point: store::ReadPoint<'e>,
-}
-
-impl Look<'_, '_> {
-    fn passes(self, filter: &model::Filter<'_>) -> bool {
-        assertion::is_true_for_update(filter, &self.entry, self.read_point, &mut self.scratch.updating)
-    }
-
-    /// See [`whole_len`].
-    fn whole_len(self, wanted: ReadEntry<'_>) -> Option<usize> {
-        let crate::worker::Scratch { templates, updating, .. } = self.scratch;
-        whole_len(wanted, &self.entry, self.read_point, self.rules.0, templates, &mut updating.cache)
-    }
-
-    fn read(self, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
-        let crate::worker::Scratch { templates, updating, .. } = self.scratch;
-        read(wanted, &self.entry, self.read_point, self.rules, templates, &mut updating.cache)
-    }
-}
-
 impl Writing<'_, '_> {
-    /// Looks at an entry as this batch has made it so far.
+    /// An entry as this batch has made it so far, and what it is looked at with.
     /// The role makes sure that nothing comes in between two looks.
-    fn looking_at<T>(&mut self, id: EntryId, look: impl FnOnce(Look<'_, '_>) -> T) -> T {
+    fn look_at(&mut self, id: EntryId) -> (ReadPoint<'_>, EntryRef<'_>, &mut Scratch) {
         let read_point = self.writer.view();
         let entry = read_point.entry(id).expect("it was just found or made");
         // Names may have changed in this very batch.
         self.scratch.updating.cache.forget();
-        let rules = (&self.dsa.rules, self.dsa.rights_of(self.effective.dn()));
-        look(Look { scratch: self.scratch, rules, entry, read_point })
+        (read_point, entry, self.scratch)
+    }
+
+    fn passes(&mut self, id: EntryId, filter: &Filter<'_>) -> bool {
+        let (read_point, entry, scratch) = self.look_at(id);
+        assertion::is_true_for_update(filter, &entry, read_point, &mut scratch.updating)
+    }
+
+    /// Length of a SearchResultEntry of everything in the entry that is wanted, whether its client may read it or not; `None` if it is longer
+    /// than [`READ_ENTRY_BYTES_MAX`]. Whether an update can be answered is judged by this length: rights belong to the settings of a start, and a
+    /// command of the log has the same outcome whatever they are when it is replayed.
+    fn whole_len(&mut self, id: EntryId, wanted: ReadEntry<'_>) -> Option<usize> {
+        self.read_as(Rights::Root, id, wanted).map(|entry| entry.len())
+    }
+
+    /// What the client may read of what it wants.
+    fn read(&mut self, id: EntryId, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
+        self.read_as(self.dsa.rights_of(self.effective.dn()), id, wanted)
+    }
+
+    fn read_as(&mut self, rights: Rights, id: EntryId, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
+        let dsa = self.dsa;
+        let (read_point, entry, Scratch { templates, updating, .. }) = self.look_at(id);
+        read(wanted, &entry, read_point, (&dsa.rules, rights), templates, &mut updating.cache)
     }
 }
