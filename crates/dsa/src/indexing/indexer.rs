@@ -7,7 +7,7 @@ use super::{Progress, Task};
 use crate::engine::Dsa;
 use std::io;
 use std::sync::Arc;
-use store::{IndexBuild, IndexDrop, IndexName, IndexVerify, Refused};
+use store::{IndexBuild, IndexDrop, IndexName, IndexVerify, Refused, Writer};
 
 /// Nodes of a dropped tree that go meanwhile.
 /// A tree of a million keys goes in a few thousand steps.
@@ -87,16 +87,11 @@ impl Indexer {
         if self.leaving.is_empty() {
             return false;
         }
-        let mut writer = self.dsa.shard().writer();
-        let (mut free, mut leaving) = (Vec::new(), Vec::new());
-        for drop in self.leaving.drain(..) {
-            match writer.index_free(&drop, STEP_NODES) {
-                true => free.push(drop),
-                false => leaving.push(drop),
-            }
-        }
+        let leaving = std::mem::take(&mut self.leaving);
         // One batch for all of them: readers see each index go at once, and nothing else changes.
-        writer.publish();
+        let (free, leaving): (Vec<_>, _) = write(&self.dsa, |writer| {
+            leaving.into_iter().partition(|drop| writer.index_free(drop, STEP_NODES))
+        });
         self.leaving = leaving;
         // What takes the memory is given back here, while nobody waits for the writer's role.
         let has_freed = !free.is_empty();
@@ -118,10 +113,7 @@ impl Indexer {
                 state.building = Some(progress);
                 drop(state);
                 // The state is unlocked before the role is taken: a report must not wait for an update.
-                let mut writer = dsa.shard().writer();
-                let begun = writer.index_begin(name);
-                writer.publish();
-                match begun {
+                match write(&dsa, |writer| writer.index_begin(name)) {
                     Ok(build) => self.build = Some(build),
                     Err(refused) => self.end_build(name, Some(refused.to_string()), keeper),
                 }
@@ -137,11 +129,7 @@ impl Indexer {
                 let text = name.text(dsa.shard().schema());
                 // Durable first. If that fails the index stays, and no client was answered that it went.
                 match keeper.dropped(&text) {
-                    Ok(()) => {
-                        let mut writer = dsa.shard().writer();
-                        self.leaving.extend(writer.index_drop(name));
-                        writer.publish();
-                    }
+                    Ok(()) => self.leaving.extend(write(&dsa, |writer| writer.index_drop(name))),
                     Err(error) => keeper.failed(&text, &format!("it stays: {error}")),
                 }
             }
@@ -159,10 +147,7 @@ impl Indexer {
         }
         // It is asked before the writer's role is taken: the one that writes the log has the one while it waits for the other.
         let bytes_max = dsa.memory_bytes_max();
-        let mut writer = dsa.shard().writer();
-        let stepped = writer.index_step(&mut build, self.step_keys, bytes_max);
-        writer.publish();
-        match stepped {
+        match write(&dsa, |writer| writer.index_step(&mut build, self.step_keys, bytes_max)) {
             Ok(is_complete) => {
                 if let Some(progress) = &mut dsa.indexing.lock().building {
                     (progress.entries, progress.is_waiting) = (build.entries(), is_complete);
@@ -185,13 +170,7 @@ impl Indexer {
     fn publish(&mut self, build: IndexBuild, name: IndexName, keeper: &mut dyn IndexKeeper) -> Pace {
         let text = name.text(self.dsa.shard().schema());
         // Once this was tried and refused there are older readers yet; it is written down when there are none.
-        let is_ready = {
-            let mut writer = self.dsa.shard().writer();
-            let is_ready = writer.index_ready(&build);
-            writer.publish();
-            is_ready
-        };
-        if !is_ready {
+        if !write(&self.dsa, |writer| writer.index_ready(&build)) {
             self.build = Some(build);
             return Pace::Later;
         }
@@ -212,9 +191,7 @@ impl Indexer {
     /// What it has taken is freed like what a dropped index leaves.
     fn give_up(&mut self, build: IndexBuild, why: Option<String>, keeper: &mut dyn IndexKeeper) {
         let name = build.name();
-        let mut writer = self.dsa.shard().writer();
-        self.leaving.push(writer.index_give_up(build));
-        writer.publish();
+        self.leaving.push(write(&self.dsa, |writer| writer.index_give_up(build)));
         self.end_build(name, why, keeper);
     }
 
@@ -227,6 +204,14 @@ impl Indexer {
             state.fail(name, why);
         }
     }
+}
+
+/// Does a part of the work in the writer's role, and publishes it.
+pub(super) fn write<T>(dsa: &Dsa, work: impl FnOnce(&mut Writer<'_>) -> T) -> T {
+    let mut writer = dsa.shard.writer();
+    let done = work(&mut writer);
+    writer.publish();
+    done
 }
 
 fn too_much(refused: &Refused) -> String {

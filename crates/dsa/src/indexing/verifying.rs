@@ -3,6 +3,7 @@
 //! A comparison is in steps too, and each has a reader of its own, registered for that step only. Between two steps the index may be dropped; the
 //! comparison then ends without an outcome.
 
+use super::indexer::write;
 use super::{FAILED_MAX, IndexKeeper, Indexer, Pace, State, Task};
 use schema::Schema;
 use std::collections::BTreeSet;
@@ -154,9 +155,7 @@ impl Indexer {
             // Doubts are settled under the writer's role, a few at a time: then nothing is about to be added or removed.
             Verified::Doubts => {
                 // For a bounded number of doubts.
-                let mut writer = self.dsa.shard().writer();
-                let settled = writer.index_settle(&mut verify);
-                writer.publish();
+                let settled = write(&self.dsa, |writer| writer.index_settle(&mut verify));
                 if settled == Settled::Some { Pace::Soon } else { Pace::Later }
             }
             Verified::All | Verified::Gone => {
