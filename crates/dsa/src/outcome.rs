@@ -29,6 +29,16 @@ pub(crate) fn say(out: &mut Vec<u8>, id: i32, response_tag: u8, code: ResultCode
     encode_result(out, id, response_tag, code, b"", text, &[]);
 }
 
+/// How a request is refused for which there is no reader: those that there are have searches.
+pub(crate) const NO_READER: (ResultCode, &str) =
+    (ResultCode::Busy, "the limit of concurrent readers is reached; try again");
+
+/// Answers that there is no reader for a request.
+#[cold]
+pub(crate) fn lack_reader(out: &mut Vec<u8>, id: i32, response_tag: u8) {
+    say(out, id, response_tag, NO_READER.0, NO_READER.1);
+}
+
 /// Answers that this identity may not do that.
 /// The text says what would be needed, and nothing of the entry.
 #[cold]

@@ -333,18 +333,15 @@ impl<'a> Parcel<'a> {
             envelope.conditions = take(rest, bytes).ok_or_else(short)?;
         }
         let body = take(rest, bytes).ok_or_else(short)?;
+        let text = |what: &str| {
+            std::str::from_utf8(body).map_err(|error| format!("the text of {what} is no text: {error}"))
+        };
         let body = match kind {
             kind::UPDATES | kind::TRANSACTION => {
                 Body::Updates(updates(self.head.time_ms, kind == kind::TRANSACTION, body)?)
             }
-            kind::RULES => {
-                let text = std::str::from_utf8(body);
-                Body::Rules(text.map_err(|error| format!("the text of rules is no text: {error}"))?)
-            }
-            kind::SETTINGS => {
-                let text = std::str::from_utf8(body);
-                Body::Settings(text.map_err(|error| format!("the text of settings is no text: {error}"))?)
-            }
+            kind::RULES => Body::Rules(text("rules")?),
+            kind::SETTINGS => Body::Settings(text("settings")?),
             kind::NOTHING if body.is_empty() => Body::Nothing,
             kind::FENCE => return Err("a fence, which belongs to several shards".to_owned()),
             other => return Err(format!("a command of kind {other}, which this program does not know")),

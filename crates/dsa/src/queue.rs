@@ -45,25 +45,20 @@ impl Queue {
         let mut at = self.rest.min(written.len());
         self.rest -= at;
         while at < written.len() {
-            let Ok(Frame::Complete { len }) = frame(&written[at..]) else {
+            let len = match frame(&written[at..]) {
+                Ok(Frame::Complete { len } | Frame::Incomplete { needed: len }) => len,
+                Err(_) => 0,
+            };
+            let Some(message) = written.get(at..at + len).filter(|message| !message.is_empty()) else {
                 // The rest of a long entry is yet to be written.
-                let needed = match frame(&written[at..]) {
-                    Ok(Frame::Incomplete { needed }) => needed,
-                    _ => 0,
-                };
-                self.rest = needed.saturating_sub(written.len() - at);
+                self.rest = len.saturating_sub(written.len() - at);
                 is_urgent = true;
                 break;
             };
-            match kind(&written[at..at + len]) {
-                Kind::Part => {}
-                Kind::Done => self.answered = self.answered.saturating_add(1),
-                Kind::Failed => {
-                    self.answered = self.answered.saturating_add(1);
-                    is_urgent = true;
-                }
-                Kind::Unsolicited => is_urgent = true,
-            }
+            let kind = kind(message);
+            is_urgent |= matches!(kind, Kind::Failed | Kind::Unsolicited);
+            self.answered =
+                self.answered.saturating_add(u32::from(matches!(kind, Kind::Done | Kind::Failed)));
             at += len;
         }
         self.holds = !is_urgent && self.answered < self.length;

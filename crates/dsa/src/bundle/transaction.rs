@@ -26,7 +26,8 @@ use crate::engine::Dsa;
 use crate::extension::{Bound, Role};
 use crate::identity::Identity;
 use crate::journal::{Submission, Updates};
-use crate::op::extended::{self, end_transaction, start_transaction};
+use crate::op::extended::start_transaction::Begin;
+use crate::op::extended::{self, end_transaction};
 use crate::op::modify_dn::new_dn;
 use crate::outcome;
 use crate::session::Session;
@@ -167,7 +168,7 @@ pub(super) fn take_prepared(
     // A begin forgets which implied transaction was aborted, so this is restored if the begin is taken back.
     let implied_aborted = session.transactions.implied_aborted().map(<[u8]>::to_vec);
     if !is_open
-        && (!may_begin(session, parts.dsa, &identifier) || begin(session, parts, &identifier).is_err())
+        && (!may_begin(session, parts.dsa, &identifier) || begin(session, parts).named(&identifier).is_err())
     {
         return 0;
     }
@@ -179,11 +180,9 @@ pub(super) fn take_prepared(
     };
     // The first is one of them, by the same question that made the identifier.
     let count = updates.iter().take_while(is_member).count();
-    let accept = |transaction: &mut Transaction, parts: &mut Parts<'_>, out: &mut Vec<u8>| {
+    let taken = lend(session, parts, &identifier, out, |_, transaction, parts, out| {
         member::prepare_some(transaction, parts, &updates[..count], out)
-    };
-    let taken =
-        lend(session, parts, &identifier, out, |_, transaction, parts, out| accept(transaction, parts, out));
+    });
     let taken = taken.unwrap_or(0);
     if taken == 0 && !is_open {
         session.transactions.undo_begin(&identifier, implied_aborted);
@@ -197,11 +196,11 @@ fn may_begin(session: &Session, dsa: &Dsa, identifier: &[u8]) -> bool {
     dsa.transactions.implicit_begin() && !session.transactions.was_aborted(identifier)
 }
 
-/// Begins a transaction by its first update, where that is configured. It is applied as the identity that the session is bound as.
-fn begin(session: &mut Session, parts: &Parts<'_>, identifier: &[u8]) -> Result<(), Refused<'static>> {
-    let Session { transactions, identity, .. } = session;
-    start_transaction::begin_named(transactions, identity, parts.dsa, parts.now, identifier)
-        .map_err(Refused::from)
+/// What a begin of the session works on. One by a first update, where that is configured, is applied as the identity that the session
+/// is bound as.
+fn begin<'b>(session: &'b mut Session, parts: &Parts<'b>) -> Begin<'b> {
+    let Session { transactions, identity: client, .. } = session;
+    Begin { transactions, client, dsa: parts.dsa, now: parts.now }
 }
 
 /// Runs a begin, an end or an update of a transaction.
@@ -301,13 +300,13 @@ fn find_or_begin(
     if session.transactions.find(identifier).is_some() {
         return Some(identifier.to_vec());
     }
-    let controls = classified.request.as_ref().map(Request::requested);
-    let begun = match controls {
+    let begun = match classified.request.as_ref().map(Request::requested) {
         Ok(Err(refused)) => Err(refused),
-        // It is malformed, which is what it is refused for.
-        Err(_) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
-        Ok(Ok(_)) if may_begin(session, parts.dsa, identifier) => begin(session, parts, identifier),
-        Ok(Ok(_)) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
+        Ok(Ok(_)) if may_begin(session, parts.dsa, identifier) => {
+            begin(session, parts).named(identifier).map_err(Refused::from)
+        }
+        // One that is malformed is refused for that.
+        Ok(Ok(_)) | Err(_) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
     };
     match begun {
         Ok(()) => Some(identifier.to_vec()),
@@ -327,9 +326,8 @@ pub(crate) fn abort_some(session: &mut Session, dsa: &Dsa, now_ns: u64, out: &mu
     // One that was preempted hinders nobody any more, for its state says so. What is left to do is to free its memory and to tell
     // its client, which only its own session may.
     for identifier in session.transactions.abort_those(Transaction::is_preempted) {
-        let text =
-            "the transaction was preempted: a client with higher precedence updates one of its entries";
-        aborted_transaction::encode(out, &identifier, ResultCode::Busy, text);
+        let (code, text) = end_transaction::PREEMPTED;
+        aborted_transaction::encode(out, &identifier, code, text);
     }
     let age_max_ns = dsa.transactions.age_max_ms().saturating_mul(1_000_000);
     // Saturating, for the clock of this thread may be read before that of the thread which began it.
@@ -432,8 +430,7 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
             None => Some(session.identity.clone()),
             Some(authorization_id) => update::authorize_proxied(session, parts, authorization_id).ok(),
         };
-        let Session { transactions, identity: client, .. } = session;
-        return start_transaction::run(transactions, client, parts.dsa, parts.now, message, identity, out);
+        return begin(session, parts).run(message, identity, out);
     }
     if requested.proxied().is_some() {
         // RFC 5805 section 2.3: the identity that began it ends it.

@@ -13,7 +13,7 @@ use crate::outcome;
 use crate::referral::Referral;
 use crate::transaction::View;
 use model::filter::Assertion;
-use model::{Description, EntryId, Filter, ResultCode, TypeId};
+use model::{Description, EntryId, Filter, ResultCode};
 use proto::op::compare::Compare;
 use proto::tag::COMPARE_RESPONSE;
 use store::record::EntryRef;
@@ -89,13 +89,7 @@ pub(crate) fn run_inside(
 ) {
     // The view is a shard of its own with readers of its own; there is always room but for a broken caller.
     let Some(mut reader) = Reader::register(view.shard()) else {
-        return outcome::say(
-            out,
-            id,
-            COMPARE_RESPONSE,
-            ResultCode::Busy,
-            "the limit of concurrent readers is reached; try again",
-        );
+        return outcome::lack_reader(out, id, COMPARE_RESPONSE);
     };
     let pin = reader.pin();
     let read_point = pin.read_point();
@@ -132,13 +126,7 @@ fn run_on_system(
     }
     // A new reader, since what the bundle has pinned is older than the refresh.
     let Some(mut reader) = Reader::register(dsa.system.shard()) else {
-        return outcome::say(
-            out,
-            id,
-            COMPARE_RESPONSE,
-            ResultCode::Busy,
-            "the limit of concurrent readers is reached; try again",
-        );
+        return outcome::lack_reader(out, id, COMPARE_RESPONSE);
     };
     monitor_entries::refresh(dsa, reading.now);
     let pin = reader.pin();
@@ -221,7 +209,8 @@ impl Question<'_> {
         // The name from the schema, not as it was sent: the text goes to logs.
         let name = schema.describe(Description::plain(attribute_type));
         // Whether the entry has the attribute at all is part of what may not be known.
-        if !self.may_read(attribute_type) {
+        // The same rule as in a filter.
+        if !self.dsa.rules.may_read(self.rights, attribute_type) {
             let text = format!("the values of {name} are only for the root DN");
             return Err((ResultCode::InsufficientAccessRights, text));
         }
@@ -240,11 +229,6 @@ impl Question<'_> {
     fn is_true(&mut self, entry: &EntryRef<'_>, filter: &Filter<'_>) -> bool {
         let rules = (&self.dsa.rules, self.rights);
         assertion::is_true(filter, entry, self.read_point, rules, self.evaluator)
-    }
-
-    /// The same rule as in a filter.
-    fn may_read(&self, attribute_type: TypeId) -> bool {
-        self.dsa.rules.may_read(self.rights, attribute_type)
     }
 }
 

@@ -104,7 +104,8 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
     }
     // A moment's shortage: searches that are suspended hold the others.
     let Some(mut reader) = Reader::register(&dsa.shard) else {
-        return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
+        let (code, text) = outcome::NO_READER;
+        return Err((code, text.to_owned()));
     };
     // Which indexes there are depends on the read point; a reader of its own, for the thread's is at another one.
     let pin = reader.pin();
@@ -151,11 +152,12 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<IndexChange>, Refus
                 asked.extend(names.into_iter().map(IndexChange::Verify));
             }
             ModifyKind::Add => asked.extend(names.into_iter().map(IndexChange::Add)),
-            ModifyKind::Delete if names.is_empty() => {
-                asked.push(IndexChange::Replace(names.into_iter().collect()))
+            ModifyKind::Delete if !names.is_empty() => {
+                asked.extend(names.into_iter().map(IndexChange::Delete));
             }
-            ModifyKind::Delete => asked.extend(names.into_iter().map(IndexChange::Delete)),
-            ModifyKind::Replace => asked.push(IndexChange::Replace(names.into_iter().collect())),
+            ModifyKind::Delete | ModifyKind::Replace => {
+                asked.push(IndexChange::Replace(names.into_iter().collect()));
+            }
             ModifyKind::Increment => return Err(unwilling("the values of indexes cannot be incremented")),
         }
     }

@@ -85,7 +85,7 @@ impl FromStr for Precedence {
 /// Settings of transactions as they are in force: read by every thread, written when the administrator changes them. A
 /// value counts from the next time it is asked for.
 /// Atomics, for each update of a transaction looks at some of them; the list of names is behind a lock that is taken only where it is not empty.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Settings {
     implicit_begin: AtomicBool,
     implicit_membership: AtomicBool,
@@ -106,17 +106,7 @@ impl Settings {
     /// # Errors
     /// The first DN that the schema does not know, and why.
     pub fn new(choices: &Choices, schema: &Schema) -> Result<Settings, String> {
-        let settings = Settings {
-            implicit_begin: AtomicBool::default(),
-            implicit_membership: AtomicBool::default(),
-            search: AtomicBool::default(),
-            updates_max: AtomicU64::default(),
-            bytes_max: AtomicU64::default(),
-            age_max_ms: AtomicU64::default(),
-            open_max: AtomicU64::default(),
-            has_precedence: AtomicBool::default(),
-            precedence: RwLock::default(),
-        };
+        let settings = Settings::default();
         settings.put(choices, schema)?;
         Ok(settings)
     }

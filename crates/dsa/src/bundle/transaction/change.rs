@@ -8,8 +8,7 @@ use crate::control;
 use crate::extension::{Change, Writes};
 use crate::outcome;
 use crate::transaction::Transaction;
-use crate::worker::Parts;
-use crate::worker::Scratch;
+use crate::worker::{Parts, Scratch};
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::tag;
@@ -82,7 +81,7 @@ fn prepare(
     let shard = std::sync::Arc::clone(overlay.shard());
     // Slots of readers are bounded, and an overlay has a table of its own: only its own readers count there.
     let Some(mut reader) = Reader::register(&shard) else {
-        return Err((ResultCode::Busy, "the limit of concurrent readers is reached; try again".to_owned()));
+        return Err(own_words(outcome::NO_READER));
     };
     let pin = reader.pin();
     // Nothing of the thread is used: what it remembers are numbers of the directory.

@@ -27,8 +27,7 @@ use crate::op::modify::Replacing;
 use crate::outcome;
 use crate::prepared_writes::PreparedWrites;
 use crate::transaction::{AbortReason, Evaluation};
-use crate::worker::Parts;
-use crate::worker::{Scratch, Worker};
+use crate::worker::{Parts, Scratch, Worker};
 use env::clock::Now;
 use env::fast;
 use env::planted;
@@ -93,7 +92,10 @@ pub(super) fn run(
     let prepared_writes = match prepared_writes {
         Some(prepared_writes) => prepared_writes,
         None => {
-            prepare_all(parts, write_set, &mut made);
+            // Up to the first that cannot be prepared: in its place there is none.
+            if prepare_all(parts, write_set, &mut made).is_none() {
+                made.push_none();
+            }
             &mut made
         }
     };
@@ -117,15 +119,9 @@ pub(super) fn run(
     code
 }
 
-/// Prepares the updates, up to the first that cannot be prepared: in its place there is none.
-fn prepare_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: &mut PreparedWrites) {
-    if prepare_some(parts, write_set, prepared_writes).is_none() {
-        prepared_writes.push_none();
-    }
-}
-
+/// Prepares the updates; `None` at the first that cannot be prepared.
 /// For a transaction of the log that comes without prepared writes: a replay, or a begin and an end in one bundle.
-fn prepare_some(
+fn prepare_all(
     parts: &mut Parts<'_>,
     write_set: WriteSet<'_>,
     prepared_writes: &mut PreparedWrites,

@@ -16,6 +16,12 @@ use proto::{LdapResult, Outline};
 pub(super) const EXTENSION: Extension =
     Extension { oid: OID, controls: &[proxied_authorization::OID], role: Role::Bounds(Bound::End) };
 
+/// Said of a transaction that was preempted.
+pub(crate) const PREEMPTED: (ResultCode, &str) = (
+    ResultCode::Busy,
+    "the transaction was preempted: a client with higher precedence updates one of its entries",
+);
+
 /// Takes the transaction out that is to be committed. Every other end is answered: a rollback, and what cannot be committed.
 pub(crate) fn run(
     transactions: &mut Transactions,
@@ -47,9 +53,8 @@ pub(crate) fn run(
             return Some(transaction);
         }
         // It was given up this moment: its end is its notice.
-        let text =
-            "the transaction was preempted: a client with higher precedence updates one of its entries";
-        outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::Busy, text);
+        let (code, text) = PREEMPTED;
+        outcome::say(out, message.id, EXTENDED_RESPONSE, code, text);
         return None;
     }
     // A rollback succeeds in any case.

@@ -20,79 +20,69 @@ use proto::tag::EXTENDED_RESPONSE;
 pub(super) const EXTENSION: Extension =
     Extension { oid: OID, controls: &[proxied_authorization::OID], role: Role::Bounds(Bound::Start) };
 
-/// Answers a begin by a client, of a transaction whose updates will be applied as `identity`: `None` if the client may not be that.
-/// The answer has the identifier, which all updates of the transaction name.
-pub(crate) fn run(
-    transactions: &mut Transactions,
-    client: &Identity,
-    dsa: &Dsa,
-    now: Now,
-    message: &Message<'_>,
-    identity: Option<Identity>,
-    out: &mut Vec<u8>,
-) {
-    // A proxied begin whose client may not act as that identity.
-    let Some(identity) = identity else {
-        return refuse(out, message.id, EXTENDED_RESPONSE);
-    };
-    if matches!(&message.request, Request::Extended(Extended { value: Some(_), .. })) {
-        // RFC 5805 section 2.1: the requestValue is absent.
-        let text = "the start of a transaction has no request value";
-        return outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::ProtocolError, text);
-    }
-    // Unique among those of the session, the aborted ones included: a late update must not end up in another transaction.
-    let identifier = transactions.new_identifier();
-    match begin(transactions, client, dsa, now, identifier.clone(), identity) {
-        Err((code, text)) => outcome::say(out, message.id, EXTENDED_RESPONSE, code, text),
-        Ok(()) => {
-            // RFC 5805 section 2.2: the identifier is the response value.
-            let result = LdapResult::new(ResultCode::Success);
-            ExtendedResponse { result, oid: None, value: Some(&identifier) }.encode(out, message.id, &[]);
+/// What a begin works on: the transactions of the session, who its client is, and the server's bounds.
+pub(crate) struct Begin<'b> {
+    pub(crate) transactions: &'b mut Transactions,
+    pub(crate) client: &'b Identity,
+    pub(crate) dsa: &'b Dsa,
+    pub(crate) now: Now,
+}
+
+impl Begin<'_> {
+    /// Answers a begin by a client, of a transaction whose updates will be applied as `identity`: `None` if the client may not be that.
+    /// The answer has the identifier, which all updates of the transaction name.
+    pub(crate) fn run(self, message: &Message<'_>, identity: Option<Identity>, out: &mut Vec<u8>) {
+        // A proxied begin whose client may not act as that identity.
+        let Some(identity) = identity else {
+            return refuse(out, message.id, EXTENDED_RESPONSE);
+        };
+        if matches!(&message.request, Request::Extended(Extended { value: Some(_), .. })) {
+            // RFC 5805 section 2.1: the requestValue is absent.
+            let text = "the start of a transaction has no request value";
+            return outcome::say(out, message.id, EXTENDED_RESPONSE, ResultCode::ProtocolError, text);
+        }
+        // Unique among those of the session, the aborted ones included: a late update must not end up in another transaction.
+        let identifier = self.transactions.new_identifier();
+        match self.begin(identifier.clone(), identity) {
+            Err((code, text)) => outcome::say(out, message.id, EXTENDED_RESPONSE, code, text),
+            Ok(()) => {
+                // RFC 5805 section 2.2: the identifier is the response value.
+                let result = LdapResult::new(ResultCode::Success);
+                ExtendedResponse { result, oid: None, value: Some(&identifier) }.encode(out, message.id, &[]);
+            }
         }
     }
-}
 
-/// Begins a transaction under the identifier that the client chose for it.
-///
-/// # Errors
-/// Code and text if that cannot be.
-/// A client that chooses identifiers begins one transaction at a time: nothing else distinguishes its updates.
-pub(crate) fn begin_named(
-    transactions: &mut Transactions,
-    client: &Identity,
-    dsa: &Dsa,
-    now: Now,
-    identifier: &[u8],
-) -> Result<(), Refusal> {
-    if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
-        return Err((ResultCode::ProtocolError, "a transaction identifier has 1 to 64 bytes"));
+    /// Begins a transaction under the identifier that the client chose for it.
+    ///
+    /// # Errors
+    /// Code and text if that cannot be.
+    /// A client that chooses identifiers begins one transaction at a time: nothing else distinguishes its updates.
+    pub(crate) fn named(self, identifier: &[u8]) -> Result<(), Refusal> {
+        if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
+            return Err((ResultCode::ProtocolError, "a transaction identifier has 1 to 64 bytes"));
+        }
+        if !self.transactions.is_empty() {
+            let text = "another transaction of this session is open; end it, or begin this one by a start";
+            return Err((ResultCode::Busy, text));
+        }
+        let identity = self.client.clone();
+        self.begin(identifier.to_vec(), identity)
     }
-    if !transactions.is_empty() {
-        let text = "another transaction of this session is open; end it, or begin this one by a start";
-        return Err((ResultCode::Busy, text));
-    }
-    begin(transactions, client, dsa, now, identifier.to_vec(), client.clone())
-}
 
-/// Three bounds: of the session, of the identity and of all.
-fn begin(
-    transactions: &mut Transactions,
-    client: &Identity,
-    dsa: &Dsa,
-    now: Now,
-    identifier: Vec<u8>,
-    identity: Identity,
-) -> Result<(), Refusal> {
-    // Every update would be refused: better now.
-    if identity.dn.is_empty() && identity.rights < Rights::Root {
-        return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));
+    /// Three bounds: of the session, of the identity and of all.
+    fn begin(self, identifier: Vec<u8>, identity: Identity) -> Result<(), Refusal> {
+        // Every update would be refused: better now.
+        if identity.dn.is_empty() && identity.rights < Rights::Root {
+            return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));
+        }
+        if self.transactions.len() >= SESSION_TRANSACTIONS_MAX {
+            return Err((ResultCode::Busy, "the limit of open transactions in a session is reached"));
+        }
+        // The one that acts as others has one share all the same.
+        let open = Open::one_of(&self.dsa.open_transactions, self.dsa.transactions.open_max(), self.client)
+            .map_err(|text| (ResultCode::Busy, text))?;
+        self.transactions.push(Transaction::new(identifier, identity, self.now.monotonic_ns, open));
+        Ok(())
     }
-    if transactions.len() >= SESSION_TRANSACTIONS_MAX {
-        return Err((ResultCode::Busy, "the limit of open transactions in a session is reached"));
-    }
-    // The one that acts as others has one share all the same.
-    let open = Open::one_of(&dsa.open_transactions, dsa.transactions.open_max(), client)
-        .map_err(|text| (ResultCode::Busy, text))?;
-    transactions.push(Transaction::new(identifier, identity, now.monotonic_ns, open));
-    Ok(())
 }

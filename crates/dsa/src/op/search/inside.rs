@@ -59,13 +59,7 @@ pub(crate) fn run(
 ) {
     // The overlay's own readers, of which this is the only one.
     let Some(mut reader) = Reader::register(view.shard()) else {
-        return outcome::say(
-            out,
-            id,
-            tag::SEARCH_DONE,
-            ResultCode::Busy,
-            "the limit of concurrent readers is reached; try again",
-        );
+        return outcome::lack_reader(out, id, tag::SEARCH_DONE);
     };
     let pin = reader.pin();
     let mut inside = Inside { view, read_point: pin.read_point() };
