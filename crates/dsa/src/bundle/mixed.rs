@@ -212,11 +212,10 @@ fn run_group(
 /// Why reads are not run any more: what they look at was revoked, or is too old.
 #[cold]
 fn text_of_end(slot: &Slot, age_ns: u64) -> Cow<'static, str> {
-    let Some(bytes) = slot.revoked_bytes() else {
-        return outcome::limit_text(ResultCode::AdminLimitExceeded).into();
-    };
-    let (mib, seconds) = (bytes.div_ceil(1 << 20), age_ns / 1_000_000_000);
-    format!("the search held {mib} MiB of old versions for {seconds} s and was ended to free memory").into()
+    match slot.revoked_bytes() {
+        Some(bytes) => outcome::revoked_text(bytes, age_ns).into(),
+        None => outcome::limit_text(ResultCode::AdminLimitExceeded).into(),
+    }
 }
 
 /// What the reads are to look at was kept for as long as it may be, or was revoked.

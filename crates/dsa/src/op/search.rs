@@ -18,10 +18,10 @@ mod running;
 mod share;
 mod special;
 
-use self::base::{Base, Refusal, find_base, refuse};
+use self::base::{Refusal, find_base, refuse};
 use self::page::{Page, SearchKey, put_page_end};
 pub(crate) use self::running::SUSPENDED_MAX_NS;
-use self::running::{Rest, Running};
+use self::running::{Query, Rest, Running};
 use self::share::{Share, TOO_MANY};
 use self::special::SpecialEntries;
 use crate::access::Rights;
@@ -30,7 +30,8 @@ use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::entry_writer::{Large, RequestedSelection};
 use crate::identity::Identity;
-use crate::monitor::{Counters, count};
+use crate::monitor::Counters;
+use crate::outcome;
 use crate::peers::Peer;
 use crate::worker::Worker;
 use model::limits::{OUT_BYTES_SOFT_MAX, SESSION_SEARCHES_MAX};
@@ -44,7 +45,7 @@ use std::collections::VecDeque;
 use store::search::evaluate::Truth;
 use store::search::work::COMPILED_ITEM;
 use store::search::{Compiled, Cursor, FewCandidates, Scopes};
-use store::{EntryRef, Holder, Look, ReadPoint, RevocableReadPoint, Target};
+use store::{EntryRef, Holder, Look, RevocableReadPoint, Target};
 
 /// Units of work that the searches of a bundle may do together, and a search in one slice afterwards: about a third of a
 /// millisecond ([`store::search::work`]). Then others of the thread have their turn.
@@ -138,13 +139,14 @@ pub(crate) fn run(
     let special = SpecialEntries::new(reading, request, requested);
     let asked =
         RequestedSelection { selectors: request.selection, types_only: request.types_only, rights: reads };
+    let query = Query { id, read_point, base, asked };
     // Before it runs: the form depends on the request and the rights, not on what is found.
-    again::remember(reading, context, request, requested, &base, &filter, asked);
+    again::remember(reading, context, request, requested, &query, &filter);
     // Limits do not matter here: one entry is within any of them.
     // The shortest way, which most reads take.
     if request.scope == Scope::Base && requested.paged.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
-        if run_base(reading, context, id, read_point, &entry, &filter, asked, &base, out) {
+        if run_base(reading, context, &query, &entry, &filter, out) {
             return;
         }
     }
@@ -155,62 +157,53 @@ pub(crate) fn run(
         && let Some(candidates) = read_point.few_candidates(&filter)
         && allows(&reading.dsa.config.limits, reads, candidates.len())
     {
-        return run_few(reading, context, id, request, read_point, candidates, &filter, asked, &base, out);
+        return run_few(reading, context, &query, request, candidates, &filter, out);
     }
     // With aliases there may be several subtrees (RFC 4511 section 4.5.1.3); each entry is returned once, whichever way leads to it.
-    let scopes = match special.scopes(reading, &base, request.scope) {
+    let scopes = match special.scopes(reading, &query.base, request.scope) {
         Ok(scopes) => scopes,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
-    let references = special.references(&base, &scopes, request.scope);
+    let references = special.references(&query.base, &scopes, request.scope);
     // From here on the search may outlive the request, so filter and scopes are moved into it.
-    let begun = begin(reading, id, request, requested, read_point, &base, scopes, filter, reads, out);
+    let begun = begin(reading, &query, request, requested, scopes, filter, out);
     let Some(mut running) = begun else { return };
     running.special = special;
     // Those that follow are of the first page.
     // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
     running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
-    run_cursor(reading, context, read_point, running, asked, out);
+    run_cursor(reading, context, &query, running, out);
 }
 
 /// Runs a search for one entry. `false` if there is too much to look at in it: then nothing was done.
 /// An entry that does not fit into the output buffer is suspended half written: its size has no bound that a buffer could have.
 #[inline]
-#[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_base(
     reading: &mut Reading<'_>,
     context: &mut SearchContext<'_>,
-    id: i32,
-    read_point: ReadPoint<'_>,
+    query: &Query<'_>,
     entry: &EntryRef<'_>,
     filter: &Compiled,
-    asked: RequestedSelection<'_>,
-    base: &Base,
     out: &mut Vec<u8>,
 ) -> bool {
     let scratch = &mut *reading.scratch;
     // `(objectClass=*)` is true of every entry, so the entry is not looked at for it.
     let truth = match filter.is_true() {
         true => Some(Truth::True),
-        false => scratch.evaluate(base.is_system, filter, entry, read_point),
+        false => scratch.evaluate(query.base.is_system, filter, entry, query.read_point),
     };
     // The entry has more to look at than a slice of work: the cursor takes it.
     let Some(truth) = truth else { return false };
-    if truth == Truth::True {
-        let (templates, cache) = scratch.writer(base.is_system);
-        count(&context.counters.entries, 1);
-        let chosen = templates.choose(asked, read_point.shard().schema());
-        let large =
-            templates.write(out, id, read_point, entry, chosen, &reading.dsa.rules, cache, base.is_root_dse);
-        if let Some(large) = large {
-            // Nothing follows the entry: the cursor only carries it to its end.
-            let cursor = Cursor::over(base.id, Scope::Base, filter.clone(), &[]);
-            let running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
-            suspend(reading, context, running, asked.selectors, Some(large), out);
-            return true;
-        }
+    if truth == Truth::True
+        && let Some(large) = query.put(scratch, &reading.dsa.rules, context.counters, entry, out)
+    {
+        // Nothing follows the entry: the cursor only carries it to its end.
+        let cursor = Cursor::over(query.base.id, Scope::Base, filter.clone(), &[]);
+        let running = Running::new(query, cursor, reading.now.monotonic_ns);
+        suspend(reading, context, running, query.asked.selectors, Some(large), out);
+        return true;
     }
-    encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
+    encode_done(out, query.id, tag::SEARCH_DONE, ResultCode::Success);
     true
 }
 
@@ -225,24 +218,21 @@ fn allows(limits: &SearchLimits, rights: Rights, entries: usize) -> bool {
 /// Runs the search that logins and phone networks are made of: one equality assertion, a few candidates.
 /// No plan, no cursor, no limits: the candidates are compared and written one after the other. What turns out to be long is handed to a
 /// cursor over the candidates that are left.
-#[expect(clippy::too_many_arguments, reason = "the parts of one hot step, borrowed from four owners")]
 fn run_few(
     reading: &mut Reading<'_>,
     context: &mut SearchContext<'_>,
-    id: i32,
+    query: &Query<'_>,
     request: &Search<'_>,
-    read_point: ReadPoint<'_>,
     mut candidates: FewCandidates,
     filter: &Compiled,
-    asked: RequestedSelection<'_>,
-    base: &Base,
     out: &mut Vec<u8>,
 ) {
-    let scratch = &mut *reading.scratch;
+    let (scratch, selectors) = (&mut *reading.scratch, query.asked.selectors);
+    let Query { read_point, base, .. } = *query;
     let (now_ns, limits) = (reading.now.monotonic_ns, &reading.dsa.config.limits);
     let resume_with = |rest: &[u32]| {
         let cursor = Cursor::over(base.id, request.scope, filter.clone(), rest);
-        let mut running = Running::new(id, cursor, asked, base, now_ns);
+        let mut running = Running::new(query, cursor, now_ns);
         // Only now, for nearly every search has ended before this.
         running.limit(limits, request);
         running
@@ -260,40 +250,33 @@ fn run_few(
             Some(_) => continue,
             None => {
                 let running = resume_with(&candidates[position..]);
-                return suspend(reading, context, running, asked.selectors, None, out);
+                return suspend(reading, context, running, selectors, None, out);
             }
         }
-        let (templates, cache) = scratch.writer(base.is_system);
-        count(&context.counters.entries, 1);
-        let chosen = templates.choose(asked, read_point.shard().schema());
-        let large = templates.write(out, id, read_point, &entry, chosen, &reading.dsa.rules, cache, false);
-        if let Some(large) = large {
+        if let Some(large) = query.put(scratch, &reading.dsa.rules, context.counters, &entry, out) {
             let running = resume_with(&candidates[position + 1..]);
-            return suspend(reading, context, running, asked.selectors, Some(large), out);
+            return suspend(reading, context, running, selectors, Some(large), out);
         }
     }
-    encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
+    encode_done(out, query.id, tag::SEARCH_DONE, ResultCode::Success);
 }
 
 /// Sets limits and page, and plans.
 /// `None` if the search was answered here: its cookie is not of this search, or its client gives it up (RFC 2696 section 3).
-#[expect(clippy::too_many_arguments, reason = "everything that a plan depends on")]
 fn begin(
     reading: &Reading<'_>,
-    id: i32,
+    query: &Query<'_>,
     request: &Search<'_>,
     requested: &Requested<'_>,
-    read_point: ReadPoint<'_>,
-    base: &Base,
     scopes: Scopes,
     filter: Compiled,
-    rights: Rights,
     out: &mut Vec<u8>,
 ) -> Option<Running> {
+    let Query { id, read_point, .. } = *query;
     let mut page = None;
     if let Some(paged) = &requested.paged {
         // The cookie is bound to base, scope and filter by a keyed hash, so it is good for this very search alone.
-        let search = SearchKey::of(read_point, base, request);
+        let search = SearchKey::of(read_point, &query.base, request);
         let Ok(position) = search.read(read_point, paged.cookie) else {
             let text = "the paged results cookie does not belong to this search";
             encode_result(out, id, tag::SEARCH_DONE, ResultCode::UnwillingToPerform, b"", text, &[]);
@@ -308,9 +291,8 @@ fn begin(
     // A page goes on behind the last id that was returned, at a new read point: no state is kept between two pages.
     let after = page.as_ref().and_then(|page| page.at.last);
     let cursor = Cursor::open(read_point, scopes, filter, after);
-    let asked = RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
     // Rights are those of now: a bind that comes while it waits ends it.
-    let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
+    let mut running = Running::new(query, cursor, reading.now.monotonic_ns);
     running.page = page;
     running.limit(&reading.dsa.config.limits, request);
     Some(running)
@@ -320,21 +302,20 @@ fn begin(
 fn run_cursor(
     reading: &mut Reading<'_>,
     context: &mut SearchContext<'_>,
-    read_point: ReadPoint<'_>,
+    query: &Query<'_>,
     mut running: Running,
-    asked: RequestedSelection<'_>,
     out: &mut Vec<u8>,
 ) {
     // Taken out and put back, for the slice borrows the scratch.
     let mut work = reading.scratch.work;
-    let rest =
-        running.slice(reading.dsa, reading.scratch, read_point, asked, context.counters, &mut work, out);
+    let rest = running.slice(reading.dsa, reading.scratch, query, context.counters, &mut work, out);
     reading.scratch.work = work;
+    let selectors = query.asked.selectors;
     match rest {
         Rest::End(code) => running.end(out, code),
-        Rest::PageFull => running.end_page(read_point, out),
-        Rest::Pause => suspend(reading, context, running, asked.selectors, None, out),
-        Rest::Large(large) => suspend(reading, context, running, asked.selectors, Some(large), out),
+        Rest::PageFull => running.end_page(query.read_point, out),
+        Rest::Pause => suspend(reading, context, running, selectors, None, out),
+        Rest::Large(large) => suspend(reading, context, running, selectors, Some(large), out),
     }
 }
 
@@ -349,7 +330,7 @@ fn suspend(
 ) {
     // The read point that it is extended from is pinned by the bundle: nothing between the pin and the new reader can be freed.
     // The server's own entries and the directory are two shards; a reader belongs to one of them.
-    let look = if running.is_system { context.system_look } else { context.look };
+    let look = if running.base.is_system { context.system_look } else { context.look };
     // What the client is charged with until the search ends.
     let bytes = running.cursor.heap_bytes() + selectors.raw().len();
     // An entry that is half written must be finished, whatever the number is; else the stream to the client is broken.
@@ -373,7 +354,7 @@ fn suspend(
             if let Some(large) = large {
                 out.truncate(large.begin);
             }
-            encode_result(out, running.message_id, tag::SEARCH_DONE, ResultCode::Busy, b"", text, &[]);
+            encode_result(out, running.id, tag::SEARCH_DONE, ResultCode::Busy, b"", text, &[]);
         }
     }
 }
@@ -382,7 +363,7 @@ impl SuspendedSearch {
     /// The message id of the request.
     /// An abandon names it (RFC 4511 section 4.11).
     pub(crate) fn message_id(&self) -> i32 {
-        self.running.message_id
+        self.running.id
     }
 
     /// Is an entry of it half written?
@@ -396,10 +377,8 @@ impl SuspendedSearch {
         if self.large.is_some() {
             return Progress::Broken;
         }
-        let seconds = now_ns.saturating_sub(self.running.began_ns) / 1_000_000_000;
-        let mib = self.read_point.revoked_bytes().unwrap_or(0).div_ceil(1 << 20);
-        let text =
-            format!("the search held {mib} MiB of old versions for {seconds} s and was ended to free memory");
+        let bytes = self.read_point.revoked_bytes().unwrap_or(0);
+        let text = outcome::revoked_text(bytes, now_ns.saturating_sub(self.running.began_ns));
         self.running.end_with(out, ResultCode::AdminLimitExceeded, &text);
         Progress::Done
     }
@@ -423,21 +402,14 @@ impl SuspendedSearch {
             self.running.end(out, code);
             return Progress::Done;
         }
-        worker.scratch.evaluator(self.running.is_system).cache.refresh(read_point);
+        worker.scratch.evaluator(self.running.base.is_system).cache.refresh(read_point);
         // Parsed again for each slice: the template is found by the bytes, so nothing is looked up in the schema.
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
         let running = &mut self.running;
-        let asked = RequestedSelection { selectors, types_only: running.types_only, rights: running.rights };
+        let query = running.query(read_point, selectors);
+        let Worker { dsa, scratch, counters, .. } = worker;
         let mut work = SLICE_WORK;
-        match running.slice(
-            &worker.dsa,
-            &mut worker.scratch,
-            read_point,
-            asked,
-            &worker.counters,
-            &mut work,
-            out,
-        ) {
+        match running.slice(dsa, scratch, &query, counters, &mut work, out) {
             Rest::End(code) => running.end(out, code),
             Rest::PageFull => running.end_page(read_point, out),
             Rest::Pause => return Progress::Paused,

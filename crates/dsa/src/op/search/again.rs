@@ -4,12 +4,12 @@
 //! decided then is taken over: selection, filter, rights. What depends on the directory is looked up at the read point. Whatever is not
 //! as simple as nearly always gives up without a trace, and the request is decoded like any other: these functions may only say yes.
 
-use super::base::Base;
+use super::running::Query;
 use super::{SearchContext, allows, special};
 use crate::access::{Rights, Rules};
 use crate::context::Reading;
 use crate::control::Requested;
-use crate::entry_writer::{Answer, Chosen, RequestedSelection, Templates};
+use crate::entry_writer::{Answer, Chosen, Templates};
 use crate::monitor::{Counters, count};
 use crate::recent::{Again, Asserted};
 use crate::worker::Scratch;
@@ -28,10 +28,10 @@ pub(super) fn remember(
     context: &SearchContext<'_>,
     request: &Search<'_>,
     requested: &Requested<'_>,
-    base: &Base,
+    query: &Query<'_>,
     filter: &Compiled,
-    asked: RequestedSelection<'_>,
 ) {
+    let (base, asked) = (query.base, query.asked);
     let Some(outline) = context.outline.filter(|_| !base.is_system && requested.paged.is_none()) else {
         return;
     };

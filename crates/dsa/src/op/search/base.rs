@@ -9,6 +9,7 @@ use crate::context::Reading;
 use crate::control::Requested;
 use crate::outcome;
 use crate::referral::Referral;
+use crate::system::is_root_dse;
 use crate::worker::Scratch;
 use model::{EntryId, ResultCode, Scope};
 use proto::op::Search;
@@ -18,6 +19,7 @@ use store::{ReadPoint, Target, Unresolved};
 
 /// The base of a search.
 /// An id is of the one directory or of the other; `is_system` says which, and goes with it everywhere.
+#[derive(Clone, Copy)]
 pub(super) struct Base {
     pub(super) id: EntryId,
     pub(super) is_system: bool,
@@ -72,7 +74,7 @@ pub(super) fn find_base(
         });
     }
     // Blanks around an empty name are no part of it (RFC 4514 section 2.1, and what clients send).
-    let is_root_dse = request.base.iter().all(|b| *b == b' ');
+    let is_root_dse = is_root_dse(request.base);
     if is_root_dse && request.scope != Scope::Base {
         let text = "the root DSE has no subordinates here: search below one of its namingContexts".to_owned();
         return Err(Refusal::Text(ResultCode::NoSuchObject, text));
@@ -101,10 +103,8 @@ pub(super) fn refuse(
     match refusal {
         Refusal::Referral(referral) => referral.answer(out, id, tag::SEARCH_DONE),
         Refusal::Alias(code, alias) => {
-            let mut dn = Vec::new();
-            if let Some(entry) = reading.read_point.entry(alias) {
-                reading.read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
-            }
+            let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+            let dn = read_point.entry(alias).map(|entry| read_point.dn(&entry, cache)).unwrap_or_default();
             // aliasProblem for all that leads nowhere; loopDetect is kept for circles.
             let text = match code {
                 ResultCode::LoopDetect => "the alias leads in a circle, or through too many others",

@@ -6,13 +6,13 @@
 
 use super::base::Base;
 use super::special::{SpecialEntries, is_omitted};
-use super::{Running, SearchContext, run_base, run_cursor, suspend};
+use super::{Query, Running, SearchContext, run_base, run_cursor, suspend};
 use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
 use crate::entry_writer::{Large, RequestedSelection};
-use crate::monitor::{Counters, count};
+use crate::monitor::Counters;
 use crate::outcome;
 use crate::transaction::View;
 use model::limits::OUT_BYTES_SOFT_MAX;
@@ -120,6 +120,7 @@ impl Inside<'_> {
         let (read_point, rights) = (reading.read_point, context.identity.rights);
         let asked =
             RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
+        let query = Query { id, read_point, base: *base, asked };
         // For the directory. That for the view is compiled when it is searched.
         let filter = compiled(reading.dsa, read_point, &request.filter, rights);
         // Ids are the same in both places. An entry that the transaction adds is in the view alone.
@@ -128,7 +129,7 @@ impl Inside<'_> {
         if let Some(entry) = &outside
             && request.scope == Scope::Base
             && !self.view.differs(base.id)
-            && run_base(reading, context, id, read_point, entry, &filter, asked, base, out)
+            && run_base(reading, context, &query, entry, &filter, out)
         {
             return;
         }
@@ -143,7 +144,7 @@ impl Inside<'_> {
             // What is below an entry that the transaction has added, it has put there: that is different, too.
             _ => Cursor::over(base.id, request.scope, filter, &[]),
         };
-        let mut running = Running::new(id, cursor, asked, base, reading.now.monotonic_ns);
+        let mut running = Running::new(&query, cursor, reading.now.monotonic_ns);
         // Time counts from here; what the view has taken was bounded by its work.
         running.limit(&reading.dsa.config.limits, request);
         // Aliases and referrals were refused before.
@@ -167,7 +168,7 @@ impl Inside<'_> {
         }
         out.append(&mut found);
         match running.over {
-            None => run_cursor(reading, context, read_point, running, asked, out),
+            None => run_cursor(reading, context, &query, running, out),
             Some(code) => running.end(out, code),
         }
     }
@@ -185,12 +186,13 @@ impl Inside<'_> {
     ) -> Result<(), Stopped> {
         let point = self.read_point;
         let filter = compiled(dsa, point, &request.filter, asked.rights);
-        let mut work = DIFFERENT_WORK_MAX;
+        let query = Query { id: running.id, read_point: point, base: running.base, asked };
+        let (base, mut work) = (running.base.id, DIFFERENT_WORK_MAX);
         for id in &running.hidden {
             // Deleted by the transaction: it is hidden in the directory, and not here.
             let Some(entry) = point.entry(EntryId(*id)) else { continue };
             // By the names that the transaction gives: an entry may be moved into the scope, or out of it.
-            if !point.is_in_scope(&entry, running.base, request.scope) || is_omitted(&entry, running.base) {
+            if !point.is_in_scope(&entry, base, request.scope) || is_omitted(&entry, base) {
                 continue;
             }
             if self.view.is_partial(entry.id) {
@@ -208,14 +210,8 @@ impl Inside<'_> {
                 return Err(Stopped::SizeLimit);
             }
             running.left -= 1;
-            // As of every entry that a search returns.
-            count(&counters.entries, 1);
-            let (templates, cache) = scratch.writer(false);
-            let chosen = templates.choose(asked, point.shard().schema());
-            let large =
-                templates.write(out, running.message_id, point, &entry, chosen, &dsa.rules, cache, false);
             // The view is gone after this, so nothing of an entry can wait.
-            if let Some(mut large) = large {
+            if let Some(mut large) = query.put(scratch, &dsa.rules, counters, &entry, out) {
                 large.go_on(point, out, usize::MAX);
             }
             if out.len() > DIFFERENT_BYTES_MAX {

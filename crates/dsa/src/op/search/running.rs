@@ -6,20 +6,21 @@
 use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
-use crate::access::Rights;
+use crate::access::{Rights, Rules};
 use crate::config::SearchLimits;
 use crate::engine::Dsa;
 use crate::entry_writer::{Large, RequestedSelection};
 use crate::monitor::{Counters, count};
 use crate::outcome::limit_text;
 use crate::worker::Scratch;
+use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
-use model::{EntryId, ResultCode};
+use proto::list::Octets;
 use proto::op::Search;
 use proto::result::encode_result;
 use proto::tag;
-use store::ReadPoint;
 use store::search::{Cursor, Step};
+use store::{EntryRef, ReadPoint};
 
 /// Units of writing an entry.
 /// Copying a template's pieces and the values between them; long entries are bounded by the output buffer instead.
@@ -27,11 +28,39 @@ const WRITTEN_ENTRY: u64 = 24;
 /// A suspended search holds back the cleaner: after this time it is ended.
 pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
 
+/// A search whose base was found: where it looks, and how entries are answered.
+pub(super) struct Query<'q> {
+    pub(super) id: i32,
+    pub(super) read_point: ReadPoint<'q>,
+    pub(super) base: Base,
+    pub(super) asked: RequestedSelection<'q>,
+}
+
+impl Query<'_> {
+    /// Appends an entry that is returned. Of a long one only the first part: the rest must follow before anything else.
+    #[inline]
+    pub(super) fn put(
+        &self,
+        scratch: &mut Scratch,
+        rules: &Rules,
+        counters: &Counters,
+        entry: &EntryRef<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<Large> {
+        count(&counters.entries, 1);
+        // Looked up for each entry: another search of the thread may have asked for another selection in between. Nearly always it is the last one.
+        let (templates, cache) = scratch.writer(self.base.is_system);
+        let chosen = templates.choose(self.asked, self.read_point.shard().schema());
+        let is_root_dse = self.base.is_root_dse;
+        templates.write(out, self.id, self.read_point, entry, chosen, rules, cache, is_root_dse)
+    }
+}
+
 /// The state of a search between two entries.
 /// All of it is owned, and small: it is moved when the search is suspended.
 pub(super) struct Running {
-    pub(super) message_id: i32,
-    pub(super) base: EntryId,
+    pub(super) id: i32,
+    pub(super) base: Base,
     pub(super) cursor: Cursor,
     pub(super) special: SpecialEntries,
     /// References come first.
@@ -40,10 +69,8 @@ pub(super) struct Running {
     pub(super) hidden: Vec<u32>,
     /// It ends with this as soon as what is half written is out.
     pub(super) over: Option<ResultCode>,
-    pub(super) rights: Rights,
-    pub(super) types_only: bool,
-    pub(super) is_system: bool,
-    pub(super) is_root_dse: bool,
+    rights: Rights,
+    types_only: bool,
     /// Entries that may still be returned.
     pub(super) left: u32,
     /// Entries until the page is full.
@@ -63,30 +90,28 @@ pub(super) enum Rest {
 
 impl Running {
     /// Without limits, page or anything special: who begins a search with those sets them.
-    pub(super) fn new(
-        message_id: i32,
-        cursor: Cursor,
-        asked: RequestedSelection<'_>,
-        base: &Base,
-        began_ns: u64,
-    ) -> Running {
+    pub(super) fn new(query: &Query<'_>, cursor: Cursor, began_ns: u64) -> Running {
         Running {
-            message_id,
-            base: base.id,
+            id: query.id,
+            base: query.base,
             cursor,
             special: SpecialEntries::default(),
             references: None,
             hidden: Vec::new(),
             over: None,
-            rights: asked.rights,
-            types_only: asked.types_only,
-            is_system: base.is_system,
-            is_root_dse: base.is_root_dse,
+            rights: query.asked.rights,
+            types_only: query.asked.types_only,
             left: u32::MAX,
             page: None,
             began_ns,
             deadline_ns: u64::MAX,
         }
+    }
+
+    /// The search that it is, with what it does not own.
+    pub(super) fn query<'q>(&self, read_point: ReadPoint<'q>, selectors: Octets<'q>) -> Query<'q> {
+        let asked = RequestedSelection { selectors, types_only: self.types_only, rights: self.rights };
+        Query { id: self.id, read_point, base: self.base, asked }
     }
 
     /// Sets the limits, which are the client's or the server's.
@@ -128,33 +153,32 @@ impl Running {
 
     /// Looks at candidates and writes entries until the work is done or used up, the buffer is full, or an entry does not fit. It always
     /// comes further, so a search ends however small its slices are.
-    #[expect(clippy::too_many_arguments, reason = "borrowed either from the bundle or from the worker")]
     pub(super) fn slice(
         &mut self,
         dsa: &Dsa,
         scratch: &mut Scratch,
-        read_point: ReadPoint<'_>,
-        asked: RequestedSelection<'_>,
+        query: &Query<'_>,
         counters: &Counters,
         work: &mut u64,
         out: &mut Vec<u8>,
     ) -> Rest {
+        let read_point = query.read_point;
         // References first, so that a client can begin to follow them while entries come.
         if let Some(references) = &mut self.references {
-            if !references.write(self.message_id, scratch, read_point, counters, work, out) {
+            if !references.write(self.id, scratch, read_point, counters, work, out) {
                 return Rest::Pause;
             }
             // Its cursor has gathered ids, which are not needed any more.
             self.references = None;
         }
         while out.len() < OUT_BYTES_SOFT_MAX {
-            let entry = match self.cursor.step(read_point, scratch.evaluator(self.is_system), work) {
+            let entry = match self.cursor.step(read_point, scratch.evaluator(self.base.is_system), work) {
                 Step::Entry(entry) => entry,
                 Step::Pause => return Rest::Pause,
                 Step::End => return Rest::End(ResultCode::Success),
             };
             // A skipped candidate may have cost work, so the slice may end here.
-            if self.special.skips(read_point, self.base, &entry, &self.hidden) {
+            if self.special.skips(read_point, self.base.id, &entry, &self.hidden) {
                 match *work {
                     0 => return Rest::Pause,
                     _ => continue,
@@ -169,22 +193,8 @@ impl Running {
             if self.page.as_mut().is_some_and(|page| !page.take(entry.id)) {
                 return Rest::PageFull;
             }
-            count(&counters.entries, 1);
             *work = work.saturating_sub(WRITTEN_ENTRY);
-            // Looked up for each entry: another search of the thread may have asked for another selection in between. Nearly always it is the last one.
-            let (templates, cache) = scratch.writer(self.is_system);
-            let chosen = templates.choose(asked, read_point.shard().schema());
-            let large = templates.write(
-                out,
-                self.message_id,
-                read_point,
-                &entry,
-                chosen,
-                &dsa.rules,
-                cache,
-                self.is_root_dse,
-            );
-            if let Some(large) = large {
+            if let Some(large) = query.put(scratch, &dsa.rules, counters, &entry, out) {
                 return Rest::Large(large);
             }
             if *work == 0 {
@@ -202,14 +212,14 @@ impl Running {
     /// A paged search ends with an empty cookie (RFC 2696 section 3), whatever ends it.
     pub(super) fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
         match self.page {
-            None => encode_result(out, self.message_id, tag::SEARCH_DONE, code, b"", text, &[]),
-            Some(_) => put_page_end(out, self.message_id, code, &[]),
+            None => encode_result(out, self.id, tag::SEARCH_DONE, code, b"", text, &[]),
+            Some(_) => put_page_end(out, self.id, code, &[]),
         }
     }
 
     /// The cookie is made of where the page ends; the server keeps nothing of it.
     pub(super) fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
         let page = self.page.as_ref().expect("only a paged search fills a page");
-        put_page_end(out, self.message_id, ResultCode::Success, &page.cookie(read_point));
+        put_page_end(out, self.id, ResultCode::Success, &page.cookie(read_point));
     }
 }
