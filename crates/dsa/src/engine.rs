@@ -30,9 +30,7 @@ pub struct Dsa {
     pub(crate) chosen: Chosen,
     /// What transactions may do, as it is in force.
     pub(crate) transactions: transaction::Settings,
-    /// Normal form of the root DN.
-    pub(crate) root_key: Option<Vec<u8>>,
-    /// That, and those of its superiors.
+    /// Normal forms of the root DN and of its superiors, in this order.
     pub(crate) root_superiors: Vec<Vec<u8>>,
     /// Normal forms of the DNs that may act as others.
     pub(crate) proxy_keys: Vec<Vec<u8>>,
@@ -111,7 +109,7 @@ impl Dsa {
 
     /// Is this the root DN?
     pub(crate) fn is_root(&self, dn: &[u8]) -> bool {
-        self.root_key.as_ref().is_some_and(|root| self.key_of(dn).as_ref() == Some(root))
+        self.is_one_of(dn, self.root_superiors.get(..1).unwrap_or_default())
     }
 
     /// Who the root DN is.
@@ -127,15 +125,14 @@ impl Dsa {
         entry: &EntryRef<'_>,
         cache: &mut DnCache,
     ) -> Identity {
-        let mut dn = Vec::new();
-        read_point.write_dn(entry, cache, &mut dn);
+        let dn = read_point.dn(entry, cache);
         let rights = self.rights_of(&dn);
         Identity { dn, rights, entry: Some(OwnEntry::of(entry)) }
     }
 
     /// Has the root DN no password in the configuration, so that one of its entry binds?
     pub(crate) fn root_binds_by_entry(&self) -> bool {
-        self.root_key.is_some() && self.config.root_password.is_none()
+        !self.root_superiors.is_empty() && self.config.root_password.is_none()
     }
 
     /// As [`Dsa::is_root`], of the DN of an update: most are known by their number of RDNs.
@@ -148,7 +145,7 @@ impl Dsa {
 
     /// Is this the root DN, or the name of a superior of it?
     pub(crate) fn is_root_or_above(&self, dn: &[u8]) -> bool {
-        self.key_of(dn).is_some_and(|key| self.root_superiors.contains(&key))
+        self.is_one_of(dn, &self.root_superiors)
     }
 
     /// What a user with this name may do.
@@ -156,22 +153,19 @@ impl Dsa {
         if self.is_root(dn) {
             return Rights::Root;
         }
-        let is_writer = !self.writer_keys.is_empty()
-            && self.key_of(dn).is_some_and(|key| self.writer_keys.contains(&key));
-        if is_writer { Rights::Write } else { Rights::Read }
+        if self.is_one_of(dn, &self.writer_keys) { Rights::Write } else { Rights::Read }
     }
 
     /// May this one act as others?
     pub(crate) fn may_proxy(&self, identity: &Identity) -> bool {
         identity.rights == Rights::Root
-            || (!identity.dn.is_empty()
-                && !self.proxy_keys.is_empty()
-                && self.key_of(&identity.dn).is_some_and(|key| self.proxy_keys.contains(&key)))
+            || (!identity.dn.is_empty() && self.is_one_of(&identity.dn, &self.proxy_keys))
     }
 
-    fn key_of(&self, dn: &[u8]) -> Option<Vec<u8>> {
+    /// Is the normal form of a name among these?
+    fn is_one_of(&self, dn: &[u8], keys: &[Vec<u8>]) -> bool {
         let mut key = Vec::new();
-        self.shard.schema().normalise_dn(dn, &mut key).ok().map(|()| key)
+        !keys.is_empty() && self.shard.schema().normalise_dn(dn, &mut key).is_ok() && keys.contains(&key)
     }
 
     /// What a client is before it binds.

@@ -57,10 +57,8 @@ pub(crate) fn refuse(
     read_point: ReadPoint<'_>,
     cache: &mut DnCache,
 ) {
-    let mut matched_dn = Vec::new();
-    if let Some(entry) = refused.matched().and_then(|matched| read_point.entry(matched)) {
-        read_point.write_dn(&entry, cache, &mut matched_dn);
-    }
+    let matched = refused.matched().and_then(|matched| read_point.entry(matched));
+    let matched_dn = matched.map(|entry| read_point.dn(&entry, cache)).unwrap_or_default();
     let text = match refused {
         Refused::OutsideNamingContexts => outside(&read_point.shard().settings().suffixes),
         // The suffix is served, but its root was never added: the usual mistake with an empty directory.
@@ -162,6 +160,12 @@ pub(crate) fn limit_text(code: ResultCode) -> &'static str {
         ResultCode::AdminLimitExceeded => "the search took longer than the server keeps a read point",
         _ => "",
     }
+}
+
+/// What is said of a search that was ended for what it held.
+pub(crate) fn revoked_text(bytes_held: u64, age_ns: u64) -> String {
+    let (mib, seconds) = (bytes_held.div_ceil(1 << 20), age_ns / 1_000_000_000);
+    format!("the search held {mib} MiB of old versions for {seconds} s and was ended to free memory")
 }
 
 /// A text of a client for a message: in quotes, and the begin of it if it is long.

@@ -109,12 +109,12 @@ pub(crate) fn first(
 /// value with another scheme matches nothing, not even itself. The time taken tells nothing about how many bytes
 /// of it were right.
 pub(crate) fn verify(stored: &[u8], given: &[u8]) -> bool {
-    match split_scheme(stored) {
-        None => same(stored, given),
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"SSHA") => is_salted_sha1(rest, given),
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"SHA") => is_sha1(rest, given),
-        Some(_) => false,
-    }
+    let Some((scheme, rest)) = split_scheme(stored) else { return same(stored, given) };
+    let (Some(is_salted), Ok(bytes)) = (is_salted(scheme), BASE64.decode(rest)) else { return false };
+    // The digest of password and salt, then the salt.
+    let Some((digest, salt)) = bytes.split_at_checked(SHA1_BYTES) else { return false };
+    is_salted != salt.is_empty()
+        && same(digest, &Sha1::new().chain_update(given).chain_update(salt).finalize())
 }
 
 /// Why no password can ever be the one that a stored value stands for; `None` if there may be one.
@@ -125,12 +125,11 @@ pub fn never_matches(stored: &[u8]) -> Option<String> {
     }
     let (scheme, rest) = split_scheme(stored)?;
     let name = String::from_utf8_lossy(scheme);
-    let (is_salted, is_plain) = (scheme.eq_ignore_ascii_case(b"SSHA"), scheme.eq_ignore_ascii_case(b"SHA"));
+    let Some(is_salted) = is_salted(scheme) else {
+        return Some(format!("the scheme {{{name}}} is not known; {{SSHA}}, {{SHA}} and clear text are"));
+    };
     let is_whole = |bytes: usize| if is_salted { bytes > SHA1_BYTES } else { bytes == SHA1_BYTES };
     match BASE64.decode(rest) {
-        _ if !is_salted && !is_plain => {
-            Some(format!("the scheme {{{name}}} is not known; {{SSHA}}, {{SHA}} and clear text are"))
-        }
         Ok(bytes) if is_whole(bytes.len()) => None,
         Ok(_) if is_salted => {
             Some(format!("after {{{name}}} a digest of {SHA1_BYTES} bytes and a salt are needed"))
@@ -167,16 +166,13 @@ fn split_scheme(stored: &[u8]) -> Option<(&[u8], &[u8])> {
     (!scheme.is_empty() && scheme.iter().all(is_name)).then_some((scheme, rest))
 }
 
-fn is_sha1(encoded: &[u8], given: &[u8]) -> bool {
-    let Ok(digest) = BASE64.decode(encoded) else { return false };
-    digest.len() == SHA1_BYTES && same(&digest, &Sha1::digest(given))
-}
-
-/// The digest of password and salt, then the salt.
-fn is_salted_sha1(encoded: &[u8], given: &[u8]) -> bool {
-    let Ok(bytes) = BASE64.decode(encoded) else { return false };
-    let Some((digest, salt)) = bytes.split_at_checked(SHA1_BYTES) else { return false };
-    !salt.is_empty() && same(digest, &Sha1::new().chain_update(given).chain_update(salt).finalize())
+/// Has a scheme a salt? `None` if it is not known.
+fn is_salted(scheme: &[u8]) -> Option<bool> {
+    match scheme {
+        _ if scheme.eq_ignore_ascii_case(b"SSHA") => Some(true),
+        _ if scheme.eq_ignore_ascii_case(b"SHA") => Some(false),
+        _ => None,
+    }
 }
 
 /// Are they the same bytes? Looks at all of `given`, whatever it finds.

@@ -109,12 +109,6 @@ impl PreparedWrites {
         self.ready.resize(self.ready.len() + count, None);
     }
 
-    /// Says that the next update has no prepared write.
-    #[inline]
-    pub(crate) fn push_none(&mut self) {
-        self.ready.push(None);
-    }
-
     /// Bytes of memory that it keeps.
     pub(crate) fn capacity(&self) -> usize {
         let ready = self.ready.capacity() * size_of::<Option<PreparedWrite>>();

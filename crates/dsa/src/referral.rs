@@ -5,6 +5,7 @@
 
 use crate::context::Writing;
 use crate::control::Requested;
+use crate::control::update::target;
 use model::{EntryId, ResultCode, Scope};
 use proto::list::{Octets, octet_list};
 use proto::message::{Message, Request};
@@ -99,11 +100,9 @@ pub(crate) fn refer_update(
 #[cold]
 fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) -> bool {
     let Some(response_tag) = tag::response_to(message.request.tag()) else { return false };
-    let (dn, is_add) = match &message.request {
-        Request::Modify(modify) => (modify.dn, false),
-        Request::Delete(dn) => (*dn, false),
-        Request::ModifyDn(modify_dn) => (modify_dn.dn, false),
-        Request::Add(add) => (add.dn, true),
+    let (dn, is_add) = match (&message.request, target(&message.request)) {
+        (Request::Add(add), _) => (add.dn, true),
+        (_, Some(dn)) => (dn, false),
         _ => return false,
     };
     if let Some(referral) = met_by_update(writing, dn, is_add) {
@@ -147,8 +146,7 @@ fn uris(
     below: &[u8],
     scope: &str,
 ) -> (Vec<u8>, Vec<Vec<u8>>) {
-    let (mut dn, mut values) = (Vec::new(), Vec::new());
-    read_point.write_dn(object, &mut DnCache::default(), &mut dn);
+    let (dn, mut values) = (read_point.dn(object, &mut DnCache::default()), Vec::new());
     read_point.values_of(object, read_point.shard().schema().well_known().reference, &mut values);
     let uris = values.iter().map(|value| rewrite(value, &dn, below, scope)).collect();
     (dn, uris)

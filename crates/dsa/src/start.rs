@@ -67,7 +67,6 @@ impl Dsa {
             normalised.map(|()| key).map_err(invalid)
         };
         // A configured name that is no DN ends the start here, with its key in the message.
-        let root_key = config.root_dn.as_ref().map(|dn| key("root DN", dn)).transpose()?;
         let superiors =
             std::iter::successors(config.root_dn.as_deref().map(str::as_bytes), |dn| split_first(dn).1);
         let superiors = superiors.map(|dn| key("root DN", &String::from_utf8_lossy(dn).into_owned()));
@@ -91,7 +90,6 @@ impl Dsa {
             indexing: Indexing::default(),
             chosen,
             transactions,
-            root_key,
             root_superiors,
             proxy_keys,
             writer_keys,

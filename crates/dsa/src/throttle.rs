@@ -33,7 +33,7 @@ pub(crate) struct Permit {
 }
 
 /// The place of a session in the queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ticket(Mutex<Turn>);
 
 #[derive(Debug)]
@@ -41,12 +41,6 @@ enum Turn {
     Waiting(Option<Waker>),
     /// The session may go on. The permit stands for what it is about to take.
     Here(#[expect(dead_code, reason = "kept for its drop")] Permit),
-}
-
-impl Default for Turn {
-    fn default() -> Turn {
-        Turn::Waiting(None)
-    }
 }
 
 impl Throttle {
@@ -93,7 +87,7 @@ impl Throttle {
         if !self.is_closed() {
             return None;
         }
-        let ticket = Arc::<Ticket>::default();
+        let ticket = Arc::new(Ticket(Mutex::new(Turn::Waiting(None))));
         waiting.push_back(Arc::clone(&ticket));
         Some(ticket)
     }

@@ -417,6 +417,13 @@ impl<'a> ReadPoint<'a> {
         out.extend_from_slice(self.superior_text(parent, cache));
     }
 
+    /// The DN of an entry, as [`ReadPoint::write_dn`] writes it.
+    pub fn dn(self, entry: &EntryRef<'_>, cache: &mut DnCache) -> Vec<u8> {
+        let mut dn = Vec::new();
+        self.write_dn(entry, cache, &mut dn);
+        dn
+    }
+
     /// The DN of an entry in its canonical spelling as it lies in memory, if its RDN is one AVA that needs no escapes.
     #[inline]
     pub fn dn_parts<'c>(self, entry: &EntryRef<'a>, cache: &'c mut DnCache) -> Option<DnParts<'c>>

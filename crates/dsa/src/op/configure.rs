@@ -165,26 +165,21 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<IndexChange>, Refus
 }
 
 fn refusal(dsa: &Dsa, refused: &NotTaken) -> Refusal {
-    let text = |name: &IndexName| name.text(dsa.shard.schema());
-    match refused {
+    const EXISTS: ResultCode = ResultCode::AttributeOrValueExists;
+    const MISSING: ResultCode = ResultCode::NoSuchAttribute;
+    let (code, name, what) = match refused {
         NotTaken::Busy => {
-            (ResultCode::Busy, "the limit of waiting index builds is reached; try again later".to_owned())
+            let text = "the limit of waiting index builds is reached; try again later";
+            return (ResultCode::Busy, text.to_owned());
         }
-        NotTaken::TooMany => (
-            ResultCode::AdminLimitExceeded,
-            format!("a directory has {} indexes at most", model::limits::INDEXES_MAX),
-        ),
-        NotTaken::Exists(name) => (
-            ResultCode::AttributeOrValueExists,
-            format!("{}: this index exists or is being built", text(name)),
-        ),
-        NotTaken::Verified(name) => (
-            ResultCode::AttributeOrValueExists,
-            format!("{}: the index is being verified, or waits for it", text(name)),
-        ),
-        NotTaken::NotVerified(name) => {
-            (ResultCode::NoSuchAttribute, format!("{}: the index is not being verified", text(name)))
+        NotTaken::TooMany => {
+            let text = format!("a directory has {} indexes at most", model::limits::INDEXES_MAX);
+            return (ResultCode::AdminLimitExceeded, text);
         }
-        NotTaken::Missing(name) => (ResultCode::NoSuchAttribute, format!("{}: no such index", text(name))),
-    }
+        NotTaken::Exists(name) => (EXISTS, name, "this index exists or is being built"),
+        NotTaken::Verified(name) => (EXISTS, name, "the index is being verified, or waits for it"),
+        NotTaken::NotVerified(name) => (MISSING, name, "the index is not being verified"),
+        NotTaken::Missing(name) => (MISSING, name, "no such index"),
+    };
+    (code, format!("{}: {what}", name.text(dsa.shard.schema())))
 }

@@ -5,39 +5,33 @@
 //! parents and counts come from the directory below. What cannot be judged that way is refused, never guessed.
 
 use crate::access::Effective;
-use crate::context::Writing;
+use crate::context::{Reading, Writing};
 use crate::control::{Requested, update};
 use crate::dispatch;
-use crate::engine::Dsa;
 use crate::op::modify_dn;
 use crate::outcome;
 use crate::referral::refer_update;
-use crate::worker::Scratch;
-use env::clock::Now;
 use model::{Description, Filter, ResultCode};
 use proto::message::{Message, Request};
 use proto::op::ModifyKind;
 use proto::tag;
 use schema::Schema;
+use store::Refused;
 use store::overlay::Overlay;
-use store::{ReadPoint, Refused};
 
 /// Code and text of a refusal.
 type Refusal = (ResultCode, String);
 
 /// An overlay in which updates are evaluated, and what it takes.
 /// It is used for the updates as they come in, for a view of the transaction, and at the commit: all three must come to the same.
-pub(crate) struct Evaluation<'e> {
-    pub(crate) dsa: &'e Dsa,
-    pub(crate) overlay: &'e mut Overlay,
+pub(crate) struct Evaluation<'e, 'r> {
     /// What the overlay lies on.
-    pub(crate) base: ReadPoint<'e>,
-    pub(crate) scratch: &'e mut Scratch,
-    pub(crate) now: Now,
+    pub(crate) base: &'e mut Reading<'r>,
+    pub(crate) overlay: &'e mut Overlay,
     pub(crate) effective: Effective<'e>,
 }
 
-impl Evaluation<'_> {
+impl Evaluation<'_, '_> {
     /// Carries an update of `len` bytes out in the overlay; a new entry gets `new_id`. Appends the answer; `true` if the update was
     /// done.
     /// `false` leaves the overlay as it was, but for entries that were copied into it.
@@ -52,7 +46,7 @@ impl Evaluation<'_> {
         let Some(response) = tag::response_to(message.request.tag()) else { return false };
         // Running out of memory here changes nothing anywhere else.
         // The mark means that the directory cannot go on; an overlay that is full is only a refusal.
-        let lacked_memory = self.scratch.lacked_memory;
+        let lacked_memory = self.base.scratch.lacked_memory;
         // Checked before the update, so the entries of one update may pass the bound: what it takes is known only when it is done.
         let brought = self.overlay.refuse_if_full().and_then(|()| self.bring(&message.request));
         let brought = brought.map_err(|refused| (refused.result_code(), refused.to_string()));
@@ -63,17 +57,17 @@ impl Evaluation<'_> {
             }
             Ok(()) => self.apply(message, len, requested, new_id, out),
         };
-        self.scratch.lacked_memory = lacked_memory;
+        self.base.scratch.lacked_memory = lacked_memory;
         done
     }
 
     /// Copies what the update will look at.
     /// A rename needs both places: the new name may be taken, and its superior must be there.
     fn bring(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let base = self.base;
+        let base = self.base.read_point;
         match request {
             Request::Modify(modify) => {
-                let named = named(self.dsa.shard.schema(), modify);
+                let named = named(self.base.dsa.shard.schema(), modify);
                 self.overlay.bring(base, modify.dn, &named)
             }
             Request::Add(add) => self.overlay.bring(base, add.dn, &[]),
@@ -95,7 +89,7 @@ impl Evaluation<'_> {
             // One that is not found is refused by the delete itself.
             && let Some(id) = self.overlay.find(dn)
         {
-            let children = self.overlay.subordinates_elsewhere(self.base, id);
+            let children = self.overlay.subordinates_elsewhere(self.base.read_point, id);
             if children > 0 {
                 let refused = Refused::NotAllowedOnNonLeaf { children };
                 return Err((refused.result_code(), refused.to_string()));
@@ -104,7 +98,7 @@ impl Evaluation<'_> {
         let Some(rare) = &requested.rare else { return Ok(()) };
         let unwilling = |text: &str| Err((ResultCode::UnwillingToPerform, text.to_owned()));
         // The directory and its overlay share the schema.
-        let schema = self.dsa.shard.schema();
+        let schema = self.base.dsa.shard.schema();
         if rare.assertion.as_ref().is_some_and(|(filter, _)| asks_for_subordinates(schema, filter)) {
             return unwilling("assertions on subordinates are not possible in a transaction");
         }
@@ -140,15 +134,16 @@ impl Evaluation<'_> {
             return false;
         }
         // Templates are remembered by numbers of shapes, which are others here.
-        let templates = requested.rare.as_ref().map(|_| std::mem::take(&mut self.scratch.templates));
+        let Reading { dsa, scratch, now, .. } = &mut *self.base;
+        let templates = requested.rare.as_ref().map(|_| std::mem::take(&mut scratch.templates));
         // An overlay has names of its own; whether the directory has room for this one is asked before.
         let actor = writer.name(self.effective.dn()).unwrap_or_default();
         // No place and no stamp are known beforehand: prepared writes are of the directory, and none is used here.
         let mut writing = Writing {
-            dsa: self.dsa,
+            dsa,
             writer: &mut writer,
-            scratch: self.scratch,
-            now: self.now,
+            scratch,
+            now: *now,
             effective: self.effective,
             actor,
             spare: None,
@@ -169,7 +164,7 @@ impl Evaluation<'_> {
             },
         };
         if let Some(templates) = templates {
-            self.scratch.templates = templates;
+            self.base.scratch.templates = templates;
         }
         if is_add {
             // From here on the overlay gives ids of its own again.

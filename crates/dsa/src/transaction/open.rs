@@ -209,7 +209,7 @@ impl Transaction {
             prepared_writes.len() as u64 == self.updates,
             "each update has a place among the prepared writes"
         );
-        prepared_writes.push_none();
+        prepared_writes.push_nones(1);
         self.updates += 1;
         *adds += usize::from(is_add);
     }

@@ -4,6 +4,7 @@
 
 use super::{Evaluation, Transaction};
 use crate::access::Effective;
+use crate::context::Reading;
 use crate::control;
 use crate::engine::Dsa;
 use crate::journal;
@@ -61,6 +62,8 @@ impl View {
         // Rights were decided when the updates were accepted.
         let effective = Effective::of_transaction(&transaction.identity);
         let (mut answers, mut adds) = (Vec::new(), 0);
+        let mut reading = Reading { dsa, read_point: base, scratch: &mut scratch, now };
+        let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
         for frame in journal::messages(&transaction.submission.messages) {
             let message = Message::decode(frame).expect("it was accepted");
             let requested = control::requested(&message.request, message.controls).expect("it was accepted");
@@ -68,8 +71,6 @@ impl View {
             let new_id = base.late_id(adds);
             adds += u32::from(matches!(message.request, Request::Add(_)));
             answers.clear();
-            let (overlay, scratch) = (&mut overlay, &mut scratch);
-            let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, effective };
             // Refused, not left out: a view without it would be a state that no commit can make.
             if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
                 let text = format!(
@@ -78,7 +79,7 @@ impl View {
                 );
                 return Err((ResultCode::UnwillingToPerform, text));
             }
-            if overlay.bytes() > BYTES_MAX {
+            if evaluation.overlay.bytes() > BYTES_MAX {
                 return Err(limit("the entries of the transaction are too long for a search in it"));
             }
         }

@@ -64,16 +64,13 @@ fn prepare(
     let mut reading = Reading { dsa, read_point: base, scratch, now: *now };
     let target = (writes.target)(&mut reading, &identity, value).map_err(own_words)?;
     // The target is found in the directory first: an operation may name an identity (dn: or u:), which is looked for by its index.
-    member::ensure_overlay(transaction, (dsa, base, scratch, *now)).map_err(own_words)?;
+    member::ensure_overlay(transaction, &mut reading).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
     // Who may change its own only has nothing else looked at. An entry that the transaction has added or renamed is there by now.
-    let mut own = Vec::new();
-    if let Some(entry) = identity.own_entry(base) {
-        base.write_dn(&entry, &mut scratch.evaluator.cache, &mut own);
-    }
+    let own = identity.own_entry(base).map(|entry| base.dn(&entry, &mut scratch.evaluator.cache));
     // A reader of the overlay sees copies only. An entry that is not brought would seem not to be there.
     let dn = target.as_ref().filter(|_| dsa.rules.may_write(identity.rights));
-    for dn in dn.into_iter().chain([&own]).filter(|dn| !dn.is_empty()) {
+    for dn in dn.into_iter().chain(&own).filter(|dn| !dn.is_empty()) {
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }

@@ -16,10 +16,9 @@
 use super::super::group::{self, Group, Hint};
 use super::super::update::authorize;
 use crate::access::{Effective, Rights};
-use crate::context::Writing;
+use crate::context::{Reading, Writing};
 use crate::control;
 use crate::dispatch;
-use crate::engine::Dsa;
 use crate::faults;
 use crate::journal;
 use crate::op::extended::end_transaction;
@@ -28,7 +27,6 @@ use crate::outcome;
 use crate::prepared_writes::PreparedWrites;
 use crate::transaction::{AbortReason, Evaluation};
 use crate::worker::{Parts, Scratch, Worker};
-use env::clock::Now;
 use env::fast;
 use env::planted;
 use model::ResultCode;
@@ -94,7 +92,7 @@ pub(super) fn run(
         None => {
             // Up to the first that cannot be prepared: in its place there is none.
             if prepare_all(parts, write_set, &mut made).is_none() {
-                made.push_none();
+                made.push_nones(1);
             }
             &mut made
         }
@@ -336,17 +334,13 @@ fn apply_all(
 }
 
 /// For tests: others see an update of a transaction.
-pub(super) fn leak(
-    dsa: &Dsa,
-    scratch: &mut Scratch,
-    now: Now,
-    effective: Effective<'_>,
-    message: &Message<'_>,
-) {
+pub(super) fn leak(reading: &mut Reading<'_>, effective: Effective<'_>, message: &Message<'_>) {
+    let Reading { dsa, scratch, now, .. } = reading;
     let mut writer = dsa.shard.writer();
     let actor = writer.name(effective.dn()).expect("tests have few names");
     let (spare, known) = (None, None);
-    let mut writing = Writing { dsa, writer: &mut writer, scratch, now, effective, actor, spare, known };
+    let mut writing =
+        Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
     dispatch::update(&mut writing, message, None, &mut Vec::new());
     writer.publish();
 }
@@ -371,6 +365,9 @@ fn judge_all(
     // The overlay is empty so far, and takes entries from the writer's view when updates name them.
     overlay.stamp_like(writer.last_csn());
     let (mut answers, mut adds) = (Vec::new(), 0);
+    let mut reading = Reading { dsa: parts.dsa, read_point: base, scratch: parts.scratch, now: parts.now };
+    let effective = write_set.effective;
+    let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
     for frame in journal::messages(write_set.messages) {
         answers.clear();
         let message = match Message::decode(frame) {
@@ -394,9 +391,6 @@ fn judge_all(
         // behind all others.
         let new_id = write_set.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
         adds += usize::from(matches!(message.request, Request::Add(_)));
-        let (dsa, scratch, now) = (parts.dsa, &mut *parts.scratch, parts.now);
-        let effective = write_set.effective;
-        let mut evaluation = Evaluation { dsa, overlay: &mut overlay, base, scratch, now, effective };
         if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
             return Err(AbortReason { culprit, answer: answers });
         }

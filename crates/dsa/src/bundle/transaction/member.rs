@@ -12,6 +12,7 @@ use super::super::update::{self, Classified, Kind, Refused};
 use super::change;
 use crate::access::{Effective, Rights};
 use crate::admission;
+use crate::context::Reading;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
 use crate::extension::Writes;
@@ -25,7 +26,6 @@ use crate::outcome;
 use crate::session::Session;
 use crate::transaction::{Evaluation, Transaction};
 use crate::worker::{Parts, Scratch};
-use env::clock::Now;
 use env::planted;
 use model::ResultCode;
 use model::limits::READ_ENTRIES_MAX;
@@ -305,20 +305,21 @@ pub(super) fn evaluate(
     // judges all of them anew at one state.
     let pin = reader.pin();
     let base = pin.read_point();
-    if let Err((code, text)) = ensure_overlay(transaction, (dsa, base, scratch, *now)) {
+    let mut reading = Reading { dsa, read_point: base, scratch, now: *now };
+    if let Err((code, text)) = ensure_overlay(transaction, &mut reading) {
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;
     }
     let Transaction { submission, overlay, .. } = &mut *transaction;
     let overlay = overlay.as_mut().expect("there is one now");
-    let mut evaluation = Evaluation { dsa, overlay, base, scratch, now: *now, effective };
+    let mut evaluation = Evaluation { base: &mut reading, overlay, effective };
     let begin = out.len();
     // A new entry gets an id for the overlay alone: it is given its own when the transaction is applied.
     if !evaluation.run(message, frame.len(), requested, base.late_id(submission.adds as u32), out) {
         return false;
     }
     if planted::is(faults::OVERLAY_LEAKED) {
-        super::commit::leak(dsa, scratch, *now, effective, message);
+        super::commit::leak(&mut reading, effective, message);
     }
     let rare = requested.rare.as_deref();
     transaction.reads += reads;
@@ -344,11 +345,11 @@ fn response_tag(message: &Message<'_>) -> u8 {
 /// A transaction has none as long as all of its updates are prepared writes: an overlay costs a copy of each entry.
 pub(super) fn ensure_overlay(
     transaction: &mut Transaction,
-    with: (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
+    base: &mut Reading<'_>,
 ) -> Result<(), (ResultCode, &'static str)> {
     let Transaction { submission, identity, overlay, .. } = transaction;
     if overlay.is_none() {
-        *overlay = overlay_of(&submission.messages, Effective::of_transaction(identity), with);
+        *overlay = overlay_of(&submission.messages, Effective::of_transaction(identity), base);
     }
     let text = "there is no memory for this update in a transaction; try it outside of one, or later";
     if overlay.is_some() { Ok(()) } else { Err((ResultCode::Busy, text)) }
@@ -356,17 +357,12 @@ pub(super) fn ensure_overlay(
 
 /// A new overlay, with everything in it that was only prepared so far. `None` when there is no address space.
 /// The same updates at a newer read point: what was prepared may fail here by now, which the commit will find out, too.
-fn overlay_of(
-    messages: &[u8],
-    effective: Effective<'_>,
-    (dsa, base, scratch, now): (&Dsa, ReadPoint<'_>, &mut Scratch, Now),
-) -> Option<Box<Overlay>> {
-    let mut overlay = Box::new(Overlay::new(&dsa.shard, OVERLAY_BYTES_MAX).ok()?);
+fn overlay_of(messages: &[u8], effective: Effective<'_>, base: &mut Reading<'_>) -> Option<Box<Overlay>> {
+    let mut overlay = Box::new(Overlay::new(&base.dsa.shard, OVERLAY_BYTES_MAX).ok()?);
+    let mut evaluation = Evaluation { base, overlay: &mut overlay, effective };
     let mut answers = Vec::new();
     for frame in journal::messages(messages) {
         let message = Message::decode(frame).ok()?;
-        let overlay = &mut *overlay;
-        let mut evaluation = Evaluation { dsa, overlay, base, scratch, now, effective };
         // What another client has changed since is found out at the end.
         // Only modifies without other controls are prepared, so there are no controls to look at and no id is needed.
         evaluation.run(&message, frame.len(), &Requested::default(), 0, &mut answers);

@@ -76,11 +76,7 @@ fn target(
     Ok(match named(&request) {
         Some(AuthzId::User(user)) => {
             let found = find_user(read_point, evaluator, user).and_then(|id| read_point.entry(id));
-            found.map(|entry| {
-                let mut dn = Vec::new();
-                read_point.write_dn(&entry, &mut evaluator.cache, &mut dn);
-                dn
-            })
+            found.map(|entry| read_point.dn(&entry, &mut evaluator.cache))
         }
         Some(AuthzId::Dn(named)) => Some(named.to_vec()),
         Some(AuthzId::Anonymous) | None => None,
@@ -122,7 +118,7 @@ fn prepare(
     // All passwords of the entry become this one (RFC 3062 section 2.3 speaks of "the password").
     changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), Some(stored)));
     // Values with options stand for no password, but a password that was changed must leave none behind.
-    changes.extend(with_options(reading, &entry).map(|name| (ModifyKind::Replace, name, None)));
+    changes.extend(with_options(reading, &entry).into_iter().map(|name| (ModifyKind::Replace, name, None)));
     // Named by its DN, the client means whatever entry has that name when it is applied.
     let sign = match is_found_by_user || is_own(reading, identity, &entry) {
         true => sign_of(reading, &entry, proves),
@@ -138,16 +134,13 @@ fn prepare(
 pub(crate) type Changed = (ModifyKind, Vec<u8>, Option<Vec<u8>>);
 
 /// Descriptions of the passwords that an entry has with options: they go with the others.
-fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> impl Iterator<Item = Vec<u8>> {
+fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> Vec<Vec<u8>> {
     let schema = reading.dsa.shard.schema();
     let plain = Description::plain(schema.well_known().user_password);
     // From the shape: whatever options its passwords have.
     let found = entry.shape.slots.iter().map(|slot| slot.description);
     let found = found.filter(move |d| d.attribute_type == plain.attribute_type && *d != plain);
-    found
-        .map(|description| schema.describe(description).into_owned().into_bytes())
-        .collect::<Vec<_>>()
-        .into_iter()
+    found.map(|description| schema.describe(description).into_owned().into_bytes()).collect()
 }
 
 /// Is it the entry of an identity?
@@ -198,8 +191,7 @@ pub(crate) fn make(
     changes: &[Changed],
     answer: Answer,
 ) -> Change {
-    let mut dn = Vec::new();
-    reading.read_point.write_dn(entry, &mut reading.scratch.evaluator.cache, &mut dn);
+    let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
     let changes = changes.iter().map(|(kind, name, value)| (*kind, &name[..], value.as_deref()));
     let changes = change_list(changes);
     let changes = Changes::parse(&changes).expect("just encoded");
@@ -239,8 +231,7 @@ fn find<'r>(
         _ => (ResultCode::NoSuchObject, "no entry for this user"),
     };
     let entry = found.and_then(|id| read_point.entry(id)).ok_or(missing)?;
-    let mut dn = Vec::new();
-    read_point.write_dn(&entry, &mut reading.scratch.evaluator.cache, &mut dn);
+    let dn = read_point.dn(&entry, &mut reading.scratch.evaluator.cache);
     match reading.dsa.is_root(&dn) {
         // The password of an entry with the root DN's name would not be the one that it binds with.
         true if !reading.dsa.root_binds_by_entry() => {
