@@ -49,8 +49,9 @@ pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Reques
         Request::ModifyDn(modify_dn) => unfit_name(schema, modify_dn.new_rdn),
         _ => None,
     };
-    let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
-    named.or_else(|| untestable(schema, &assertion?.0)).or_else(|| one_set_too_many(schema, &message.request))
+    named
+        .or_else(|| untestable(schema, requested.assertion()?))
+        .or_else(|| one_set_too_many(schema, &message.request))
 }
 
 /// A set of attribute options that no entry has, where there are as many as may be. The store takes any number.

@@ -253,6 +253,13 @@ impl<'a> Requested<'a> {
         }
     }
 
+    /// What must be true of the target (RFC 4528).
+    #[inline]
+    pub(crate) fn assertion(&self) -> Option<&Filter<'a>> {
+        let assertion = self.rare.as_ref()?.assertion.as_ref()?;
+        Some(&assertion.0)
+    }
+
     /// Who the request shall be applied as, if not the client.
     #[inline]
     pub(crate) fn proxied(&self) -> Option<&'a [u8]> {

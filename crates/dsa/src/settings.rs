@@ -149,12 +149,12 @@ impl Chosen {
 
     /// Works out a change of settings, of all or none: `change` is given the values of a key and has new ones; none: back to what is
     /// configured. Nothing is in force by that. `None` if all is as it was.
-    pub(crate) fn change(
+    pub(crate) fn change<E: From<NotChanged>>(
         &self,
         keys: &[&'static Row<Choices>],
-        mut change: impl FnMut(usize, &mut Vec<String>) -> Result<(), NotChanged>,
+        mut change: impl FnMut(usize, &mut Vec<String>) -> Result<(), E>,
         schema: &Schema,
-    ) -> Result<Option<SettingsChange>, NotChanged> {
+    ) -> Result<Option<SettingsChange>, E> {
         let claim = Claim::take(&self.claimed).ok_or(NotChanged::Busy)?;
         let state = self.lock();
         let (mut now, mut record) = (state.now.clone(), state.record.clone());

@@ -220,17 +220,19 @@ pub(super) fn run(
             return begin_or_end(session, parts, request, out);
         }
         // Where no membership is implied the server does not have this control.
-        Membership::Outside => {
-            let refused = Refused::Control(ControlError::UnavailableCritical(non_transaction::OID));
-            return refuse(session, parts, classified, &refused, out);
+        Membership::Outside => Err(Refused::Control(ControlError::UnavailableCritical(non_transaction::OID))),
+        Membership::Named(identifier) => {
+            find_or_begin(session, parts, classified, identifier).map(|()| identifier.to_vec())
         }
-        Membership::Named(identifier) => find_or_begin(session, parts, classified, identifier, out),
-        Membership::Implied => implied_or_refuse(session, parts, classified, out),
+        Membership::Implied => implied(session).map_err(Refused::from),
     };
-    if let Some(identifier) = found {
-        lend(session, parts, &identifier, out, |session, transaction, parts, out| {
-            member::judge(session, transaction, parts, classified, out);
-        });
+    match found {
+        Err(refused) => refuse(session, parts, classified, &refused, out),
+        Ok(identifier) => {
+            _ = lend(session, parts, &identifier, out, |session, transaction, parts, out| {
+                member::judge(session, transaction, parts, classified, out);
+            })
+        }
     }
 }
 
@@ -270,50 +272,37 @@ fn lend<T>(
     Some(done)
 }
 
-/// The identifier of the transaction that an update belongs to which names none. If that was aborted, the update, which may have been
-/// on its way by then, must not happen by itself: it is refused.
-/// `None` if it was refused.
-fn implied_or_refuse(
-    session: &mut Session,
-    parts: &Parts<'_>,
-    classified: &Classified<'_>,
-    out: &mut Vec<u8>,
-) -> Option<Vec<u8>> {
+/// The identifier of the transaction that an update belongs to which names none.
+///
+/// # Errors
+/// The refusal if that was aborted: the update, which may have been on its way by then, must not happen by itself.
+fn implied(session: &Session) -> Result<Vec<u8>, (ResultCode, &'static str)> {
     // Nothing implied, though updates that name none belong to one: that one was aborted.
-    let implied = session.transactions.implied().map(<[u8]>::to_vec);
-    if implied.is_none() {
-        let text = "the transaction of this update was aborted by the server; end it or start another";
-        refuse(session, parts, classified, &(ResultCode::Canceled, text).into(), out);
-    }
-    implied
+    let text = "the transaction of this update was aborted by the server; end it or start another";
+    session.transactions.implied().map(<[u8]>::to_vec).ok_or((ResultCode::Canceled, text))
 }
 
-/// The identifier of the transaction that an update names, if it is open or can be begun. Else the update is refused.
+/// Begins the transaction that an update names, if it is not open.
+///
+/// # Errors
+/// The refusal if it cannot be begun.
 /// The controls are looked at before it is begun: an update that is refused must not leave an open transaction behind.
-fn find_or_begin(
+fn find_or_begin<'a>(
     session: &mut Session,
-    parts: &mut Parts<'_>,
-    classified: &Classified<'_>,
+    parts: &Parts<'_>,
+    classified: &Classified<'a>,
     identifier: &[u8],
-    out: &mut Vec<u8>,
-) -> Option<Vec<u8>> {
+) -> Result<(), Refused<'a>> {
     if session.transactions.find(identifier).is_some() {
-        return Some(identifier.to_vec());
+        return Ok(());
     }
-    let begun = match classified.request.as_ref().map(Request::requested) {
+    match classified.request.as_ref().map(Request::requested) {
         Ok(Err(refused)) => Err(refused),
         Ok(Ok(_)) if may_begin(session, parts.dsa, identifier) => {
             begin(session, parts).named(identifier).map_err(Refused::from)
         }
         // One that is malformed is refused for that.
         Ok(Ok(_)) | Err(_) => Err(end_transaction::unknown(&session.transactions, identifier).into()),
-    };
-    match begun {
-        Ok(()) => Some(identifier.to_vec()),
-        Err(refused) => {
-            refuse(session, parts, classified, &refused, out);
-            None
-        }
     }
 }
 

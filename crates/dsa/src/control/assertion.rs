@@ -57,15 +57,14 @@ pub(crate) fn is_true_for_update(
 pub(crate) const REFUSAL: (ResultCode, &str) =
     (ResultCode::AssertionFailed, "the assertion is false for the entry");
 
-/// Answers that it is not.
-#[cold]
-pub(crate) fn refuse(out: &mut Vec<u8>, id: i32, response_tag: u8) {
-    outcome::say(out, id, response_tag, REFUSAL.0, REFUSAL.1);
-}
-
-/// Answers that it is too dear to know.
-#[cold]
-pub(crate) fn refuse_long(out: &mut Vec<u8>, id: i32, response_tag: u8) {
-    let text = "the assertion would compare too many values of the entry";
-    outcome::say(out, id, response_tag, ResultCode::AdminLimitExceeded, text);
+/// Does an operation go on of which this is known of the assertion? If not, it is answered: the assertion is false, or too expensive to
+/// judge (`None`).
+pub(crate) fn passes(is_true: Option<bool>, out: &mut Vec<u8>, id: i32, response_tag: u8) -> bool {
+    let (code, text) = match is_true {
+        Some(true) => return true,
+        Some(false) => REFUSAL,
+        None => (ResultCode::AdminLimitExceeded, "the assertion would compare too many values of the entry"),
+    };
+    outcome::say(out, id, response_tag, code, text);
+    false
 }

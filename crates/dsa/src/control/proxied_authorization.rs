@@ -10,9 +10,9 @@ use crate::outcome;
 use model::filter::Assertion;
 use model::{EntryId, Filter, ResultCode};
 use proto::control::proxied_authorization::AuthzId;
+use store::ReadPoint;
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
-use store::{DnCache, ReadPoint};
 
 /// The attribute that a user is called by in `u:` forms.
 const USER_ATTRIBUTE: &[u8] = b"uid";
@@ -30,19 +30,15 @@ pub(crate) fn authorize(
     if !dsa.may_proxy(client) {
         return None;
     }
-    let found = match AuthzId::parse(authorization_id)? {
+    let is_root = client.rights == Rights::Root;
+    let id = match AuthzId::parse(authorization_id)? {
         AuthzId::Anonymous => return Some(dsa.anonymous()),
-        AuthzId::Dn(dn) if dsa.is_root(dn) => Some(dsa.root()),
-        AuthzId::Dn(dn) => {
-            let id = read_point.resolve(dn, &mut evaluator.cache).ok()?;
-            identity_of(dsa, read_point, id, &mut evaluator.cache)
-        }
-        AuthzId::User(user) => {
-            let id = find_user(read_point, evaluator, user)?;
-            identity_of(dsa, read_point, id, &mut evaluator.cache)
-        }
+        AuthzId::Dn(dn) if dsa.is_root(dn) => return is_root.then(|| dsa.root()),
+        AuthzId::Dn(dn) => read_point.resolve(dn, &mut evaluator.cache).ok()?,
+        AuthzId::User(user) => find_user(read_point, evaluator, user)?,
     };
-    found.filter(|found| found.rights < Rights::Write || client.rights == Rights::Root)
+    let found = dsa.identity_of(read_point, &read_point.entry(id)?, &mut evaluator.cache);
+    (is_root || found.rights < Rights::Write).then_some(found)
 }
 
 /// The only entry with this uid. There must be an equality index on it: nobody makes the server look through everything.
@@ -54,16 +50,10 @@ pub(crate) fn find_user(
     let filter = Filter::Equality(Assertion { attribute: USER_ATTRIBUTE, value: user });
     let filter = Compiled::new(&filter, read_point.shard(), &|_| true);
     let candidates = read_point.few_candidates(&filter)?;
-    let mut found = candidates.iter().filter_map(|id| read_point.entry(EntryId(*id)));
-    let mut found =
-        found.by_ref().filter(|entry| evaluator.evaluate(&filter, entry, read_point) == Truth::True);
+    let found = candidates.iter().filter_map(|id| read_point.entry(EntryId(*id)));
+    let mut found = found.filter(|entry| evaluator.evaluate(&filter, entry, read_point) == Truth::True);
     let first = found.next()?;
     if found.next().is_some() { None } else { Some(first.id) }
-}
-
-/// Who has this entry.
-fn identity_of(dsa: &Dsa, read_point: ReadPoint<'_>, id: EntryId, cache: &mut DnCache) -> Option<Identity> {
-    Some(dsa.identity_of(read_point, &read_point.entry(id)?, cache))
 }
 
 /// How a request is refused whose client may not act as the identity that it names.

@@ -43,9 +43,8 @@ pub(crate) fn run(
     let found = target(&message.request).and_then(|dn| writing.writer.nearest(dn));
     let entry = found.filter(|(_, is_there)| *is_there).map(|(id, _)| id);
     if let (Some(id), Some((filter, _))) = (entry, &rare.assertion)
-        && !writing.passes(id, filter)
+        && !assertion::passes(Some(writing.asserts(id, filter)), out, message.id, response_tag)
     {
-        assertion::refuse(out, message.id, response_tag);
         return None;
     }
     // Read and judged before the change: after it there is no way back.
@@ -135,7 +134,7 @@ impl Writing<'_, '_> {
         (read_point, entry, self.scratch)
     }
 
-    fn passes(&mut self, id: EntryId, filter: &Filter<'_>) -> bool {
+    fn asserts(&mut self, id: EntryId, filter: &Filter<'_>) -> bool {
         let (read_point, entry, scratch) = self.look_at(id);
         assertion::is_true_for_update(filter, &entry, read_point, &mut scratch.updating)
     }

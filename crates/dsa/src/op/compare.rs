@@ -159,14 +159,11 @@ impl Question<'_> {
     ) {
         // At the read point at which its name was resolved.
         let entry = self.read_point.entry(entry).expect("it was just found");
-        if let Some(rare) = &requested.rare
-            && let Some((filter, _)) = &rare.assertion
-        {
+        if let Some(filter) = requested.assertion() {
             let rules = (&self.dsa.rules, self.rights);
-            match assertion::is_true_soon(filter, &entry, self.read_point, rules, self.evaluator) {
-                Some(true) => {}
-                Some(false) => return assertion::refuse(out, id, COMPARE_RESPONSE),
-                None => return assertion::refuse_long(out, id, COMPARE_RESPONSE),
+            let is_true = assertion::is_true_soon(filter, &entry, self.read_point, rules, self.evaluator);
+            if !assertion::passes(is_true, out, id, COMPARE_RESPONSE) {
+                return;
             }
         }
         match self.judge(&entry, request.assertion) {

@@ -114,8 +114,7 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
         // Only what the record lists is changed in it; an index that was built on line is not in the record.
         let dropped = dsa.indexing.dropped_by(&asked, pin.read_point());
         let dropped = dropped.map_err(|refused| refusal(dsa, &refused))?;
-        let change = dsa.chosen.drop_indexes(&dropped, &asked, dsa.shard.schema());
-        if let Some(change) = change.map_err(setting::refusal)? {
+        if let Some(change) = dsa.chosen.drop_indexes(&dropped, &asked, dsa.shard.schema())? {
             return Ok(Some(change));
         }
     }

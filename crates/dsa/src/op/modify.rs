@@ -10,7 +10,7 @@ use crate::context::Writing;
 use crate::outcome;
 use model::{Description, EntryId, ResultCode, TypeId, short};
 use proto::Outline;
-use proto::op::modify::{self, Change, Changes, Modify, ModifyKind, Replacements, only_replacement};
+use proto::op::modify::{self, Change, Modify, ModifyKind, Replacements, only_replacement};
 use proto::tag::{MODIFY, MODIFY_RESPONSE};
 use schema::{HeldDescriptions, Schema};
 use smallvec::SmallVec;
@@ -31,7 +31,9 @@ pub(crate) fn run(
     let schema = writing.dsa.shard.schema();
     // Options that no entry has yet are held for the length of this request.
     let mut descriptions = HeldDescriptions::new(schema);
-    let changes = match changes(&mut descriptions, schema, request.changes) {
+    // All descriptions are looked up before the first change: a wrong one refuses the modify as a whole.
+    let translated = request.changes.iter().map(|change| translate(&mut descriptions, schema, &change));
+    let changes = match translated.collect::<Result<StoreChanges<'_>, _>>() {
         Ok(changes) => changes,
         Err((code, text)) => {
             outcome::say(out, id, MODIFY_RESPONSE, code, &text);
@@ -107,19 +109,6 @@ impl<'a> Replacing<'a> {
     }
 }
 
-/// All descriptions are looked up before the first change: a wrong one refuses the modify as a whole.
-fn changes<'a>(
-    descriptions: &mut HeldDescriptions<'_>,
-    schema: &Schema,
-    changes: Changes<'a>,
-) -> Result<StoreChanges<'a>, (ResultCode, String)> {
-    let mut translated = StoreChanges::new();
-    for change in changes.iter() {
-        translated.push(translate(descriptions, schema, &change)?);
-    }
-    Ok(translated)
-}
-
 /// Looks the description up and holds the number of values to what the kind of change allows.
 /// A delete or replace without values is about the whole attribute (RFC 4511 section 4.6).
 fn translate<'a>(
@@ -166,7 +155,8 @@ mod tests {
                 .iter()
                 .map(|(kind, name, values)| (*kind, name.as_bytes(), values.iter().map(|v| v.as_bytes()))),
         );
-        let request = Modify { dn: dn.as_bytes(), changes: Changes::parse(&list).expect("just encoded") };
+        let request =
+            Modify { dn: dn.as_bytes(), changes: modify::Changes::parse(&list).expect("just encoded") };
         fixture.changing(|writing, out| _ = run(writing, 7, &request, out))
     }
 

@@ -121,15 +121,12 @@ pub(crate) fn run(
     // All may read the root DSE and the subschema (RFC 4512 section 5.1), so the filter and the selection see them as a user does.
     let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
     // RFC 4528 section 3: the assertion is about the base, and is judged before anything is searched.
-    if let Some(rare) = &requested.rare
-        && let Some((filter, _)) = &rare.assertion
-    {
+    if let Some(filter) = requested.assertion() {
         let entry = read_point.entry(base.id).expect("the base was just found");
         let evaluator = reading.scratch.evaluator(base.is_system);
-        match assertion::is_true_soon(filter, &entry, read_point, (rules, reads), evaluator) {
-            Some(true) => {}
-            Some(false) => return assertion::refuse(out, id, tag::SEARCH_DONE),
-            None => return assertion::refuse_long(out, id, tag::SEARCH_DONE),
+        let is_true = assertion::is_true_soon(filter, &entry, read_point, (rules, reads), evaluator);
+        if !assertion::passes(is_true, out, id, tag::SEARCH_DONE) {
+            return;
         }
     }
     // Compiling normalises every value of the filter: a client that sends long filters has fewer of them in its turn.

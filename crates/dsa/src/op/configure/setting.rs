@@ -37,23 +37,11 @@ pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<
             keys.push(key);
         }
     }
-    let mut refused = None;
-    let changed = dsa.chosen.change(
-        &keys,
-        |at, values| {
-            let of_key =
-                |change: &modify::Change<'_>| of(change).is_some_and(|key| key.name == keys[at].name);
-            for change in modify.changes.iter().filter(of_key) {
-                if let Err(refusal) = apply(keys[at], &change, values) {
-                    refused = Some(refusal);
-                    return Err(NotChanged::Bad(String::new()));
-                }
-            }
-            Ok(())
-        },
-        schema,
-    );
-    match changed.map_err(|error| refused.unwrap_or_else(|| refusal(error)))? {
+    let change_one = |at: usize, values: &mut Vec<String>| {
+        let of_key = |change: &modify::Change<'_>| of(change).is_some_and(|key| key.name == keys[at].name);
+        modify.changes.iter().filter(of_key).try_for_each(|change| apply(keys[at], &change, values))
+    };
+    match dsa.chosen.change::<Refusal>(&keys, change_one, schema)? {
         Some(change) if dsa.journal.get().is_none() => {
             let put = put(dsa, change.record().clone(), now);
             put.map_err(|text| (ResultCode::ConstraintViolation, text)).map(|()| None)
@@ -127,11 +115,12 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
 }
 
 /// Busy is no fault of the request: the same one succeeds when the change before it is in force.
-pub(super) fn refusal(error: NotChanged) -> Refusal {
-    match error {
-        NotChanged::Bad(text) => (ResultCode::ConstraintViolation, text),
-        NotChanged::Busy => {
-            (ResultCode::Busy, "another change of the settings is being written; try again".to_owned())
+impl From<NotChanged> for Refusal {
+    fn from(error: NotChanged) -> Refusal {
+        let busy = "another change of the settings is being written; try again";
+        match error {
+            NotChanged::Bad(text) => (ResultCode::ConstraintViolation, text),
+            NotChanged::Busy => (ResultCode::Busy, busy.to_owned()),
         }
     }
 }

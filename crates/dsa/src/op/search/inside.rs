@@ -73,38 +73,37 @@ pub(crate) fn run(
         }
     };
     // Rights as for any search: the transaction gives its client none.
-    let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
-    let passes = assertion
-        .map_or(Ok(true), |(filter, _)| inside.passes(reading, base.id, filter, context.identity.rights));
-    // Each of the four outcomes has an answer of its own.
-    match passes {
-        Ok(true) => inside.search(reading, context, &base, id, request, out),
-        Ok(false) => assertion::refuse(out, id, tag::SEARCH_DONE),
-        Err(Stopped::TooLong) => assertion::refuse_long(out, id, tag::SEARCH_DONE),
-        Err(_) => refuse_partial(id, out),
+    if let Some(filter) = requested.assertion() {
+        // The base may be an entry of which only a part is here.
+        if inside.view.differs(base.id) && inside.view.is_partial(base.id) {
+            return refuse_partial(id, out);
+        }
+        let is_true = inside.asserts(reading, base.id, filter, context.identity.rights);
+        if !assertion::passes(is_true, out, id, tag::SEARCH_DONE) {
+            return;
+        }
     }
+    inside.search(reading, context, &base, id, request, out);
 }
 
 impl Inside<'_> {
     /// Is an assertion true of the base?
-    /// Bounded like that of any search: `Stopped::TooLong` if there is too much to look at.
-    fn passes(
+    /// Bounded like that of any search: `None` if there is too much to look at.
+    fn asserts(
         &mut self,
         reading: &mut Reading<'_>,
         base: EntryId,
         filter: &Filter<'_>,
         rights: Rights,
-    ) -> Result<bool, Stopped> {
+    ) -> Option<bool> {
         // An entry is judged where it is as the transaction sees it, by an evaluator that remembers that place only.
         let (point, evaluator) = match self.view.differs(base) {
-            true if self.view.is_partial(base) => return Err(Stopped::Partial),
             true => (self.read_point, &mut self.view.scratch.evaluator),
             false => (reading.read_point, &mut reading.scratch.evaluator),
         };
         // At the same point at which it was found.
         let entry = point.entry(base).expect("the base was just found");
         assertion::is_true_soon(filter, &entry, point, (&reading.dsa.rules, rights), evaluator)
-            .ok_or(Stopped::TooLong)
     }
 
     /// Consumes the view: what goes on later needs the directory alone.
