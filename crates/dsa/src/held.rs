@@ -1,7 +1,7 @@
 //! Old versions that suspended searches hold. Memory that is changed while a search looks at it is not free before the search
 //! has ended; so the oldest search is ended when it holds too much, or for too long.
 
-use crate::config::SearchLimits;
+use crate::engine::Dsa;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use store::Shard;
@@ -76,9 +76,10 @@ impl Shortage {
 }
 
 impl Held {
-    /// What is to be reported of memory at its limit, which is `limit` bytes: at most once a minute, and when it is over.
+    /// What is to be reported of memory at its limit: at most once a minute, and when it is over.
     /// `None` nearly always: there is something to say when the limit is reached, and when it is no longer.
-    pub(crate) fn memory_notice(&self, shard: &Shard, limit: u64, now_ns: u64) -> Option<MemoryNotice> {
+    pub(crate) fn memory_notice(&self, dsa: &Dsa, now_ns: u64) -> Option<MemoryNotice> {
+        let (shard, limit) = (&dsa.shard, dsa.memory_bytes_max());
         let refused = shard.refused_for_memory();
         let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = shortage.look(refused, now_ns)?;
@@ -87,25 +88,20 @@ impl Held {
         Some(MemoryNotice { is_over, refused, used, live, held, limit })
     }
 
-    /// Gives free memory back to the kernel, and ends searches that hold too much, or for too long, in a directory that may have
-    /// `memory_bytes_max`. All threads may call it as often as they like: it is done twice a second at most.
-    pub(crate) fn look_after_memory(
-        &self,
-        shard: &Shard,
-        limits: &SearchLimits,
-        memory_bytes_max: impl FnOnce() -> u64,
-        now_ns: u64,
-    ) {
+    /// Gives free memory back to the kernel, and ends searches that hold too much, or for too long. All threads may call it as often as
+    /// they like: it is done twice a second at most.
+    pub(crate) fn look_after_memory(&self, dsa: &Dsa, now_ns: u64) {
         let before = self.looked_ns.load(Ordering::Relaxed);
         if now_ns.saturating_sub(before) < INTERVAL_NS {
             return;
         }
         let looks = self.looked_ns.compare_exchange(before, now_ns, Ordering::Relaxed, Ordering::Relaxed);
         if looks.is_ok() {
-            shard.release_free();
-            let bytes_max = limits.held_bytes_max.unwrap_or_else(|| memory_bytes_max() / SHARE);
+            dsa.shard.release_free();
+            let limits = &dsa.config.limits;
+            let bytes_max = limits.held_bytes_max.unwrap_or_else(|| dsa.memory_bytes_max() / SHARE);
             let seconds_max = limits.held_seconds_max.unwrap_or(SECONDS_MAX);
-            end_old_searches(shard, bytes_max, seconds_max, now_ns);
+            end_old_searches(&dsa.shard, bytes_max, seconds_max, now_ns);
         }
     }
 }

@@ -21,7 +21,7 @@ use model::limits::{INDEX_TASKS_MAX, INDEXES_MAX};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use store::{IndexName, ReadPoint};
+use store::{IndexName, IndexReport, ReadPoint};
 
 /// Builds that failed and are still reported.
 const FAILED_MAX: usize = 64;
@@ -133,19 +133,19 @@ impl Indexing {
         // What the store has; the tasks tell what is still to come.
         let report = now.index_report();
         let is_there = |name: IndexName| report.iter().any(|index| index.name == name);
+        let index = |name: IndexName| format!("index={}", name.text(schema));
         let mut lines: Vec<String> = report
             .iter()
-            .map(|index| {
-                let (name, bytes) = (index.name.text(schema), index.bytes);
+            .map(|&IndexReport { name, bytes, .. }| {
                 // Until it is written down it is not reported as ready.
-                let Some(building) = state.building.filter(|building| building.name == index.name) else {
-                    let verified = state.verified(index.name, entries_all);
-                    return format!("index={name} state=ready bytes={bytes}{verified}");
+                let Some(building) = state.building.filter(|building| building.name == name) else {
+                    let verified = state.verified(name, entries_all);
+                    return format!("{} state=ready bytes={bytes}{verified}", index(name));
                 };
                 let Progress { entries, is_waiting, .. } = building;
                 let (what, all) =
                     if is_waiting { ("waiting", entries) } else { ("building", entries_all.max(entries)) };
-                format!("index={name} state={what} entries={entries} of={all} bytes={bytes}")
+                format!("{} state={what} entries={entries} of={all} bytes={bytes}", index(name))
             })
             .collect();
         // Just being begun, or given up.
@@ -153,26 +153,19 @@ impl Indexing {
             state.building.filter(|building| !is_there(building.name))
         {
             let all = entries_all.max(entries);
-            lines.push(format!(
-                "index={} state=building entries={entries} of={all} bytes=0",
-                name.text(schema)
-            ));
+            lines.push(format!("{} state=building entries={entries} of={all} bytes=0", index(name)));
         }
         for task in &state.tasks {
             match task {
-                Task::Build(name) => lines.push(format!("index={} state=queued", name.text(schema))),
-                Task::Drop(name) => lines.push(format!("index={} state=leaving", name.text(schema))),
+                Task::Build(name) => lines.push(format!("{} state=queued", index(*name))),
+                Task::Drop(name) => lines.push(format!("{} state=leaving", index(*name))),
                 // Reported with the index.
                 Task::Verify(_) => {}
             }
         }
         lines.extend(state.differences(schema));
-        lines.extend(
-            state
-                .failed
-                .iter()
-                .map(|(name, why)| format!("index={} state=failed reason={why}", name.text(schema))),
-        );
+        let failed = state.failed.iter();
+        lines.extend(failed.map(|(name, why)| format!("{} state=failed reason={why}", index(*name))));
         lines
     }
 

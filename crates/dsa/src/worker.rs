@@ -158,15 +158,13 @@ impl Worker {
     /// called about once a second by any thread.
     pub fn look_after_memory(&self, now: Now) -> Vec<Revoked> {
         let dsa = &self.dsa;
-        let memory_max = || dsa.memory_bytes_max();
-        dsa.held.look_after_memory(&dsa.shard, &dsa.config.limits, memory_max, now.monotonic_ns);
+        dsa.held.look_after_memory(dsa, now.monotonic_ns);
         dsa.shard.take_revoked()
     }
 
     /// What is to be reported of memory at its limit. To be called about once a second by any thread.
     pub fn memory_notice(&self, now: Now) -> Option<MemoryNotice> {
-        let dsa = &self.dsa;
-        dsa.held.memory_notice(&dsa.shard, dsa.memory_bytes_max(), now.monotonic_ns)
+        self.dsa.held.memory_notice(&self.dsa, now.monotonic_ns)
     }
 
     /// Takes the time; to be called before each bundle.

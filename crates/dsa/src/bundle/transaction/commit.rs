@@ -91,7 +91,7 @@ pub(super) fn run(
         Some(prepared_writes) => prepared_writes,
         None => {
             // Up to the first that cannot be prepared: in its place there is none.
-            if prepare_all(parts, write_set, &mut made).is_none() {
+            if write_set.prepare_all(parts, &mut made).is_none() {
                 made.push_nones(1);
             }
             &mut made
@@ -99,9 +99,9 @@ pub(super) fn run(
     };
     let mut answers = Vec::new();
     // The short way says no without having changed anything, so the other one begins from the same state.
-    let outcome = match install_all(parts, write_set, prepared_writes) {
+    let outcome = match write_set.install_all(parts, prepared_writes) {
         true => Ok(()),
-        false => apply_all(parts, write_set, &mut answers),
+        false => write_set.apply_all(parts, &mut answers),
     };
     // The code goes into the outcome chain: a replay must come to the same one, whichever way it takes.
     let code = match &outcome {
@@ -117,98 +117,242 @@ pub(super) fn run(
     code
 }
 
-/// Prepares the updates; `None` at the first that cannot be prepared.
-/// For a transaction of the log that comes without prepared writes: a replay, or a begin and an end in one bundle.
-fn prepare_all(
-    parts: &mut Parts<'_>,
-    write_set: WriteSet<'_>,
-    prepared_writes: &mut PreparedWrites,
-) -> Option<()> {
-    let (mut group, mut at) = (Group::new(), 0);
-    while at < write_set.messages.len() {
-        group.clear();
-        (at, _) = group::gather(write_set.messages, at, &mut group);
-        // Cut off within a message, which nothing that was accepted is. The other way finds it and says so.
-        if group.is_empty() {
-            return None;
+impl WriteSet<'_> {
+    /// Prepares the updates; `None` at the first that cannot be prepared.
+    /// For a transaction of the log that comes without prepared writes: a replay, or a begin and an end in one bundle.
+    fn prepare_all(self, parts: &mut Parts<'_>, prepared_writes: &mut PreparedWrites) -> Option<()> {
+        let (mut group, mut at) = (Group::new(), 0);
+        while at < self.messages.len() {
+            group.clear();
+            (at, _) = group::gather(self.messages, at, &mut group);
+            // Cut off within a message, which nothing that was accepted is. The other way finds it and says so.
+            if group.is_empty() {
+                return None;
+            }
+            // No rights are needed to find an entry by its name; what the hints find is not shown to anybody.
+            parts.prefetch(Rights::Public, &mut group);
+            // Each group has a pin of its own. What another writer publishes between two of them makes prepared writes stale, which is found
+            // out in the writer's role.
+            let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
+            let Scratch { evaluator, keys, .. } = &mut **scratch;
+            let pin = reader.pin();
+            let read_point = pin.read_point();
+            let mut replacing = Replacing::new(read_point.shard().schema());
+            for (in_group, update) in group.iter().enumerate() {
+                group::prefetch_next(read_point, &group, in_group);
+                let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else {
+                    return None;
+                };
+                let replacements = replacing.of(outline)?;
+                let known = Known { target: *target, keys, sequence: *sequence };
+                // Its number among the updates of all groups: a later one of the same entry is prepared on top of it.
+                let at = prepared_writes.ready().len();
+                prepared_writes.prepare_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
+            }
         }
-        // No rights are needed to find an entry by its name; what the hints find is not shown to anybody.
-        parts.prefetch(Rights::Public, &mut group);
-        // Each group has a pin of its own. What another writer publishes between two of them makes prepared writes stale, which is found
-        // out in the writer's role.
-        let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
-        let Scratch { evaluator, keys, .. } = &mut **scratch;
-        let pin = reader.pin();
-        let read_point = pin.read_point();
-        let mut replacing = Replacing::new(read_point.shard().schema());
-        for (in_group, update) in group.iter().enumerate() {
-            group::prefetch_next(read_point, &group, in_group);
-            let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else { return None };
-            let replacements = replacing.of(outline)?;
-            let known = Known { target: *target, keys, sequence: *sequence };
-            // Its number among the updates of all groups: a later one of the same entry is prepared on top of it.
-            let at = prepared_writes.ready().len();
-            prepared_writes.prepare_member(read_point, &known, replacements, &mut evaluator.cache, at)?;
-        }
+        Some(())
     }
-    Some(())
-}
 
-/// Installs all prepared writes; those that another client's update or the cleaner made stale are made anew. `false`, and nothing done, if
-/// that cannot be.
-/// All of them or none: until the first install nothing is changed that a reader or a later update could notice.
-fn install_all(parts: &mut Parts<'_>, write_set: WriteSet<'_>, prepared_writes: &mut PreparedWrites) -> bool {
-    let shard = &parts.dsa.shard;
-    // Below a referral object an update belongs to another server. The overlay finds out which do, so it judges all of them.
-    if !fast::IS_ON || shard.has_referrals() || prepared_writes.ready().iter().any(Option::is_none) {
-        return false;
-    }
-    // Before the role is taken: other threads wait for it, and cache misses would be waited for under it.
-    prepared_writes.ready().iter().flatten().for_each(|ready| shard.prefetch_prepared(ready));
-    let mut writer = shard.writer();
-    // Making room may move entries, so that comes first, also for the few that are made anew.
-    assert!(!prepared_writes.ready().is_empty() || write_set.messages.is_empty(), "each update was prepared");
-    let made = prepared_writes.bytes();
-    make_way(&mut writer, made);
-    let spares = [made / SPARE_SHARE, 0];
-    let Some(spare) = spares.into_iter().find(|spare| writer.reserve(made + spare).is_ok()) else {
-        return false;
-    };
-    let stale = stale(&writer, prepared_writes);
-    if !stale.is_empty() {
-        if !prepare_anew(parts, &writer, write_set, prepared_writes, &stale) {
+    /// Installs all prepared writes; those that another client's update or the cleaner made stale are made anew. `false`, and nothing done, if
+    /// that cannot be.
+    /// All of them or none: until the first install nothing is changed that a reader or a later update could notice.
+    fn install_all(self, parts: &mut Parts<'_>, prepared_writes: &mut PreparedWrites) -> bool {
+        let shard = &parts.dsa.shard;
+        // Below a referral object an update belongs to another server. The overlay finds out which do, so it judges all of them.
+        if !fast::IS_ON || shard.has_referrals() || prepared_writes.ready().iter().any(Option::is_none) {
             return false;
         }
-        // Those made anew are longer than the spare. Reserving may move entries, which could make others stale: then the long way is taken.
-        assert!(prepared_writes.bytes() >= made, "what is made anew is appended to the others");
-        let lacking = (prepared_writes.bytes() - made).saturating_sub(spare);
-        if lacking > 0
-            && (writer.reserve(lacking).is_err() || !self::stale(&writer, prepared_writes).is_empty())
-        {
+        // Before the role is taken: other threads wait for it, and cache misses would be waited for under it.
+        prepared_writes.ready().iter().flatten().for_each(|ready| shard.prefetch_prepared(ready));
+        let mut writer = shard.writer();
+        // Making room may move entries, so that comes first, also for the few that are made anew.
+        assert!(!prepared_writes.ready().is_empty() || self.messages.is_empty(), "each update was prepared");
+        let made = prepared_writes.bytes();
+        make_way(&mut writer, made);
+        let spares = [made / SPARE_SHARE, 0];
+        let Some(spare) = spares.into_iter().find(|spare| writer.reserve(made + spare).is_ok()) else {
             return false;
+        };
+        let stale = stale(&writer, prepared_writes);
+        if !stale.is_empty() {
+            if !self.prepare_anew(parts, &writer, prepared_writes, &stale) {
+                return false;
+            }
+            // Those made anew are longer than the spare. Reserving may move entries, which could make others stale: then the long way is taken.
+            assert!(prepared_writes.bytes() >= made, "what is made anew is appended to the others");
+            let lacking = (prepared_writes.bytes() - made).saturating_sub(spare);
+            if lacking > 0
+                && (writer.reserve(lacking).is_err() || !self::stale(&writer, prepared_writes).is_empty())
+            {
+                return false;
+            }
+            // A walk over all of them, so not in a release: `install` below asserts the same of each.
+            debug_assert!(
+                self::stale(&writer, prepared_writes).is_empty(),
+                "nothing moved since they were looked at"
+            );
         }
-        // A walk over all of them, so not in a release: `install` below asserts the same of each.
-        debug_assert!(
-            self::stale(&writer, prepared_writes).is_empty(),
-            "nothing moved since they were looked at"
-        );
-    }
-    let (ready, bytes) = prepared_writes.parts();
-    // Without a name it is refused where all others are judged.
-    let Some(actor) = writer.name(write_set.effective.dn()) else { return false };
-    for ready in ready.iter().flatten() {
-        let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
-        // Of several prepared writes of one entry only the last is installed, for it has the changes of all before it.
-        if !ready.is_followed() {
-            let is_installed = writer.install(ready, bytes, stamp);
-            let is_planted = planted::is(faults::STALE_PREPARED_WRITES_DROPPED);
-            assert!(is_installed || is_planted, "nothing came in between, and there is room");
+        let (ready, bytes) = prepared_writes.parts();
+        // Without a name it is refused where all others are judged.
+        let Some(actor) = writer.name(self.effective.dn()) else { return false };
+        for ready in ready.iter().flatten() {
+            let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
+            // Of several prepared writes of one entry only the last is installed, for it has the changes of all before it.
+            if !ready.is_followed() {
+                let is_installed = writer.install(ready, bytes, stamp);
+                let is_planted = planted::is(faults::STALE_PREPARED_WRITES_DROPPED);
+                assert!(is_installed || is_planted, "nothing came in between, and there is room");
+            }
+            // It counts as an update in any case: sequence numbers and stamps are those of applying each by itself.
+            writer.update_done();
         }
-        // It counts as an update in any case: sequence numbers and stamps are those of applying each by itself.
-        writer.update_done();
+        writer.publish();
+        true
     }
-    writer.publish();
-    true
+
+    /// Makes the prepared writes at these positions anew. `false` if one of the updates is more than a prepared write.
+    /// The writer's own view is the newest state there is, and nothing can come in between while it has the role.
+    #[cold]
+    fn prepare_anew(
+        self,
+        parts: &mut Parts<'_>,
+        writer: &Writer<'_>,
+        prepared_writes: &mut PreparedWrites,
+        stale: &[usize],
+    ) -> bool {
+        let view = writer.view();
+        let cache = &mut parts.scratch.updating.cache;
+        // It may remember names of a view before. The writer's view has names that no reader has seen.
+        cache.forget();
+        let mut keys = Vec::new();
+        // Which update prepared an entry last is learned anew, for the old answers may be stale ones.
+        prepared_writes.forget();
+        let mut again = |at: usize, message: &[u8]| {
+            keys.clear();
+            let outline = Outline::of(message)?;
+            let target = view.target(outline.dn, cache, &mut keys).ok()?;
+            let known = Known { target, keys: &keys, sequence: view.sequence() };
+            let mut replacing = Replacing::new(view.shard().schema());
+            prepared_writes.prepare_member(view, &known, replacing.of(&outline)?, cache, at)
+        };
+        // Positions ascend, so the messages are gone through once.
+        let (mut messages, mut next) = (journal::messages(self.messages), 0);
+        stale.iter().all(|at| {
+            assert!(*at >= next, "positions of stale prepared writes ascend");
+            let message = messages.nth(at - next);
+            next = at + 1;
+            message.and_then(|message| again(*at, message)).is_some()
+        })
+    }
+
+    /// Judges all updates, then carries all of them out. Appends their answers.
+    ///
+    /// # Errors
+    /// The first that does not go well: nothing was done.
+    /// The second pass runs the same code on the directory that the first ran on copies, so each update succeeds again: only memory can
+    /// make a difference, and that was granted before.
+    fn apply_all(self, parts: &mut Parts<'_>, answers: &mut Vec<u8>) -> Result<(), AbortReason> {
+        let dsa = parts.dsa;
+        // From here to `publish` no other writer of the shard runs, so the bounds of a transaction bound how long others wait.
+        let mut writer = dsa.shard.writer();
+        // Judged in the role: what is judged is what is changed below, for nobody else writes in between.
+        let bytes = match planted::is(faults::COMMIT_NOT_JUDGED) {
+            false => self.judge_all(parts, &writer)?,
+            true => 0,
+        };
+        let updates = journal::messages(self.messages).count();
+        make_way(&mut writer, bytes);
+        // What the overlay took is what the entries will take, and a bit for each update.
+        if writer.grant(bytes + updates * super::UPDATE_BYTES as usize).is_err() {
+            return Err(out_of_memory(parts, self.messages));
+        }
+        let Some(actor) = writer.name(self.effective.dn()) else {
+            return Err(abort_reason(self.messages, authorize::NO_NAME.1));
+        };
+        for frame in journal::messages(self.messages) {
+            let message = Message::decode(frame).expect("it was judged");
+            let requested = control::requested(&message.request, message.controls).expect("it was judged");
+            let mut writing = Writing {
+                dsa,
+                writer: &mut writer,
+                scratch: parts.scratch,
+                now: parts.now,
+                effective: self.effective,
+                actor,
+                spare: None,
+                known: None,
+            };
+            let done = match requested.rare {
+                None => dispatch::update(&mut writing, &message, None, answers),
+                Some(rare) => {
+                    // An assertion was true in the overlay and is not asked again; what a pre-read or a post-read shows is read now.
+                    let rare = rare.of_judged();
+                    control::update::run(&mut writing, &message, frame.len(), &rare, answers)
+                }
+            };
+            if done.is_none() && parts.scratch.lacked_memory {
+                return Err(out_of_memory(parts, frame));
+            }
+            // Half of a transaction must never be seen.
+            let is_planted = planted::is(faults::COMMIT_NOT_JUDGED);
+            assert!(done.is_some() || is_planted, "what goes well in the overlay goes well for good");
+            writer.update_done();
+        }
+        writer.publish();
+        Ok(())
+    }
+
+    /// Carries the updates out in an overlay. Returns the bytes that they took there.
+    /// It changes the overlay alone. Returns its bytes, as a measure of what applying the updates will take.
+    fn judge_all(self, parts: &mut Parts<'_>, writer: &Writer<'_>) -> Result<usize, AbortReason> {
+        let base = writer.view();
+        // What was taken and logged is not refused for its size.
+        let overlay = match planted::is_at_replay(faults::LIMIT_AT_APPLY) {
+            true => Overlay::new(&parts.dsa.shard, 16),
+            false => Overlay::unlimited(&parts.dsa.shard),
+        };
+        let Ok(mut overlay) = overlay else {
+            return Err(out_of_memory(parts, self.messages));
+        };
+        // Stamps in the overlay follow those of the directory: an assertion on modifyTimestamp sees what it will be.
+        // The overlay is empty so far, and takes entries from the writer's view when updates name them.
+        overlay.stamp_like(writer.last_csn());
+        let (mut answers, mut adds) = (Vec::new(), 0);
+        let mut reading =
+            Reading { dsa: parts.dsa, read_point: base, scratch: parts.scratch, now: parts.now };
+        let effective = self.effective;
+        let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
+        for frame in journal::messages(self.messages) {
+            answers.clear();
+            let message = match Message::decode(frame) {
+                Ok(message) => message,
+                // What was accepted could be decoded. A command of the log is still input, so this is a refusal.
+                Err(error) => {
+                    outcome::answer_malformed(&error, &mut answers);
+                    return Err(AbortReason { culprit: 0, answer: answers });
+                }
+            };
+            // The end names the update that stood against it (RFC 5805 section 2.3).
+            let culprit = message.id;
+            let requested = match control::requested(&message.request, message.controls) {
+                Ok(requested) => requested,
+                Err(error) => {
+                    control::refuse(&message, error, &mut answers);
+                    return Err(AbortReason { culprit, answer: answers });
+                }
+            };
+            // A command has the ids for its adds from the queue: replicas and replays give the same ones. A transaction without a log takes ids
+            // behind all others.
+            let new_id = self.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
+            adds += usize::from(matches!(message.request, Request::Add(_)));
+            if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
+                return Err(AbortReason { culprit, answer: answers });
+            }
+        }
+        let ids = self.ids.len();
+        assert!(ids == 0 || adds <= ids, "a command of the log has an id for each of its adds");
+        Ok(overlay.bytes() as usize)
+    }
 }
 
 /// Makes room for so many bytes under the memory limit: before the first update is applied, since others must not see
@@ -237,102 +381,6 @@ fn stale(writer: &Writer<'_>, prepared_writes: &PreparedWrites) -> SmallVec<[usi
         .collect()
 }
 
-/// Makes the prepared writes at these positions anew. `false` if one of the updates is more than a prepared write.
-/// The writer's own view is the newest state there is, and nothing can come in between while it has the role.
-#[cold]
-fn prepare_anew(
-    parts: &mut Parts<'_>,
-    writer: &Writer<'_>,
-    write_set: WriteSet<'_>,
-    prepared_writes: &mut PreparedWrites,
-    stale: &[usize],
-) -> bool {
-    let view = writer.view();
-    let cache = &mut parts.scratch.updating.cache;
-    // It may remember names of a view before. The writer's view has names that no reader has seen.
-    cache.forget();
-    let mut keys = Vec::new();
-    // Which update prepared an entry last is learned anew, for the old answers may be stale ones.
-    prepared_writes.forget();
-    let mut again = |at: usize, message: &[u8]| {
-        keys.clear();
-        let outline = Outline::of(message)?;
-        let target = view.target(outline.dn, cache, &mut keys).ok()?;
-        let known = Known { target, keys: &keys, sequence: view.sequence() };
-        let mut replacing = Replacing::new(view.shard().schema());
-        prepared_writes.prepare_member(view, &known, replacing.of(&outline)?, cache, at)
-    };
-    // Positions ascend, so the messages are gone through once.
-    let (mut messages, mut next) = (journal::messages(write_set.messages), 0);
-    stale.iter().all(|at| {
-        assert!(*at >= next, "positions of stale prepared writes ascend");
-        let message = messages.nth(at - next);
-        next = at + 1;
-        message.and_then(|message| again(*at, message)).is_some()
-    })
-}
-
-/// Judges all updates, then carries all of them out. Appends their answers.
-///
-/// # Errors
-/// The first that does not go well: nothing was done.
-/// The second pass runs the same code on the directory that the first ran on copies, so each update succeeds again: only memory can
-/// make a difference, and that was granted before.
-fn apply_all(
-    parts: &mut Parts<'_>,
-    write_set: WriteSet<'_>,
-    answers: &mut Vec<u8>,
-) -> Result<(), AbortReason> {
-    let dsa = parts.dsa;
-    // From here to `publish` no other writer of the shard runs, so the bounds of a transaction bound how long others wait.
-    let mut writer = dsa.shard.writer();
-    // Judged in the role: what is judged is what is changed below, for nobody else writes in between.
-    let bytes = match planted::is(faults::COMMIT_NOT_JUDGED) {
-        false => judge_all(parts, &writer, write_set)?,
-        true => 0,
-    };
-    let updates = journal::messages(write_set.messages).count();
-    make_way(&mut writer, bytes);
-    // What the overlay took is what the entries will take, and a bit for each update.
-    if writer.grant(bytes + updates * super::UPDATE_BYTES as usize).is_err() {
-        return Err(out_of_memory(parts, write_set.messages));
-    }
-    let Some(actor) = writer.name(write_set.effective.dn()) else {
-        return Err(abort_reason(write_set.messages, authorize::NO_NAME.1));
-    };
-    for frame in journal::messages(write_set.messages) {
-        let message = Message::decode(frame).expect("it was judged");
-        let requested = control::requested(&message.request, message.controls).expect("it was judged");
-        let mut writing = Writing {
-            dsa,
-            writer: &mut writer,
-            scratch: parts.scratch,
-            now: parts.now,
-            effective: write_set.effective,
-            actor,
-            spare: None,
-            known: None,
-        };
-        let done = match requested.rare {
-            None => dispatch::update(&mut writing, &message, None, answers),
-            Some(rare) => {
-                // An assertion was true in the overlay and is not asked again; what a pre-read or a post-read shows is read now.
-                let rare = rare.of_judged();
-                control::update::run(&mut writing, &message, frame.len(), &rare, answers)
-            }
-        };
-        if done.is_none() && parts.scratch.lacked_memory {
-            return Err(out_of_memory(parts, frame));
-        }
-        // Half of a transaction must never be seen.
-        let is_planted = planted::is(faults::COMMIT_NOT_JUDGED);
-        assert!(done.is_some() || is_planted, "what goes well in the overlay goes well for good");
-        writer.update_done();
-    }
-    writer.publish();
-    Ok(())
-}
-
 /// For tests: others see an update of a transaction.
 pub(super) fn leak(reading: &mut Reading<'_>, effective: Effective<'_>, message: &Message<'_>) {
     let Reading { dsa, scratch, now, .. } = reading;
@@ -343,61 +391,6 @@ pub(super) fn leak(reading: &mut Reading<'_>, effective: Effective<'_>, message:
         Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
     dispatch::update(&mut writing, message, None, &mut Vec::new());
     writer.publish();
-}
-
-/// Carries the updates out in an overlay. Returns the bytes that they took there.
-/// It changes the overlay alone. Returns its bytes, as a measure of what applying the updates will take.
-fn judge_all(
-    parts: &mut Parts<'_>,
-    writer: &Writer<'_>,
-    write_set: WriteSet<'_>,
-) -> Result<usize, AbortReason> {
-    let base = writer.view();
-    // What was taken and logged is not refused for its size.
-    let overlay = match planted::is_at_replay(faults::LIMIT_AT_APPLY) {
-        true => Overlay::new(&parts.dsa.shard, 16),
-        false => Overlay::unlimited(&parts.dsa.shard),
-    };
-    let Ok(mut overlay) = overlay else {
-        return Err(out_of_memory(parts, write_set.messages));
-    };
-    // Stamps in the overlay follow those of the directory: an assertion on modifyTimestamp sees what it will be.
-    // The overlay is empty so far, and takes entries from the writer's view when updates name them.
-    overlay.stamp_like(writer.last_csn());
-    let (mut answers, mut adds) = (Vec::new(), 0);
-    let mut reading = Reading { dsa: parts.dsa, read_point: base, scratch: parts.scratch, now: parts.now };
-    let effective = write_set.effective;
-    let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
-    for frame in journal::messages(write_set.messages) {
-        answers.clear();
-        let message = match Message::decode(frame) {
-            Ok(message) => message,
-            // What was accepted could be decoded. A command of the log is still input, so this is a refusal.
-            Err(error) => {
-                outcome::answer_malformed(&error, &mut answers);
-                return Err(AbortReason { culprit: 0, answer: answers });
-            }
-        };
-        // The end names the update that stood against it (RFC 5805 section 2.3).
-        let culprit = message.id;
-        let requested = match control::requested(&message.request, message.controls) {
-            Ok(requested) => requested,
-            Err(error) => {
-                control::refuse(&message, error, &mut answers);
-                return Err(AbortReason { culprit, answer: answers });
-            }
-        };
-        // A command has the ids for its adds from the queue: replicas and replays give the same ones. A transaction without a log takes ids
-        // behind all others.
-        let new_id = write_set.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
-        adds += usize::from(matches!(message.request, Request::Add(_)));
-        if !evaluation.run(&message, frame.len(), &requested, new_id, &mut answers) {
-            return Err(AbortReason { culprit, answer: answers });
-        }
-    }
-    let ids = write_set.ids.len();
-    assert!(ids == 0 || adds <= ids, "a command of the log has an id for each of its adds");
-    Ok(overlay.bytes() as usize)
 }
 
 /// There is no memory to apply an update, the first of these messages. In a directory that is logged nothing must go on

@@ -3,7 +3,7 @@
 //! The directory comes first: where it holds a suffix like `cn=config`, that is found and not the server's own entry. What a client may not
 //! search must look as if it were not there, so a refusal says nothing that depends on which entries there are.
 
-use super::special::settle_base;
+use super::special::{is_absent, settle_base};
 use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::Requested;
@@ -59,7 +59,10 @@ pub(super) fn find_base(
     };
     let may_search = reading.dsa.rules.may_search(rights);
     // A referral or an alias tells that an entry is there, so that is not looked at for those who may not search.
-    let found = if may_search { settle_base(reading, request, requested, found)? } else { found };
+    let found = match !may_search || is_absent(&reading.dsa.shard) {
+        true => found,
+        false => settle_base(reading, request, requested, found)?,
+    };
     // Not in the directory; perhaps among the server's own.
     let unresolved = match found {
         Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),

@@ -119,7 +119,7 @@ pub(super) fn is_omitted(entry: &EntryRef<'_>, base: EntryId) -> bool {
 /// Is there no entry that stands for another?
 /// Two loads; the answer may change with any update, so it is asked at each read point.
 #[inline]
-fn is_absent(shard: &Shard) -> bool {
+pub(super) fn is_absent(shard: &Shard) -> bool {
     !shard.has_aliases() && !shard.has_referrals()
 }
 
@@ -129,23 +129,10 @@ pub(super) fn is_plain(shard: &Shard) -> bool {
     is_absent(shard) && !shard.has_subentries()
 }
 
-/// Finds the base that a request means, given what its DN leads to.
-#[inline]
-pub(super) fn settle_base(
-    reading: &mut Reading<'_>,
-    request: &Search<'_>,
-    requested: &Requested<'_>,
-    found: Result<EntryId, Unresolved>,
-) -> Result<Result<EntryId, Unresolved>, Refusal> {
-    if is_absent(&reading.dsa.shard) {
-        return Ok(found);
-    }
-    settle(reading, request, requested, found)
-}
-
+/// Finds the base that a request means, given what its DN leads to; it is that unless some entries stand for others ([`is_absent`]).
 /// The alias comes first: where it leads may be below a referral object.
 #[cold]
-fn settle(
+pub(super) fn settle_base(
     reading: &mut Reading<'_>,
     request: &Search<'_>,
     requested: &Requested<'_>,
