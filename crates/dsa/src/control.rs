@@ -272,14 +272,12 @@ impl<'a> Rare<'a> {
     /// Entries of the configuration and changes of passwords are written by other code, which knows none of these.
     pub(crate) fn critical(&self) -> Option<&'static [u8]> {
         let read = |read: &Option<ReadEntry<'_>>| read.as_ref().is_some_and(|read| read.critical);
-        match self {
-            rare if rare.assertion.as_ref().is_some_and(|(_, critical)| *critical) => {
-                Some(control::assertion::OID)
-            }
-            rare if read(&rare.pre_read) => Some(control::read_entry::PRE_OID),
-            rare if read(&rare.post_read) => Some(control::read_entry::POST_OID),
-            _ => None,
-        }
+        let controls = [
+            (self.assertion.as_ref().is_some_and(|(_, critical)| *critical), control::assertion::OID),
+            (read(&self.pre_read), control::read_entry::PRE_OID),
+            (read(&self.post_read), control::read_entry::POST_OID),
+        ];
+        controls.into_iter().find_map(|(is_critical, oid)| is_critical.then_some(oid))
     }
 
     /// What is left of the controls of an update that was judged before: it does not fail for them any more.

@@ -395,11 +395,9 @@ impl Template {
         }
         // An entry may have an attribute of that name stored, which then counts.
         for what in Derived::ALL {
+            // Derived attributes have no options.
             let description = Description::plain(what.attribute_type(schema));
-            if shape.position(description).is_none()
-                && selection.includes_derived(what, schema, rules)
-                && !is_root_dse
-            {
+            if shape.position(description).is_none() && !is_root_dse && includes(description) {
                 pieces.push(Piece::Derived { what, head: head(description) });
             }
         }

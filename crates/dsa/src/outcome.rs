@@ -39,13 +39,6 @@ pub(crate) fn lack_reader(out: &mut Vec<u8>, id: i32, response_tag: u8) {
     say(out, id, response_tag, NO_READER.0, NO_READER.1);
 }
 
-/// Answers that this identity may not do that.
-/// The text says what would be needed, and nothing of the entry.
-#[cold]
-pub(crate) fn no_access(out: &mut Vec<u8>, id: i32, response_tag: u8, text: &str) {
-    say(out, id, response_tag, ResultCode::InsufficientAccessRights, text);
-}
-
 /// Answers that the store refused a command.
 /// matchedDN is the nearest entry above that there is (RFC 4511 section 4.1.9), and empty for all other refusals.
 #[cold]

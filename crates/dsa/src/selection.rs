@@ -3,10 +3,9 @@
 //! Looked up once for a list of selectors and kept with the templates that are made by it; an entry is never asked.
 
 use crate::access::{Rights, Rules};
-use model::{ClassId, Description, TypeId};
+use model::{Description, TypeId};
 use proto::list::Octets;
 use schema::{Schema, WantedOptions};
-use store::derived::Derived;
 
 /// The attributes that were asked for and may be read.
 #[derive(Clone, Debug)]
@@ -33,21 +32,16 @@ impl Selection {
             match selector {
                 b"*" => selection.all_user = true,
                 b"+" => selection.all_operational = true,
+                // RFC 4529: `@class` stands for every attribute that the class and its superclasses name.
                 [b'@', class @ ..] => {
-                    if let Some(class) = schema.find_class(class) {
-                        selection.want_class(class, schema);
-                    }
+                    let named = schema.find_class(class).map(|class| schema.class(class).all_attributes());
+                    selection.wanted.extend(named.into_iter().flatten().map(|t| (t, WantedOptions::NONE)));
                 }
                 // "1.1" is an OID that no attribute has: alone it selects nothing.
                 name => selection.wanted.extend(schema.find_wanted(name)),
             }
         }
         selection
-    }
-
-    /// RFC 4529: `@class` stands for every attribute that the class and its superclasses name.
-    fn want_class(&mut self, class: ClassId, schema: &Schema) {
-        self.wanted.extend(schema.class(class).all_attributes().map(|t| (t, WantedOptions::NONE)));
     }
 
     /// Is a stored attribute returned? `star_is_all` for the root DSE, whose operational attributes clients expect
@@ -70,11 +64,5 @@ impl Selection {
                 && schema.includes_options(description.options, options)
         };
         (by_kind || self.wanted.iter().any(named)) && rules.may_read(self.rights, attribute_type)
-    }
-
-    /// Is a derived attribute returned?
-    /// Derived attributes have no options.
-    pub(crate) fn includes_derived(&self, derived: Derived, schema: &Schema, rules: &Rules) -> bool {
-        self.includes(Description::plain(derived.attribute_type(schema)), false, schema, rules)
     }
 }

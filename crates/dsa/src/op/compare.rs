@@ -239,7 +239,8 @@ fn absent(attribute: &[u8]) -> (ResultCode, String) {
 /// The code of a search by the same client.
 #[cold]
 fn forbid(id: i32, out: &mut Vec<u8>) {
-    outcome::no_access(out, id, COMPARE_RESPONSE, "anonymous clients may not compare here; bind first");
+    let text = "anonymous clients may not compare here; bind first";
+    outcome::say(out, id, COMPARE_RESPONSE, ResultCode::InsufficientAccessRights, text);
 }
 
 #[cfg(test)]
