@@ -112,11 +112,8 @@ pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError)
         DescriptionError::UnknownType => {
             let (unknown, _) = model::attribute::split_options(text);
             let meant = schema.nearest_type(unknown).map(|name| format!("; did you mean \"{name}\"?"));
-            let message = format!(
-                "attribute type {} is not in the schema{}",
-                quoted(unknown),
-                meant.unwrap_or_default()
-            );
+            let (name, meant) = (quoted(unknown), meant.unwrap_or_default());
+            let message = format!("attribute type {name} is not in the schema{meant}");
             (ResultCode::UndefinedAttributeType, message)
         }
         DescriptionError::Malformed => {

@@ -21,6 +21,7 @@ pub(crate) use self::commit::{Ending, WriteSet, apply};
 use super::group::Pending;
 use super::update::{self, Classified, Kind, Refused, Request};
 use crate::access::Effective;
+use crate::control::update::names;
 use crate::control::{self, ControlError, Rare, Requested};
 use crate::engine::Dsa;
 use crate::extension::{Bound, Role};
@@ -28,7 +29,6 @@ use crate::identity::Identity;
 use crate::journal::{Submission, Updates};
 use crate::op::extended::start_transaction::Begin;
 use crate::op::extended::{self, end_transaction};
-use crate::op::modify_dn::new_dn;
 use crate::outcome;
 use crate::session::Session;
 use crate::transaction::Transaction;
@@ -36,12 +36,11 @@ use crate::worker::Parts;
 use env::fast;
 use model::ResultCode;
 use model::limits::READ_ENTRIES_MAX;
-use proto::control::{Controls, non_transaction, transaction_specification};
+use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
 use proto::ext::aborted_transaction;
 use proto::message::{self, Message};
 use proto::op::Extended;
 use proto::{Outline, tag};
-use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// Bytes of memory that an update may take beyond its own and those of the entries that it is about.
@@ -339,7 +338,7 @@ pub(super) fn preempt_holders(
 ) -> Result<(), (ResultCode, &'static str)> {
     match nothing_is_held(dsa) {
         true => Ok(()),
-        false => names(request).iter().try_for_each(|dn| preempt_holders_of(dsa, identity, dn)),
+        false => names(request).try_for_each(|dn| preempt_holders_of(dsa, identity, &dn)),
     }
 }
 
@@ -367,18 +366,6 @@ pub(super) fn preempt_holders_of(
 #[inline]
 pub(super) fn nothing_is_held(dsa: &Dsa) -> bool {
     dsa.intents.is_empty() || !dsa.transactions.ranks()
-}
-
-/// Names of the entries that an update is about. A change of a password says it in its own way.
-/// A rename is about two: the entry, and the name that it takes, which an open transaction may be about to add.
-fn names(request: &message::Request<'_>) -> SmallVec<[Vec<u8>; 2]> {
-    match request {
-        message::Request::Modify(modify) => smallvec![modify.dn.to_vec()],
-        message::Request::Add(add) => smallvec![add.dn.to_vec()],
-        message::Request::Delete(dn) => smallvec![dn.to_vec()],
-        message::Request::ModifyDn(modify_dn) => smallvec![modify_dn.dn.to_vec(), new_dn(modify_dn)],
-        _ => SmallVec::new(),
-    }
 }
 
 /// Answers an update that goes no further.
@@ -423,11 +410,7 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
     }
     if requested.proxied().is_some() {
         // RFC 5805 section 2.3: the identity that began it ends it.
-        return control::refuse(
-            message,
-            ControlError::NotHere(proto::control::proxied_authorization::OID),
-            out,
-        );
+        return control::refuse(message, ControlError::NotHere(proxied_authorization::OID), out);
     }
     let Some(transaction) =
         end_transaction::run(&mut session.transactions, message, request, &mut parts.scratch.buffers, out)

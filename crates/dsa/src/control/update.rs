@@ -9,6 +9,7 @@ use super::{ControlError, Rare, assertion};
 use crate::access::Rights;
 use crate::context::Writing;
 use crate::dispatch;
+use crate::op::modify_dn::new_dn;
 use crate::worker::Scratch;
 use model::limits::READ_ENTRY_BYTES_MAX;
 use model::{EntryId, Filter, ResultCode};
@@ -16,6 +17,7 @@ use proto::control::{Control, read_entry};
 use proto::message::{Message, Request};
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
+use std::borrow::Cow;
 use store::{EntryRef, ReadPoint};
 
 /// DN of the entry that an update is about, if it is there before the update.
@@ -27,6 +29,17 @@ pub(crate) fn target<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
         Request::ModifyDn(modify_dn) => Some(modify_dn.dn),
         _ => None,
     }
+}
+
+/// Names of the entries that an update is about. A change of a password says it in its own way.
+/// A rename is about two: the entry, and the name that it takes, which an open transaction may be about to add.
+pub(crate) fn names<'a>(request: &Request<'a>) -> impl Iterator<Item = Cow<'a, [u8]>> {
+    let (first, second) = match request {
+        Request::Add(add) => (Some(add.dn), None),
+        Request::ModifyDn(modify_dn) => (Some(modify_dn.dn), Some(new_dn(modify_dn))),
+        request => (target(request), None),
+    };
+    first.map(Cow::Borrowed).into_iter().chain(second.map(Cow::Owned))
 }
 
 /// Applies an update of `message_len` bytes with the controls that it has. Returns the entry's id if it was done.

@@ -34,11 +34,8 @@ pub(crate) fn parse(schema: &Schema, value: &[u8]) -> Result<Vec<IndexName>, (Re
     let mut names = Vec::new();
     for word in kinds.split([',', ' ']).filter(|word| !word.is_empty()) {
         let Some(kind) = IndexKind::find(word) else {
-            let text = format!(
-                "{}: an index is ATTR:KIND[,KIND], and a kind is {}",
-                crate::outcome::quoted(value),
-                IndexKind::texts()
-            );
+            let (value, kinds) = (crate::outcome::quoted(value), IndexKind::texts());
+            let text = format!("{value}: an index is ATTR:KIND[,KIND], and a kind is {kinds}");
             return Err((ResultCode::InvalidAttributeSyntax, text));
         };
         let name = IndexName { attribute_type, kind };

@@ -8,7 +8,6 @@ use crate::access::Effective;
 use crate::context::{Reading, Writing};
 use crate::control::{Requested, update};
 use crate::dispatch;
-use crate::op::modify_dn;
 use crate::outcome;
 use crate::referral::refer_update;
 use model::{Description, Filter, ResultCode};
@@ -64,20 +63,11 @@ impl Evaluation<'_, '_> {
     /// Copies what the update will look at.
     /// A rename needs both places: the new name may be taken, and its superior must be there.
     fn bring(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let base = self.base.read_point;
-        match request {
-            Request::Modify(modify) => {
-                let named = named(self.base.dsa.shard.schema(), modify);
-                self.overlay.bring(base, modify.dn, &named)
-            }
-            Request::Add(add) => self.overlay.bring(base, add.dn, &[]),
-            Request::Delete(dn) => self.overlay.bring(base, dn, &[]),
-            Request::ModifyDn(modify_dn) => {
-                self.overlay.bring(base, modify_dn.dn, &[])?;
-                self.overlay.bring(base, &modify_dn::new_dn(modify_dn), &[])
-            }
-            _ => Ok(()),
-        }
+        let named = match request {
+            Request::Modify(modify) => named(self.base.dsa.shard.schema(), modify),
+            _ => Vec::new(),
+        };
+        update::names(request).try_for_each(|dn| self.overlay.bring(self.base.read_point, &dn, &named))
     }
 
     /// What cannot be seen in the overlay, or not be known from it.

@@ -13,6 +13,7 @@ use super::change;
 use crate::access::{Effective, Rights};
 use crate::admission;
 use crate::context::Reading;
+use crate::control::update::names;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
 use crate::extension::Writes;
@@ -250,8 +251,7 @@ fn authorize<'r, 'a>(
         return Err(Refused::Refusal((code, text.into())));
     }
     // Last, so that an update that is refused anyway preempts nobody.
-    let holds = |dn: &Vec<u8>| transaction.hold(dsa, dn).is_ok();
-    match super::names(&request.message.request).iter().all(holds) {
+    match names(&request.message.request).all(|dn| transaction.hold(dsa, &dn).is_ok()) {
         true => Ok(Authorized::Entry(effective, requested)),
         false => Err((ResultCode::Busy, super::CONFLICT).into()),
     }

@@ -154,7 +154,7 @@ fn is_own(reading: &Reading<'_>, identity: &Identity, entry: &EntryRef<'_>) -> b
 pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: bool) -> Option<Vec<u8>> {
     let read_point = reading.read_point;
     let known = read_point.shard().schema().well_known();
-    let mut value = Vec::new();
+    let (mut value, cache) = (Vec::new(), &mut reading.scratch.evaluator.cache);
     // Stored where an import brought it; else it follows from the entry's id and stamps.
     let stored = entry.shape.position(Description::plain(known.entry_uuid)).map(|at| entry.slot(at));
     let attribute = match stored {
@@ -162,15 +162,7 @@ pub(crate) fn sign_of(reading: &mut Reading<'_>, entry: &EntryRef<'_>, proves: b
             value.extend_from_slice(values.next()?);
             ENTRY_UUID
         }
-        _ if read_point.derive(
-            entry,
-            Derived::EntryUuid,
-            &mut reading.scratch.evaluator.cache,
-            &mut value,
-        ) =>
-        {
-            ENTRY_UUID
-        }
+        _ if read_point.derive(entry, Derived::EntryUuid, cache, &mut value) => ENTRY_UUID,
         // The delete of the old value is as good as an assertion.
         _ if proves => return None,
         _ => {

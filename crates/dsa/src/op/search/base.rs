@@ -121,16 +121,8 @@ pub(super) fn refuse(
         }
         Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),
         Refusal::Unresolved(unresolved) => {
-            let cache = &mut reading.scratch.evaluator.cache;
-            outcome::unresolved(
-                out,
-                id,
-                tag::SEARCH_DONE,
-                request.base,
-                unresolved,
-                reading.read_point,
-                cache,
-            )
+            let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+            outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, unresolved, read_point, cache);
         }
     }
 }
