@@ -2,6 +2,7 @@
 //! nothing, unless the configuration lets them; anonymous clients see the root DSE and the subschema, and more only if it says so.
 
 use crate::identity::Identity;
+use crate::outcome::FixedRefusal;
 use model::attribute::split_options;
 use model::{Filter, ResultCode, TypeId};
 use schema::Schema;
@@ -43,20 +44,13 @@ impl<'a> Effective<'a> {
     ///
     /// # Errors
     /// Code and text of the refusal if it may not.
-    pub(crate) fn to_write(
-        rules: &Rules,
-        identity: &'a Identity,
-    ) -> Result<Effective<'a>, (ResultCode, &'static str)> {
-        match rules.may_write(identity.rights) {
-            true => Ok(Effective { dn: &identity.dn }),
-            false if identity.dn.is_empty() => Err((
-                ResultCode::InsufficientAccessRights,
-                "anonymous clients may not change the directory; bind first",
-            )),
-            false => {
-                Err((ResultCode::InsufficientAccessRights, "this identity may not change the directory"))
-            }
-        }
+    pub(crate) fn to_write(rules: &Rules, identity: &'a Identity) -> Result<Effective<'a>, FixedRefusal> {
+        let text = match identity.dn.is_empty() {
+            _ if rules.may_write(identity.rights) => return Ok(Effective { dn: &identity.dn }),
+            true => "anonymous clients may not change the directory; bind first",
+            false => "this identity may not change the directory",
+        };
+        Err((ResultCode::InsufficientAccessRights, text))
     }
 
     /// An identity whose [`crate::extension::Change`] an operation worked out, which it does only of one that may make it.

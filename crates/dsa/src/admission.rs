@@ -4,15 +4,12 @@
 //! So this is the only place for a new rule about what an update may be: in the store it would change what a replay comes to.
 
 use crate::control::Requested;
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use model::{Filter, ResultCode, dn};
 use proto::message::{Message, Request};
 use proto::op::ModifyKind;
 use proto::{Outline, tag};
 use schema::{DescriptionError, Schema};
-
-/// Code and text of a refusal.
-pub(crate) type Refusal = (ResultCode, String);
 
 /// Can an update without controls be admitted by what its outline tells?
 /// It may say no of an update that would be admitted, and never yes of one that would not.

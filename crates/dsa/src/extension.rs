@@ -5,12 +5,9 @@
 use crate::access::Effective;
 use crate::context::Reading;
 use crate::identity::Identity;
-use model::ResultCode;
+use crate::outcome::FixedRefusal;
 use proto::message::{Reply, Response};
 use proto::{LdapResult, Outline};
-
-/// Code and text of a refusal.
-pub(crate) type Refusal = (ResultCode, &'static str);
 
 /// An extended operation.
 pub(crate) struct Extension {
@@ -50,11 +47,12 @@ pub(crate) struct Writes {
 }
 
 /// See [`Writes::target`].
-pub(crate) type Target = fn(&mut Reading<'_>, &Identity, Option<&[u8]>) -> Result<Option<Vec<u8>>, Refusal>;
+pub(crate) type Target =
+    fn(&mut Reading<'_>, &Identity, Option<&[u8]>) -> Result<Option<Vec<u8>>, FixedRefusal>;
 
 /// See [`Writes::prepare`].
 pub(crate) type Prepare =
-    fn(&mut Reading<'_>, &Identity, i32, Option<&[u8]>, Option<&[u8]>) -> Result<Change, Refusal>;
+    fn(&mut Reading<'_>, &Identity, i32, Option<&[u8]>, Option<&[u8]>) -> Result<Change, FixedRefusal>;
 
 impl Extension {
     /// Does it know a control?

@@ -16,6 +16,12 @@ const CONTEXTS_SHOWN_MAX: usize = 8;
 /// A client could send megabytes to be repeated in a log.
 const QUOTED_CHARS_MAX: usize = 80;
 
+/// Code and text of a refusal.
+pub(crate) type Refusal = (ResultCode, String);
+
+/// Code and text of a refusal whose text is always the same.
+pub(crate) type FixedRefusal = (ResultCode, &'static str);
+
 /// Answers that an operation was applied.
 /// The only function here that is on a fast path: the response is a copy of bytes with the id put in.
 #[inline]
@@ -30,7 +36,7 @@ pub(crate) fn say(out: &mut Vec<u8>, id: i32, response_tag: u8, code: ResultCode
 }
 
 /// How a request is refused for which there is no reader: those that there are have searches.
-pub(crate) const NO_READER: (ResultCode, &str) =
+pub(crate) const NO_READER: FixedRefusal =
     (ResultCode::Busy, "the limit of concurrent readers is reached; try again");
 
 /// Answers that there is no reader for a request.
@@ -106,7 +112,7 @@ pub(crate) fn answer_malformed(error: &DecodeError, out: &mut Vec<u8>) -> bool {
 /// Code and message for an attribute description that the schema does not take.
 /// A near name of the schema is offered: most wrong names are misspelt.
 #[cold]
-pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError) -> (ResultCode, String) {
+pub(crate) fn undescribed(schema: &Schema, text: &[u8], error: DescriptionError) -> Refusal {
     let shown = quoted(text);
     match error {
         DescriptionError::UnknownType => {

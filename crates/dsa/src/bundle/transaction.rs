@@ -29,7 +29,7 @@ use crate::identity::Identity;
 use crate::journal::{Submission, Updates};
 use crate::op::extended::start_transaction::Begin;
 use crate::op::extended::{self, end_transaction};
-use crate::outcome;
+use crate::outcome::{self, FixedRefusal};
 use crate::session::Session;
 use crate::transaction::Transaction;
 use crate::worker::Parts;
@@ -275,7 +275,7 @@ fn lend<T>(
 ///
 /// # Errors
 /// The refusal if that was aborted: the update, which may have been on its way by then, must not happen by itself.
-fn implied(session: &Session) -> Result<Vec<u8>, (ResultCode, &'static str)> {
+fn implied(session: &Session) -> Result<Vec<u8>, FixedRefusal> {
     // Nothing implied, though updates that name none belong to one: that one was aborted.
     let text = "the transaction of this update was aborted by the server; end it or start another";
     session.transactions.implied().map(<[u8]>::to_vec).ok_or((ResultCode::Canceled, text))
@@ -335,7 +335,7 @@ pub(super) fn preempt_holders(
     dsa: &Dsa,
     identity: &Identity,
     request: &message::Request<'_>,
-) -> Result<(), (ResultCode, &'static str)> {
+) -> Result<(), FixedRefusal> {
     match nothing_is_held(dsa) {
         true => Ok(()),
         false => names(request).try_for_each(|dn| preempt_holders_of(dsa, identity, &dn)),
@@ -346,11 +346,7 @@ pub(super) fn preempt_holders(
 ///
 /// # Errors
 /// See [`preempt_holders`].
-pub(super) fn preempt_holders_of(
-    dsa: &Dsa,
-    identity: &Identity,
-    dn: &[u8],
-) -> Result<(), (ResultCode, &'static str)> {
+pub(super) fn preempt_holders_of(dsa: &Dsa, identity: &Identity, dn: &[u8]) -> Result<(), FixedRefusal> {
     let schema = dsa.shard.schema();
     let mut name = Vec::new();
     // A name that the schema does not take is held by nobody; what becomes of the update is for the stages after this.

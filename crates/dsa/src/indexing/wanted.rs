@@ -1,5 +1,6 @@
 //! What an index is called in a request: `ATTR`, `ATTR:KIND[,KIND]` or, as in OpenLDAP's `olcDbIndex`, `ATTR KIND[,KIND]`.
 
+use crate::outcome::{Refusal, quoted};
 use model::ResultCode;
 use schema::Schema;
 use std::collections::BTreeSet;
@@ -24,17 +25,17 @@ pub(crate) enum IndexChange {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn parse(schema: &Schema, value: &[u8]) -> Result<Vec<IndexName>, (ResultCode, String)> {
+pub(crate) fn parse(schema: &Schema, value: &[u8]) -> Result<Vec<IndexName>, Refusal> {
     let text = String::from_utf8_lossy(value);
     let (attribute, kinds) = text.trim().split_once([':', ' ']).unwrap_or((text.trim(), "eq"));
     let Some(attribute_type) = schema.find_type(attribute.as_bytes()) else {
-        let text = format!("{}: the schema has no such attribute", crate::outcome::quoted(value));
+        let text = format!("{}: the schema has no such attribute", quoted(value));
         return Err((ResultCode::UndefinedAttributeType, text));
     };
     let mut names = Vec::new();
     for word in kinds.split([',', ' ']).filter(|word| !word.is_empty()) {
         let Some(kind) = IndexKind::find(word) else {
-            let (value, kinds) = (crate::outcome::quoted(value), IndexKind::texts());
+            let (value, kinds) = (quoted(value), IndexKind::texts());
             let text = format!("{value}: an index is ATTR:KIND[,KIND], and a kind is {kinds}");
             return Err((ResultCode::InvalidAttributeSyntax, text));
         };

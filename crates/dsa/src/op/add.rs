@@ -5,7 +5,7 @@
 
 use crate::context::Writing;
 use crate::control::assertion;
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use model::{Entry, EntryId, Filter, ResultCode};
 use proto::Attributes;
 use proto::op::add::Add;
@@ -70,7 +70,7 @@ fn fill(
     schema: &Schema,
     entry: &mut Entry,
     attributes: Attributes<'_>,
-) -> Result<(), (ResultCode, String)> {
+) -> Result<(), Refusal> {
     // Nearly no request names an attribute with options, so nothing is allocated for it.
     let mut sent = SentAs::default();
     for attribute in attributes {

@@ -5,7 +5,7 @@
 
 use crate::context::Reading;
 use crate::identity::Identity;
-use crate::outcome;
+use crate::outcome::{self, FixedRefusal};
 use crate::password;
 use model::ResultCode;
 use proto::op::bind::{Authentication, Bind};
@@ -33,10 +33,7 @@ pub(crate) fn run(
     }
 }
 
-fn authenticate(
-    reading: &mut Reading<'_>,
-    request: &Bind<'_>,
-) -> Result<Identity, (ResultCode, &'static str)> {
+fn authenticate(reading: &mut Reading<'_>, request: &Bind<'_>) -> Result<Identity, FixedRefusal> {
     if request.version != VERSION {
         return Err((ResultCode::ProtocolError, "this server speaks LDAP version 3 only"));
     }

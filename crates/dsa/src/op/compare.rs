@@ -9,7 +9,7 @@ use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::monitor_entries;
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use crate::referral::Referral;
 use crate::transaction::View;
 use model::filter::Assertion;
@@ -174,11 +174,7 @@ impl Question<'_> {
 
     /// compareTrue, compareFalse, or why neither can be said. RFC 4511 section 4.10: an attribute that is not there is an error, and no
     /// compareFalse.
-    fn judge(
-        &mut self,
-        entry: &EntryRef<'_>,
-        assertion: Assertion<'_>,
-    ) -> Result<ResultCode, (ResultCode, String)> {
+    fn judge(&mut self, entry: &EntryRef<'_>, assertion: Assertion<'_>) -> Result<ResultCode, Refusal> {
         // Before the entry is looked at: these are faults of the request.
         self.check(assertion)?;
         // By the filter's own code, so that compare and search cannot differ.
@@ -194,7 +190,7 @@ impl Question<'_> {
 
     /// Can the assertion be tested at all, and by this client?
     /// Read access is needed: else a compare would guess secret values one by one.
-    fn check(&self, assertion: Assertion<'_>) -> Result<(), (ResultCode, String)> {
+    fn check(&self, assertion: Assertion<'_>) -> Result<(), Refusal> {
         let schema = self.dsa.shard.schema();
         // With options, as in a filter: `cn;lang-de` asks for values with that option.
         let Some((attribute_type, _)) = schema.find_wanted(assertion.attribute) else {
@@ -231,7 +227,7 @@ impl Question<'_> {
 
 /// RFC 4511 section 4.10 leaves the code open; noSuchAttribute is what other servers answer.
 #[cold]
-fn absent(attribute: &[u8]) -> (ResultCode, String) {
+fn absent(attribute: &[u8]) -> Refusal {
     (ResultCode::NoSuchAttribute, format!("the entry has no attribute {}", outcome::quoted(attribute)))
 }
 

@@ -16,7 +16,7 @@ use crate::access::Rights;
 use crate::config_entry;
 use crate::engine::Dsa;
 use crate::indexing::{IndexChange, NotTaken, parse};
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use crate::settings::{self, SettingsChange};
 use env::clock::Now;
 use model::ResultCode;
@@ -25,8 +25,6 @@ use proto::op::modify::{Modify, ModifyKind};
 use proto::tag;
 use schema::Schema;
 use store::{IndexName, Reader};
-
-type Refusal = (ResultCode, String);
 
 /// Answers an update of `cn=config`, of one who may change entries; or returns the change of settings that is to go through the log and is
 /// answered when it holds.

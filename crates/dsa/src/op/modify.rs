@@ -7,7 +7,7 @@
 mod superclass;
 
 use crate::context::Writing;
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use model::{Description, EntryId, ResultCode, TypeId, short};
 use proto::Outline;
 use proto::op::modify::{self, Change, Modify, ModifyKind, Replacements, only_replacement};
@@ -115,7 +115,7 @@ fn translate<'a>(
     descriptions: &mut HeldDescriptions<'_>,
     schema: &Schema,
     change: &Change<'a>,
-) -> Result<store::Change<'a>, (ResultCode, String)> {
+) -> Result<store::Change<'a>, Refusal> {
     let text = change.modification.description;
     let description =
         descriptions.describe(text).map_err(|error| outcome::undescribed(schema, text, error))?;
@@ -136,7 +136,7 @@ fn translate<'a>(
 
 /// RFC 4511 section 4.6 and RFC 4525 section 2: the request itself is wrong, whatever the entry is.
 #[cold]
-fn wrong_count(description: &[u8], what: &str) -> (ResultCode, String) {
+fn wrong_count(description: &[u8], what: &str) -> Refusal {
     (ResultCode::ProtocolError, format!("attribute {}: {what}", outcome::quoted(description)))
 }
 

@@ -3,10 +3,11 @@
 //! ([`super::extended::password_modify`]): hashed before it goes to the log.
 
 use crate::context::Reading;
-use crate::extension::{Change, Refusal, result_of};
+use crate::extension::{Change, result_of};
 use crate::identity::Identity;
 use crate::op::extended::password_modify::{Changed, NOT_THE_SAME, USER_PASSWORD, make, sign_of, store};
-use crate::{outcome, password};
+use crate::outcome::{self, FixedRefusal};
+use crate::password;
 use model::ResultCode;
 use proto::Request;
 use proto::message::Message;
@@ -75,7 +76,7 @@ pub(crate) fn prepare(
     id: i32,
     dn: &[u8],
     steps: &[Step<'_>],
-) -> Result<Option<Change>, Refusal> {
+) -> Result<Option<Change>, FixedRefusal> {
     let read_point = reading.read_point;
     // The name is resolved, so any spelling of the own name will do.
     let named = read_point.resolve(dn, &mut reading.scratch.evaluator.cache).ok();

@@ -8,7 +8,7 @@ use crate::access::Effective;
 use crate::context::{Reading, Writing};
 use crate::control::{Requested, update};
 use crate::dispatch;
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use crate::referral::refer_update;
 use model::{Description, Filter, ResultCode};
 use proto::message::{Message, Request};
@@ -17,9 +17,6 @@ use proto::tag;
 use schema::Schema;
 use store::Refused;
 use store::overlay::Overlay;
-
-/// Code and text of a refusal.
-type Refusal = (ResultCode, String);
 
 /// An overlay in which updates are evaluated, and what it takes.
 /// It is used for the updates as they come in, for a view of the transaction, and at the commit: all three must come to the same.

@@ -8,6 +8,7 @@ use crate::context::Reading;
 use crate::control;
 use crate::engine::Dsa;
 use crate::journal;
+use crate::outcome::Refusal;
 use crate::worker::Scratch;
 use env::clock::Now;
 use model::{EntryId, ResultCode};
@@ -44,7 +45,7 @@ impl View {
         base: ReadPoint<'_>,
         now: Now,
         dn: &[u8],
-    ) -> Result<View, (ResultCode, String)> {
+    ) -> Result<View, Refusal> {
         let limit = |text: &str| (ResultCode::AdminLimitExceeded, text.to_owned());
         // Both of these refuse the search alone. The transaction is as it was and can be ended.
         let refuse = |refused: Refused| (refused.result_code(), refused.to_string());

@@ -6,15 +6,13 @@ use super::{CONFLICT, member};
 use crate::context::Reading;
 use crate::control;
 use crate::extension::{Change, Writes};
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use crate::transaction::Transaction;
 use crate::worker::{Parts, Scratch};
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::tag;
 use store::Reader;
-
-type Refusal = (ResultCode, String);
 
 /// Accepts an extended operation as the modify that it comes to, and answers it.
 /// The client sees an extended response now; at the end of the transaction the modify counts as any other update.

@@ -23,7 +23,7 @@ use crate::journal::{self, Submission};
 use crate::monitor::{MODIFIES, count};
 use crate::op::extended;
 use crate::op::modify::Replacing;
-use crate::outcome;
+use crate::outcome::{self, FixedRefusal};
 use crate::session::Session;
 use crate::transaction::{Evaluation, Transaction};
 use crate::worker::{Parts, Scratch};
@@ -258,7 +258,7 @@ fn authorize<'r, 'a>(
 }
 
 /// Refuses an extended operation that is no member of transactions, where it would be one without naming it.
-fn refuse_stranger(message: &Message<'_>) -> Result<(), (ResultCode, &'static str)> {
+fn refuse_stranger(message: &Message<'_>) -> Result<(), FixedRefusal> {
     let Request::Extended(request) = &message.request else { return Ok(()) };
     match extended::find(request.oid).is_some_and(|known| known.knows(transaction_specification::OID)) {
         true => Ok(()),
@@ -272,7 +272,7 @@ fn refuse_beyond_limits(
     transaction: &Transaction,
     dsa: &Dsa,
     frame_bytes: usize,
-) -> Result<(), (ResultCode, &'static str)> {
+) -> Result<(), FixedRefusal> {
     let settings = &dsa.transactions;
     if transaction.updates >= settings.updates_max() {
         return Err((ResultCode::AdminLimitExceeded, "the transaction has reached txn-updates-max"));
@@ -346,7 +346,7 @@ fn response_tag(message: &Message<'_>) -> u8 {
 pub(super) fn ensure_overlay(
     transaction: &mut Transaction,
     base: &mut Reading<'_>,
-) -> Result<(), (ResultCode, &'static str)> {
+) -> Result<(), FixedRefusal> {
     let Transaction { submission, identity, overlay, .. } = transaction;
     if overlay.is_none() {
         *overlay = overlay_of(&submission.messages, Effective::of_transaction(identity), base);

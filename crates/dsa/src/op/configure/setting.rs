@@ -3,9 +3,8 @@
 //! The values of a setting are changed as text, by the rules of a modify, and then read as the configuration file would be: one parser, one set of
 //! messages. The result is a whole record, so the last one in the log is all that counts.
 
-use super::Refusal;
 use crate::engine::Dsa;
-use crate::outcome;
+use crate::outcome::{self, Refusal};
 use crate::root_dse;
 use crate::settings::{Choices, Fixed, NotChanged, ONLINE, Record, Row, SettingsChange};
 use env::clock::Now;

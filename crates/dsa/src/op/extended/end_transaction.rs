@@ -3,7 +3,7 @@
 
 use crate::extension::{Bound, Extension, Role};
 use crate::journal::Buffers;
-use crate::outcome;
+use crate::outcome::{self, FixedRefusal};
 use crate::transaction::{AbortReason, Holding, Transaction, Transactions};
 use model::ResultCode;
 use proto::control::{Controls, proxied_authorization};
@@ -17,7 +17,7 @@ pub(super) const EXTENSION: Extension =
     Extension { oid: OID, controls: &[proxied_authorization::OID], role: Role::Bounds(Bound::End) };
 
 /// Said of a transaction that was preempted.
-pub(crate) const PREEMPTED: (ResultCode, &str) = (
+pub(crate) const PREEMPTED: FixedRefusal = (
     ResultCode::Busy,
     "the transaction was preempted: a client with higher precedence updates one of its entries",
 );
@@ -69,7 +69,7 @@ pub(crate) fn run(
 
 /// Why an identifier names no open transaction.
 /// Which of the two it is matters to the client: one it must begin anew, the other it has named wrongly.
-pub(crate) fn unknown(transactions: &Transactions, identifier: &[u8]) -> (ResultCode, &'static str) {
+pub(crate) fn unknown(transactions: &Transactions, identifier: &[u8]) -> FixedRefusal {
     let text = match transactions.was_aborted(identifier) {
         true => "the server has aborted this transaction",
         false => "the session has no open transaction with this identifier",

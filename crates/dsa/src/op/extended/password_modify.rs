@@ -9,8 +9,9 @@
 use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::proxied_authorization::find_user;
-use crate::extension::{Answer, Change, Extension, Refusal, Role, Writes, result_of};
+use crate::extension::{Answer, Change, Extension, Role, Writes, result_of};
 use crate::identity::Identity;
+use crate::outcome::FixedRefusal;
 use crate::password;
 use model::filter::Assertion;
 use model::limits::PASSWORD_BYTES_MAX;
@@ -36,9 +37,10 @@ pub(super) const EXTENSION: Extension = Extension {
 pub(crate) const USER_PASSWORD: &[u8] = b"userPassword";
 const ENTRY_UUID: &[u8] = b"entryUUID";
 
-const NOT_OWN: Refusal = (ResultCode::InsufficientAccessRights, "a user may change its own password only");
+const NOT_OWN: FixedRefusal =
+    (ResultCode::InsufficientAccessRights, "a user may change its own password only");
 /// Busy, for the same request may succeed when it is sent again.
-pub(crate) const NOT_THE_SAME: Refusal = (
+pub(crate) const NOT_THE_SAME: FixedRefusal = (
     ResultCode::Busy,
     "the entry was renamed or deleted, or its password changed, at the same time; nothing was changed; try again",
 );
@@ -48,7 +50,7 @@ pub(crate) const NOT_THE_SAME: Refusal = (
 /// # Errors
 /// Code and text if it is not to be understood, or if the client is nobody.
 /// A request without a value is one with none of its optional parts (RFC 3062 section 2).
-fn decode<'v>(identity: &Identity, value: Option<&'v [u8]>) -> Result<PasswordModify<'v>, Refusal> {
+fn decode<'v>(identity: &Identity, value: Option<&'v [u8]>) -> Result<PasswordModify<'v>, FixedRefusal> {
     // A malformed value is a protocol error, before any right is looked at.
     let request = value.map_or(Ok(PasswordModify::default()), PasswordModify::decode);
     let request = request.map_err(|error| (ResultCode::ProtocolError, error.reason))?;
@@ -70,7 +72,7 @@ fn target(
     reading: &mut Reading<'_>,
     identity: &Identity,
     value: Option<&[u8]>,
-) -> Result<Option<Vec<u8>>, Refusal> {
+) -> Result<Option<Vec<u8>>, FixedRefusal> {
     let request = decode(identity, value)?;
     let (read_point, evaluator) = (reading.read_point, &mut reading.scratch.evaluator);
     Ok(match named(&request) {
@@ -90,7 +92,7 @@ fn prepare(
     id: i32,
     value: Option<&[u8]>,
     target: Option<&[u8]>,
-) -> Result<Change, Refusal> {
+) -> Result<Change, FixedRefusal> {
     let mut request = decode(identity, value)?;
     // The transaction's caller has resolved the name already; in the overlay the uid may be another entry's.
     if target.is_some() && matches!(named(&request), Some(AuthzId::User(_))) {
@@ -200,7 +202,7 @@ fn find<'r>(
     reading: &mut Reading<'r>,
     identity: &Identity,
     request: &PasswordModify<'_>,
-) -> Result<EntryRef<'r>, Refusal> {
+) -> Result<EntryRef<'r>, FixedRefusal> {
     let named = named(request);
     let read_point = reading.read_point;
     let evaluator = &mut reading.scratch.evaluator;
@@ -239,13 +241,13 @@ fn find<'r>(
 
 /// The stored value that an old password is right by.
 /// invalidCredentials, whatever is wrong: RFC 3062 section 2 leaves it open.
-fn prove(reading: &Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<u8>, Refusal> {
+fn prove(reading: &Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<u8>, FixedRefusal> {
     let found = password::find(reading.read_point, entry, old);
     found.ok_or((ResultCode::InvalidCredentials, "the old password is not right"))
 }
 
 /// What is stored for a new password.
-pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, FixedRefusal> {
     if new.is_empty() {
         return Err((ResultCode::ConstraintViolation, "the new password is empty"));
     }

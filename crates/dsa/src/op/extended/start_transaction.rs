@@ -4,9 +4,9 @@
 use crate::access::Rights;
 use crate::control::proxied_authorization::refuse;
 use crate::engine::Dsa;
-use crate::extension::{Bound, Extension, Refusal, Role};
+use crate::extension::{Bound, Extension, Role};
 use crate::identity::Identity;
-use crate::outcome;
+use crate::outcome::{self, FixedRefusal};
 use crate::transaction::{IDENTIFIER_BYTES_MAX, Open, SESSION_TRANSACTIONS_MAX, Transaction, Transactions};
 use env::clock::Now;
 use model::ResultCode;
@@ -58,7 +58,7 @@ impl Begin<'_> {
     /// # Errors
     /// Code and text if that cannot be.
     /// A client that chooses identifiers begins one transaction at a time: nothing else distinguishes its updates.
-    pub(crate) fn named(self, identifier: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn named(self, identifier: &[u8]) -> Result<(), FixedRefusal> {
         if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
             return Err((ResultCode::ProtocolError, "a transaction identifier has 1 to 64 bytes"));
         }
@@ -71,7 +71,7 @@ impl Begin<'_> {
     }
 
     /// Three bounds: of the session, of the identity and of all.
-    fn begin(self, identifier: Vec<u8>, identity: Identity) -> Result<(), Refusal> {
+    fn begin(self, identifier: Vec<u8>, identity: Identity) -> Result<(), FixedRefusal> {
         // Every update would be refused: better now.
         if identity.dn.is_empty() && identity.rights < Rights::Root {
             return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));

@@ -2,8 +2,9 @@
 //! done, refused and found shows that nothing but the list has to know of a new operation.
 
 use crate::context::Reading;
-use crate::extension::{Change, Extension, Refusal, Role, Writes, result_of};
+use crate::extension::{Change, Extension, Role, Writes, result_of};
 use crate::identity::Identity;
+use crate::outcome::FixedRefusal;
 use model::ResultCode;
 use proto::Request;
 use proto::control::proxied_authorization;
@@ -25,7 +26,7 @@ fn prepare(
     id: i32,
     value: Option<&[u8]>,
     _: Option<&[u8]>,
-) -> Result<Change, Refusal> {
+) -> Result<Change, FixedRefusal> {
     if !reading.dsa.rules.may_write(identity.rights) {
         return Err((ResultCode::InsufficientAccessRights, "touched by others"));
     }
