@@ -1,5 +1,6 @@
 //! `pando backup`: copies a data directory, served or not.
 
+use crate::failed::Failed;
 use crate::output::{note, print};
 use crate::progress::CopyBar;
 use clap::Args as ClapArgs;
@@ -10,7 +11,6 @@ use node::data::{
     backup::{self, TakenBackup},
 };
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Copy a data directory, while it is served or not.
@@ -54,27 +54,19 @@ EXIT CODES:
   2  the command line is wrong";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
     env::host::raise_descriptor_limit();
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let now_ms = SystemClock::start().wall_ms();
     let keep = args.keep.map(|keep| keep as usize);
     let mut bar = CopyBar::new("copying");
     let taken = backup::take(&disk, &args.data, &args.to, keep, now_ms, &mut |done, all| bar.show(done, all));
-    bar.clear();
+    drop(bar);
     if let Ok(Some(warning)) = data::open_to_others(&*disk, &args.to) {
         note!("pando backup: {warning}");
     }
-    match taken {
-        Ok(taken) => {
-            tell(&taken);
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            note!("pando backup: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    tell(&taken.map_err(Failed::of)?);
+    Ok(())
 }
 
 fn tell(taken: &TakenBackup) {

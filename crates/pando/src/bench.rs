@@ -3,6 +3,7 @@
 mod null;
 mod workload;
 
+use crate::failed::Failed;
 use clap::ValueEnum;
 use clap::{Args as ClapArgs, Subcommand};
 use loadgen::bench::{Style, Workload};
@@ -92,17 +93,18 @@ impl From<StyleName> for Style {
     }
 }
 
-/// Runs the subcommand: 0; 1 when there were errors or it could not run.
-pub(crate) fn run(args: Args) -> ExitCode {
-    match args.command {
-        Command::SearchBase(args) => workload::run(Workload::SearchBase, &args),
-        Command::SearchEq(args) => workload::run(Workload::SearchEquality, &args),
-        Command::Modify(args) => workload::run(Workload::Modify, &args),
-        Command::Mixed { modify_share, args } => workload::run(Workload::Mixed { modify_share }, &args),
+/// Runs it; 1 also when answers were wrong. A message names the workload too.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let (workload, args) = match &args.command {
+        Command::SearchBase(args) => (Workload::SearchBase, args),
+        Command::SearchEq(args) => (Workload::SearchEquality, args),
+        Command::Modify(args) => (Workload::Modify, args),
+        Command::Mixed { modify_share, args } => (Workload::Mixed { modify_share: *modify_share }, args),
         Command::Transaction { style, at_once, args } => {
-            workload::run(Workload::Transaction { style: style.into(), at_once }, &args)
+            (Workload::Transaction { style: (*style).into(), at_once: *at_once }, args)
         }
-        Command::Bind(args) => workload::run(Workload::Bind, &args),
-        Command::Null(args) => null::run(&args),
-    }
+        Command::Bind(args) => (Workload::Bind, args),
+        Command::Null(args) => return Failed::exit(null::run(args), "bench null"),
+    };
+    Failed::exit(workload::run(workload, args), &format!("bench {}", workload.name()))
 }

@@ -8,7 +8,6 @@ use node::data::Examined;
 use server::config::{Config, Problem};
 use server::directory::{self, IndexKind};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Findings that are reported.
 const FINDINGS_MAX: usize = 100;
@@ -47,11 +46,7 @@ EXIT CODES:
   2  the command line is wrong, or a schema file is";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
-    Failed::exit(examine(&args), "check")
-}
-
-fn examine(args: &Args) -> Result<(), Failed> {
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
     let mut config = Config::default();
     for (key, values) in [("schema", &args.schema), ("index", &args.index)] {
         if !values.is_empty() {

@@ -6,7 +6,6 @@ use clap::Args as ClapArgs;
 use server::config::{self, Fault};
 use server::directory;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// List every fault of a configuration file, with file, line and column.
 ///
@@ -39,14 +38,12 @@ EXIT CODES:
   2  the command line is wrong";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
-    let Some(file) = args.file else {
-        return Failed::exit(print(config::template()), "check-config");
-    };
-    let faults = faults(&file);
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
+    let Some(file) = &args.file else { return print(config::template()) };
+    let faults = faults(file);
     let text: String = faults.iter().map(|fault| format!("{fault}\n")).collect();
-    let printed = Failed::exit(print(text), "check-config");
-    if faults.is_empty() { printed } else { ExitCode::FAILURE }
+    print(text)?;
+    if faults.is_empty() { Ok(()) } else { Err(Failed::printed()) }
 }
 
 fn faults(file: &Path) -> Vec<Fault> {

@@ -1,12 +1,11 @@
 //! `pando dump`: what a data directory holds, to be read by people.
 
-use crate::output::note;
+use crate::failed::Failed;
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
 use node::data::{Data, DataError, dump};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Bytes that are written at once.
@@ -45,15 +44,11 @@ EXIT CODES:
   2  the command line is wrong";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
-    match print(&args, &mut io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
+    match print(args, &mut io::stdout().lock()) {
         // Who reads has enough.
-        Err(DataError::Disk(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            note!("pando dump: {error}");
-            ExitCode::FAILURE
-        }
+        Err(DataError::Disk(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(Failed::of),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failed::Failed;
 use crate::local;
-use crate::progress::{ExportBar, RecoveryBar};
+use crate::progress::ExportBar;
 use crate::remote::Remote;
 use crate::whole_file::WholeFile;
 use bulk::remote;
@@ -13,7 +13,6 @@ use node::data::View;
 use server::config::Config;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Write a directory as LDIF.
 ///
@@ -82,9 +81,9 @@ EXIT CODES:
   2  the command line is wrong, or a schema file is";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
-    let done = prepared(&args).and_then(|(what, config)| write(&args, &what, config));
-    Failed::exit(done, "export")
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
+    let (what, config) = prepared(args)?;
+    write(args, &what, config)
 }
 
 fn prepared(args: &Args) -> Result<(Export, Config), Failed> {
@@ -113,7 +112,10 @@ fn write(args: &Args, what: &Export, mut config: Config) -> Result<(), Failed> {
     let bad = Failed::usage;
     let from = match (args.remote.server().map_err(bad)?, &args.data) {
         (Some(server), _) => From::Server(server),
-        (None, Some(dir)) => From::Data(view(args, dir, &mut config)?),
+        (None, Some(dir)) => {
+            let (data, schema) = local::open(dir, &mut config)?;
+            From::Data(local::view(&data, &schema, &config, &[], args.quiet)?)
+        }
         (None, None) => return Err(bad("--data or --url is needed".to_owned())),
     };
     let path = &args.output;
@@ -135,37 +137,18 @@ fn write(args: &Args, what: &Export, mut config: Config) -> Result<(), Failed> {
     file.finish().map_err(|error| failed(&error))
 }
 
-/// The directory in `dir`; a bar shows how far it is.
-fn view(args: &Args, dir: &Path, config: &mut Config) -> Result<Option<View>, Failed> {
-    let (data, schema) = local::open(dir, config)?;
-    let mut bar = (!args.quiet).then(RecoveryBar::new);
-    let view = data.view(&schema, config.memory_bytes_max(), &mut |stage| {
-        bar.iter_mut().for_each(|bar| bar.show(stage));
-    });
-    bar.iter().for_each(RecoveryBar::clear);
-    view.map_err(Failed::of)
-}
-
 fn entries(from: &From, what: &Export, to: &mut dyn Write, quiet: bool) -> Result<(), ExportError> {
-    let mut bar = (!quiet).then(ExportBar::new);
-    let mut show = |at, entries| bar.iter_mut().for_each(|bar| bar.show(at, entries));
+    let mut bar = ExportBar::new(quiet);
     let done = match from {
         From::Data(Some(view)) => {
             let shard = view.dsa.shard();
-            bulk::export(shard, what, to, &mut |at| show(at, Some(shard.entries())))
+            bulk::export(shard, what, to, &mut |at| bar.show(at, Some(shard.entries())))
         }
         From::Data(None) => {
             what.base.clone().map_or(Ok(Exported::default()), |dn| Err(ExportError::NoBase(dn)))
         }
-        From::Server(server) => remote::read(server, what, to, &mut |at| show(at, None)),
+        From::Server(server) => remote::read(server, what, to, &mut |at| bar.show(at, None)),
     };
-    match (done, bar) {
-        (Ok(done), Some(bar)) => bar.finish(done),
-        (Ok(_), None) => {}
-        (Err(error), bar) => {
-            bar.iter().for_each(ExportBar::clear);
-            return Err(error);
-        }
-    }
+    bar.finish(done?);
     Ok(())
 }

@@ -36,6 +36,11 @@ impl Failed {
         Failed { code: 2, faults: faults.into_iter().map(|fault| fault.to_string()).collect() }
     }
 
+    /// What is wrong was printed already.
+    pub(crate) fn printed() -> Failed {
+        Failed { code: 1, faults: Vec::new() }
+    }
+
     /// Tells what came of a subcommand.
     pub(crate) fn exit(done: Result<(), Failed>, command: &str) -> ExitCode {
         match done {

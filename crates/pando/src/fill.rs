@@ -2,7 +2,6 @@
 
 use crate::failed::Failed;
 use crate::flags::{Flags, Which};
-use crate::output::note;
 use crate::progress::Bar;
 use crate::remote::Remote;
 use crate::serve::{self, log_to_stderr};
@@ -17,7 +16,6 @@ use schema::Schema;
 use server::config::{self, Config};
 use server::import::{Job, OnFault, OnProgress, add_files, load_files};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 /// What is being done, in words.
@@ -116,26 +114,19 @@ impl Target {
 }
 
 /// Takes files in and tells what came of it; `job` has what the target does not tell.
-pub(crate) fn run(target: &Target, doing: Doing, job: Job) -> ExitCode {
+pub(crate) fn run(target: &Target, doing: Doing, job: Job) -> Result<(), Failed> {
     log_to_stderr();
     let job = Job { operational: target.operational.of_loader(), ..job };
-    match fill(target, doing, &job) {
-        Ok(Summary { rejected: 0, .. }) => ExitCode::SUCCESS,
-        Ok(Summary { rejected, .. }) => {
-            let (Doing { command, done, .. }, s) = (doing, if rejected == 1 { " was" } else { "s were" });
-            match &job.on_fault {
-                OnFault::Reject(path) => {
-                    let path = path.display();
-                    note!(
-                        "pando {command}: {rejected} record{s} not {done}; {path} has them, with the reasons"
-                    );
-                }
-                _ => note!("pando {command}: {rejected} record{s} not {done}"),
-            }
-            ExitCode::FAILURE
-        }
-        Err(failed) => Failed::exit(Err(failed), doing.command),
+    let Summary { rejected, .. } = fill(target, doing, &job)?;
+    if rejected == 0 {
+        return Ok(());
     }
+    let (done, s) = (doing.done, if rejected == 1 { " was" } else { "s were" });
+    let place = match &job.on_fault {
+        OnFault::Reject(path) => format!("; {} has them, with the reasons", path.display()),
+        _ => String::new(),
+    };
+    Err(Failed::of(format!("{rejected} record{s} not {done}{place}")))
 }
 
 /// Takes the files of a job in, into a directory or a server that runs.
@@ -216,19 +207,9 @@ fn loaded(
     (doing, job): (Doing, &Job),
     load: &mut dyn FnMut(OnProgress<'_>) -> Result<Summary, Vec<config::Fault>>,
 ) -> Result<Summary, Failed> {
-    let mut bar = (!args.quiet).then(|| {
-        let names = if doing.tells_streams { &job.files[..] } else { &[] };
-        Bar::new(doing.now, doing.done, names)
-    });
-    let loaded = load(&mut |reported, total| bar.iter_mut().for_each(|bar| bar.show(reported, total)));
-    match loaded {
-        Ok(summary) => {
-            bar.into_iter().for_each(|bar| bar.finish(summary));
-            Ok(summary)
-        }
-        Err(faults) => {
-            bar.into_iter().for_each(Bar::clear);
-            Err(Failed::all(faults.iter()))
-        }
-    }
+    let names = if doing.tells_streams { &job.files[..] } else { &[] };
+    let mut bar = Bar::new(doing.now, doing.done, names, args.quiet);
+    let summary = load(&mut |reported, total| bar.show(reported, total)).map_err(Failed::all)?;
+    bar.finish(summary);
+    Ok(summary)
 }

@@ -1,5 +1,6 @@
 //! `pando gen`: makes a directory's data.
 
+use crate::failed::Failed;
 use crate::output::note;
 use clap::{Args as ClapArgs, ValueEnum};
 use env::task;
@@ -9,7 +10,6 @@ use loadgen::template::{BuiltIn, Options, Template};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 /// Make the data of a directory from a template, as LDIF or as a stream of AddRequests.
@@ -107,20 +107,13 @@ enum FormatName {
     Ber,
 }
 
-/// Runs the subcommand: 0, or 1 after a message on standard error.
-pub(crate) fn run(args: Args) -> ExitCode {
-    match make(&args) {
-        Ok(made) => {
-            if !args.quiet {
-                note!("{} entries, {} bytes", made.entries, made.bytes);
-            }
-            ExitCode::SUCCESS
-        }
-        Err(message) => {
-            note!("pando gen: {message}");
-            ExitCode::FAILURE
-        }
+/// Runs it.
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
+    let made = make(args).map_err(Failed::of)?;
+    if !args.quiet {
+        note!("{} entries, {} bytes", made.entries, made.bytes);
     }
+    Ok(())
 }
 
 /// The value of `--wrap`: a folded line has a space and something more.

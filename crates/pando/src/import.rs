@@ -1,10 +1,10 @@
 //! `pando import`: LDIF or BER adds into a data directory that nobody serves, or into a server that runs.
 
+use crate::failed::Failed;
 use crate::fill::{self, Doing, Target};
 use clap::Args as ClapArgs;
 use server::import::{Job, OnFault};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Fill a data directory, or a running server, from LDIF or BER adds.
 ///
@@ -64,7 +64,7 @@ EXIT CODES:
   2  the command line or the configuration is wrong, or a schema file is";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: Args) -> Result<(), Failed> {
     let doing = Doing { command: "import", now: "importing", done: "imported", tells_streams: false };
     let on_fault = args.rejects.map_or(OnFault::Stop, OnFault::Reject);
     fill::run(&args.target, doing, Job { files: args.files, on_fault, ..Job::default() })

@@ -12,7 +12,6 @@ use schema::Schema;
 use server::config::Config;
 use server::directory::{IndexName, IndexSettings};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// List, build, drop and verify the indexes of a directory, also while it is served.
 ///
@@ -163,12 +162,8 @@ EXIT CODES:
   2  the command line is wrong, or a schema file is";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
-    Failed::exit(act(args.action), "index")
-}
-
-fn act(action: Action) -> Result<(), Failed> {
-    match action {
+pub(crate) fn run(args: Args) -> Result<(), Failed> {
+    match args.action {
         Action::List { place } => match place.remote.server().map_err(Failed::usage)? {
             Some(server) => online::list(&server),
             None => offline::list(place.data()?),

@@ -1,12 +1,11 @@
 //! `pando load`: several streams of entries at the same time, into a data directory that nobody serves, or into a server
 //! that runs.
 
+use crate::failed::Failed;
 use crate::fill::{self, Doing, Target};
-use crate::output::note;
 use clap::{Args as ClapArgs, ValueEnum};
 use server::import::{Job, OnFault};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Fill a data directory, or a running server, from streams of adds that are read at the same time.
 ///
@@ -87,12 +86,12 @@ EXIT CODES:
   2  the command line or the configuration is wrong, or a schema file is";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: Args) -> Result<(), Failed> {
     let doing = Doing { command: "load", now: "loading", done: "loaded", tells_streams: true };
     let on_fault = match (args.on_error, args.rejects) {
         (Some(OnError::Stop), Some(_)) => {
-            note!("pando load: --rejects is for --on-error skip: with stop nothing is left out");
-            return ExitCode::from(2);
+            let text = "--rejects is for --on-error skip: with stop nothing is left out";
+            return Err(Failed::usage(text));
         }
         (_, Some(path)) => OnFault::Reject(path),
         (Some(OnError::Skip), None) => OnFault::Skip,

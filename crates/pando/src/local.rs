@@ -1,11 +1,12 @@
 //! A data directory that nobody serves, as `check`, `export` and `index` read it.
 
 use crate::failed::Failed;
+use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
-use node::data::Data;
+use node::data::{Data, View};
 use schema::Schema;
 use server::config::Config;
-use server::directory;
+use server::directory::{self, IndexSettings};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +18,19 @@ pub(crate) fn open(dir: &Path, config: &mut Config) -> Result<(Data, Arc<Schema>
     let data = Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)?;
     data.made().map_err(Failed::of)?.iter().for_each(|made| config.take_rules(made));
     Ok((data, Arc::new(schema(config)?)))
+}
+
+/// The directory with these indexes, in memory; `None` if it was never served. A bar shows how far it is.
+pub(crate) fn view(
+    data: &Data,
+    schema: &Arc<Schema>,
+    config: &Config,
+    indexes: &[IndexSettings],
+    quiet: bool,
+) -> Result<Option<View>, Failed> {
+    let mut bar = RecoveryBar::new(quiet);
+    let view = data.view_with(schema, config.memory_bytes_max(), indexes, &mut |stage| bar.show(stage));
+    view.map_err(Failed::of)
 }
 
 /// The schema that is configured.

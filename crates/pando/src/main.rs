@@ -24,6 +24,7 @@ mod whole_file;
 
 use clap::{Parser, Subcommand};
 use env::task::Signal;
+use failed::Failed;
 use output::note;
 use std::process::ExitCode;
 
@@ -85,18 +86,18 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     match Cli::parse().command {
-        Command::Serve(args) => serve::run(*args),
-        Command::CheckConfig(args) => check_config::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Dump(args) => dump::run(args),
-        Command::Import(args) => import::run(args),
-        Command::Load(args) => load::run(args),
-        Command::Export(args) => export::run(args),
-        Command::Index(args) => index::run(args),
-        Command::Backup(args) => backup::run(args),
-        Command::Restore(args) => restore::run(args),
-        Command::Gen(args) => r#gen::run(args),
-        Command::Bench(args) => bench::run(args),
+        Command::Serve(args) => Failed::exit(serve::run(&args), "serve"),
+        Command::CheckConfig(args) => Failed::exit(check_config::run(&args), "check-config"),
+        Command::Check(args) => Failed::exit(check::run(&args), "check"),
+        Command::Dump(args) => Failed::exit(dump::run(&args), "dump"),
+        Command::Import(args) => Failed::exit(import::run(args), "import"),
+        Command::Load(args) => Failed::exit(load::run(args), "load"),
+        Command::Export(args) => Failed::exit(export::run(&args), "export"),
+        Command::Index(args) => Failed::exit(index::run(args), "index"),
+        Command::Backup(args) => Failed::exit(backup::run(&args), "backup"),
+        Command::Restore(args) => Failed::exit(restore::run(&args), "restore"),
+        Command::Gen(args) => Failed::exit(r#gen::run(&args), "gen"),
+        Command::Bench(args) => bench::run(&args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `pando restore`: makes a data directory of a backup.
 
+use crate::failed::Failed;
 use crate::output::note;
 use crate::progress::CopyBar;
 use crate::serve_data::no_folder_above;
@@ -8,7 +9,6 @@ use env::disk::{Disk, RealDisk};
 use env::entropy::SystemEntropy;
 use node::data::backup::{self, Restored, Until};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Make a data directory from a backup, at the time of the backup or at a later point in time.
@@ -64,11 +64,10 @@ EXIT CODES:
   2  the command line is wrong";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
     env::host::raise_descriptor_limit();
     if let Some(text) = no_folder_above(&args.data) {
-        note!("pando restore: --data: {text}");
-        return ExitCode::FAILURE;
+        return Err(Failed::at("--data", text));
     }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let until = match (args.to_time, args.to_sequence) {
@@ -81,17 +80,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let (from, archives) = (&args.from, &args.archive);
     let restored =
         backup::restore(&disk, from, archives, until, &args.data, &mut SystemEntropy, &mut on_bytes);
-    bar.clear();
-    match restored {
-        Ok(restored) => {
-            tell(&restored, until);
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            note!("pando restore: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    drop(bar);
+    tell(&restored.map_err(Failed::of)?, until);
+    Ok(())
 }
 
 fn tell(restored: &Restored, until: Until) {

@@ -18,7 +18,6 @@ use schema::Schema;
 use server::config::{self, Config, Fault};
 use server::{directory, import};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
@@ -120,22 +119,12 @@ impl Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> ExitCode {
-    let config = match args.settings() {
-        Ok(config) => config,
-        Err(faults) => {
-            for fault in faults {
-                note!("pando serve: {fault}");
-            }
-            return ExitCode::from(2);
-        }
-    };
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
+    let config = args.settings().map_err(Failed::configured)?;
     log_to_stderr();
     // A closed terminal, or the one that means another process, does not end a server.
-    if let Err(error) = env::task::outlive(&[Signal::Hangup, Signal::User1, Signal::User2, Signal::Alarm]) {
-        note!("pando serve: signals cannot be caught: {error}");
-        return ExitCode::FAILURE;
-    }
+    let outlived = env::task::outlive(&[Signal::Hangup, Signal::User1, Signal::User2, Signal::Alarm]);
+    outlived.map_err(|error| Failed::at("signals cannot be caught", error))?;
     let mut config = Config { accept_difference: args.accept_difference, ..config };
     if config.settle_storage() {
         let dir = config.data.iter().flat_map(std::path::absolute).next().unwrap_or_default();
@@ -144,7 +133,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
             dir.display()
         );
     }
-    Failed::exit(serve(&config), "serve")
+    serve(&config)
 }
 
 /// Makes the directory, fills it and serves it until a signal ends it.
@@ -193,14 +182,10 @@ pub(crate) fn cannot_serve(error: std::io::Error) -> Failed {
 
 /// Loads the configured file.
 pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<(), Failed> {
-    let mut bar = Bar::new("importing", "imported", &[]);
-    match import::load(config, dsa.shard(), clock, &mut |progress, total| bar.show(progress, total)) {
-        Ok(Some(summary)) => bar.finish(summary),
-        Ok(None) => bar.clear(),
-        Err(faults) => {
-            bar.clear();
-            return Err(Failed::all(faults.iter()));
-        }
+    let mut bar = Bar::new("importing", "imported", &[], false);
+    let loaded = import::load(config, dsa.shard(), clock, &mut |progress, total| bar.show(progress, total));
+    if let Some(summary) = loaded.map_err(Failed::all)? {
+        bar.finish(summary);
     }
     Ok(())
 }

@@ -159,14 +159,10 @@ pub(crate) fn recover(
         accept_difference: config.accept_difference,
         settings,
     };
-    let mut bar = RecoveryBar::new();
-    let recovered = data.recover(wanted, &mut |stage| bar.show(stage));
-    let recovered = match recovered {
-        Ok(recovered) => recovered,
-        Err(error) => {
-            bar.clear();
-            return if matches!(error, DataError::Settings) { Ok(None) } else { Err(refused(error)) };
-        }
+    let mut bar = RecoveryBar::new(false);
+    let recovered = match data.recover(wanted, &mut |stage| bar.show(stage)) {
+        Err(DataError::Settings) => return Ok(None),
+        recovered => recovered.map_err(refused)?,
     };
     bar.finish(recovered.records, recovered.dsa.shard().entries());
     for differs in &recovered.differences {

@@ -1,10 +1,10 @@
 //! `pando bench null`.
 
-use crate::output::{note, print_ready};
+use crate::failed::Failed;
+use crate::output::print_ready;
 use clap::Args as ClapArgs;
-use loadgen::null::{self, NullError, Settings};
+use loadgen::null::{self, Settings};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Be the smallest possible LDAP responder, as the limit of this kernel and machine.
 ///
@@ -44,17 +44,7 @@ pub(super) struct Args {
     wal: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args) -> ExitCode {
-    match serve(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            note!("pando bench null: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve(args: &Args) -> Result<(), NullError> {
+pub(super) fn run(args: &Args) -> Result<(), Failed> {
     let settings = Settings {
         entries: args.entries,
         threads: args.threads.unwrap_or_else(loadgen::cores),
@@ -64,5 +54,5 @@ fn serve(args: &Args) -> Result<(), NullError> {
         attribute: args.attribute.clone(),
         wal: args.wal.clone(),
     };
-    null::run(&args.listen, &settings, print_ready)
+    null::run(&args.listen, &settings, print_ready).map_err(Failed::of)
 }

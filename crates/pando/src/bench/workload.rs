@@ -1,13 +1,12 @@
 //! The workloads of `pando bench`: options in, measurements out.
 
 use crate::failed::Failed;
-use crate::output::{note, print};
+use crate::output::print;
 use crate::remote::address;
 use clap::{Args as ClapArgs, ValueEnum};
 use client::Server;
 use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(ClapArgs, Debug)]
@@ -96,29 +95,18 @@ enum WindowName {
     Sliding,
 }
 
-pub(super) fn run(workload: Workload, args: &Args) -> ExitCode {
-    let outcome = settings(workload, args).and_then(|mut settings| {
-        settings.durability = durability(&settings);
-        let outcome = bench::run(&settings).map_err(|error| match error {
-            bench::BenchError::Io(error) => format!("{}: {error}", args.url),
-            error => error.to_string(),
-        })?;
-        Ok((settings, outcome))
-    });
-    match outcome {
-        Err(message) => {
-            note!("pando bench {}: {message}", workload.name());
-            ExitCode::FAILURE
-        }
-        Ok((settings, outcome)) => {
-            let text = match args.json {
-                true => format!("{}\n", outcome.json(&settings)),
-                false => text(args, &settings, &outcome),
-            };
-            let printed = Failed::exit(print(text), &format!("bench {}", workload.name()));
-            if outcome.faults.total() > 0 { ExitCode::FAILURE } else { printed }
-        }
-    }
+pub(super) fn run(workload: Workload, args: &Args) -> Result<(), Failed> {
+    let mut settings = settings(workload, args).map_err(Failed::of)?;
+    settings.durability = durability(&settings);
+    let outcome = bench::run(&settings).map_err(|error| match error {
+        bench::BenchError::Io(error) => Failed::at(&args.url, error),
+        error => Failed::of(error),
+    })?;
+    print(match args.json {
+        true => format!("{}\n", outcome.json(&settings)),
+        false => text(args, &settings, &outcome),
+    })?;
+    if outcome.faults.total() > 0 { Err(Failed::printed()) } else { Ok(()) }
 }
 
 fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {

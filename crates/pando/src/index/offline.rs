@@ -4,7 +4,6 @@ use super::{names, settings};
 use crate::failed::Failed;
 use crate::local;
 use crate::output::{note, print};
-use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
 use node::data::{Data, View};
 use server::config::Config;
@@ -39,7 +38,7 @@ pub(super) fn build(
     }
     let mut all = settings(&names, &schema);
     file.add_to(&mut all, &schema);
-    if let Some(view) = view(&data, &schema, config, &all, quiet)? {
+    if let Some(view) = local::view(&data, &schema, config, &all, quiet)? {
         let (bytes, bytes_max) = (view.dsa.shard().memory().total(), config.memory_bytes_max());
         if bytes > bytes_max {
             let text = format!(
@@ -99,26 +98,10 @@ pub(super) fn verify(
     for index in lost {
         note!("pando index: {index}: the schema no longer has what it needs; a start does without it");
     }
-    let Some(view) = view(&data, &schema, config, &all, quiet)? else { return Ok(()) };
+    let Some(view) = local::view(&data, &schema, config, &all, quiet)? else { return Ok(()) };
     look_through(&view)?;
     let entries = view.dsa.shard().entries();
     print(format_args!("{} indexes over {entries} entries, all as they should be\n", all.len()))
-}
-
-/// The directory with these indexes, in memory; `None` if it was never served.
-fn view(
-    data: &Data,
-    schema: &Arc<schema::Schema>,
-    config: &Config,
-    indexes: &[IndexSettings],
-    quiet: bool,
-) -> Result<Option<View>, Failed> {
-    let mut bar = (!quiet).then(RecoveryBar::new);
-    let view = data.view_with(schema, config.memory_bytes_max(), indexes, &mut |stage| {
-        bar.iter_mut().for_each(|bar| bar.show(stage));
-    });
-    bar.iter().for_each(RecoveryBar::clear);
-    view.map_err(Failed::of)
 }
 
 fn look_through(view: &View) -> Result<(), Failed> {

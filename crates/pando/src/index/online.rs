@@ -41,7 +41,7 @@ pub(super) fn build(server: &Server, texts: &[String], no_wait: bool, quiet: boo
     if no_wait {
         return Ok(());
     }
-    let mut bar = (!quiet).then(IndexBar::new);
+    let mut bar = IndexBar::new(quiet);
     let mut ours: Option<Vec<String>> = None;
     loop {
         let lines = indexes.list().map_err(Failed::of)?;
@@ -49,10 +49,9 @@ pub(super) fn build(server: &Server, texts: &[String], no_wait: bool, quiet: boo
         let of_ours: Vec<&IndexLine> = lines.iter().filter(|line| ours.contains(&line.index)).collect();
         let active = of_ours.iter().filter(|line| !matches!(&line.state[..], "ready" | "failed")).count();
         if let Some(line) = lines.iter().find(|line| line.entries.is_some()) {
-            bar.iter_mut().for_each(|bar| bar.show(line));
+            bar.show(line);
         }
         if active == 0 {
-            bar.iter().for_each(IndexBar::clear);
             return reported(&of_ours, ours);
         }
         pause(ASK_AGAIN);
@@ -96,7 +95,7 @@ pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(
         let ready = indexes.list().map_err(Failed::of)?.into_iter().filter(|line| line.state == "ready");
         texts.extend(ready.map(|line| line.index));
     }
-    let mut bar = (!quiet).then(IndexBar::new);
+    let mut bar = IndexBar::new(quiet);
     let (mut faults, mut entries, mut passed_over) = (Vec::new(), 0, 0);
     for text in &texts {
         indexes.verify(std::slice::from_ref(text)).map_err(Failed::of)?;
@@ -105,7 +104,7 @@ pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(
         entries = line.as_ref().and_then(|line| line.entries).map_or(entries, |(done, _)| done);
         passed_over += line.and_then(|line| line.passed_over).unwrap_or(0);
     }
-    bar.iter().for_each(IndexBar::clear);
+    std::mem::drop(bar);
     if !faults.is_empty() {
         return Err(Failed::all(faults));
     }
@@ -119,11 +118,7 @@ pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(
 }
 
 /// What became of the comparison of an index; `None` if it is not reported.
-fn compared(
-    indexes: &mut Indexes,
-    text: &str,
-    bar: &mut Option<IndexBar>,
-) -> Result<Option<IndexLine>, Failed> {
+fn compared(indexes: &mut Indexes, text: &str, bar: &mut IndexBar) -> Result<Option<IndexLine>, Failed> {
     loop {
         let lines = indexes.list().map_err(Failed::of)?;
         let line = lines.into_iter().find(|line| line.index.eq_ignore_ascii_case(text));
@@ -132,7 +127,7 @@ fn compared(
         if !is_to_be_built && !line.is_compared() {
             return Ok(Some(line));
         }
-        bar.iter_mut().for_each(|bar| bar.show(&line));
+        bar.show(&line);
         pause(ASK_AGAIN);
     }
 }
