@@ -1,11 +1,11 @@
 //! From a template to bytes: the walk over branches, templates and groups, in constant memory.
 
-use crate::add::AddWriter;
-pub use crate::add::MessageTooLong;
+use crate::add::put_add;
 use crate::entry::Entry;
 use crate::group::Groups;
 use crate::order::{Order, Part};
-use crate::template::{Place, Template};
+use crate::template::{Options, Place, Template};
+use model::limits::MESSAGE_BYTES_MAX;
 use proto::ldif::write_attribute_folded;
 use std::fmt;
 use std::io::{self, Write};
@@ -60,8 +60,8 @@ pub struct Made {
 pub enum GenerateError {
     /// The output failed.
     Io(io::Error),
-    /// An entry does not fit in an LDAPMessage.
-    TooLong(MessageTooLong),
+    /// An entry does not fit in an LDAPMessage, which would have so many bytes.
+    TooLong(usize),
     /// Groups were asked for, but not exactly one template makes all entries with DNs that follow from their number.
     GroupsNeedNumbers,
     /// A group needs a member, and has each entry at most once.
@@ -72,7 +72,7 @@ impl fmt::Display for GenerateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GenerateError::Io(error) => error.fmt(f),
-            GenerateError::TooLong(error) => write!(f, "an entry of {} bytes does not fit in a message", error.bytes),
+            GenerateError::TooLong(bytes) => write!(f, "an entry of {bytes} bytes does not fit in a message"),
             GenerateError::GroupsNeedNumbers => f.write_str(
                 "groups need a template with one subordinateTemplate whose RDN is made of text and <sequential> only",
             ),
@@ -89,43 +89,50 @@ impl From<io::Error> for GenerateError {
     }
 }
 
-impl From<MessageTooLong> for GenerateError {
-    fn from(error: MessageTooLong) -> GenerateError {
-        GenerateError::TooLong(error)
-    }
-}
-
 /// What stands at the top of a stream of LDIF records.
 const LDIF_HEADER: &[u8] = b"version: 1\n\n";
 /// Output is handed on in pieces of this size.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The message id after this one: 1 to 2^31 - 1, around.
-pub(crate) fn following_id(id: u32) -> u32 {
-    if id == i32::MAX as u32 { 1 } else { id + 1 }
+/// Output on its way: in pieces of 256 KiB.
+pub(crate) struct Output<'o, W> {
+    to: &'o mut W,
+    pub(crate) piece: Vec<u8>,
+    /// Bytes handed on.
+    bytes: u64,
+    last_id: u32,
 }
 
-/// Makes it all and writes it to `out` in pieces of 256 KiB. `on_piece` hears after each what is done so far.
+impl<W: Write> Output<'_, W> {
+    /// The next message id: 1 to 2^31 - 1, around.
+    pub(crate) fn next_id(&mut self) -> u32 {
+        self.last_id = if self.last_id == i32::MAX as u32 { 1 } else { self.last_id + 1 };
+        assert!(self.last_id > 0, "0 is the id of what a server sends of itself");
+        self.last_id
+    }
+
+    pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.piece.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.write_all(&self.piece)?;
+        self.bytes += self.piece.len() as u64;
+        self.piece.clear();
+        Ok(())
+    }
+}
+
+/// Makes it all and writes it to `to`.
 ///
 /// # Errors
 /// [`GenerateError`]; the output then ends at an arbitrary place.
-pub fn run(
-    job: &Job<'_>,
-    out: &mut impl Write,
-    on_piece: &mut dyn FnMut(Made),
-) -> Result<Made, GenerateError> {
+pub fn run(job: &Job<'_>, to: &mut impl Write) -> Result<Made, GenerateError> {
     let groups = groups_of(job)?;
-    let mut writer = Writer {
-        job,
-        out,
-        on_piece,
-        piece: Vec::with_capacity(PIECE_BYTES + (64 << 10)),
-        made: Made::default(),
-        add: AddWriter::default(),
-        id: 1,
-    };
+    let piece = Vec::with_capacity(PIECE_BYTES + (64 << 10));
+    let mut writer = Writer { job, output: Output { to, piece, bytes: 0, last_id: 0 }, entries: 0 };
     if let Format::Ldif { .. } = job.format {
-        writer.piece.extend_from_slice(LDIF_HEADER);
+        writer.output.piece.extend_from_slice(LDIF_HEADER);
     }
     let mut entry = Entry::default();
     let mut serials = vec![0; job.template.templates()];
@@ -139,9 +146,9 @@ pub fn run(
     if let Some(groups) = groups.filter(|_| job.part.number == 0) {
         writer.groups(&groups)?;
     }
-    writer.flush()?;
-    writer.out.flush()?;
-    Ok(writer.made)
+    writer.output.flush()?;
+    writer.output.to.flush()?;
+    Ok(Made { entries: writer.entries, bytes: writer.output.bytes })
 }
 
 fn groups_of<'a>(job: &Job<'a>) -> Result<Option<Groups<'a>>, GenerateError> {
@@ -157,14 +164,10 @@ fn groups_of<'a>(job: &Job<'a>) -> Result<Option<Groups<'a>>, GenerateError> {
     Ok(Some(Groups { template: job.template, suffix: job.suffix, members_of, members: job.members }))
 }
 
-struct Writer<'a, 'b, W> {
+struct Writer<'a, 'o, W> {
     job: &'a Job<'a>,
-    out: &'b mut W,
-    on_piece: &'b mut dyn FnMut(Made),
-    piece: Vec<u8>,
-    made: Made,
-    add: AddWriter,
-    id: u32,
+    output: Output<'o, W>,
+    entries: u64,
 }
 
 impl<W: Write> Writer<'_, '_, W> {
@@ -215,33 +218,36 @@ impl<W: Write> Writer<'_, '_, W> {
     fn write_named(&mut self, entry: &Entry, names: &[Vec<u8>]) -> Result<(), GenerateError> {
         match self.job.format {
             Format::Ldif { wrap } => {
-                write_attribute_folded(&mut self.piece, b"dn", &entry.dn, wrap);
+                let piece = &mut self.output.piece;
+                write_attribute_folded(piece, b"dn", &entry.dn, wrap);
                 for (name, value) in entry.values() {
-                    write_attribute_folded(&mut self.piece, &names[name.0 as usize], value, wrap);
+                    write_attribute_folded(piece, &names[name.0 as usize], value, wrap);
                 }
-                self.piece.push(b'\n');
+                piece.push(b'\n');
             }
             Format::Ber => {
-                self.add.write(self.id, entry, names, &mut self.piece)?;
-                self.id = following_id(self.id);
+                let (id, start) = (self.output.next_id(), self.output.piece.len());
+                put_add(&mut self.output.piece, id, entry, names);
+                let bytes = self.output.piece.len() - start;
+                if bytes > MESSAGE_BYTES_MAX {
+                    return Err(GenerateError::TooLong(bytes));
+                }
             }
         }
-        self.made.entries += 1;
-        if self.piece.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
+        self.entries += 1;
+        Ok(self.output.flush_if_full()?)
     }
 
     fn groups(&mut self, groups: &Groups<'_>) -> Result<(), GenerateError> {
         if self.job.branches {
             self.groups_parent(groups)?;
         }
-        self.flush()?;
         for group in 0..self.job.groups {
-            self.made.bytes += match self.job.format {
-                Format::Ldif { wrap } => groups.write_ldif(group, wrap, self.out)?,
-                Format::Ber => groups.write_ber(group, &mut self.id, self.out)?,
-            };
-            self.made.entries += 1;
-            (self.on_piece)(self.made);
+            match self.job.format {
+                Format::Ldif { wrap } => groups.write_ldif(group, wrap, &mut self.output)?,
+                Format::Ber => groups.write_ber(group, &mut self.output)?,
+            }
+            self.entries += 1;
         }
         Ok(())
     }
@@ -253,21 +259,12 @@ impl<W: Write> Writer<'_, '_, W> {
             return Ok(());
         }
         let text = format!("branch: {}", String::from_utf8_lossy(&dn).replace(['[', '<', '{', '\\'], ""));
-        let options =
-            crate::template::Options { defines: &[], load: &|_| Err(io::ErrorKind::NotFound.into()) };
+        let options = Options { defines: &[], load: &|_| Err(io::ErrorKind::NotFound.into()) };
         let Ok(parent) = Template::parse(&text, &options) else {
             return Err(GenerateError::GroupsNeedNumbers);
         };
         let mut entry = Entry::default();
         parent.branch_entry(0, 0, &mut entry);
         self.write_named(&entry, parent.names())
-    }
-
-    fn flush(&mut self) -> Result<(), GenerateError> {
-        self.out.write_all(&self.piece)?;
-        self.made.bytes += self.piece.len() as u64;
-        self.piece.clear();
-        (self.on_piece)(self.made);
-        Ok(())
     }
 }

@@ -17,23 +17,28 @@ pub enum Order {
 }
 
 impl Order {
-    /// The numbers below `count` in this order.
-    pub fn numbers(self, count: u64, seed: u64) -> Numbers {
-        self.part(Part::WHOLE, count, seed)
-    }
-
     /// A part of the numbers below `count`, in this order: of those that lie side by side, or, in random order, of all.
-    pub fn part(self, part: Part, count: u64, seed: u64) -> Numbers {
+    pub fn part(self, part: Part, count: u64, seed: u64) -> Box<dyn Iterator<Item = u64>> {
         let Range { start, end } = part.of(count);
         match self {
-            Order::Sorted => Numbers::Sorted { next: start, end },
-            Order::Random => Numbers::Random { next: start, end, permutation: Permutation::new(count, seed) },
-            Order::Subdivided => {
-                let count = end - start;
-                Numbers::Subdivided { start, level: 0, at: 0, bits: 64 - count.leading_zeros(), count }
+            Order::Sorted => Box::new(start..end),
+            Order::Random => {
+                let permutation = Permutation::new(count, seed);
+                Box::new((start..end).map(move |number| permutation.apply(number)))
             }
+            Order::Subdivided => Box::new(subdivided(end - start).map(move |number| start + number)),
         }
     }
+}
+
+/// Level l of a perfect tree over 2^bits - 1 numbers has the odd multiples of 2^(bits-1-l), less one.
+fn subdivided(count: u64) -> impl Iterator<Item = u64> {
+    let bits = 64 - count.leading_zeros();
+    let levels = (0..bits).flat_map(move |level| {
+        let step = 1u64 << (bits - 1 - level);
+        (0..1u64 << level).map(move |at| (2 * at + 1) * step - 1)
+    });
+    levels.filter(move |number| *number < count)
 }
 
 /// One of several parts of about the same size.
@@ -56,54 +61,9 @@ impl Part {
     }
 }
 
-/// The iterator behind [`Order::numbers`].
-#[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "the state of an iterator")]
-pub enum Numbers {
-    Sorted { next: u64, end: u64 },
-    Random { next: u64, end: u64, permutation: Permutation },
-    Subdivided { start: u64, level: u32, at: u64, bits: u32, count: u64 },
-}
-
-impl Iterator for Numbers {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        match self {
-            Numbers::Sorted { next, end } => {
-                let n = *next;
-                *next += 1;
-                (n < *end).then_some(n)
-            }
-            Numbers::Random { next, end, permutation } => {
-                let n = *next;
-                *next += 1;
-                (n < *end).then(|| permutation.apply(n))
-            }
-            Numbers::Subdivided { start, level, at, bits, count } => {
-                // Level l of a perfect tree over 2^bits - 1 numbers: the odd multiples of 2^(bits-1-l), less one.
-                while *level < *bits {
-                    let step = 1u64 << (*bits - 1 - *level);
-                    let n = (2 * *at + 1) * step - 1;
-                    *at += 1;
-                    if *at == 1 << *level {
-                        *level += 1;
-                        *at = 0;
-                    }
-                    if n < *count {
-                        return Some(*start + n);
-                    }
-                }
-                None
-            }
-        }
-    }
-}
-
 /// A seeded permutation of `0..count`: a Feistel network over the next even power of two, walked until the
 /// result is in range (fewer than four steps on average).
-#[derive(Clone, Copy, Debug)]
-pub struct Permutation {
+struct Permutation {
     count: u64,
     half_bits: u32,
     keys: [u64; 4],
@@ -111,7 +71,7 @@ pub struct Permutation {
 
 impl Permutation {
     /// The permutation of `0..count` (at most 2^62) that belongs to `seed`.
-    pub fn new(count: u64, seed: u64) -> Permutation {
+    fn new(count: u64, seed: u64) -> Permutation {
         assert!(count <= 1 << 62, "a permutation of more than 2^62 numbers");
         let bits = (64 - count.saturating_sub(1).leading_zeros()).max(2);
         let keys = [1, 2, 3, 4].map(|round| mix(seed.wrapping_add(mix(round))));
@@ -119,7 +79,7 @@ impl Permutation {
     }
 
     /// Where `n` goes. `n` must be below the count.
-    pub fn apply(&self, n: u64) -> u64 {
+    fn apply(&self, n: u64) -> u64 {
         assert!(n < self.count, "a number outside the permutation");
         let mut x = n;
         loop {
@@ -148,7 +108,7 @@ mod tests {
     fn every_order_is_a_permutation() {
         for count in [0, 1, 2, 3, 7, 8, 100, 1000, 1025] {
             for order in [Order::Sorted, Order::Random, Order::Subdivided] {
-                let mut numbers: Vec<u64> = order.numbers(count, 42).collect();
+                let mut numbers: Vec<u64> = order.part(Part::WHOLE, count, 42).collect();
                 numbers.sort_unstable();
                 assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{order:?} of {count}");
             }
@@ -172,13 +132,13 @@ mod tests {
 
     #[test]
     fn subdivision_starts_in_the_middle() {
-        let numbers: Vec<u64> = Order::Subdivided.numbers(7, 0).collect();
+        let numbers: Vec<u64> = Order::Subdivided.part(Part::WHOLE, 7, 0).collect();
         assert_eq!(numbers, [3, 1, 5, 0, 2, 4, 6]);
     }
 
     #[test]
     fn the_seed_decides() {
-        let of = |seed| Order::Random.numbers(1000, seed).take(5).collect::<Vec<_>>();
+        let of = |seed| Order::Random.part(Part::WHOLE, 1000, seed).take(5).collect::<Vec<_>>();
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
     }

@@ -30,7 +30,7 @@ fn made(template: &Template, format: Format, groups: (u64, u64)) -> Vec<u8> {
         suffix: b"dc=x",
     };
     let mut out = Vec::new();
-    generate::run(&job, &mut out, &mut |_| ()).expect("it fits in memory");
+    generate::run(&job, &mut out).expect("it fits in memory");
     out
 }
 

@@ -154,7 +154,7 @@ fn make(args: &Args) -> Result<Made, String> {
     if args.output == Path::new("-") {
         // Standard output of the library flushes at each line; the bytes here are binary and come in large pieces.
         let mut out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
-        let made = generate::run(&job, &mut out, &mut |_| ());
+        let made = generate::run(&job, &mut out);
         let flushed = made.and_then(|made| out.flush().map(|()| made).map_err(GenerateError::Io));
         return match flushed {
             // Who reads has enough.
@@ -167,7 +167,7 @@ fn make(args: &Args) -> Result<Made, String> {
 
 fn make_file(job: &Job<'_>, path: &Path) -> Result<Made, String> {
     let mut out = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    generate::run(job, &mut out, &mut |_| ()).map_err(|error| format!("{}: {error}", path.display()))
+    generate::run(job, &mut out).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Makes all streams at the same time.

@@ -30,6 +30,10 @@ pub(super) const CITIES: &str = "Atlanta|Austin|Baltimore|Berlin|Boston|Buffalo|
 pub(super) const STATES: &str = "AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|\
     NH|NJ|NM|NY|NC|ND|OH|OK|OR|PA|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY";
 
+/// Months.
+pub(super) const MONTHS: &str =
+    "January February March April May June July August September October November December";
+
 /// Words for running text.
 pub(super) const WORDS: &str = "a account after all and any are as at back because before between both but by can case \
     change city company could day department desk different each early even every example few first for form from give \

@@ -83,7 +83,8 @@ pub(super) enum Part {
         min: usize,
         max: usize,
     },
-    Month(usize),
+    /// One of these, cut at so many bytes.
+    Month(Arc<Choice>, usize),
     Guid,
     Dn {
         underscores: bool,
@@ -139,21 +140,6 @@ impl Condition {
     }
 }
 
-const MONTHS: [&[u8]; 12] = [
-    b"January",
-    b"February",
-    b"March",
-    b"April",
-    b"May",
-    b"June",
-    b"July",
-    b"August",
-    b"September",
-    b"October",
-    b"November",
-    b"December",
-];
-
 impl Part {
     fn write(&self, context: &mut Context<'_>, value: &mut Partial<'_>) {
         match self {
@@ -175,8 +161,8 @@ impl Part {
             Part::Number { min, max, width } => {
                 decimal(context.random.between(*min, *max), *width, value.out)
             }
-            Part::Month(max) => {
-                let month = MONTHS[context.random.below(12) as usize];
+            Part::Month(months, max) => {
+                let month = months.pick(context.random);
                 value.out.extend_from_slice(&month[..month.len().min(*max)]);
             }
             Part::Telephone => telephone(context.random, value.out),
@@ -232,17 +218,10 @@ fn base64_text(count: usize, random: &mut Random, out: &mut Vec<u8>) {
 fn guid(random: &mut Random, out: &mut Vec<u8>) {
     let high = random.bits() & !0xf000 | 0x4000;
     let low = random.bits() & !(0b11 << 62) | 0b10 << 62;
-    let mut hex = [0u8; 32];
-    for (at, digit) in hex.iter_mut().enumerate() {
-        let word = if at < 16 { high } else { low };
-        *digit = b"0123456789abcdef"[(word >> (60 - 4 * (at % 16)) & 15) as usize];
-    }
-    for (index, group) in [0..8, 8..12, 12..16, 16..20, 20..32].into_iter().enumerate() {
-        if index > 0 {
-            out.push(b'-');
-        }
-        out.extend_from_slice(&hex[group]);
-    }
+    let [time_low, time_mid, time_high] = [high >> 32, high >> 16 & 0xffff, high & 0xffff];
+    let [clock, node] = [low >> 48, low & 0xffff_ffff_ffff];
+    let text = format!("{time_low:08x}-{time_mid:04x}-{time_high:04x}-{clock:04x}-{node:012x}");
+    out.extend_from_slice(text.as_bytes());
 }
 
 fn dn(dn: &[u8], underscores: bool, out: &mut Vec<u8>) {
@@ -256,11 +235,8 @@ fn dn(dn: &[u8], underscores: bool, out: &mut Vec<u8>) {
 fn ssha(password: &[u8], random: &mut Random, out: &mut Vec<u8>) {
     let salt = random.bits().to_le_bytes();
     let digest = Sha1::new().chain_update(password).chain_update(salt).finalize();
-    let mut both = [0u8; 28];
-    both[..20].copy_from_slice(&digest);
-    both[20..].copy_from_slice(&salt);
     out.extend_from_slice(b"{SSHA}");
-    put_base64(out, &both);
+    put_base64(out, &[&digest[..], &salt].concat());
 }
 
 /// A JFIF header, noise, an end marker: what the JPEG syntax looks at.

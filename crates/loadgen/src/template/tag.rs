@@ -147,7 +147,7 @@ fn random(arguments: &[&str]) -> Result<Part, Fault> {
             let set = rest.first().filter(|set| set.is_ascii() && (1..=256).contains(&set.len()));
             characters(set.ok_or("expected a set of 1 to 256 ASCII characters")?.as_bytes(), &rest[1..])?
         }
-        "month" => Part::Month(number_or(rest.first(), 9)? as usize),
+        "month" => Part::Month(list(lists::MONTHS), number_or(rest.first(), 9)? as usize),
         "telephone" => Part::Telephone,
         _ => return Err("no such kind of random value"),
     })

@@ -28,7 +28,7 @@ fn ldif(text: &str, defines: &[(&str, &str)], order: Order, groups: (u64, u64)) 
         suffix: &suffix,
     };
     let mut out = Vec::new();
-    let made = generate::run(&job, &mut out, &mut |_| ()).unwrap();
+    let made = generate::run(&job, &mut out).unwrap();
     assert_eq!(made.bytes, out.len() as u64);
     assert_eq!(made.entries, template.count() + groups.0 + u64::from(groups.0 > 0));
     String::from_utf8(out).unwrap()
