@@ -1,6 +1,6 @@
 //! The indexes of a server that runs: values of `cn=config`, and what `cn=Indexes,cn=Monitor` tells of them.
 
-use crate::link::{Link, refusal};
+use crate::link::Link;
 use crate::values::values;
 use crate::{ClientError, Server};
 use proto::message::Request;
@@ -95,11 +95,7 @@ impl Indexes {
         let changes = Changes::parse(&list).map_err(|_| ClientError::Malformed("nothing"))?;
         let request = Request::Modify(Modify { dn: CONFIG, changes });
         self.link.push(|out, id| request.encode(out, id, &[]));
-        match self.link.receive(|reply| reply.result().map(|result| refusal(&result)))? {
-            Some(None) => Ok(()),
-            Some(Some(why)) => Err(ClientError::Refused(why)),
-            None => Err(ClientError::Malformed("no answer to a modify")),
-        }
+        self.link.outcome("no answer to a modify")
     }
 }
 

@@ -8,7 +8,7 @@ mod values;
 pub use indexes::{IndexLine, Indexes};
 pub use link::{Link, refusal};
 pub use monitor::durability;
-pub use values::{everything, values};
+pub use values::{EVERYTHING, values};
 
 use std::fmt;
 use std::io;

@@ -23,6 +23,7 @@ pub struct Link {
     connection: Connection,
     poller: Poller,
     events: Events,
+    silence_s: u64,
     /// Requests that are not sent yet, from `sent` on.
     out: Vec<u8>,
     sent: usize,
@@ -41,30 +42,42 @@ impl Link {
         let connection = Connection::connect(&server.host, server.port).map_err(|error| {
             io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
         })?;
+        let mut link = Link::over(connection, SILENCE_S)?;
+        if let Some((name, password)) = &server.credentials {
+            let authentication = Authentication::Simple(password);
+            let bind = Bind { version: 3, name: name.as_bytes(), authentication };
+            link.push(|out, id| Request::Bind(bind).encode(out, id, &[]));
+            link.outcome("no answer to a bind").map_err(|error| match error {
+                ClientError::Refused(why) => ClientError::Refused(format!("bind as {name}: {why}")),
+                error => error,
+            })?;
+        }
+        Ok(link)
+    }
+
+    /// Over a connection on which nothing is in progress. A server that says nothing for `silence_s` seconds is given up.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn over(connection: Connection, silence_s: u64) -> io::Result<Link> {
         let poller = Poller::new()?;
         poller.add(&connection, 0, Interest::Read)?;
-        let mut link = Link {
+        Ok(Link {
             connection,
             poller,
             events: Events::with_capacity(1),
+            silence_s,
             out: Vec::new(),
             sent: 0,
             input: Vec::new(),
             taken: 0,
             last_id: 0,
-        };
-        if let Some((name, password)) = &server.credentials {
-            let authentication = Authentication::Simple(password);
-            let bind = Bind { version: 3, name: name.as_bytes(), authentication };
-            link.push(|out, id| Request::Bind(bind).encode(out, id, &[]));
-            let outcome = link.receive(|reply| reply.result().map(|result| refusal(&result)))?;
-            match outcome {
-                Some(None) => {}
-                Some(Some(why)) => return Err(ClientError::Refused(format!("bind as {name}: {why}"))),
-                None => return Err(ClientError::Malformed("no answer to a bind")),
-            }
-        }
-        Ok(link)
+        })
+    }
+
+    /// The connection, for another use. What it said beyond the replies that were received is lost.
+    pub fn into_connection(self) -> Connection {
+        self.connection
     }
 
     /// Puts a request behind those that wait to be sent; `encode` appends it with the id. Returns the id.
@@ -105,6 +118,12 @@ impl Link {
             return Err(ClientError::Closed(format!(": {why}")));
         }
         Ok(take(&reply))
+    }
+
+    /// Waits for the result of the only request in progress; `missing` says that another reply came.
+    pub(crate) fn outcome(&mut self, missing: &'static str) -> Result<(), ClientError> {
+        let refused = self.receive(|reply| reply.result().map(|result| refusal(&result)))?;
+        refused.ok_or(ClientError::Malformed(missing))?.map_or(Ok(()), |why| Err(ClientError::Refused(why)))
     }
 
     /// Sends what the socket takes, without waiting.
@@ -165,9 +184,9 @@ impl Link {
             }
             let interest = if self.waiting() > 0 { Interest::ReadWrite } else { Interest::Read };
             self.poller.modify(&self.connection, 0, interest)?;
-            self.poller.wait(&mut self.events, Some(Duration::from_secs(SILENCE_S)))?;
+            self.poller.wait(&mut self.events, Some(Duration::from_secs(self.silence_s)))?;
             if self.events.iter().next().is_none() {
-                return Err(ClientError::Silent(SILENCE_S));
+                return Err(ClientError::Silent(self.silence_s));
             }
         }
     }

@@ -3,28 +3,22 @@
 use crate::ClientError;
 use crate::link::{Link, refusal};
 use model::Scope;
-use proto::filter_string::{self, FilterBuf};
+use model::filter::Filter;
 use proto::list::{Octets, octet_list};
 use proto::message::{Request, Response};
 use proto::op::Search;
 
 /// The filter that every entry matches.
-///
-/// # Panics
-/// Never: it is a filter.
-pub fn everything() -> FilterBuf {
-    filter_string::parse(b"(objectClass=*)").expect("it is a filter")
-}
+pub const EVERYTHING: Filter<'_> = Filter::Present(b"objectClass");
 
 /// The values that an entry has of an attribute, in the server's order.
 ///
 /// # Errors
 /// When the connection fails, or the server refuses.
 pub fn values(link: &mut Link, dn: &[u8], attribute: &[u8]) -> Result<Vec<Vec<u8>>, ClientError> {
-    let everything = everything();
     let selection = octet_list([attribute]);
     let selection = Octets::parse(&selection).map_err(|_| ClientError::Malformed("nothing"))?;
-    let request = Request::Search(Search::unlimited(dn, Scope::Base, everything.filter(), selection));
+    let request = Request::Search(Search::unlimited(dn, Scope::Base, EVERYTHING, selection));
     link.push(|out, id| request.encode(out, id, &[]));
     let mut found: Vec<Vec<u8>> = Vec::new();
     loop {

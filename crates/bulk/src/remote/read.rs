@@ -2,8 +2,9 @@
 
 use crate::export::{Export, ExportError, Exported};
 use crate::operational::{Foreign, Operational, foreign};
-use client::{ClientError, Link, Server, everything, refusal, values};
+use client::{ClientError, EVERYTHING, Link, Server, refusal, values};
 use model::Scope;
+use model::filter::Filter;
 use proto::control::Control;
 use proto::control::manage_dsa_it;
 use proto::control::paged_results::{self, PagedResults};
@@ -33,19 +34,18 @@ pub fn read(
     on_progress: &mut dyn FnMut(Exported),
 ) -> Result<Exported, ExportError> {
     let mut link = Link::open(server)?;
-    let everything = everything();
     let bases = match &what.base {
         Some(base) => vec![base.clone().into_bytes()],
         // The root DSE is no naming context.
         None => values(&mut link, b"", b"namingContexts")?.into_iter().filter(|dn| !dn.is_empty()).collect(),
     };
-    let filter = what.filter.as_ref().unwrap_or(&everything);
+    let filter = what.filter.as_ref().map_or(EVERYTHING, FilterBuf::filter);
     let mut reading =
         Reading { operational: what.operational, out: Vec::new(), to, done: Exported::default() };
     for base in &bases {
         let mut cookie = Vec::new();
         loop {
-            reading.page(&mut link, base, filter, &mut cookie)?;
+            reading.page(&mut link, base, filter.clone(), &mut cookie)?;
             on_progress(reading.done);
             if cookie.is_empty() {
                 break;
@@ -71,7 +71,7 @@ impl Reading<'_> {
         &mut self,
         link: &mut Link,
         base: &[u8],
-        filter: &FilterBuf,
+        filter: Filter<'_>,
         cookie: &mut Vec<u8>,
     ) -> Result<(), ExportError> {
         let selectors: &[&[u8]] =
@@ -82,7 +82,7 @@ impl Reading<'_> {
         PagedResults { size: PAGE, cookie }.encode(&mut value);
         let paged = Control { oid: paged_results::OID, critical: true, value: Some(&value) };
         let controls = [paged, manage_dsa_it::control(false)];
-        let request = Request::Search(Search::unlimited(base, Scope::Subtree, filter.filter(), selection));
+        let request = Request::Search(Search::unlimited(base, Scope::Subtree, filter, selection));
         link.push(|out, id| request.encode(out, id, &controls));
         loop {
             if let Some(next) = link.receive(|reply| self.take(reply))?? {
