@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "pando-bulk",
         &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env", "pando-client"],
     ),
-    ("pando-loadgen", &["pando-model", "pando-proto", "pando-env"]),
+    ("pando-loadgen", &["pando-model", "pando-proto", "pando-env", "pando-client"]),
     (
         "pando-node",
         &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env", "pando-dsa", "pando-wal"],

@@ -1,6 +1,10 @@
 //! Reading BER where every nanosecond counts: offsets into a buffer that is padded, so that short fixed-size copies
 //! need no care at its end.
 
+use proto::ber;
+use proto::error::DecodeError;
+use proto::message::{Frame, frame};
+
 /// Bytes that a buffer has after its last message.
 pub(crate) const PAD: usize = 128;
 
@@ -64,38 +68,16 @@ pub(crate) fn number(buffer: &[u8], span: Span) -> Option<u32> {
     Some(span.of(buffer).iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
 }
 
-/// Whether a whole message is there, and where it ends.
-pub(crate) enum Frame {
-    /// The content of its SEQUENCE.
-    Whole(Span),
-    /// More bytes are needed.
-    Partial,
-    /// No LDAPMessage begins like this.
-    Malformed,
-}
-
-/// The message at `at`, of bytes up to `end`.
+/// The content of the message at `at`, of bytes up to `end`; `Ok(None)` when more bytes are needed.
+///
+/// # Errors
+/// No LDAPMessage begins like this.
 #[inline(always)]
-pub(crate) fn frame(buffer: &[u8], at: usize, end: usize) -> Frame {
-    if end - at < 2 {
-        return Frame::Partial;
-    }
-    if buffer[at] != 0x30 {
-        return Frame::Malformed;
-    }
-    let first = buffer[at + 1];
-    let head = if first < 0x80 { 2 } else { 2 + usize::from(first & 0x7f) };
-    if head > 6 || first == 0x80 {
-        return Frame::Malformed;
-    }
-    if end - at < head {
-        return Frame::Partial;
-    }
-    match element(buffer, at, usize::MAX) {
-        Some(span) if span.end <= end => Frame::Whole(span),
-        Some(span) if span.end - at <= model::limits::MESSAGE_BYTES_MAX => Frame::Partial,
-        _ => Frame::Malformed,
-    }
+pub(crate) fn message(buffer: &[u8], at: usize, end: usize) -> Result<Option<Span>, DecodeError> {
+    Ok(match frame(&buffer[at..end])? {
+        Frame::Complete { len } => element(buffer, at, at + len),
+        Frame::Incomplete { .. } => None,
+    })
 }
 
 /// The number that decimal digits make, up to 19 of them and at least one; no sign, no leading zero unless `width`
@@ -136,92 +118,31 @@ impl Short {
     }
 }
 
-/// An output buffer that is written by position; what is behind the position is rubbish.
-#[derive(Debug, Default)]
-pub(crate) struct Out {
-    buffer: Vec<u8>,
-    at: usize,
+/// Appends a short string: a copy of fixed size, of which the end is cut off.
+#[inline(always)]
+pub(crate) fn put_short(out: &mut Vec<u8>, text: &Short) {
+    let end = out.len() + text.len;
+    out.extend_from_slice(&text.bytes);
+    out.truncate(end);
 }
 
-impl Out {
-    pub(crate) fn clear(&mut self) {
-        self.at = 0;
-    }
+/// Appends up to 64 bytes that lie in a padded buffer, likewise.
+#[inline(always)]
+pub(crate) fn put_padded(out: &mut Vec<u8>, buffer: &[u8], at: usize, len: usize) {
+    assert!(len <= 64, "one copy takes 64 bytes; of a longer string the end would be missing");
+    let end = out.len() + len;
+    out.extend_from_slice(&buffer[at..at + 64]);
+    out.truncate(end);
+}
 
-    pub(crate) fn written(&self) -> &[u8] {
-        &self.buffer[..self.at]
-    }
-
-    /// Makes room for so many bytes and the slack of the fixed-size copies.
-    #[inline(always)]
-    pub(crate) fn reserve(&mut self, bytes: usize) {
-        if self.buffer.len() - self.at < bytes + PAD {
-            self.grow(bytes);
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, bytes: usize) {
-        self.buffer.resize((self.buffer.len() * 2).max(self.at + bytes + PAD).max(64 << 10), 0);
-        assert!(self.buffer.len() - self.at >= bytes + PAD, "there is room for what comes and the slack");
-    }
-
-    #[inline(always)]
-    pub(crate) fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.buffer[self.at..self.at + N].copy_from_slice(&bytes);
-        self.at += N;
-    }
-
-    /// Appends up to 64 bytes that lie in a padded buffer.
-    #[inline(always)]
-    pub(crate) fn padded(&mut self, buffer: &[u8], at: usize, len: usize) {
-        assert!(len <= 64, "one copy takes 64 bytes; of a longer string the end would be missing");
-        self.buffer[self.at..self.at + 64].copy_from_slice(&buffer[at..at + 64]);
-        self.at += len;
-    }
-
-    #[inline(always)]
-    pub(crate) fn short(&mut self, text: &Short) {
-        self.buffer[self.at..self.at + 64].copy_from_slice(&text.bytes);
-        self.at += text.len;
-    }
-
-    #[inline(always)]
-    pub(crate) fn slice(&mut self, bytes: &[u8]) {
-        self.buffer[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
-    }
-
-    /// Appends tag and length, in as many bytes as [`proto::ber::length_of_length`] counts. `len` is below 2^32.
-    #[inline(always)]
-    pub(crate) fn header(&mut self, tag: u8, len: usize) {
-        match len {
-            0..=0x7f => self.bytes([tag, len as u8]),
-            0x80..=0xff => self.bytes([tag, 0x81, len as u8]),
-            0x100..=0xffff => self.bytes([tag, 0x82, (len >> 8) as u8, len as u8]),
-            _ => self.long_header(tag, len),
-        }
-    }
-
-    #[cold]
-    fn long_header(&mut self, tag: u8, len: usize) {
-        assert!(u32::try_from(len).is_ok(), "a length has four bytes at most");
-        match len {
-            0..=0xff_ffff => self.bytes([tag, 0x83, (len >> 16) as u8, (len >> 8) as u8, len as u8]),
-            _ => {
-                let [a, b, c, d] = (len as u32).to_be_bytes();
-                self.bytes([tag, 0x84, a, b, c, d]);
-            }
-        }
-    }
-
-    /// The bytes written since `start`, to patch.
-    pub(crate) fn since(&mut self, start: usize) -> &mut [u8] {
-        &mut self.buffer[start..self.at]
-    }
-
-    pub(crate) fn position(&self) -> usize {
-        self.at
+/// Appends tag and length as [`ber::put_header`] does, short ones with one copy of fixed size.
+#[inline(always)]
+pub(crate) fn put_header(out: &mut Vec<u8>, tag: u8, len: usize) {
+    match len {
+        0..=0x7f => out.extend_from_slice(&[tag, len as u8]),
+        0x80..=0xff => out.extend_from_slice(&[tag, 0x81, len as u8]),
+        0x100..=0xffff => out.extend_from_slice(&[tag, 0x82, (len >> 8) as u8, len as u8]),
+        _ => ber::put_header(out, tag, len),
     }
 }
 
@@ -231,29 +152,27 @@ mod tests {
 
     #[test]
     fn frames_are_distinguished() {
-        let whole = |bytes: &[u8], end| matches!(frame(bytes, 0, end), Frame::Whole(_));
-        let partial = |bytes: &[u8], end| matches!(frame(bytes, 0, end), Frame::Partial);
+        let whole = |bytes: &[u8], end| matches!(message(bytes, 0, end), Ok(Some(_)));
+        let partial = |bytes: &[u8], end| matches!(message(bytes, 0, end), Ok(None));
         let mut bytes = vec![0x30, 0x81, 0x03, 2, 1, 5];
         bytes.resize(200, 0);
         assert!(whole(&bytes, 6) && partial(&bytes, 5) && partial(&bytes, 2) && partial(&bytes, 1));
         bytes[1] = 0x80;
-        assert!(matches!(frame(&bytes, 0, 6), Frame::Malformed));
+        assert!(message(&bytes, 0, 6).is_err());
         bytes[1] = 0x84;
         bytes[2] = 0xff;
-        assert!(matches!(frame(&bytes, 0, 6), Frame::Malformed));
+        assert!(message(&bytes, 0, 6).is_err());
     }
 
     /// The enclosing element counts on the length of the header, and a length of more than 16 bits once lost its high bits.
     #[test]
     fn headers_hold_every_length() {
         for len in [0, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x1_0000, 0xff_ffff, 0x100_0000, 0xffff_ffff] {
-            let mut out = Out::default();
-            out.reserve(8);
-            out.header(4, len);
-            let mut wanted = Vec::new();
-            proto::ber::put_header(&mut wanted, 4, len);
-            assert_eq!(out.written(), wanted, "{len}");
-            assert_eq!(wanted.len(), 1 + proto::ber::length_of_length(len), "{len}");
+            let (mut out, mut wanted) = (Vec::new(), Vec::new());
+            put_header(&mut out, 4, len);
+            ber::put_header(&mut wanted, 4, len);
+            assert_eq!(out, wanted, "{len}");
+            assert_eq!(wanted.len(), 1 + ber::length_of_length(len), "{len}");
         }
     }
 

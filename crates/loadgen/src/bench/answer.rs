@@ -177,7 +177,7 @@ mod tests {
             buffer.splice(at.min(end)..end, bytes);
             let end = buffer.len();
             buffer.resize(end + crate::wire::PAD, 0);
-            if let crate::wire::Frame::Whole(message) = crate::wire::frame(&buffer, 0, end)
+            if let Ok(Some(message)) = crate::wire::message(&buffer, 0, end)
                 && let Some((_, Answer::Entry(entry))) = parse(&buffer, message)
             {
                 let _ = Expected::new(&Settings::default()).expect("short").check(&buffer, entry, 42);

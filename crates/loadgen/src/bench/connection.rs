@@ -6,7 +6,7 @@ use super::report::{Faults, Recorder};
 use super::request::{ID_FIRST, IDS, Operation, Templates};
 use super::transaction::{Bound, Step, Transactions};
 use crate::random::Random;
-use crate::wire::{Frame, Out, frame};
+use crate::wire::{Span, message};
 use env::poll::{Connection, Interest, Poller, Progress};
 use proto::tag;
 
@@ -86,7 +86,7 @@ impl Client {
         random: &mut Random,
         sent_ns: u64,
         limit: u64,
-        out: &mut Out,
+        out: &mut Vec<u8>,
         poller: &Poller,
     ) -> u64 {
         let count = (self.free.len() as u64).min(limit);
@@ -106,7 +106,7 @@ impl Client {
         }
         self.active += count as usize;
         assert!(self.active <= self.slots.len(), "each request in progress has a place of its own");
-        self.write(out.written(), poller);
+        self.write(out, poller);
         count
     }
 
@@ -127,7 +127,7 @@ impl Client {
         random: &mut Random,
         sent_ns: u64,
         count: u64,
-        out: &mut Out,
+        out: &mut Vec<u8>,
         poller: &Poller,
     ) -> u64 {
         let Some(mut transactions) = self.transactions.take() else { return 0 };
@@ -153,14 +153,13 @@ impl Client {
             let place = bound_places + *bound as usize;
             let id = first + place as u32;
             let request = transactions.request(*bound, id);
-            out.reserve(request.len());
-            out.slice(&request);
+            out.extend_from_slice(&request);
             self.slots[place] = slot(0, id, Operation::Transaction(*bound));
         }
         self.active += updates as usize + bounds.len();
         assert!(self.active <= self.slots.len(), "each request in progress has a place of its own");
         self.transactions = Some(transactions);
-        self.write(out.written(), poller);
+        self.write(out, poller);
         updates
     }
 
@@ -219,10 +218,10 @@ impl Client {
         // Answers that were sent together are recorded together.
         let (mut sent_ns, mut count) = (0, 0);
         let end_at = loop {
-            let message = match frame(buffer, at, end) {
-                Frame::Whole(message) => message,
-                Frame::Partial => break Ok(at),
-                Frame::Malformed => break Err(Fault::Malformed),
+            let message = match message(buffer, at, end) {
+                Ok(Some(message)) => message,
+                Ok(None) => break Ok(at),
+                Err(_) => break Err(Fault::Malformed),
             };
             at = message.end;
             let Some((id, answer)) = parse(buffer, message) else { break Err(Fault::Malformed) };
@@ -268,13 +267,7 @@ impl Client {
 }
 
 #[inline(always)]
-fn check_entry(
-    slot: &mut Slot,
-    buffer: &[u8],
-    entry: crate::wire::Span,
-    expected: &Expected,
-    faults: &mut Faults,
-) {
+fn check_entry(slot: &mut Slot, buffer: &[u8], entry: Span, expected: &Expected, faults: &mut Faults) {
     if slot.operation != Operation::Search {
         faults.add(Fault::WrongOperation);
     } else if slot.entry_seen {

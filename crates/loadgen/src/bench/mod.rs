@@ -186,37 +186,6 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            workload: Workload::SearchBase,
-            host: "127.0.0.1".to_owned(),
-            port: 3389,
-            credentials: None,
-            connections: 8,
-            queue: 100,
-            window: Window::Burst,
-            queue_length_control: false,
-            length: Length::Time(Duration::from_secs(10)),
-            warmup: Duration::from_secs(2),
-            first: 0,
-            entries: 1_000_000,
-            key: KeyFormat::default(),
-            rdn: "uid".to_owned(),
-            base: "dc=com".to_owned(),
-            attributes: Selection::None,
-            modify_attribute: "carLicense".to_owned(),
-            value_bytes: (8, 100),
-            user_password: "password".to_owned(),
-            threads: 1,
-            seed: 1,
-            rate: None,
-            server_pid: None,
-            durability: None,
-        }
-    }
-}
-
 /// The most requests in progress on one connection.
 pub const QUEUE_MAX: usize = 1 << 16;
 /// The most connections.

@@ -4,7 +4,7 @@
 use super::transaction::Bound;
 use super::{Selection, Settings, Workload};
 use crate::random::Random;
-use crate::wire::Out;
+use crate::wire::put_header;
 use model::filter::{Assertion, Filter};
 use model::scope::Scope;
 use proto::ber::Reader;
@@ -126,7 +126,7 @@ impl Templates {
 
     /// Appends a random request with this id; returns what it asks for.
     #[inline(always)]
-    pub(super) fn write(&self, id: u32, random: &mut Random, out: &mut Out) -> (Operation, u64) {
+    pub(super) fn write(&self, id: u32, random: &mut Random, out: &mut Vec<u8>) -> (Operation, u64) {
         let key = self.first + random.below(self.entries);
         let digits = self.key.digits(key);
         let modify = match self.workload {
@@ -135,23 +135,29 @@ impl Templates {
             _ => false,
         };
         if !modify {
-            self.plain[digits].write(id, key, digits, out);
+            self.plain[digits].write(id, key, digits, &[], out);
             let bind = self.workload == Workload::Bind;
             return (if bind { Operation::Bind } else { Operation::Search }, key);
         }
         let (template, value) = self.modify(digits, random);
-        let written = template.write(id, key, digits, out);
+        let written = template.write(id, key, digits, &[], out);
         written[template.value_at..template.value_at + value.len()].copy_from_slice(value);
         (Operation::Modify, key)
     }
 
     /// Appends a random modify with these controls; returns its key.
     #[inline(always)]
-    pub(super) fn write_member(&self, id: u32, random: &mut Random, controls: &[u8], out: &mut Out) -> u64 {
+    pub(super) fn write_member(
+        &self,
+        id: u32,
+        random: &mut Random,
+        controls: &[u8],
+        out: &mut Vec<u8>,
+    ) -> u64 {
         let key = self.first + random.below(self.entries);
         let digits = self.key.digits(key);
         let (template, value) = self.modify(digits, random);
-        let written = template.write_with(id, key, digits, controls, out);
+        let written = template.write(id, key, digits, controls, out);
         written[template.value_at..template.value_at + value.len()].copy_from_slice(value);
         key
     }
@@ -184,28 +190,22 @@ impl Template {
         }
     }
 
+    /// Appends the request with controls behind the operation. Returns both, less the header.
     #[inline(always)]
-    fn write<'a>(&self, id: u32, key: u64, digits: usize, out: &'a mut Out) -> &'a mut [u8] {
-        self.write_with(id, key, digits, &[], out)
-    }
-
-    /// The same, with controls behind the operation. Returns the message without them, less its header.
-    #[inline(always)]
-    fn write_with<'a>(
+    fn write<'a>(
         &self,
         id: u32,
         key: u64,
         digits: usize,
         controls: &[u8],
-        out: &'a mut Out,
+        out: &'a mut Vec<u8>,
     ) -> &'a mut [u8] {
         assert!(id < ID_FIRST + IDS, "a message id has the three bytes that the template has");
-        out.reserve(self.body.len() + controls.len() + 4);
-        out.header(tag::SEQUENCE, self.body.len() + controls.len());
-        let start = out.position();
-        out.slice(&self.body);
-        out.slice(controls);
-        let written = out.since(start);
+        put_header(out, tag::SEQUENCE, self.body.len() + controls.len());
+        let start = out.len();
+        out.extend_from_slice(&self.body);
+        out.extend_from_slice(controls);
+        let written = &mut out[start..];
         let [_, a, b, c] = id.to_be_bytes();
         written[self.id_at..self.id_at + 3].copy_from_slice(&[a, b, c]);
         let mut rest = key;
@@ -265,15 +265,13 @@ fn build(
     body.to_vec()
 }
 
-/// A whole BindRequest message, with the queue length control if there is a length.
-pub(super) fn bind(id: u32, name: &[u8], password: &[u8], queue_length: Option<u32>) -> Vec<u8> {
+/// Appends a BindRequest, with the queue length control if there is a length.
+pub(super) fn bind(out: &mut Vec<u8>, id: i32, name: &[u8], password: &[u8], queue_length: Option<u32>) {
     let mut value = Vec::new();
     queue_length.iter().for_each(|length| queue_length::encode(*length, &mut value));
     let control = Control { oid: queue_length::OID, critical: false, value: Some(&value) };
     let controls = if queue_length.is_some() { &[control][..] } else { &[] };
-    let mut out = Vec::new();
-    simple_bind(name, password).encode(&mut out, id as i32, controls);
-    out
+    simple_bind(name, password).encode(out, id, controls);
 }
 
 fn simple_bind<'a>(name: &'a [u8], password: &'a [u8]) -> Request<'a> {
@@ -300,7 +298,7 @@ mod tests {
     #[test]
     fn a_base_search_to_the_byte() {
         let settings = Settings { entries: 1, ..Settings::default() };
-        let mut out = Out::default();
+        let mut out = Vec::new();
         let asked = Templates::new(&settings).write(0x010203, &mut Random::new(1), &mut out);
         assert_eq!(asked, (Operation::Search, 0));
         let expected = b"\x30\x35\x02\x03\x01\x02\x03\x63\x2e\x04\x0cuid=0,dc=com\x0a\x01\0\x0a\x01\0\x02\x01\0\x02\x01\0\
@@ -308,7 +306,7 @@ mod tests {
         let mut expected = expected.to_vec();
         expected[1] = (expected.len() - 2) as u8;
         expected[8] = (expected.len() - 9) as u8;
-        assert_eq!(out.written(), expected);
+        assert_eq!(out, expected);
     }
 
     #[test]
@@ -323,10 +321,10 @@ mod tests {
         let templates = Templates::new(&settings);
         let mut random = Random::new(3);
         for _ in 0..100 {
-            let mut out = Out::default();
+            let mut out = Vec::new();
             let (operation, key) = templates.write(0x7fffff, &mut random, &mut out);
             assert_eq!(operation, Operation::Modify);
-            let bytes = out.written();
+            let bytes = &out[..];
             let len = bytes.len() - bytes.iter().rposition(|b| !b.is_ascii_alphanumeric()).unwrap() - 1;
             assert!(bytes[1] == 0x81 && usize::from(bytes[2]) == bytes.len() - 3 && len >= 99);
             let dn = format!("uid=user.{key},dc=com");
@@ -337,12 +335,15 @@ mod tests {
     #[test]
     fn a_bind_says_how_long_the_queue_is() {
         for length in [2, 127, 128, 1000, 65536] {
-            let bytes = bind(1, b"cn=a", b"b", Some(length));
+            let mut bytes = Vec::new();
+            bind(&mut bytes, 1, b"cn=a", b"b", Some(length));
             let message = proto::Message::decode(&bytes).unwrap();
             let control = message.controls.find(queue_length::OID).unwrap();
             assert_eq!((control.critical, queue_length::decode(control.value.unwrap())), (false, Ok(length)));
         }
-        assert!(proto::Message::decode(&bind(1, b"", b"", None)).unwrap().controls.is_empty());
+        let mut bytes = Vec::new();
+        bind(&mut bytes, 1, b"", b"", None);
+        assert!(proto::Message::decode(&bytes).unwrap().controls.is_empty());
     }
 
     #[test]
@@ -358,9 +359,9 @@ mod tests {
             let settings = Settings { workload, entries: 1 << 32, ..Settings::default() };
             let (templates, mut random) = (Templates::new(&settings), Random::new(9));
             for round in 0..500 {
-                let mut out = Out::default();
+                let mut out = Vec::new();
                 let (operation, key) = templates.write(ID_FIRST + round, &mut random, &mut out);
-                let message = Message::decode(out.written()).unwrap();
+                let message = Message::decode(&out).unwrap();
                 let dn = format!("uid={key},dc=com").into_bytes();
                 assert_eq!(message.id as u32, ID_FIRST + round);
                 match (message.request, operation) {

@@ -2,6 +2,37 @@ use super::*;
 use crate::null::{self, Null, Stop};
 use env::poll::Acceptor;
 
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            workload: Workload::SearchBase,
+            host: "127.0.0.1".to_owned(),
+            port: 3389,
+            credentials: None,
+            connections: 8,
+            queue: 100,
+            window: Window::Burst,
+            queue_length_control: false,
+            length: Length::Time(Duration::from_secs(10)),
+            warmup: Duration::from_secs(2),
+            first: 0,
+            entries: 1_000_000,
+            key: KeyFormat::default(),
+            rdn: "uid".to_owned(),
+            base: "dc=com".to_owned(),
+            attributes: Selection::None,
+            modify_attribute: "carLicense".to_owned(),
+            value_bytes: (8, 100),
+            user_password: "password".to_owned(),
+            threads: 1,
+            seed: 1,
+            rate: None,
+            server_pid: None,
+            durability: None,
+        }
+    }
+}
+
 /// Runs workloads against a null responder of 1000 entries.
 fn against_null(entries: u64, runs: &[Settings]) -> Vec<Result<Outcome, BenchError>> {
     let null = Null::new(&null::Settings { entries, threads: 2, ..null::Settings::default() }).unwrap();

@@ -1,19 +1,23 @@
 //! One thread of a run: connect, bind, warm up, measure, wait for the last answers.
 
-use super::answer::{Expected, Fault, parse};
+use super::answer::{Expected, Fault};
 use super::connection::{ANSWER_MAX, Client};
 use super::report::{Part, Recorder};
 use super::request::{Templates, bind};
 use super::{BenchError, Length, Settings, Window};
 use crate::random::Random;
-use crate::wire::{Frame, Out, PAD, frame};
+use crate::wire::PAD;
+use client::{ClientError, Link};
 use env::clock::{Clock, SystemClock};
 use env::poll::{Connection, Events, Interest, Poller, Progress, process_cpu, thread_cpu};
+use proto::message::Response;
 use std::sync::Barrier;
 use std::time::Duration;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
+/// Seconds after which a bind that is not answered is given up.
+const LOG_IN_S: u64 = 10;
 /// A run ends when nothing was answered for so long.
 const SILENCE_NS_MAX: u64 = 30_000_000_000;
 
@@ -38,7 +42,7 @@ struct Worker<'a> {
     stage: Stage,
     /// Operations that may still be sent while measuring.
     budget: u64,
-    out: Out,
+    out: Vec<u8>,
     input: Vec<u8>,
     /// When the stage began.
     since_ns: u64,
@@ -103,8 +107,7 @@ impl<'a> Worker<'a> {
         let poller = Poller::new()?;
         let mut clients = Vec::new();
         for token in 0..share(settings.connections as u64, index, threads) {
-            let mut connection = Connection::connect(&settings.host, settings.port)?;
-            log_in(&mut connection, settings)?;
+            let connection = log_in(Connection::connect(&settings.host, settings.port)?, settings)?;
             poller.add(&connection, token, Interest::Read)?;
             clients.push(Client::new(connection, token, settings.queue, settings.workload));
         }
@@ -125,7 +128,7 @@ impl<'a> Worker<'a> {
             recorder: Recorder::new(),
             stage: Stage::WarmUp,
             budget,
-            out: Out::default(),
+            out: Vec::new(),
             input: vec![0; READ_BYTES + ANSWER_MAX + PAD],
             since_ns: 0,
             cpu: CpuTimes::default(),
@@ -321,44 +324,23 @@ impl<'a> Worker<'a> {
 }
 
 /// The first bind of a connection, if one is wanted.
-fn log_in(connection: &mut Connection, settings: &Settings) -> Result<(), BenchError> {
+fn log_in(connection: Connection, settings: &Settings) -> Result<Connection, BenchError> {
     let queue_length = settings.queue_length_control.then_some(settings.queue as u32);
     let (name, password) = match &settings.credentials {
         Some((name, password)) => (&name[..], &password[..]),
         None if queue_length.is_some() => ("", ""),
-        None => return Ok(()),
+        None => return Ok(connection),
     };
-    let poller = Poller::new()?;
-    let mut events = Events::with_capacity(1);
-    poller.add(connection, 0, Interest::Read)?;
-    let request = bind(1, name.as_bytes(), password.as_bytes(), queue_length);
-    if connection.write(&request) != Progress::Bytes(request.len()) {
-        return Err(BenchError::Bind(None));
-    }
-    let mut buffer = vec![0; 4096 + PAD];
-    let mut end = 0;
-    loop {
-        poller.wait(&mut events, Some(Duration::from_secs(10)))?;
-        if events.iter().next().is_none() {
-            return Err(BenchError::Bind(None));
-        }
-        match connection.read(&mut buffer[end..4096]) {
-            Progress::Bytes(bytes) => end += bytes,
-            Progress::Later => continue,
-            Progress::Closed => return Err(BenchError::Bind(None)),
-        }
-        match frame(&buffer, 0, end) {
-            Frame::Partial => continue,
-            Frame::Malformed => return Err(BenchError::Bind(None)),
-            Frame::Whole(message) => {
-                use super::answer::Answer::Done;
-                use super::request::Operation::Bind;
-                return match parse(&buffer, message) {
-                    Some((1, Done(Bind, 0))) => Ok(()),
-                    Some((1, Done(Bind, code))) => Err(BenchError::Bind(u8::try_from(code).ok())),
-                    _ => Err(BenchError::Bind(None)),
-                };
-            }
-        }
+    let mut link = Link::over(connection, LOG_IN_S)?;
+    let id = link.push(|out, id| bind(out, id, name.as_bytes(), password.as_bytes(), queue_length));
+    let answered = link.receive(|reply| match reply.response {
+        Response::Bind(response) if reply.id == id => Some(response.result.code),
+        _ => None,
+    });
+    match answered {
+        Ok(Some(0)) => Ok(link.into_connection()),
+        Ok(Some(code)) => Err(BenchError::Bind(u8::try_from(code).ok())),
+        Err(ClientError::Io(error)) => Err(error.into()),
+        Ok(None) | Err(_) => Err(BenchError::Bind(None)),
     }
 }

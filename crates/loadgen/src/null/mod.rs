@@ -43,20 +43,6 @@ pub struct Settings {
     pub wal: Option<PathBuf>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            entries: 1_000_000,
-            threads: 1,
-            suffix: "dc=com".to_owned(),
-            rdn: "uid".to_owned(),
-            object_classes: vec!["inetOrgPerson".to_owned()],
-            attribute: "carLicense".to_owned(),
-            wal: None,
-        }
-    }
-}
-
 /// Why the null responder did not start.
 #[derive(Debug)]
 pub enum NullError {

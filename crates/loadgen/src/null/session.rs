@@ -4,7 +4,7 @@ use super::Canned;
 use super::log::Log;
 use super::request::{Operation, Request, parse};
 use super::table::{Table, VALUE_MAX};
-use crate::wire::{Frame, Out, PAD, frame};
+use crate::wire::{PAD, message, put_header, put_padded, put_short};
 use env::poll::{Connection, Event, Interest, Poller, Progress};
 use proto::ber::tlv_len;
 use proto::tag;
@@ -15,13 +15,11 @@ const GROUP: usize = 64;
 const REQUEST_MAX: usize = 4096;
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
-/// Bytes of the longest answer.
-const ANSWER_MAX: usize = 1024;
 
 /// The memory that all connections of a thread share, so that it stays in the cache.
 pub(super) struct Buffers {
     pub(super) input: Vec<u8>,
-    pub(super) out: Out,
+    pub(super) out: Vec<u8>,
     group: Vec<Request>,
     /// Where modifies are kept, if they are.
     pub(super) log: Option<Log>,
@@ -32,7 +30,7 @@ pub(super) struct Buffers {
 impl Buffers {
     pub(super) fn new(log: Option<Log>) -> Buffers {
         let input = vec![0; READ_BYTES + REQUEST_MAX + PAD];
-        Buffers { input, out: Out::default(), group: Vec::with_capacity(GROUP), log, held: Vec::new() }
+        Buffers { input, out: Vec::new(), group: Vec::with_capacity(GROUP), log, held: Vec::new() }
     }
 }
 
@@ -81,8 +79,8 @@ impl Session {
         }
         self.rest.clear();
         self.rest.extend_from_slice(&buffers.input[used..end]);
-        if buffers.log.is_some() && !buffers.out.written().is_empty() {
-            self.pending.extend_from_slice(buffers.out.written());
+        if buffers.log.is_some() && !buffers.out.is_empty() {
+            self.pending.extend_from_slice(&buffers.out);
             buffers.held.push(self.token);
             return true;
         }
@@ -96,8 +94,7 @@ impl Session {
                 || poller.modify(&self.connection, self.token, Interest::Write).is_ok())
     }
 
-    fn write(&mut self, out: &Out, poller: &Poller) -> bool {
-        let bytes = out.written();
+    fn write(&mut self, bytes: &[u8], poller: &Poller) -> bool {
         if bytes.is_empty() {
             return true;
         }
@@ -137,14 +134,9 @@ pub(super) fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &m
     loop {
         group.clear();
         while group.len() < GROUP {
-            match frame(input, at, end) {
-                Frame::Whole(message) => {
-                    group.push(parse(input, message, canned)?);
-                    at = message.end;
-                }
-                Frame::Partial => break,
-                Frame::Malformed => return None,
-            }
+            let Some(message) = message(input, at, end).ok()? else { break };
+            group.push(parse(input, message, canned)?);
+            at = message.end;
         }
         if group.is_empty() {
             return Some(at);
@@ -154,7 +146,6 @@ pub(super) fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &m
             std::hint::black_box(group.iter().fold(0, |sum, request| sum ^ table.touch(request.key)));
         }
         for request in &*group {
-            out.reserve(ANSWER_MAX);
             answer(request, input, canned, table, log, out)?;
         }
     }
@@ -164,12 +155,12 @@ pub(super) fn answer_all(end: usize, canned: &Canned, table: &Table, buffers: &m
 const SUCCESS: [u8; 7] = [0x0a, 1, 0, 4, 0, 4, 0];
 
 #[inline(always)]
-fn result(tag: u8, id_len: usize, request: &Request, input: &[u8], code: u8, out: &mut Out) {
-    out.bytes([tag::SEQUENCE, (id_len + 2 + SUCCESS.len()) as u8]);
-    out.padded(input, request.id.start, id_len);
-    out.bytes([tag, SUCCESS.len() as u8]);
+fn result(tag: u8, id_len: usize, request: &Request, input: &[u8], code: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[tag::SEQUENCE, (id_len + 2 + SUCCESS.len()) as u8]);
+    put_padded(out, input, request.id.start, id_len);
+    out.extend_from_slice(&[tag, SUCCESS.len() as u8]);
     let [a, b, _, c, d, e, f] = SUCCESS;
-    out.bytes([a, b, code, c, d, e, f]);
+    out.extend_from_slice(&[a, b, code, c, d, e, f]);
 }
 
 #[inline(always)]
@@ -179,7 +170,7 @@ fn answer(
     canned: &Canned,
     table: &Table,
     log: &mut Option<Log>,
-    out: &mut Out,
+    out: &mut Vec<u8>,
 ) -> Option<()> {
     const NO_SUCH_OBJECT: u8 = 32;
     let id_len = request.id.len();
@@ -209,7 +200,7 @@ fn answer(
 }
 
 #[inline(always)]
-fn entry(request: &Request, input: &[u8], canned: &Canned, table: &Table, all: bool, out: &mut Out) {
+fn entry(request: &Request, input: &[u8], canned: &Canned, table: &Table, all: bool, out: &mut Vec<u8>) {
     let digits = request.digits;
     let dn = canned.before.as_bytes().len() + digits.len() + canned.after.as_bytes().len();
     if !all {
@@ -224,30 +215,30 @@ fn entry(request: &Request, input: &[u8], canned: &Canned, table: &Table, all: b
     let attribute = canned.attribute.as_bytes().len() + tlv_len(values);
     let list = canned.object_classes.len() + tlv_len(rdn) + tlv_len(attribute);
     entry_head(request, input, canned, dn, list, out);
-    out.slice(&canned.object_classes);
-    out.header(tag::SEQUENCE, rdn);
-    out.short(&canned.rdn);
-    out.header(tag::SET, rdn_values);
-    out.header(tag::OCTET_STRING, digits.len());
-    out.padded(input, digits.start, digits.len());
-    out.header(tag::SEQUENCE, attribute);
-    out.short(&canned.attribute);
-    out.header(tag::SET, values);
-    out.header(tag::OCTET_STRING, len);
-    out.slice(&value[..len]);
+    out.extend_from_slice(&canned.object_classes);
+    put_header(out, tag::SEQUENCE, rdn);
+    put_short(out, &canned.rdn);
+    put_header(out, tag::SET, rdn_values);
+    put_header(out, tag::OCTET_STRING, digits.len());
+    put_padded(out, input, digits.start, digits.len());
+    put_header(out, tag::SEQUENCE, attribute);
+    put_short(out, &canned.attribute);
+    put_header(out, tag::SET, values);
+    put_header(out, tag::OCTET_STRING, len);
+    out.extend_from_slice(&value[..len]);
 }
 
 /// Everything of a SearchResultEntry up to its attributes, which have `list` bytes.
 #[inline(always)]
-fn entry_head(request: &Request, input: &[u8], canned: &Canned, dn: usize, list: usize, out: &mut Out) {
+fn entry_head(request: &Request, input: &[u8], canned: &Canned, dn: usize, list: usize, out: &mut Vec<u8>) {
     let operation = tlv_len(dn) + tlv_len(list);
     let id_len = request.id.len();
-    out.header(tag::SEQUENCE, id_len + tlv_len(operation));
-    out.padded(input, request.id.start, id_len);
-    out.header(tag::SEARCH_ENTRY, operation);
-    out.header(tag::OCTET_STRING, dn);
-    out.short(&canned.before);
-    out.padded(input, request.digits.start, request.digits.len());
-    out.short(&canned.after);
-    out.header(tag::SEQUENCE, list);
+    put_header(out, tag::SEQUENCE, id_len + tlv_len(operation));
+    put_padded(out, input, request.id.start, id_len);
+    put_header(out, tag::SEARCH_ENTRY, operation);
+    put_header(out, tag::OCTET_STRING, dn);
+    put_short(out, &canned.before);
+    put_padded(out, input, request.digits.start, request.digits.len());
+    put_short(out, &canned.after);
+    put_header(out, tag::SEQUENCE, list);
 }

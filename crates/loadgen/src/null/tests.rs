@@ -9,6 +9,20 @@ use proto::op::modify::{Changes, ModifyKind, change_list};
 use proto::op::search::EntryWriter;
 use proto::op::{Modify, Search};
 
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            entries: 1_000_000,
+            threads: 1,
+            suffix: "dc=com".to_owned(),
+            rdn: "uid".to_owned(),
+            object_classes: vec!["inetOrgPerson".to_owned()],
+            attribute: "carLicense".to_owned(),
+            wal: None,
+        }
+    }
+}
+
 fn null(entries: u64) -> Null {
     Null::new(&Settings {
         entries,
@@ -23,7 +37,7 @@ fn answers(null: &Null, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut buffers = Buffers::new(None);
     buffers.input[..bytes.len()].copy_from_slice(bytes);
     let used = answer_all(bytes.len(), &null.canned, &null.table, &mut buffers)?;
-    Some((buffers.out.written().to_vec(), used))
+    Some((buffers.out, used))
 }
 
 fn encoded(id: i32, request: &Request<'_>) -> Vec<u8> {
