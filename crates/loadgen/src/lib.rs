@@ -14,8 +14,3 @@ pub mod order;
 pub mod random;
 pub mod template;
 mod wire;
-
-/// How many threads can run at once on this machine: the default of every `--threads`.
-pub fn cores() -> usize {
-    env::task::cores()
-}

@@ -2,17 +2,17 @@
 //! a data set of any size streams in constant memory.
 
 use crate::random::mix;
+use clap::ValueEnum;
 use std::ops::Range;
 
 /// In which order a data set is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// 0, 1, 2 and so on.
+    /// 0, 1, 2, ...
     Sorted,
-    /// A permutation that depends on the seed.
+    /// A permutation that depends on the seed
     Random,
-    /// Binary subdivision: the middle, then the middles of both halves, and so on level by level, so that a tree
-    /// index that is filled in this order never needs rebalancing.
+    /// The middle, then the middles of the halves, and so on: fills a tree index without rebalancing
     Subdivided,
 }
 

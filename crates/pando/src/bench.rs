@@ -4,7 +4,6 @@ mod null;
 mod workload;
 
 use crate::failed::Failed;
-use clap::ValueEnum;
 use clap::{Args as ClapArgs, Subcommand};
 use loadgen::bench::{Style, Workload};
 use std::process::ExitCode;
@@ -59,8 +58,8 @@ enum Command {
     /// need the server's setting txn-implicit-begin; `implied` needs txn-implicit-membership too.
     Transaction {
         /// Which form of the protocol is used
-        #[arg(long, value_enum, default_value_t = StyleName::Strict)]
-        style: StyleName,
+        #[arg(long, value_enum, default_value_t = Style::Strict)]
+        style: Style,
         /// Send the end together with the updates
         #[arg(long)]
         at_once: bool,
@@ -73,26 +72,6 @@ enum Command {
     Null(null::Args),
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum StyleName {
-    /// RFC 5805: a start, and a control with every update
-    Strict,
-    /// The first update begins the transaction, under a name that the client chose
-    Named,
-    /// As `named`, but only the first update has the control
-    Implied,
-}
-
-impl From<StyleName> for Style {
-    fn from(name: StyleName) -> Style {
-        match name {
-            StyleName::Strict => Style::Strict,
-            StyleName::Named => Style::Named,
-            StyleName::Implied => Style::Implied,
-        }
-    }
-}
-
 /// Runs it; 1 also when answers were wrong. A message names the workload too.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let (workload, args) = match &args.command {
@@ -101,7 +80,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Modify(args) => (Workload::Modify, args),
         Command::Mixed { modify_share, args } => (Workload::Mixed { modify_share: *modify_share }, args),
         Command::Transaction { style, at_once, args } => {
-            (Workload::Transaction { style: (*style).into(), at_once: *at_once }, args)
+            (Workload::Transaction { style: *style, at_once: *at_once }, args)
         }
         Command::Bind(args) => (Workload::Bind, args),
         Command::Null(args) => return Failed::exit(null::run(args), "bench null"),

@@ -3,14 +3,13 @@
 use crate::failed::Failed;
 use crate::output::note;
 use clap::{Args as ClapArgs, ValueEnum};
-use env::task;
+use env::poll::on_threads;
 use loadgen::generate::{self, Format, GenerateError, Job, Made};
 use loadgen::order::{Order, Part};
 use loadgen::template::{BuiltIn, Options, Template};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// Make the data of a directory from a template, as LDIF or as a stream of AddRequests.
 ///
@@ -67,8 +66,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "M", default_value_t = 0)]
     members: u64,
     /// The order of the entries below their parent
-    #[arg(long, value_enum, default_value_t = OrderName::Sorted)]
-    order: OrderName,
+    #[arg(long, value_enum, default_value_t = Order::Sorted)]
+    order: Order,
     /// What to write
     #[arg(long, value_enum, default_value_t = FormatName::Ldif)]
     format: FormatName,
@@ -87,16 +86,6 @@ pub(crate) struct Args {
     /// Print no summary
     #[arg(short, long)]
     quiet: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum OrderName {
-    /// 0, 1, 2, ...
-    Sorted,
-    /// A permutation that depends on the seed
-    Random,
-    /// The middle, then the middles of the halves, and so on: fills a tree index without rebalancing
-    Subdivided,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -133,11 +122,7 @@ fn make(args: &Args) -> Result<Made, String> {
     let job = Job {
         template: &template,
         seed: args.seed,
-        order: match args.order {
-            OrderName::Sorted => Order::Sorted,
-            OrderName::Random => Order::Random,
-            OrderName::Subdivided => Order::Subdivided,
-        },
+        order: args.order,
         format: match args.format {
             FormatName::Ldif => Format::Ldif { wrap: args.wrap },
             FormatName::Ber => Format::Ber,
@@ -174,22 +159,16 @@ fn make_file(job: &Job<'_>, path: &Path) -> Result<Made, String> {
 fn make_streams(args: &Args, job: &Job<'_>) -> Result<Made, String> {
     let text = args.output.to_str().filter(|text| text.contains("%d"));
     let text = text.ok_or("with --streams, --output has %d where the number of the stream goes")?;
-    let sum = Mutex::new(Ok(Made::default()));
-    let stream = |number: usize| {
-        let part = Part { number: number as u64, parts: u64::from(args.streams) };
+    let parts = u64::from(args.streams);
+    let made = on_threads(usize::from(args.streams), |number| {
+        let part = Part { number: number as u64, parts };
         let path = text.replace("%d", &number.to_string());
-        let made = make_file(&Job { part, ..job.clone() }, Path::new(&path));
-        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-        *sum = match (std::mem::replace(&mut *sum, Ok(Made::default())), made) {
-            (Ok(sum), Ok(made)) => {
-                Ok(Made { entries: sum.entries + made.entries, bytes: sum.bytes + made.bytes })
-            }
-            (Err(first), _) => Err(first),
-            (_, Err(error)) => Err(error),
-        };
-    };
-    task::run_with_workers(usize::from(args.streams), stream, || ());
-    sum.into_inner().unwrap_or_else(PoisonError::into_inner)
+        make_file(&Job { part, ..job.clone() }, Path::new(&path))
+    });
+    made.into_iter().try_fold(Made::default(), |sum, made| {
+        let made = made?;
+        Ok(Made { entries: sum.entries + made.entries, bytes: sum.bytes + made.bytes })
+    })
 }
 
 fn template(args: &Args) -> Result<Template, String> {

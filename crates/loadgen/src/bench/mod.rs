@@ -16,6 +16,7 @@ pub use report::{Faults, Outcome};
 pub use request::KeyFormat;
 pub use transaction::Style;
 
+use clap::ValueEnum;
 use env::clock::SystemClock;
 use env::poll::on_threads;
 use report::Part;
@@ -65,22 +66,17 @@ impl Workload {
 }
 
 /// How a connection keeps its queue filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Window {
-    /// All requests with one write, then all answers.
+    /// All requests with one write, then await all answers
     Burst,
-    /// One more request for each answer.
+    /// One more request for each answer
     Sliding,
 }
 
-impl Window {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Window::Burst => "burst",
-            Window::Sliding => "sliding",
-        }
-    }
+/// The name of a value on the command line.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
 }
 
 /// What the client does not do, said with every result.

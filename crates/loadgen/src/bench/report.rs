@@ -1,7 +1,7 @@
 //! What a run found out: numbers that can be compared, and every fault.
 
 use super::answer::Fault;
-use super::{SWITCHED_OFF, Settings, Workload};
+use super::{SWITCHED_OFF, Settings, Workload, name_of};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -195,20 +195,20 @@ fn describe(settings: &Settings) -> serde_json::Value {
         _ => None,
     };
     let transaction = match settings.workload {
-        Workload::Transaction { style, at_once } => Some((style.name(), at_once)),
+        Workload::Transaction { style, at_once } => Some((name_of(&style), at_once)),
         _ => None,
     };
     serde_json::json!({
         "workload": settings.workload.name(),
         "modify_share": modify_share,
-        "style": transaction.map(|(style, _)| style),
-        "at_once": transaction.map(|(_, at_once)| at_once),
+        "style": transaction.as_ref().map(|(style, _)| style),
+        "at_once": transaction.as_ref().map(|(_, at_once)| at_once),
         "host": settings.host,
         "port": settings.port,
         "bind_dn": settings.credentials.as_ref().map(|(name, _)| name),
         "connections": settings.connections,
         "queue": settings.queue,
-        "window": settings.window.name(),
+        "window": name_of(&settings.window),
         "queue_length_control": settings.queue_length_control,
         "threads": settings.threads,
         "warmup_seconds": settings.warmup.as_secs_f64(),

@@ -2,6 +2,7 @@
 
 use super::answer::Fault;
 use crate::wire::{Span, tagged};
+use clap::ValueEnum;
 use proto::control::{put_controls, transaction_specification};
 use proto::ext::end_transaction::{self, EndTransaction};
 use proto::ext::start_transaction;
@@ -10,26 +11,17 @@ use proto::op::Extended;
 use proto::tag;
 
 /// How much of RFC 5805 is said, and how much is understood without being said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Style {
-    /// All as the RFC has it: a start, whose answer is awaited, and a control with every update. The start of the next
-    /// transaction is sent with the end of the last: an identifier is needed for the updates, not for the end.
+    /// RFC 5805: a start, and a control with every update
+    ///
+    /// The answer to the start is awaited. The start of the next transaction is sent with the end of the last: an
+    /// identifier is needed for the updates, not for the end.
     Strict,
-    /// The client chooses the identifier, and the first update begins the transaction: no start.
+    /// The first update begins the transaction, under a name that the client chose
     Named,
-    /// The same, and only the first update names the transaction.
+    /// As `named`, but only the first update has the control
     Implied,
-}
-
-impl Style {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Style::Strict => "strict",
-            Style::Named => "named",
-            Style::Implied => "implied",
-        }
-    }
 }
 
 /// The identifier that clients choose: it need only be unique within the session.

@@ -47,7 +47,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), Failed> {
     let settings = Settings {
         entries: args.entries,
-        threads: args.threads.unwrap_or_else(loadgen::cores),
+        threads: args.threads.unwrap_or_else(env::task::cores),
         suffix: args.suffix.clone(),
         rdn: args.rdn.clone(),
         object_classes: args.object_class.clone(),

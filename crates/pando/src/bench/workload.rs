@@ -3,7 +3,7 @@
 use crate::failed::Failed;
 use crate::output::print;
 use crate::remote::address;
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use client::Server;
 use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
 use std::path::PathBuf;
@@ -30,8 +30,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "Q")]
     queue: Option<usize>,
     /// How the queue is kept filled
-    #[arg(long, value_enum, default_value_t = WindowName::Burst)]
-    window: WindowName,
+    #[arg(long, value_enum, default_value_t = Window::Burst)]
+    window: Window,
     /// Send that number with the queue length control (docs/queue-length.md), so that the server sends all their answers
     /// together. Other servers ignore it
     #[arg(long)]
@@ -87,14 +87,6 @@ pub(super) struct Args {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum WindowName {
-    /// All requests with one write, then await all answers
-    Burst,
-    /// One more request for each answer
-    Sliding,
-}
-
 pub(super) fn run(workload: Workload, args: &Args) -> Result<(), Failed> {
     let mut settings = settings(workload, args).map_err(Failed::of)?;
     settings.durability = durability(&settings);
@@ -122,10 +114,7 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
         credentials: credentials(args)?,
         connections: args.connections,
         queue: args.queue.unwrap_or(if workload == Workload::Bind { 1 } else { 100 }),
-        window: match args.window {
-            WindowName::Burst => Window::Burst,
-            WindowName::Sliding => Window::Sliding,
-        },
+        window: args.window,
         queue_length_control: args.queue_length_control,
         length: match args.requests {
             Some(requests) => Length::Operations(requests),
@@ -145,7 +134,7 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
         modify_attribute: args.modify_attribute.clone(),
         value_bytes: value_bytes(&args.value_bytes).ok_or("--value-bytes is FROM..TO")?,
         user_password: args.user_password.clone(),
-        threads: args.threads.unwrap_or_else(loadgen::cores),
+        threads: args.threads.unwrap_or_else(env::task::cores),
         seed: args.seed,
         rate: args.rate,
         server_pid: args.server_pid,
@@ -195,7 +184,7 @@ fn text(args: &Args, settings: &Settings, outcome: &Outcome) -> String {
             "{} {}: {connections} connections, queue {queue} ({}), {threads} threads, {} entries, attributes {}",
             settings.workload.name(),
             args.url,
-            settings.window.name(),
+            bench::name_of(&settings.window),
             settings.entries_text(),
             args.attributes,
         ),
