@@ -57,17 +57,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
     }
     let (data, schema) = local::open(&args.data, &mut config)?;
     let unknown = directory::unknown_to_schema(&config, &schema);
-    if !unknown.is_empty() {
-        let fault = |problem: Problem| format!("--{}: {}", problem.key, problem.message);
-        return Err(Failed::configured(unknown.into_iter().map(fault)));
-    }
+    let fault = |problem: Problem| format!("--{}: {}", problem.key, problem.message);
+    Failed::configured(unknown.into_iter().map(fault)).if_any()?;
     let examined = data.examine(schema, config.indexes.clone(), config.memory_bytes_max(), FINDINGS_MAX);
     let examined = examined.map_err(Failed::of)?;
     print(text(&examined))?;
-    match examined.findings.is_empty() {
-        true => Ok(()),
-        false => Err(Failed::all(examined.findings.iter())),
-    }
+    Failed::all(&examined.findings).if_any()
 }
 
 /// The outcome in lines.

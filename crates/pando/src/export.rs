@@ -109,14 +109,13 @@ enum From {
 }
 
 fn write(args: &Args, what: &Export, mut config: Config) -> Result<(), Failed> {
-    let bad = Failed::usage;
-    let from = match (args.remote.server().map_err(bad)?, &args.data) {
+    let from = match (args.remote.server()?, &args.data) {
         (Some(server), _) => From::Server(server),
         (None, Some(dir)) => {
             let (data, schema) = local::open(dir, &mut config)?;
             From::Data(local::view(&data, &schema, &config, &[], args.quiet)?)
         }
-        (None, None) => return Err(bad("--data or --url is needed".to_owned())),
+        (None, None) => return Err(Failed::usage("--data or --url is needed")),
     };
     let path = &args.output;
     if path == Path::new("-") {

@@ -41,6 +41,11 @@ impl Failed {
         Failed { code: 1, faults: Vec::new() }
     }
 
+    /// Nothing failed if there is no reason.
+    pub(crate) fn if_any(self) -> Result<(), Failed> {
+        if self.faults.is_empty() { Ok(()) } else { Err(self) }
+    }
+
     /// Tells what came of a subcommand.
     pub(crate) fn exit(done: Result<(), Failed>, command: &str) -> ExitCode {
         match done {

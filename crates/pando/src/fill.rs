@@ -99,17 +99,17 @@ impl OperationalName {
 
 impl Target {
     /// What the directory is to be, given what it was made with.
-    fn settings(&self, mut config: Config, made: Option<Made>) -> Result<Config, Vec<String>> {
-        let mut faults = self.flags.set(&mut config).err().unwrap_or_default();
+    fn settings(&self, mut config: Config, made: Option<Made>) -> Result<Config, Failed> {
+        let bad = self.flags.set(&mut config).into_iter();
+        Failed::configured(bad.map(|(_, fault)| fault)).if_any()?;
         made.iter().for_each(|made| config.take_rules(made));
         // What only a server needs.
         (config.root_password_file, config.import, config.memory) = (None, Vec::new(), None);
         let ours = |problem: &config::Problem| ["suffix", "schema", "memory-max"].contains(&problem.key);
-        if faults.is_empty() {
-            let problems = config.problems().into_iter().filter(ours);
-            faults.extend(problems.map(|problem| format!("{}: {}", problem.key, problem.message)));
-        }
-        if faults.is_empty() { Ok(config) } else { Err(faults) }
+        let problems = config.problems().into_iter().filter(ours);
+        Failed::configured(problems.map(|problem| format!("{}: {}", problem.key, problem.message)))
+            .if_any()?;
+        Ok(config)
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn run(target: &Target, doing: Doing, job: Job) -> Result<(), Failed>
 
 /// Takes the files of a job in, into a directory or a server that runs.
 fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, Failed> {
-    if let Some(server) = args.remote.server().map_err(Failed::usage)? {
+    if let Some(server) = args.remote.server()? {
         return loaded(args, (doing, job), &mut |on_progress| {
             add_files(job, &server, usize::from(args.connections), on_progress)
         });
@@ -139,9 +139,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, Failed> {
     let mut config = Config::default();
     if let Some(path) = &args.config {
         let read = config::read_file(path).map_err(Failed::usage)?;
-        if !read.faults.is_empty() {
-            return Err(Failed::configured(&read.faults));
-        }
+        Failed::configured(&read.faults).if_any()?;
         config = read.config;
     }
     let dir = args.data.clone().or_else(|| config.data.clone());
@@ -151,7 +149,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, Failed> {
     let existing =
         is_made(&dir).then(|| Data::existing(Arc::new(RealDisk), &dir)).transpose().map_err(not_ours)?;
     let made = existing.as_ref().map_or(Ok(None), Data::made).map_err(refused)?;
-    let config = args.settings(config, made).map_err(Failed::configured)?;
+    let config = args.settings(config, made)?;
     let schema = serve::schema(&config, doing.command)?;
     let data = match existing {
         Some(data) => data,

@@ -32,18 +32,20 @@ pub(crate) struct Flags<W> {
 }
 
 impl<W> Flags<W> {
-    /// Sets what was given.
-    ///
-    /// # Errors
-    /// What is wrong with each value that is bad, with its flag.
-    pub(crate) fn set(&self, config: &mut Config) -> Result<(), Vec<String>> {
+    /// Sets what was given. Returns the key of each value that is bad, and what is wrong with it.
+    pub(crate) fn set(&self, config: &mut Config) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
         for (name, values) in &self.given {
             let bad = config.set(name, values).err().unwrap_or_default();
-            faults.extend(bad.iter().map(|message| format!("--{name}: {message}")));
+            faults.extend(bad.iter().map(|message| (*name, flag_fault(name, message))));
         }
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+        faults
     }
+}
+
+/// What is wrong with a flag.
+pub(crate) fn flag_fault(name: &str, message: &str) -> String {
+    format!("--{name}: {message}")
 }
 
 fn flagged<W: Which>() -> impl Iterator<Item = Key> {

@@ -164,32 +164,25 @@ EXIT CODES:
 /// Runs it.
 pub(crate) fn run(args: Args) -> Result<(), Failed> {
     match args.action {
-        Action::List { place } => match place.remote.server().map_err(Failed::usage)? {
+        Action::List { place } => match place.remote.server()? {
             Some(server) => online::list(&server),
             None => offline::list(place.data()?),
         },
-        Action::Build { place, indexes, no_wait, memory, quiet } => {
-            match place.remote.server().map_err(Failed::usage)? {
-                Some(server) => online::build(&server, &texts(&indexes), no_wait, quiet),
-                None => {
-                    let mut config = config(&place, Some(&memory))?;
-                    offline::build(place.data()?, &mut config, &indexes, quiet)
-                }
-            }
-        }
-        Action::Drop { place, indexes } => match place.remote.server().map_err(Failed::usage)? {
+        Action::Build { place, indexes, no_wait, memory, quiet } => match place.remote.server()? {
+            Some(server) => online::build(&server, &texts(&indexes), no_wait, quiet),
+            None => offline::build(place.data()?, &mut config(&place, Some(&memory))?, &indexes, quiet),
+        },
+        Action::Drop { place, indexes } => match place.remote.server()? {
             Some(server) => online::drop(&server, &texts(&indexes)),
             None => offline::drop(place.data()?, &mut config(&place, None)?, &indexes),
         },
-        Action::Verify { place, memory, quiet, configured, indexes } => {
-            match place.remote.server().map_err(Failed::usage)? {
-                Some(server) => online::verify(&server, &known_texts(&indexes)?, quiet),
-                None => {
-                    let mut config = config(&place, Some(&memory))?;
-                    offline::verify(place.data()?, &mut config, &configured, &indexes, quiet)
-                }
+        Action::Verify { place, memory, quiet, configured, indexes } => match place.remote.server()? {
+            Some(server) => online::verify(&server, &known_texts(&indexes)?, quiet),
+            None => {
+                let mut config = config(&place, Some(&memory))?;
+                offline::verify(place.data()?, &mut config, &configured, &indexes, quiet)
             }
-        }
+        },
     }
 }
 
@@ -201,20 +194,19 @@ impl Place {
 
 fn config(place: &Place, memory: Option<&Flags<OfMemory>>) -> Result<Config, Failed> {
     let mut config = Config::default();
-    let set =
-        place.schema.set(&mut config).and_then(|()| memory.map_or(Ok(()), |flags| flags.set(&mut config)));
-    set.map_err(Failed::configured)?;
+    let mut bad = place.schema.set(&mut config);
+    bad.extend(memory.iter().flat_map(|memory| memory.set(&mut config)));
+    Failed::configured(bad.into_iter().map(|(_, fault)| fault)).if_any()?;
     Ok(config)
 }
 
 /// One for each kind, as they were written.
 fn texts(indexes: &[IndexSettings]) -> Vec<String> {
-    indexes
-        .iter()
-        .flat_map(|index| {
-            index.kinds.iter().map(|kind| format!("{}:{kind}", index.attribute)).collect::<Vec<_>>()
-        })
-        .collect()
+    let of = |index: &IndexSettings| {
+        let text = |kind| format!("{}:{kind}", index.attribute);
+        index.kinds.iter().map(text).collect::<Vec<_>>()
+    };
+    indexes.iter().flat_map(of).collect()
 }
 
 /// One for each kind, by the names of the standard schema where it has the attribute: a server tells of them so.

@@ -1,7 +1,9 @@
 //! What `pando import` and `pando export` need to know of a server that runs.
 
+use crate::failed::Failed;
 use clap::Args as ClapArgs;
 use client::Server;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 /// Which server, and who asks.
@@ -25,19 +27,17 @@ impl Remote {
     ///
     /// # Errors
     /// What is wrong with the URL, or with the file of the password.
-    pub(crate) fn server(&self) -> Result<Option<Server>, String> {
+    pub(crate) fn server(&self) -> Result<Option<Server>, Failed> {
         let Some(url) = &self.url else { return Ok(None) };
-        let (host, port) = address(url).ok_or("--url is ldap://HOST or ldap://HOST:PORT")?;
+        let (host, port) = address(url).ok_or_else(|| Failed::usage(URL_FORM))?;
         let credentials = match (&self.bind_dn, &self.password_file) {
             (Some(name), Some(path)) => {
-                let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+                let bad = |what: &dyn Display| Failed::usage(format!("{}: {what}", path.display()));
+                let bytes = std::fs::read(path).map_err(|error| bad(&error))?;
                 let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
                 let password = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
                 if password.is_empty() {
-                    return Err(format!(
-                        "{}: its first line is empty; an empty password never binds",
-                        path.display()
-                    ));
+                    return Err(bad(&"its first line is empty; an empty password never binds"));
                 }
                 Some((name.clone(), password))
             }
@@ -46,6 +46,9 @@ impl Remote {
         Ok(Some(Server { host, port, credentials }))
     }
 }
+
+/// What a URL must be.
+pub(crate) const URL_FORM: &str = "--url is ldap://HOST or ldap://HOST:PORT";
 
 /// Host and port of an LDAP URL; the port is 389 if it has none.
 pub(crate) fn address(url: &str) -> Option<(String, u16)> {

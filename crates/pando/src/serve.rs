@@ -1,7 +1,7 @@
 //! `pando serve`: the server.
 
 use crate::failed::Failed;
-use crate::flags::{All, Flags};
+use crate::flags::{All, Flags, flag_fault};
 use crate::output::{note, print_ready};
 use crate::progress::Bar;
 use crate::serve_data;
@@ -15,7 +15,7 @@ use env::task::Signal;
 use node::data::Nowhere;
 use node::indexer;
 use schema::Schema;
-use server::config::{self, Config, Fault};
+use server::config::{self, Config};
 use server::{directory, import};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,48 +79,38 @@ EXIT CODES:
 
 impl Args {
     /// The settings of file and flags, or everything that is wrong with them.
-    fn settings(&self) -> Result<Config, Vec<Fault>> {
+    fn settings(&self) -> Result<Config, Failed> {
         let read = match &self.config {
-            Some(path) => config::read_file(path).map_err(|fault| vec![fault])?,
+            Some(path) => config::read_file(path).map_err(Failed::usage)?,
             None => config::read("the command line", ""),
         };
         let mut config = read.config.clone();
-        let mut faults = read.faults.clone();
-        let given = &self.flags.given;
-        let is_given = |key: &str| given.iter().any(|(name, _)| *name == key);
-        let mut bad = Vec::new();
-        let of_flag = |name: &str, message: &str| Fault {
-            file: None,
-            place: None,
-            message: format!("--{name}: {message}"),
-        };
-        for (name, values) in given {
-            let messages = config.set(name, values).err().unwrap_or_default();
-            faults.extend(messages.iter().map(|message| of_flag(name, message)));
-            if !messages.is_empty() {
-                bad.push(*name);
-            }
-        }
+        let bad = self.flags.set(&mut config);
+        let mut faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
+        faults.extend(bad.iter().map(|(_, fault)| fault.clone()));
+        let is_given = |key: &str| self.flags.given.iter().any(|(name, _)| *name == key);
+        let is_bad = |key: &str| bad.iter().any(|(name, _)| *name == key);
         for problem in config.problems() {
             // What is there but bad is a fault already, and not missing.
-            if problem.missing.is_some_and(|key| bad.contains(&key) || read.is_bad(key) && !is_given(key)) {
+            if problem.missing.is_some_and(|key| is_bad(key) || read.is_bad(key) && !is_given(key)) {
                 continue;
             }
             if problem.missing == Some("suffix") && serve_data::is_there(&config) {
                 continue;
             }
             faults.push(match is_given(problem.key) {
-                true => of_flag(problem.key, &problem.message),
-                false => read.locate(&problem),
+                true => flag_fault(problem.key, &problem.message),
+                false => read.locate(&problem).to_string(),
             });
         }
-        if faults.is_empty() { Ok(config) } else { Err(faults) }
+        Failed::configured(faults).if_any()?;
+        Ok(config)
     }
 }
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> Result<(), Failed> {
-    let config = args.settings().map_err(Failed::configured)?;
+    let config = args.settings()?;
     log_to_stderr();
     // A closed terminal, or the one that means another process, does not end a server.
     let outlived = env::task::outlive(&[Signal::Hangup, Signal::User1, Signal::User2, Signal::Alarm]);
@@ -170,10 +160,7 @@ pub(crate) fn schema(config: &Config, command: &str) -> Result<Schema, Failed> {
 /// Whether what is configured fits the schema.
 pub(crate) fn fits(config: &Config, schema: &Schema) -> Result<(), Failed> {
     let unknown = directory::unknown_to_schema(config, schema);
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(Failed::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message)))),
-    }
+    Failed::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))).if_any()
 }
 
 pub(crate) fn cannot_serve(error: std::io::Error) -> Failed {
@@ -232,7 +219,7 @@ mod tests {
     }
 
     fn faults(args: &Args) -> Vec<String> {
-        args.settings().unwrap_err().iter().map(ToString::to_string).collect()
+        args.settings().expect_err("it is refused").faults
     }
 
     #[test]
@@ -251,7 +238,7 @@ mod tests {
         std::fs::write(&file, "suffix = \"dc=com\"\nthreads = 1\nlisten = \"ldap://h:1\"\n").unwrap();
         let file = file.to_str().unwrap();
         let args = args(&["--config", file, "--threads", "2", "--listen", "ldap://127.0.0.1:0", "--memory"]);
-        let config = args.settings().unwrap();
+        let config = args.settings().ok().expect("it is accepted");
         assert_eq!(config.memory, Some(true));
         assert_eq!(config.suffixes, ["dc=com"]);
         assert_eq!((config.options.threads, config.listen[0].port), (2, 0));

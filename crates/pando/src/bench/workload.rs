@@ -2,7 +2,7 @@
 
 use crate::failed::Failed;
 use crate::output::print;
-use crate::remote::address;
+use crate::remote::{URL_FORM, address};
 use clap::Args as ClapArgs;
 use client::Server;
 use loadgen::bench::{self, KeyFormat, Length, Outcome, Selection, Settings, Window, Workload};
@@ -102,7 +102,7 @@ pub(super) fn run(workload: Workload, args: &Args) -> Result<(), Failed> {
 }
 
 fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
-    let (host, port) = address(&args.url).ok_or("--url is ldap://HOST or ldap://HOST:PORT")?;
+    let (host, port) = address(&args.url).ok_or(URL_FORM)?;
     let seconds = |seconds: f64, name: &str| {
         Duration::try_from_secs_f64(seconds).map_err(|_| format!("--{name} must not be negative"))
     };

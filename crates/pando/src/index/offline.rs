@@ -32,10 +32,8 @@ pub(super) fn build(
     let mut file = data.indexes().map_err(Failed::of)?;
     let names = names(indexes, &schema)?;
     let texts: Vec<String> = names.iter().map(|name| name.text(&schema)).collect();
-    let there: Vec<String> = texts.iter().filter(|text| file.listed().contains(*text)).cloned().collect();
-    if !there.is_empty() {
-        return Err(Failed::all(there.iter().map(|text| format!("{text}: there is one already"))));
-    }
+    let there = texts.iter().filter(|text| file.listed().contains(*text));
+    Failed::all(there.map(|text| format!("{text}: there is one already"))).if_any()?;
     let mut all = settings(&names, &schema);
     file.add_to(&mut all, &schema);
     if let Some(view) = local::view(&data, &schema, config, &all, quiet)? {
@@ -57,16 +55,14 @@ pub(super) fn drop(dir: &Path, config: &mut Config, indexes: &[IndexSettings]) -
     let (data, schema) = local::open(dir, config)?;
     let mut file = data.indexes().map_err(Failed::of)?;
     let texts: Vec<String> = names(indexes, &schema)?.iter().map(|name| name.text(&schema)).collect();
-    let missing: Vec<&String> = texts.iter().filter(|text| !file.listed().contains(*text)).collect();
-    if !missing.is_empty() {
-        let text = |text: &&String| {
-            format!(
-                "{text}: it is not among those that were made; one of the key `index` goes by `pando serve` with another list, \
-                 `index = []` for none, or by a modify of cn=config that deletes its olcDbIndex"
-            )
-        };
-        return Err(Failed::all(missing.iter().map(text)));
-    }
+    let missing = texts.iter().filter(|text| !file.listed().contains(*text));
+    let fault = |text: &String| {
+        format!(
+            "{text}: it is not among those that were made; one of the key `index` goes by `pando serve` with another list, \
+             `index = []` for none, or by a modify of cn=config that deletes its olcDbIndex"
+        )
+    };
+    Failed::all(missing.map(fault)).if_any()?;
     file.unmake(&texts).map_err(Failed::of)
 }
 
@@ -84,14 +80,10 @@ pub(super) fn verify(
     let configured = names(configured, &schema)?;
     let text = |name: &IndexName| name.text(&schema);
     let is_there = |name: &&IndexName| configured.contains(name) || file.listed().contains(&text(name));
-    let missing: Vec<&IndexName> = wanted.iter().filter(|name| !is_there(name)).collect();
-    if !missing.is_empty() {
-        let fault = |name: &&IndexName| {
-            let text = text(name);
-            format!("{text}: there is no such index; one that is configured is named with --index {text}")
-        };
-        return Err(Failed::all(missing.iter().map(fault)));
-    }
+    let missing = wanted.iter().filter(|name| !is_there(name)).map(text);
+    let fault =
+        |text| format!("{text}: there is no such index; one that is configured is named with --index {text}");
+    Failed::all(missing.map(fault)).if_any()?;
     let is_all = wanted.is_empty();
     let mut all = settings(if is_all { &configured } else { &wanted }, &schema);
     let lost = if is_all { file.add_to(&mut all, &schema) } else { Vec::new() };
@@ -105,9 +97,5 @@ pub(super) fn verify(
 }
 
 fn look_through(view: &View) -> Result<(), Failed> {
-    let findings = view.dsa.shard().writer().check(FINDINGS_MAX);
-    match findings.is_empty() {
-        true => Ok(()),
-        false => Err(Failed::all(&findings)),
-    }
+    Failed::all(view.dsa.shard().writer().check(FINDINGS_MAX)).if_any()
 }

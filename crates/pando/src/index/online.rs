@@ -79,7 +79,7 @@ fn reported(lines: &[&IndexLine], asked: &[String]) -> Result<(), Failed> {
             None => faults.push(format!("{index}: it was dropped again")),
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(Failed::all(faults)) }
+    Failed::all(faults).if_any()
 }
 
 /// Drops indexes.
@@ -105,9 +105,7 @@ pub(super) fn verify(server: &Server, texts: &[String], quiet: bool) -> Result<(
         passed_over += line.and_then(|line| line.passed_over).unwrap_or(0);
     }
     std::mem::drop(bar);
-    if !faults.is_empty() {
-        return Err(Failed::all(faults));
-    }
+    Failed::all(faults).if_any()?;
     let mut text = format!("{} indexes over {entries} entries, all as they should be\n", texts.len());
     if passed_over > 0 {
         text += &format!(
