@@ -28,10 +28,12 @@ pub(crate) struct Batch {
     pub(crate) number: u64,
     items: Vec<Item>,
     used: usize,
-    rows: Rows,
+    /// The row batches.
+    pub(crate) rows: Rows,
     /// Where the records of the rows are.
-    places: Vec<Place>,
-    steps: Vec<Step>,
+    pub(crate) places: Vec<Place>,
+    /// In which order items and rows are to be added.
+    pub(crate) steps: Vec<Step>,
     /// What is wrong with records of the piece, in order of line, and which of its bytes each is.
     pub(crate) faults: Vec<(Fault, Range<usize>)>,
     /// Nothing can follow: the input ended with a failure.
@@ -72,16 +74,6 @@ impl Batch {
     /// The entries that are like no other, in order.
     pub(crate) fn items(&self) -> &[Item] {
         &self.items[..self.used]
-    }
-
-    /// The row batches, and where their records are.
-    pub(crate) fn rows(&self) -> (&Rows, &[Place]) {
-        (&self.rows, &self.places)
-    }
-
-    /// In which order they are to be added.
-    pub(crate) fn steps(&self) -> &[Step] {
-        &self.steps
     }
 
     /// Empties it, but for the piece.

@@ -124,9 +124,7 @@ pub fn export(
         operational: what.operational,
         cache,
         scratch: Vec::new(),
-        out: Vec::new(),
-        to,
-        done: Exported::default(),
+        output: Output::new(to),
     };
     let mut stack = Vec::new();
     match &what.base {
@@ -144,15 +142,45 @@ pub fn export(
             continue;
         };
         writing.entry(id)?;
-        if writing.done.seen.is_multiple_of(REPORT_ENTRIES) {
-            on_progress(writing.done);
+        if writing.output.done.seen.is_multiple_of(REPORT_ENTRIES) {
+            on_progress(writing.output.done);
         }
         stack.push(Level::below(id));
     }
-    writing.flush()?;
-    writing.to.flush()?;
-    assert!(writing.done.entries <= writing.done.seen, "only entries that were seen are written");
-    Ok(writing.done)
+    let done = writing.output.finish()?;
+    assert!(done.entries <= done.seen, "only entries that were seen are written");
+    Ok(done)
+}
+
+/// LDIF on its way, and what was written.
+pub(crate) struct Output<'w> {
+    pub(crate) piece: Vec<u8>,
+    to: &'w mut dyn Write,
+    pub(crate) done: Exported,
+}
+
+impl<'w> Output<'w> {
+    pub(crate) fn new(to: &'w mut dyn Write) -> Output<'w> {
+        Output { piece: Vec::new(), to, done: Exported::default() }
+    }
+
+    pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.piece.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.write_all(&self.piece)?;
+        self.done.bytes += self.piece.len() as u64;
+        self.piece.clear();
+        Ok(())
+    }
+
+    /// Writes what is left. Returns what was done.
+    pub(crate) fn finish(mut self) -> io::Result<Exported> {
+        self.flush()?;
+        self.to.flush()?;
+        Ok(self.done)
+    }
 }
 
 /// The subordinates of one entry above the one being written.
@@ -199,22 +227,20 @@ struct Writing<'a, 'w> {
     operational: Operational,
     cache: DnCache,
     scratch: Vec<u8>,
-    out: Vec<u8>,
-    to: &'w mut dyn Write,
-    done: Exported,
+    output: Output<'w>,
 }
 
 impl<'a> Writing<'a, '_> {
     fn entry(&mut self, id: EntryId) -> io::Result<()> {
         let Some(entry) = self.point.entry(id) else { return Ok(()) };
-        self.done.seen += 1;
+        self.output.done.seen += 1;
         if let Some(filter) = &self.filter
             && self.evaluator.evaluate(filter, &entry, self.point) != Truth::True
         {
             return Ok(());
         }
         self.write(&entry)?;
-        self.done.entries += 1;
+        self.output.done.entries += 1;
         Ok(())
     }
 
@@ -225,9 +251,9 @@ impl<'a> Writing<'a, '_> {
         self.scratch.clear();
         self.point.write_dn(entry, &mut self.cache, &mut self.scratch);
         assert!(!self.scratch.is_empty(), "only the root DSE has no name, which is in no naming context");
-        write_dn(&mut self.out, &self.scratch);
+        write_dn(&mut self.output.piece, &self.scratch);
         for value in &entry.shape.class_values {
-            write_attribute(&mut self.out, b"objectClass", value);
+            write_attribute(&mut self.output.piece, b"objectClass", value);
         }
         let plan = std::mem::take(&mut self.plan);
         let mut slots = entry.slots();
@@ -239,44 +265,33 @@ impl<'a> Writing<'a, '_> {
             match stored {
                 Some(at) => self.values(description, entry.slot(*at))?,
                 None if self.point.derive(entry, *what, &mut self.cache, &mut self.scratch) => {
-                    write_attribute(&mut self.out, description.as_bytes(), &self.scratch);
+                    write_attribute(&mut self.output.piece, description.as_bytes(), &self.scratch);
                 }
                 None => {}
             }
         }
         self.plan = plan;
-        self.out.push(b'\n');
-        self.flush_if_full()
+        self.output.piece.push(b'\n');
+        self.output.flush_if_full()
     }
 
     fn values(&mut self, description: &str, values: Values<'a>) -> io::Result<()> {
         let description = description.as_bytes();
         match values {
             Values::Inline(values) => {
-                values.for_each(|value| write_attribute(&mut self.out, description, value));
+                values.for_each(|value| write_attribute(&mut self.output.piece, description, value));
             }
             Values::Set(set) => {
                 let mut position = SetPosition::default();
                 let mut goes_on = true;
                 while goes_on {
-                    let out = &mut self.out;
+                    let out = &mut self.output.piece;
                     let each = |value: &[u8]| write_attribute(out, description, value);
                     goes_on = self.point.set_values(&set, &mut position, each);
-                    self.flush_if_full()?;
+                    self.output.flush_if_full()?;
                 }
             }
         }
-        Ok(())
-    }
-
-    fn flush_if_full(&mut self) -> io::Result<()> {
-        if self.out.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.write_all(&self.out)?;
-        self.done.bytes += self.out.len() as u64;
-        self.out.clear();
         Ok(())
     }
 }

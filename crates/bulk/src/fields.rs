@@ -124,7 +124,7 @@ impl<'s> Fields<'s> {
         if fate == Fate::Uuid {
             let uuid = uuid_of(value);
             let reason = "the value of nsUniqueId has not the form 8-8-8-8 of hexadecimal digits";
-            self.uuid = Some(uuid.ok_or_else(|| Fault::at(line.line, reason.to_owned()))?);
+            self.uuid = Some(uuid.ok_or_else(|| Fault::at(line.line, reason))?);
         }
         Ok(())
     }
@@ -197,10 +197,10 @@ impl<'s> Fields<'s> {
 fn value_of<'v>(line: &Line<'v>) -> Result<&'v [u8], Fault> {
     match line.value {
         Value::Bytes(value) if value.len() < VALUE_BYTES_MAX => Ok(value),
-        Value::Bytes(_) => Err(Fault::at(line.line, "the value has 16 MiB or more".to_owned())),
+        Value::Bytes(_) => Err(Fault::at(line.line, "the value has 16 MiB or more")),
         Value::Url(_) => {
             let reason = "a value that lies elsewhere (`:<`) is not read; put it here in base64";
-            Err(Fault::at(line.line, reason.to_owned()))
+            Err(Fault::at(line.line, reason))
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::batch::{Batch, Item, Maker, Step};
 use crate::fields::Fields;
 use crate::import_state::{self, ImportState, Importer};
 use crate::operational::Operational;
-use crate::record::{Place, Record, Records};
+use crate::record::{RecordOrFault, Records};
 use crate::report::{Callbacks, FAULTS_MAX, Fault, ImportError, Summary};
 use crate::source::{Input, Piece, Source};
 use crate::streams::{self, Plan};
@@ -105,31 +105,17 @@ impl<'t> Importer<'t> for Storing<'_, 't> {
                 let next = streams::locked(&due).pop_front();
                 next.into_iter().for_each(|pages| _ = pages.fault_in());
             },
-            |batch| self.store_piece(batch),
+            |batch| self.take_batch(batch),
         );
+    }
+
+    fn take(&mut self, batch: &Batch) {
+        self.store(batch);
+        self.try_held();
     }
 }
 
 impl Storing<'_, '_> {
-    /// Stores what is in a piece; gives the batch back unless the import is over.
-    fn store_piece(&mut self, mut batch: Batch) -> Option<Batch> {
-        let faults = std::mem::take(&mut batch.faults);
-        if batch.is_fatal {
-            faults.into_iter().for_each(|(fault, _)| self.state.give_up(batch.piece.input, fault));
-            return None;
-        }
-        for (fault, range) in faults {
-            self.state.refuse(&batch.piece, range, fault);
-        }
-        self.store(&batch);
-        self.try_held();
-        if self.state.is_over() {
-            return None;
-        }
-        self.state.count_piece(&batch.piece);
-        Some(batch)
-    }
-
     /// Tries again what waits in memory, once it is much.
     fn try_held(&mut self) {
         let held = self.state.take_held();
@@ -154,17 +140,14 @@ impl Storing<'_, '_> {
         while let Some(record) = records.next()
             && !self.state.is_over()
         {
-            match record {
-                Ok(Record { place, .. }) => self.add_again(&mut writer, piece, &place),
-                Err((fault, range)) => self.state.refuse(piece, range, fault),
-            }
+            self.add_again(&mut writer, piece, record);
         }
         writer.publish();
     }
 
     /// Adds the entries of a batch, so many at a time.
     fn store(&mut self, batch: &Batch) {
-        let mut steps = batch.steps().iter().cloned();
+        let mut steps = batch.steps.iter().cloned();
         let (mut next, mut soon) = (steps.next(), Vec::new());
         while next.is_some() && !self.state.is_over() {
             let mut writer = self.import.shard.writer();
@@ -201,7 +184,7 @@ impl Storing<'_, '_> {
 
     /// Adds a row batch; one that cannot be added as such is looked at once more.
     fn add_rows(&mut self, writer: &mut Writer<'_>, batch: &Batch, range: Range<usize>) {
-        let ((rows, places), mut at) = (batch.rows(), range.start);
+        let (Batch { rows, places, .. }, mut at) = (batch, range.start);
         assert!(range.end <= places.len(), "a record that is refused is found by the place of its row");
         while at < range.end && !self.state.is_over() {
             let added = writer.add_rows(rows, at..range.end, self.import.stamp_ms);
@@ -209,26 +192,24 @@ impl Storing<'_, '_> {
             self.state.count_entries(batch.piece.input, added);
             at += added;
             if at < range.end {
-                self.add_again(writer, &batch.piece, &places[at]);
+                let mut records = Records::one(&batch.piece, &places[at]);
+                let lost = || Fault::at(places[at].line, "a bug: the record is not there any more");
+                let record = records.next().unwrap_or_else(|| Err((lost(), places[at].range.clone())));
+                self.add_again(writer, &batch.piece, record);
                 at += 1;
             }
         }
     }
 
     /// Makes an entry ready from the ground up and adds it.
-    fn add_again(&mut self, writer: &mut Writer<'_>, piece: &Piece, place: &Place) {
+    fn add_again(&mut self, writer: &mut Writer<'_>, piece: &Piece, record: RecordOrFault<'_>) {
         let mut item = std::mem::take(&mut self.item);
-        let made = match Records::one(piece, place).next() {
-            Some(Ok(record)) => self.maker.item(&mut item, &record),
-            Some(Err((fault, _))) => Err(fault),
-            None => Err(Fault::at(place.line, "a bug: the record is not there any more".to_owned())),
-        };
+        let made = record.and_then(|record| {
+            self.maker.item(&mut item, &record).map_err(|fault| (fault, record.place.range))
+        });
         match made {
-            Ok(()) => {
-                item.place = place.clone();
-                self.add(writer, piece, &item);
-            }
-            Err(fault) => self.state.refuse(piece, place.range.clone(), fault),
+            Ok(()) => self.add(writer, piece, &item),
+            Err((fault, range)) => self.state.refuse(piece, range, fault),
         }
         self.item = item;
     }

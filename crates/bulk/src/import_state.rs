@@ -3,6 +3,7 @@
 //!
 //! What waits of inputs that cannot be read again is tried before that too, once it takes much memory.
 
+use crate::batch::Batch;
 use crate::deferred::{DeferredSpans, RETRY_BYTES, TooMany};
 use crate::record::{Content, Place, Records};
 use crate::report::{
@@ -21,6 +22,25 @@ pub(crate) trait Importer<'t> {
 
     /// Takes all that the sources have, which are inputs with these numbers. What became of it is known when it returns.
     fn pass(&mut self, sources: Vec<(usize, impl Source)>);
+
+    /// Takes what is in a batch, but for its faults.
+    fn take(&mut self, batch: &Batch);
+
+    /// Takes a batch; gives it back unless the import is over.
+    fn take_batch(&mut self, mut batch: Batch) -> Option<Batch> {
+        let (faults, piece) = (std::mem::take(&mut batch.faults), &batch.piece);
+        if batch.is_fatal {
+            faults.into_iter().for_each(|(fault, _)| self.state().give_up(piece.input, fault));
+            return None;
+        }
+        faults.into_iter().for_each(|(fault, range)| self.state().refuse(piece, range, fault));
+        self.take(&batch);
+        if self.state().is_over() {
+            return None;
+        }
+        self.state().count_piece(&batch.piece);
+        Some(batch)
+    }
 }
 
 /// Where an import stands.

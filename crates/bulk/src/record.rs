@@ -43,6 +43,9 @@ pub(crate) struct Record<'a> {
     pub(crate) place: Place,
 }
 
+/// A record, or what is wrong with it and which bytes it is.
+pub(crate) type RecordOrFault<'a> = Result<Record<'a>, (Fault, Range<usize>)>;
+
 /// Where a record is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Place {
@@ -64,27 +67,28 @@ pub(crate) struct Records<'p> {
 
 impl<'p> Records<'p> {
     pub(crate) fn of(piece: &'p Piece) -> Records<'p> {
-        let parser = match (piece.form, piece.offset) {
-            (Form::Ber, _) => None,
-            (Form::Ldif, 0) => Some(Parser::new()),
-            (Form::Ldif, _) => Some(Parser::in_the_middle(piece.line)),
-        };
-        Records { bytes: &piece.bytes, at: 0, parser }
+        Records::within(piece, 0..piece.bytes.len(), piece.line)
     }
 
     /// One record of a piece.
     pub(crate) fn one(piece: &'p Piece, place: &Place) -> Records<'p> {
-        let is_first = piece.offset == 0 && place.range.start == 0;
+        Records::within(piece, place.range.clone(), place.begin_line)
+    }
+
+    /// Those in a part of a piece that begins on this line.
+    fn within(piece: &'p Piece, range: Range<usize>, line: u64) -> Records<'p> {
+        assert!(range.end <= piece.bytes.len(), "records lie within their piece");
+        let is_first = piece.offset == 0 && range.start == 0;
         let parser = match piece.form {
             Form::Ber => None,
             Form::Ldif if is_first => Some(Parser::new()),
-            Form::Ldif => Some(Parser::in_the_middle(place.begin_line)),
+            Form::Ldif => Some(Parser::in_the_middle(line)),
         };
-        Records { bytes: &piece.bytes[..place.range.end], at: place.range.start, parser }
+        Records { bytes: &piece.bytes[..range.end], at: range.start, parser }
     }
 
-    /// The next record, or what is wrong with it and which bytes it is; `None` at the end of the piece.
-    pub(crate) fn next(&mut self) -> Option<Result<Record<'_>, (Fault, Range<usize>)>> {
+    /// The next record; `None` at the end of the piece.
+    pub(crate) fn next(&mut self) -> Option<RecordOrFault<'_>> {
         let rest = &self.bytes[self.at..];
         match &mut self.parser {
             Some(parser) => next_of_ldif(parser, rest, &mut self.at),
@@ -93,7 +97,7 @@ impl<'p> Records<'p> {
     }
 }
 
-fn next_of_ber<'a>(rest: &'a [u8], at: &mut usize) -> Option<Result<Record<'a>, (Fault, Range<usize>)>> {
+fn next_of_ber<'a>(rest: &'a [u8], at: &mut usize) -> Option<RecordOrFault<'a>> {
     // The source saw to it that all of them are whole.
     let Ok(Frame::Complete { len }) = add_stream::frame(rest) else { return None };
     let range = *at..*at + len;
@@ -103,15 +107,11 @@ fn next_of_ber<'a>(rest: &'a [u8], at: &mut usize) -> Option<Result<Record<'a>, 
             let place = Place { range, begin_line: 0, line: 0 };
             Ok(Record { dn: add.dn, content: Content::Ber(add.attributes), place })
         }
-        Err(reason) => Err((Fault::at(0, reason.to_owned()), range)),
+        Err(reason) => Err((Fault::at(0, reason), range)),
     })
 }
 
-fn next_of_ldif<'a>(
-    parser: &'a mut Parser,
-    rest: &'a [u8],
-    at: &mut usize,
-) -> Option<Result<Record<'a>, (Fault, Range<usize>)>> {
+fn next_of_ldif<'a>(parser: &'a mut Parser, rest: &'a [u8], at: &mut usize) -> Option<RecordOrFault<'a>> {
     let begin_line = parser.line();
     match parser.advance(rest, true) {
         Ok(proto::ldif::Step::Record { consumed }) => {
@@ -119,12 +119,12 @@ fn next_of_ldif<'a>(
             *at += consumed;
             let record = parser.record(rest);
             if record.controls.iter().any(|control| control.critical) {
-                let reason = add_stream::CRITICAL_CONTROL.to_owned();
-                return Some(Err((Fault::of(record.line, record.dn, reason), range)));
+                let fault = Fault::of(record.line, record.dn, add_stream::CRITICAL_CONTROL);
+                return Some(Err((fault, range)));
             }
             let (Body::Content(lines) | Body::Add(lines)) = record.body else {
-                let reason = "a change; only entries can be imported".to_owned();
-                return Some(Err((Fault::of(record.line, record.dn, reason), range)));
+                let fault = Fault::of(record.line, record.dn, "a change; only entries can be imported");
+                return Some(Err((fault, range)));
             };
             let place = Place { range, begin_line, line: record.line };
             Some(Ok(Record { dn: record.dn, content: Content::Ldif(lines), place }))
@@ -134,7 +134,7 @@ fn next_of_ldif<'a>(
             let skipped = parser.skip_record(rest, true).unwrap_or(rest.len());
             let range = *at..*at + skipped;
             *at += skipped;
-            Some(Err((Fault::at(error.line, error.reason.to_owned()), range)))
+            Some(Err((Fault::at(error.line, error.reason), range)))
         }
     }
 }

@@ -54,11 +54,11 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn at(line: u64, reason: String) -> Fault {
-        Fault { input: 0, line, offset: 0, dn: None, reason }
+    pub(crate) fn at(line: u64, reason: impl Into<String>) -> Fault {
+        Fault { input: 0, line, offset: 0, dn: None, reason: reason.into() }
     }
 
-    pub(crate) fn of(line: u64, dn: &[u8], reason: String) -> Fault {
+    pub(crate) fn of(line: u64, dn: &[u8], reason: impl Into<String>) -> Fault {
         Fault::at(line, reason).with_dn(dn)
     }
 

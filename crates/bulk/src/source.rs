@@ -47,44 +47,27 @@ pub(crate) struct Piece {
     pub(crate) offset: u64,
 }
 
-/// Why no piece comes.
-#[derive(Debug)]
-pub(crate) enum SourceError {
-    /// A record without an end: where it begins.
-    TooLong { line: u64 },
-    /// BER that cannot be followed any further: where, and why.
-    Garbage { offset: u64, reason: &'static str },
-    /// The input ends inside an add: where that begins.
-    Truncated { offset: u64 },
-    /// Reading failed.
-    Io(io::Error),
+/// What is wrong with an add that begins at this byte.
+fn at_byte(offset: u64, reason: impl Into<String>) -> Fault {
+    Fault { offset, ..Fault::at(0, reason) }
 }
 
-impl SourceError {
-    /// It ends an import, whatever becomes of other faults: how much is lost is not known.
-    pub(crate) fn into_fault(self) -> Fault {
-        match self {
-            SourceError::TooLong { line } => Fault::at(line, "the record is too long".to_owned()),
-            SourceError::Garbage { offset, reason } => {
-                Fault { offset, ..Fault::at(0, format!("{reason}; nothing can be read from here on")) }
-            }
-            SourceError::Truncated { offset } => {
-                Fault { offset, ..Fault::at(0, "the input ends inside this add".to_owned()) }
-            }
-            SourceError::Io(error) => Fault::at(0, format!("cannot be read: {error}")),
-        }
-    }
+fn unreadable(error: io::Error) -> Fault {
+    Fault::at(0, format!("cannot be read: {error}"))
 }
 
 /// Pieces, one after the other.
 pub(crate) trait Source: Send {
     /// The next piece, in the memory of an old one; false at the end.
-    fn next(&mut self, piece: &mut Piece) -> Result<bool, SourceError>;
+    ///
+    /// # Errors
+    /// What ends an import, whatever becomes of other faults: how much is lost is not known.
+    fn next(&mut self, piece: &mut Piece) -> Result<bool, Fault>;
 }
 
 /// The whole input from the top.
-pub(crate) struct Whole<'r> {
-    input: &'r mut dyn ReadDyn,
+pub(crate) struct Whole<'r, 'i> {
+    input: &'r mut Input<'i>,
     /// Known by the first byte.
     form: Option<Form>,
     carried: Vec<u8>,
@@ -93,13 +76,8 @@ pub(crate) struct Whole<'r> {
     is_last: bool,
 }
 
-/// `Read + Send` in a form that both kinds of input can be seen as.
-trait ReadDyn: Send {
+impl Input<'_> {
     /// Appends up to `bytes`; fewer only at the end.
-    fn append(&mut self, to: &mut Vec<u8>, bytes: usize) -> io::Result<usize>;
-}
-
-impl ReadDyn for Input<'_> {
     fn append(&mut self, to: &mut Vec<u8>, bytes: usize) -> io::Result<usize> {
         to.reserve(bytes);
         match self {
@@ -109,22 +87,22 @@ impl ReadDyn for Input<'_> {
     }
 }
 
-impl<'r> Whole<'r> {
-    pub(crate) fn new<'i: 'r>(input: &'r mut Input<'i>) -> Whole<'r> {
+impl<'r, 'i> Whole<'r, 'i> {
+    pub(crate) fn new(input: &'r mut Input<'i>) -> Whole<'r, 'i> {
         Whole { input, form: None, carried: Vec::new(), line: 1, offset: 0, is_last: false }
     }
 
     /// Reads until there are so many bytes, or no more.
-    fn read_to(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> Result<(), SourceError> {
+    fn read_to(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> Result<(), Fault> {
         let missing = wanted.saturating_sub(bytes.len());
         if missing > 0 && !self.is_last {
-            self.is_last = self.input.append(bytes, missing).map_err(SourceError::Io)? < missing;
+            self.is_last = self.input.append(bytes, missing).map_err(unreadable)? < missing;
         }
         Ok(())
     }
 
     /// Reads until the bytes have the end of a record; where the last one is.
-    fn fill(&mut self, bytes: &mut Vec<u8>) -> Result<usize, SourceError> {
+    fn fill(&mut self, bytes: &mut Vec<u8>) -> Result<usize, Fault> {
         self.read_to(bytes, PIECE_BYTES)?;
         let form = *self.form.get_or_insert(match bytes.first() {
             Some(first) if add_stream::begins(*first) => Form::Ber,
@@ -136,7 +114,7 @@ impl<'r> Whole<'r> {
         }
     }
 
-    fn fill_ldif(&mut self, bytes: &mut Vec<u8>) -> Result<usize, SourceError> {
+    fn fill_ldif(&mut self, bytes: &mut Vec<u8>) -> Result<usize, Fault> {
         let mut wanted = PIECE_BYTES;
         loop {
             if self.is_last {
@@ -144,14 +122,16 @@ impl<'r> Whole<'r> {
             }
             match last_boundary(bytes) {
                 Some(end) => return Ok(end),
-                None if wanted > RECORD_BYTES_MAX => return Err(SourceError::TooLong { line: self.line }),
+                None if wanted > RECORD_BYTES_MAX => {
+                    return Err(Fault::at(self.line, "the record is too long"));
+                }
                 None => wanted *= 2,
             }
             self.read_to(bytes, wanted)?;
         }
     }
 
-    fn fill_ber(&mut self, bytes: &mut Vec<u8>) -> Result<usize, SourceError> {
+    fn fill_ber(&mut self, bytes: &mut Vec<u8>) -> Result<usize, Fault> {
         let mut end = 0;
         loop {
             match add_stream::frame(&bytes[end..]) {
@@ -160,17 +140,20 @@ impl<'r> Whole<'r> {
                 _ if end > 0 => return Ok(end),
                 Ok(Frame::Incomplete { .. }) if self.is_last && bytes.is_empty() => return Ok(0),
                 Ok(Frame::Incomplete { .. }) if self.is_last => {
-                    return Err(SourceError::Truncated { offset: self.offset });
+                    return Err(at_byte(self.offset, "the input ends inside this add"));
                 }
                 Ok(Frame::Incomplete { needed }) => self.read_to(bytes, needed)?,
-                Err(reason) => return Err(SourceError::Garbage { offset: self.offset, reason }),
+                Err(reason) => {
+                    let reason = format!("{reason}; nothing can be read from here on");
+                    return Err(at_byte(self.offset, reason));
+                }
             }
         }
     }
 }
 
-impl Source for Whole<'_> {
-    fn next(&mut self, piece: &mut Piece) -> Result<bool, SourceError> {
+impl Source for Whole<'_, '_> {
+    fn next(&mut self, piece: &mut Piece) -> Result<bool, Fault> {
         if self.is_last && self.carried.is_empty() {
             return Ok(false);
         }
@@ -216,16 +199,16 @@ impl<'r, 'i> Again<'r, 'i> {
 }
 
 impl Source for Again<'_, '_> {
-    fn next(&mut self, piece: &mut Piece) -> Result<bool, SourceError> {
+    fn next(&mut self, piece: &mut Piece) -> Result<bool, Fault> {
         let Some(span) = self.spans.list.get(self.next) else { return Ok(false) };
         assert!(span.len > 0, "a span has a record");
         piece.bytes.clear();
         match self.input {
             Input::Stream(_) => piece.bytes.extend_from_slice(self.spans.bytes_of(span)),
             Input::Seekable(input) => {
-                input.seek(SeekFrom::Start(span.offset)).map_err(SourceError::Io)?;
+                input.seek(SeekFrom::Start(span.offset)).map_err(unreadable)?;
                 piece.bytes.resize(span.len as usize, 0);
-                input.read_exact(&mut piece.bytes).map_err(SourceError::Io)?;
+                input.read_exact(&mut piece.bytes).map_err(unreadable)?;
             }
         }
         piece.form = self.spans.form;

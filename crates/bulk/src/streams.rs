@@ -31,17 +31,11 @@ pub(crate) struct Plan {
     pub(crate) threads: usize,
 }
 
-/// An input that is read.
-struct Reading<S> {
-    /// Its number.
-    input: usize,
-    source: S,
-}
-
 /// A place where one input after the other is read.
 struct Lane<S> {
     number: usize,
-    reading: Option<Reading<S>>,
+    /// Number and source of the input that is read.
+    reading: Option<(usize, S)>,
     /// Pieces read so far, of all its inputs.
     pieces: u64,
 }
@@ -51,7 +45,7 @@ struct Shared<S> {
     /// What is read now.
     lanes: Vec<Mutex<Lane<S>>>,
     /// What comes then.
-    waiting: Mutex<std::vec::IntoIter<Reading<S>>>,
+    waiting: Mutex<std::vec::IntoIter<(usize, S)>>,
     /// The one that has an empty batch can finish a piece, so that the oldest one is always on its way.
     empty: Mutex<Receiver<Batch>>,
     full: Mutex<Vec<Sender<Batch>>>,
@@ -73,8 +67,7 @@ pub(crate) fn run<S: Source, W>(
     let (recycled, empty) = sync_channel(batches);
     (0..batches).for_each(|_| drop(recycled.send(Batch::default())));
     let (full, ready) = channel();
-    let reading = |(input, source)| Reading { input, source };
-    let mut waiting = sources.into_iter().map(reading).collect::<Vec<_>>().into_iter();
+    let mut waiting = sources.into_iter();
     let shared = Shared {
         lanes: (0..streams)
             .map(|number| Mutex::new(Lane { number, reading: waiting.next(), pieces: 0 }))
@@ -93,10 +86,7 @@ pub(crate) fn run<S: Source, W>(
                 // A panic must not leave the taker waiting for this batch.
                 if !batch.is_fatal && catch_unwind(AssertUnwindSafe(|| work(&mut state, &mut batch))).is_err()
                 {
-                    batch.fail(Fault::at(
-                        batch.piece.line,
-                        "a bug: a check after this line panicked".to_owned(),
-                    ));
+                    batch.fail(Fault::at(batch.piece.line, "a bug: a check after this line panicked"));
                 }
                 if full.send(batch).is_err() {
                     return;
@@ -140,17 +130,17 @@ impl<S: Source> Shared<S> {
 
     /// Reads a piece of what a lane has, or of what comes then; false at the end.
     fn read(&self, lane: &mut Lane<S>, batch: &mut Batch) -> bool {
-        while let Some(reading) = &mut lane.reading {
-            let read = reading.source.next(&mut batch.piece);
-            batch.piece.input = reading.input;
+        while let Some((input, source)) = &mut lane.reading {
+            let read = source.next(&mut batch.piece);
+            batch.piece.input = *input;
             match read {
                 Ok(true) => {}
                 Ok(false) => {
                     lane.reading = locked(&self.waiting).next();
                     continue;
                 }
-                Err(error) => {
-                    batch.fail(error.into_fault());
+                Err(fault) => {
+                    batch.fail(fault);
                     lane.reading = None;
                 }
             }

@@ -105,19 +105,12 @@ impl<'t> Importer<'t> for Adding<'t> {
     fn pass(&mut self, sources: Vec<(usize, impl Source)>) {
         // What is to be done to a record is done when it is sent.
         let plan = Plan { streams: self.streams, threads: 1 };
-        streams::run(sources, plan, || (), |(), _| (), |batch| self.add_piece(batch));
+        streams::run(sources, plan, || (), |(), _| (), |batch| self.take_batch(batch));
         self.settle_all();
     }
-}
 
-impl Adding<'_> {
-    /// Adds what a piece has; gives the batch back unless the import is over.
-    fn add_piece(&mut self, mut batch: Batch) -> Option<Batch> {
-        if batch.is_fatal {
-            let faults = std::mem::take(&mut batch.faults);
-            faults.into_iter().for_each(|(fault, _)| self.state.give_up(batch.piece.input, fault));
-            return None;
-        }
+    /// Sends an add of each record.
+    fn take(&mut self, batch: &Batch) {
         let mut records = Records::of(&batch.piece);
         while !self.state.is_over()
             && let Some(record) = records.next()
@@ -133,13 +126,10 @@ impl Adding<'_> {
                 Err((fault, range)) => self.state.refuse(&batch.piece, range, fault),
             }
         }
-        if self.state.is_over() {
-            return None;
-        }
-        self.state.count_piece(&batch.piece);
-        Some(batch)
     }
+}
 
+impl Adding<'_> {
     /// Sends an add once its superior is not in progress any more.
     fn send(&mut self, piece: &Piece, place: &Place, dn: &[u8], attributes: &[u8]) {
         let superior = split_first(dn).1.map(key).unwrap_or_default();
@@ -155,7 +145,7 @@ impl Adding<'_> {
             return;
         }
         if attributes.len() + dn.len() + 64 > MESSAGE_BYTES_MAX {
-            let reason = "it is longer than a message may be, 16 MiB".to_owned();
+            let reason = "it is longer than a message may be, 16 MiB";
             return self.state.refuse(piece, place.range.clone(), Fault::of(place.line, dn, reason));
         }
         assert!(!self.links.is_empty(), "an import without a connection is over");
@@ -258,7 +248,7 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
     content.try_each(|_, line| {
         let Value::Bytes(value) = line.value else {
             let reason = "a value that lies elsewhere (`:<`) is not read; put it here in base64";
-            return Err(Fault::at(line.line, reason.to_owned()));
+            return Err(Fault::at(line.line, reason));
         };
         let Some(description) = without_state(line.description) else { return Ok(()) };
         let name = description.split(|byte| *byte == b';').next().unwrap_or_default();

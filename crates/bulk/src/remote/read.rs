@@ -1,6 +1,6 @@
 //! Export of a server that runs: paged searches (RFC 2696).
 
-use crate::export::{Export, ExportError, Exported};
+use crate::export::{Export, ExportError, Exported, Output};
 use crate::operational::{Foreign, Operational, foreign};
 use client::{ClientError, EVERYTHING, Link, Server, refusal, values};
 use model::Scope;
@@ -19,8 +19,6 @@ use std::io::{self, Write};
 
 /// Entries of one page.
 const PAGE: i32 = 1000;
-/// Bytes that are written at once.
-const PIECE_BYTES: usize = 1 << 20;
 
 /// Writes what a server shows as LDIF content records, in its order: below the base, or below each of its naming contexts.
 /// Memory is bounded by a piece of 1 MiB and the longest entry. `on_progress` is called now and then.
@@ -40,29 +38,24 @@ pub fn read(
         None => values(&mut link, b"", b"namingContexts")?.into_iter().filter(|dn| !dn.is_empty()).collect(),
     };
     let filter = what.filter.as_ref().map_or(EVERYTHING, FilterBuf::filter);
-    let mut reading =
-        Reading { operational: what.operational, out: Vec::new(), to, done: Exported::default() };
+    let mut reading = Reading { operational: what.operational, output: Output::new(to) };
     for base in &bases {
         let mut cookie = Vec::new();
         loop {
             reading.page(&mut link, base, filter.clone(), &mut cookie)?;
-            on_progress(reading.done);
+            on_progress(reading.output.done);
             if cookie.is_empty() {
                 break;
             }
         }
     }
-    reading.flush()?;
-    reading.to.flush()?;
-    Ok(reading.done)
+    Ok(reading.output.finish()?)
 }
 
 /// An export in progress.
 struct Reading<'w> {
     operational: Operational,
-    out: Vec<u8>,
-    to: &'w mut dyn Write,
-    done: Exported,
+    output: Output<'w>,
 }
 
 impl Reading<'_> {
@@ -109,28 +102,19 @@ impl Reading<'_> {
     }
 
     fn entry(&mut self, entry: &SearchEntry<'_>) -> io::Result<()> {
-        write_dn(&mut self.out, entry.dn);
+        write_dn(&mut self.output.piece, entry.dn);
         for attribute in entry.attributes.iter() {
             if foreign(attribute.description) == Some(Foreign::Derived) {
                 continue;
             }
             for value in attribute.values.iter() {
-                write_attribute(&mut self.out, attribute.description, value);
-                if self.out.len() >= PIECE_BYTES {
-                    self.flush()?;
-                }
+                write_attribute(&mut self.output.piece, attribute.description, value);
+                self.output.flush_if_full()?;
             }
         }
-        self.out.push(b'\n');
-        self.done.entries += 1;
-        self.done.seen += 1;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.write_all(&self.out)?;
-        self.done.bytes += self.out.len() as u64;
-        self.out.clear();
+        self.output.piece.push(b'\n');
+        self.output.done.entries += 1;
+        self.output.done.seen += 1;
         Ok(())
     }
 }
