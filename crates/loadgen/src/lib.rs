@@ -12,5 +12,6 @@ mod group;
 pub mod null;
 pub mod order;
 pub mod random;
+mod socket;
 pub mod template;
 mod wire;

@@ -6,8 +6,9 @@ use super::report::{Faults, Recorder};
 use super::request::{ID_FIRST, IDS, Operation, Templates};
 use super::transaction::{Bound, Step, Transactions};
 use crate::random::Random;
+use crate::socket::Socket;
 use crate::wire::{Span, message};
-use env::poll::{Connection, Interest, Poller, Progress};
+use env::poll::{Connection, Interest, Poller};
 use proto::tag;
 
 /// Bytes of the longest answer that is understood.
@@ -32,8 +33,7 @@ const FREE: Slot =
 
 /// A connection with its queue.
 pub(super) struct Client {
-    pub(super) connection: Connection,
-    token: u64,
+    pub(super) socket: Socket,
     slots: Vec<Slot>,
     /// Slots answered since requests were last written.
     free: Vec<u32>,
@@ -45,8 +45,6 @@ pub(super) struct Client {
     pub(super) due_ns: u64,
     /// The beginning of an answer whose end has not come yet.
     pub(super) rest: Vec<u8>,
-    /// Requests that the socket had no room for.
-    pending: Vec<u8>,
     pub(super) closed: bool,
     transactions: Option<Transactions>,
 }
@@ -64,8 +62,7 @@ impl Client {
             _ => None,
         };
         Client {
-            connection,
-            token,
+            socket: Socket::new(connection, token, Interest::ReadWrite),
             slots,
             free,
             mask,
@@ -73,7 +70,6 @@ impl Client {
             active: 0,
             due_ns: 0,
             rest: Vec::new(),
-            pending: Vec::new(),
             closed: false,
             transactions,
         }
@@ -106,7 +102,8 @@ impl Client {
         }
         self.active += count as usize;
         assert!(self.active <= self.slots.len(), "each request in progress has a place of its own");
-        self.write(out, poller);
+        // The next read tells of an end.
+        self.socket.send(out, poller);
         count
     }
 
@@ -159,46 +156,16 @@ impl Client {
         self.active += updates as usize + bounds.len();
         assert!(self.active <= self.slots.len(), "each request in progress has a place of its own");
         self.transactions = Some(transactions);
-        self.write(out, poller);
+        // The next read tells of an end.
+        self.socket.send(out, poller);
         updates
-    }
-
-    fn write(&mut self, bytes: &[u8], poller: &Poller) {
-        if !self.pending.is_empty() {
-            self.pending.extend_from_slice(bytes);
-            return;
-        }
-        let sent = match self.connection.write(bytes) {
-            Progress::Bytes(sent) => sent,
-            Progress::Later => 0,
-            Progress::Closed => bytes.len(), // the read tells
-        };
-        assert!(sent <= bytes.len(), "a socket takes no more than it was given");
-        if sent < bytes.len() {
-            self.pending.extend_from_slice(&bytes[sent..]);
-            let _ = poller.modify(&self.connection, self.token, Interest::ReadWrite);
-        }
-    }
-
-    /// Writes on when there is room again.
-    pub(super) fn flush(&mut self, poller: &Poller) {
-        if self.pending.is_empty() {
-            return;
-        }
-        if let Progress::Bytes(sent) = self.connection.write(&self.pending) {
-            assert!(sent <= self.pending.len(), "a socket takes no more than it was given");
-            self.pending.drain(..sent);
-        }
-        if self.pending.is_empty() {
-            let _ = poller.modify(&self.connection, self.token, Interest::Read);
-        }
     }
 
     /// Ends the session, unless the server did, or does not take what was sent before.
     pub(super) fn unbind(&mut self) {
-        if !self.closed && self.pending.is_empty() {
+        if !self.closed && !self.socket.is_blocked() {
             // Nobody can be informed if there is no room for it: the end of the connection says the same.
-            let _ = self.connection.write(&UNBIND);
+            let _ = self.socket.connection.write(&UNBIND);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::answer::Fault;
 use super::{SWITCHED_OFF, Settings, Workload, name_of};
+use env::poll::{process_cpu, thread_cpu};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -87,12 +88,33 @@ impl Recorder {
     }
 }
 
+/// CPU times at one moment, or between two.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CpuTimes {
+    client_ns: u64,
+    server_ns: Option<u64>,
+}
+
+impl CpuTimes {
+    pub(super) fn read(server_pid: Option<u32>) -> CpuTimes {
+        let server = server_pid.and_then(|pid| process_cpu(pid).ok());
+        CpuTimes {
+            client_ns: thread_cpu().as_nanos() as u64,
+            server_ns: server.map(|time| time.as_nanos() as u64),
+        }
+    }
+
+    pub(super) fn since(self, earlier: CpuTimes) -> CpuTimes {
+        let server_ns = self.server_ns.zip(earlier.server_ns).map(|(now, then)| now.saturating_sub(then));
+        CpuTimes { client_ns: self.client_ns.saturating_sub(earlier.client_ns), server_ns }
+    }
+}
+
 /// What one thread found out.
 pub(super) struct Part {
     pub(super) recorder: Recorder,
     pub(super) seconds: f64,
-    pub(super) client_cpu_ns: u64,
-    pub(super) server_cpu_ns: Option<u64>,
+    pub(super) cpu: CpuTimes,
 }
 
 /// The measurements of a run.
@@ -127,8 +149,8 @@ impl Outcome {
             operations: first.recorder.operations,
             seconds: first.seconds / threads,
             rate: rate_of(&first),
-            client_cpu_ns: first.client_cpu_ns as f64,
-            server_cpu_ns: first.server_cpu_ns.map(|ns| ns as f64),
+            client_cpu_ns: first.cpu.client_ns as f64,
+            server_cpu_ns: first.cpu.server_ns.map(|ns| ns as f64),
             per_second: first.recorder.per_second(),
             latency: first.recorder.histogram,
             faults: first.recorder.faults,
@@ -137,7 +159,7 @@ impl Outcome {
             outcome.operations += part.recorder.operations;
             outcome.seconds += part.seconds / threads;
             outcome.rate += rate_of(&part);
-            outcome.client_cpu_ns += part.client_cpu_ns as f64;
+            outcome.client_cpu_ns += part.cpu.client_ns as f64;
             // A second that not all threads have had is none.
             let seconds = part.recorder.per_second();
             outcome.per_second.truncate(seconds.len());
@@ -239,7 +261,7 @@ mod tests {
             recorder.passed(second as u64 + 1);
         }
         recorder.latency(1000, 1);
-        Part { recorder, seconds: operations.len() as f64 + 0.1, client_cpu_ns: 0, server_cpu_ns: None }
+        Part { recorder, seconds: operations.len() as f64 + 0.1, cpu: CpuTimes::default() }
     }
 
     #[test]

@@ -128,20 +128,18 @@ impl Templates {
     #[inline(always)]
     pub(super) fn write(&self, id: u32, random: &mut Random, out: &mut Vec<u8>) -> (Operation, u64) {
         let key = self.first + random.below(self.entries);
-        let digits = self.key.digits(key);
         let modify = match self.workload {
             Workload::Modify | Workload::Transaction { .. } => true,
             Workload::Mixed { modify_share } => random.below(100) < u64::from(modify_share),
             _ => false,
         };
         if !modify {
+            let digits = self.key.digits(key);
             self.plain[digits].write(id, key, digits, &[], out);
             let bind = self.workload == Workload::Bind;
             return (if bind { Operation::Bind } else { Operation::Search }, key);
         }
-        let (template, value) = self.modify(digits, random);
-        let written = template.write(id, key, digits, &[], out);
-        written[template.value_at..template.value_at + value.len()].copy_from_slice(value);
+        self.put_modify(id, key, random, &[], out);
         (Operation::Modify, key)
     }
 
@@ -155,21 +153,21 @@ impl Templates {
         out: &mut Vec<u8>,
     ) -> u64 {
         let key = self.first + random.below(self.entries);
-        let digits = self.key.digits(key);
-        let (template, value) = self.modify(digits, random);
-        let written = template.write(id, key, digits, controls, out);
-        written[template.value_at..template.value_at + value.len()].copy_from_slice(value);
+        self.put_modify(id, key, random, controls, out);
         key
     }
 
-    /// A random value and the template of the modifies that have one so long.
+    /// Appends a modify that gives the entry of this key a random value.
     #[inline(always)]
-    fn modify(&self, digits: usize, random: &mut Random) -> (&Template, &[u8]) {
+    fn put_modify(&self, id: u32, key: u64, random: &mut Random, controls: &[u8], out: &mut Vec<u8>) {
+        let digits = self.key.digits(key);
         let (min, max) = self.value_bytes;
         let bits = random.bits();
         let len = min + (((bits & 0xffff) as usize * (max - min + 1)) >> 16);
         let from = (bits >> 16) as usize % (POOL_BYTES - len);
-        (&self.modify[(len - min) * (DIGITS_MAX + 1) + digits], &self.pool[from..from + len])
+        let template = &self.modify[(len - min) * (DIGITS_MAX + 1) + digits];
+        let written = template.write(id, key, digits, controls, out);
+        written[template.value_at..template.value_at + len].copy_from_slice(&self.pool[from..from + len]);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::answer::{Expected, Fault};
 use super::connection::{ANSWER_MAX, Client};
-use super::report::{Part, Recorder};
+use super::report::{CpuTimes, Part, Recorder};
 use super::request::{Templates, bind};
 use super::{BenchError, Length, Settings, Window};
 use crate::random::Random;
 use crate::wire::PAD;
 use client::{ClientError, Link};
 use env::clock::{Clock, SystemClock};
-use env::poll::{Connection, Events, Interest, Poller, Progress, process_cpu, thread_cpu};
+use env::poll::{Connection, Events, Interest, Poller, Progress};
 use proto::message::Response;
 use std::sync::Barrier;
 use std::time::Duration;
@@ -47,32 +47,11 @@ struct Worker<'a> {
     /// When the stage began.
     since_ns: u64,
     cpu: CpuTimes,
+    /// The server's process, of which the first thread reads the CPU time.
+    server_pid: Option<u32>,
     /// Nanoseconds between two bursts of a connection, with a rate.
     interval_ns: Option<u64>,
     spent: Option<(f64, CpuTimes)>,
-}
-
-/// Readings at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-struct CpuTimes {
-    client_ns: u64,
-    server_ns: Option<u64>,
-}
-
-impl CpuTimes {
-    /// The first thread also reads the server's CPU time.
-    fn read(server_pid: Option<u32>) -> CpuTimes {
-        let server = server_pid.and_then(|pid| process_cpu(pid).ok());
-        CpuTimes {
-            client_ns: thread_cpu().as_nanos() as u64,
-            server_ns: server.map(|time| time.as_nanos() as u64),
-        }
-    }
-
-    fn since(self, earlier: CpuTimes) -> CpuTimes {
-        let server_ns = self.server_ns.zip(earlier.server_ns).map(|(now, then)| now.saturating_sub(then));
-        CpuTimes { client_ns: self.client_ns.saturating_sub(earlier.client_ns), server_ns }
-    }
 }
 
 /// What of `total` falls to thread `index` of `count`.
@@ -92,7 +71,7 @@ pub(super) fn run(
     // Also after a failure, so that the others do not wait for ever.
     barrier.wait();
     let mut worker = started?;
-    worker.work(if index == 0 { settings.server_pid } else { None })?;
+    worker.work()?;
     Ok(worker.finish())
 }
 
@@ -132,17 +111,18 @@ impl<'a> Worker<'a> {
             input: vec![0; READ_BYTES + ANSWER_MAX + PAD],
             since_ns: 0,
             cpu: CpuTimes::default(),
+            server_pid: settings.server_pid.filter(|_| index == 0),
             interval_ns: settings.rate.map(|rate| (per_burst / rate) as u64),
             spent: None,
         })
     }
 
-    fn work(&mut self, server_pid: Option<u32>) -> Result<(), BenchError> {
+    fn work(&mut self) -> Result<(), BenchError> {
         let mut events = Events::with_capacity(self.clients.len().clamp(1, 1024));
         let mut now = self.clock.monotonic_ns();
         let mut last_answer = now;
         self.since_ns = now;
-        self.first_bursts(now, server_pid);
+        self.first_bursts(now);
         while !(self.stage == Stage::Drain && self.clients.iter().all(|c| c.closed || c.active == 0)) {
             let timeout = self.pause_before_next(now);
             self.poller.wait(&mut events, Some(timeout))?;
@@ -150,18 +130,18 @@ impl<'a> Worker<'a> {
             for event in events.iter() {
                 let index = event.token as usize;
                 if event.writable {
-                    self.clients[index].flush(&self.poller);
+                    self.clients[index].socket.flush(&self.poller);
                 }
                 if event.readable && !self.clients[index].closed {
                     any = true;
                     now = self.read(index);
-                    self.next_stage(now, server_pid);
+                    self.next_stage(now);
                     self.refill(index, now);
                 }
             }
             if !any {
                 now = self.clock.monotonic_ns();
-                self.next_stage(now, server_pid);
+                self.next_stage(now);
             } else {
                 last_answer = now;
             }
@@ -169,15 +149,15 @@ impl<'a> Worker<'a> {
             if now - last_answer > SILENCE_NS_MAX && self.clients.iter().any(|c| c.active > 0)
                 || self.clients.iter().all(|client| client.closed)
             {
-                self.end(now, server_pid);
+                self.end(now);
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn first_bursts(&mut self, now: u64, server_pid: Option<u32>) {
-        self.next_stage(now, server_pid);
+    fn first_bursts(&mut self, now: u64) {
+        self.next_stage(now);
         let count = self.clients.len() as u64;
         for index in 0..self.clients.len() {
             match self.interval_ns {
@@ -189,13 +169,13 @@ impl<'a> Worker<'a> {
     }
 
     /// Moves on from warm-up to measurement to the end when it is time.
-    fn next_stage(&mut self, now: u64, server_pid: Option<u32>) {
+    fn next_stage(&mut self, now: u64) {
         let passed = Duration::from_nanos(now - self.since_ns);
         if self.stage == Stage::WarmUp && passed >= self.settings.warmup {
             self.stage = Stage::Measure;
             self.since_ns = now;
             self.recorder.measuring = true;
-            self.cpu = CpuTimes::read(server_pid);
+            self.cpu = CpuTimes::read(self.server_pid);
         } else if self.stage == Stage::Measure {
             self.recorder.passed(passed.as_secs());
             let over = match self.settings.length {
@@ -203,14 +183,14 @@ impl<'a> Worker<'a> {
                 Length::Operations(_) => self.budget == 0 && self.clients.iter().all(Client::is_done),
             };
             if over {
-                self.end(now, server_pid);
+                self.end(now);
             }
         }
     }
 
-    fn end(&mut self, now: u64, server_pid: Option<u32>) {
+    fn end(&mut self, now: u64) {
         if self.stage == Stage::Measure {
-            let spent = CpuTimes::read(server_pid).since(self.cpu);
+            let spent = CpuTimes::read(self.server_pid).since(self.cpu);
             self.spent = Some(((now - self.since_ns) as f64 / 1e9, spent));
         }
         self.recorder.measuring = false;
@@ -232,7 +212,7 @@ impl<'a> Worker<'a> {
         let client = &mut self.clients[index];
         let kept = client.rest.len();
         self.input[..kept].copy_from_slice(&client.rest);
-        let result = client.connection.read(&mut self.input[kept..kept + READ_BYTES]);
+        let result = client.socket.connection.read(&mut self.input[kept..kept + READ_BYTES]);
         let now = self.clock.monotonic_ns();
         let fault = match result {
             Progress::Later => return now,
@@ -254,7 +234,7 @@ impl<'a> Worker<'a> {
             self.recorder.faults.add(fault);
             client.closed = true;
             // A closed socket would be reported for ever.
-            let _ = self.poller.remove(&client.connection);
+            let _ = self.poller.remove(&client.socket.connection);
         }
         now
     }
@@ -314,12 +294,7 @@ impl<'a> Worker<'a> {
             seconds > 0.0 || self.recorder.operations() == 0,
             "operations are counted while time is measured"
         );
-        Part {
-            recorder: self.recorder,
-            seconds,
-            client_cpu_ns: spent.client_ns,
-            server_cpu_ns: spent.server_ns,
-        }
+        Part { recorder: self.recorder, seconds, cpu: spent }
     }
 }
 

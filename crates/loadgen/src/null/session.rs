@@ -4,6 +4,7 @@ use super::Canned;
 use super::log::Log;
 use super::request::{Operation, Request, parse};
 use super::table::{Table, VALUE_MAX};
+use crate::socket::Socket;
 use crate::wire::{PAD, message, put_header, put_padded, put_short};
 use env::poll::{Connection, Event, Interest, Poller, Progress};
 use proto::ber::tlv_len;
@@ -35,17 +36,17 @@ impl Buffers {
 }
 
 pub(super) struct Session {
-    connection: Connection,
-    token: u64,
+    socket: Socket,
     /// The beginning of a request whose end has not come yet.
     rest: Vec<u8>,
-    /// Answers that the socket had no room for.
-    pending: Vec<u8>,
+    /// Answers that wait for the log.
+    held: Vec<u8>,
 }
 
 impl Session {
     pub(super) fn new(connection: Connection, token: u64) -> Session {
-        Session { connection, token, rest: Vec::new(), pending: Vec::new() }
+        let socket = Socket::new(connection, token, Interest::Write);
+        Session { socket, rest: Vec::new(), held: Vec::new() }
     }
 
     /// Does what there is to do; `false` when the connection has ended.
@@ -57,16 +58,16 @@ impl Session {
         poller: &Poller,
         event: Event,
     ) -> bool {
-        if !self.pending.is_empty() {
+        if self.socket.is_blocked() {
             // Nothing more is read until the client has taken its answers.
-            return self.flush(poller);
+            return self.socket.flush(poller);
         }
         if !event.readable {
             return true;
         }
         let kept = self.rest.len();
         buffers.input[..kept].copy_from_slice(&self.rest);
-        let end = match self.connection.read(&mut buffers.input[kept..kept + READ_BYTES]) {
+        let end = match self.socket.connection.read(&mut buffers.input[kept..kept + READ_BYTES]) {
             Progress::Bytes(bytes) => kept + bytes,
             Progress::Later => return true,
             Progress::Closed => return false,
@@ -80,50 +81,18 @@ impl Session {
         self.rest.clear();
         self.rest.extend_from_slice(&buffers.input[used..end]);
         if buffers.log.is_some() && !buffers.out.is_empty() {
-            self.pending.extend_from_slice(&buffers.out);
-            buffers.held.push(self.token);
+            self.held.extend_from_slice(&buffers.out);
+            buffers.held.push(self.socket.token());
             return true;
         }
-        self.write(&buffers.out, poller)
+        buffers.out.is_empty() || self.socket.send(&buffers.out, poller)
     }
 
     /// Sends what waited for the log; `false` when the connection has ended.
     pub(super) fn release(&mut self, poller: &Poller) -> bool {
-        self.send_pending()
-            && (self.pending.is_empty()
-                || poller.modify(&self.connection, self.token, Interest::Write).is_ok())
-    }
-
-    fn write(&mut self, bytes: &[u8], poller: &Poller) -> bool {
-        if bytes.is_empty() {
-            return true;
-        }
-        let sent = match self.connection.write(bytes) {
-            Progress::Bytes(sent) => sent,
-            Progress::Later => 0,
-            Progress::Closed => return false,
-        };
-        if sent == bytes.len() {
-            return true;
-        }
-        self.pending.extend_from_slice(&bytes[sent..]);
-        poller.modify(&self.connection, self.token, Interest::Write).is_ok()
-    }
-
-    fn flush(&mut self, poller: &Poller) -> bool {
-        self.send_pending()
-            && (!self.pending.is_empty()
-                || poller.modify(&self.connection, self.token, Interest::Read).is_ok())
-    }
-
-    /// Sends as much as the socket takes; `false` when the connection has ended.
-    fn send_pending(&mut self) -> bool {
-        match self.connection.write(&self.pending) {
-            Progress::Bytes(sent) => drop(self.pending.drain(..sent)),
-            Progress::Later => {}
-            Progress::Closed => return false,
-        }
-        true
+        let sent = self.socket.send(&self.held, poller);
+        self.held.clear();
+        sent
     }
 }
 
