@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use env::poll::on_threads;
 use loadgen::generate::{self, Format, GenerateError, Job, Made};
 use loadgen::order::{Order, Part};
-use loadgen::template::{BuiltIn, Options, Template};
+use loadgen::template::{Options, Template, built_in};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -176,10 +176,10 @@ fn template(args: &Args) -> Result<Template, String> {
     let mut defines = Vec::new();
     defines.extend(count.as_deref().map(|count| ("count", count)));
     defines.extend(args.suffix.as_deref().map(|suffix| ("suffix", suffix)));
-    if let Some(built_in) = BuiltIn::by_name(&args.template) {
+    if let Some(text) = built_in(&args.template) {
         let load = |_: &str| Err(io::ErrorKind::NotFound.into());
         let options = Options { defines: &defines, load: &load };
-        return Template::parse(built_in.text(), &options).map_err(|error| error.to_string());
+        return Template::parse(text, &options).map_err(|error| error.to_string());
     }
     let path = Path::new(&args.template);
     let text = std::fs::read_to_string(path).map_err(|error| {
@@ -190,9 +190,7 @@ fn template(args: &Args) -> Result<Template, String> {
     let load = |name: &str| std::fs::read(folder.join(name));
     let options = Options { defines: &defines, load: &load };
     Template::parse(&text, &options).map_err(|error| {
-        let (reason, text) = (error.reason, error.text.trim());
         let place = if error.line > 0 { format!(":{}", error.line) } else { String::new() };
-        let what = if text.is_empty() { String::new() } else { format!(": {text}") };
-        format!("{}{place}: {reason}{what}", args.template)
+        format!("{}{place}: {error}", args.template)
     })
 }

@@ -164,6 +164,7 @@ impl Templates {
         let (min, max) = self.value_bytes;
         let bits = random.bits();
         let len = min + (((bits & 0xffff) as usize * (max - min + 1)) >> 16);
+        assert!(len <= max, "there are templates for each length up to the greatest");
         let from = (bits >> 16) as usize % (POOL_BYTES - len);
         let template = &self.modify[(len - min) * (DIGITS_MAX + 1) + digits];
         let written = template.write(id, key, digits, controls, out);

@@ -64,7 +64,7 @@ struct EntryTemplate {
     rdn_ready: usize,
 }
 
-/// Why a template file was refused, and where.
+/// Why a template file was refused, and where. Its text leaves out the line, which stands behind the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
     /// Line number from 1, of the template file or the included one; 0: the file as a whole.
@@ -77,11 +77,10 @@ pub struct TemplateError {
 
 impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line > 0 {
-            write!(f, "line {}: ", self.line)?;
+        match self.text.trim() {
+            "" => f.write_str(self.reason),
+            text => write!(f, "{}: {text}", self.reason),
         }
-        f.write_str(self.reason)?;
-        if self.text.is_empty() { Ok(()) } else { write!(f, ": {}", self.text) }
     }
 }
 
@@ -90,36 +89,19 @@ impl std::error::Error for TemplateError {}
 /// Reads a file that a template names (`include`, `<file:...>`).
 pub type Load<'a> = &'a dyn Fn(&str) -> io::Result<Vec<u8>>;
 
-/// The data sets that need no file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuiltIn {
-    /// `uid=N` flat below the suffix, one attribute of eight bytes.
-    Dvtds,
-    /// `cn=userN`, four classes, values of 16, 8, 26 and 46 bytes.
-    Mvault,
-    /// `uid=user.N,ou=People`, 26 attributes, 3 kB with a photo.
-    Slamd,
-}
+/// The data sets that need no file, and their template files.
+const BUILT_IN: [(&str, &str); 3] = [
+    // `uid=N` flat below the suffix, one attribute of eight bytes.
+    ("dvtds", include_str!("../templates/dvtds.template")),
+    // `cn=userN`, four classes, values of 16, 8, 26 and 46 bytes.
+    ("mvault", include_str!("../templates/mvault.template")),
+    // `uid=user.N,ou=People`, 26 attributes, 3 kB with a photo.
+    ("slamd", include_str!("../templates/slamd.template")),
+];
 
-impl BuiltIn {
-    /// The data set of this name: `dvtds`, `mvault` or `slamd`.
-    pub fn by_name(name: &str) -> Option<BuiltIn> {
-        match name {
-            "dvtds" => Some(BuiltIn::Dvtds),
-            "mvault" => Some(BuiltIn::Mvault),
-            "slamd" => Some(BuiltIn::Slamd),
-            _ => None,
-        }
-    }
-
-    /// Its template file.
-    pub fn text(self) -> &'static str {
-        match self {
-            BuiltIn::Dvtds => include_str!("../templates/dvtds.template"),
-            BuiltIn::Mvault => include_str!("../templates/mvault.template"),
-            BuiltIn::Slamd => include_str!("../templates/slamd.template"),
-        }
-    }
+/// The template file of the data set with this name, if it needs no file: `dvtds`, `mvault` or `slamd`.
+pub fn built_in(name: &str) -> Option<&'static str> {
+    BUILT_IN.iter().find(|(other, _)| *other == name).map(|(_, text)| *text)
 }
 
 /// Where an entry stands: what, beside the seed, decides about its values.

@@ -233,10 +233,9 @@ impl Parser<'_> {
         if template.rdn.is_empty() {
             return fault(number, "the template has no rdnAttr", name);
         }
-        let ready = |name: &NameId| template.lines.iter().position(|line| line.name == *name);
         let mut last = 0;
         for name in &template.rdn {
-            let Some(at) = ready(name) else {
+            let Some(at) = template.lines.iter().position(|line| line.name == *name) else {
                 let name = String::from_utf8_lossy(&self.names.0[name.0 as usize]).into_owned();
                 return fault(number, "the rdnAttr has no line of its own", &name);
             };

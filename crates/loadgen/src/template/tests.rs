@@ -41,7 +41,7 @@ fn error(text: &str) -> (usize, &'static str) {
 
 #[test]
 fn dvtds_is_what_the_report_says() {
-    let text = ldif(BuiltIn::Dvtds.text(), &[("count", "2")], Order::Sorted, (0, 0));
+    let text = ldif(built_in("dvtds").unwrap(), &[("count", "2")], Order::Sorted, (0, 0));
     let expected = "version: 1\n\n\
         dn: dc=com\nobjectClass: top\nobjectClass: domain\ndc: com\n\n\
         dn: uid=0,dc=com\nobjectClass: inetOrgPerson\nuid: 0\ncarLicense: AA-00000\n\n\
@@ -51,7 +51,7 @@ fn dvtds_is_what_the_report_says() {
 
 #[test]
 fn mvault_values_have_the_lengths_of_the_report() {
-    let template = Template::parse(BuiltIn::Mvault.text(), &options(&[("count", "10")])).unwrap();
+    let template = Template::parse(built_in("mvault").unwrap(), &options(&[("count", "10")])).unwrap();
     let mut entry = Entry::default();
     let parent = b"dc=example,dc=com";
     template.entry(Place { template: 0, number: 3, serial: 3, parent }, 1, &mut entry);
@@ -63,7 +63,7 @@ fn mvault_values_have_the_lengths_of_the_report() {
 
 #[test]
 fn slamd_entries_have_26_attributes_and_3_kb() {
-    let template = Template::parse(BuiltIn::Slamd.text(), &options(&[("count", "10")])).unwrap();
+    let template = Template::parse(built_in("slamd").unwrap(), &options(&[("count", "10")])).unwrap();
     let mut entry = Entry::default();
     let mut bytes = 0;
     for number in 0..10 {
@@ -81,7 +81,7 @@ fn slamd_entries_have_26_attributes_and_3_kb() {
 
 #[test]
 fn order_does_not_change_what_an_entry_is() {
-    let text = BuiltIn::Mvault.text();
+    let text = built_in("mvault").unwrap();
     let records = |order| {
         let text = ldif(text, &[("count", "50")], order, (0, 0));
         let mut records: Vec<String> = text.split("\n\n").map(str::to_owned).collect();
@@ -189,7 +189,7 @@ fn faults_have_lines() {
 
 #[test]
 fn groups_have_the_members_asked_for() {
-    let text = ldif(BuiltIn::Slamd.text(), &[("count", "5"), ("suffix", "dc=x")], Order::Random, (2, 3));
+    let text = ldif(built_in("slamd").unwrap(), &[("count", "5"), ("suffix", "dc=x")], Order::Random, (2, 3));
     let groups = text.split_once("dn: ou=Groups").unwrap().1;
     let expected = ",dc=x\nobjectClass: top\nobjectClass: organizationalUnit\nou: Groups\n\n\
         dn: cn=group.0,ou=Groups,dc=x\nobjectClass: top\nobjectClass: groupOfNames\ncn: group.0\n\
