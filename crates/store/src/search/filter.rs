@@ -129,11 +129,9 @@ impl Compiled {
             _ => None,
         }
     }
-}
 
-/// Equality assertions on a plain stored attribute: all that differs from one to the next is the value.
-impl Compiled {
-    /// The attribute type, if the filter is one such assertion.
+    /// The attribute type, if the filter is one equality assertion on a plain stored attribute: all that differs from one to the next
+    /// is the value.
     pub fn equality_type(&self) -> Option<TypeId> {
         self.as_equality().map(|(attribute_type, _)| attribute_type)
     }
@@ -166,11 +164,14 @@ impl<'c> Compiling<'c> {
         Compiling { schema: &shard.schema, readable, without, hidden: OnceCell::new() }
     }
 
-    /// RFC 4526: an empty `&` is true, an empty `|` is false.
     fn compile(&self, filter: &Filter<'_>) -> Node {
-        let Compiling { schema, readable, without, .. } = *self;
+        self.defined(filter).unwrap_or(Node::Undefined)
+    }
+
+    /// `None` of what is undefined, whatever the entry. RFC 4526: an empty `&` is true, an empty `|` is false.
+    fn defined(&self, filter: &Filter<'_>) -> Option<Node> {
         let all = |parts: &[Filter<'_>]| parts.iter().map(|part| self.compile(part)).collect::<Vec<_>>();
-        match filter {
+        Some(match filter {
             Filter::And(parts) if parts.is_empty() => Node::True,
             Filter::Or(parts) if parts.is_empty() => Node::False,
             Filter::And(parts) => Node::And(all(parts)),
@@ -178,39 +179,103 @@ impl<'c> Compiling<'c> {
             Filter::Not(negated) => Node::Not(Box::new(self.compile(negated))),
             // Every entry has an object class, and nearly every base search asks just for that.
             Filter::Present(b"objectClass") => Node::True,
-            Filter::Present(attribute) => match described(schema, attribute, readable) {
-                Some((t, options)) if options.is_none() && t == schema.well_known().object_class => {
-                    Node::True
-                }
-                Some(found) => item(schema, found, Test::Present),
-                None => Node::Undefined,
+            Filter::Present(attribute) => match self.described(attribute)? {
+                (t, options) if options.is_none() && t == self.schema.well_known().object_class => Node::True,
+                found => self.item(found, Test::Present),
             },
             // Without a rule of its own approximate matching is equality (RFC 4511 section 4.5.1.7.6).
-            Filter::Equality(assertion) | Filter::Approx(assertion) => {
-                equality(schema, assertion, readable, without)
-            }
+            Filter::Equality(assertion) | Filter::Approx(assertion) => self.equality(assertion)?,
             Filter::GreaterOrEqual(assertion) => {
-                ordering(schema, assertion, readable, |rule, key| Test::AtLeast { rule, key })
+                self.ordering(assertion, |rule, key| Test::AtLeast { rule, key })?
             }
             Filter::LessOrEqual(assertion) => {
-                ordering(schema, assertion, readable, |rule, key| Test::AtMost { rule, key })
+                self.ordering(assertion, |rule, key| Test::AtMost { rule, key })?
             }
-            Filter::Substrings(substrings) => compile_substrings(schema, substrings, readable),
-            Filter::Extensible(extensible) => compile_extensible(schema, extensible, readable, &self.hidden),
-        }
+            Filter::Substrings(substrings) => self.substrings(substrings)?,
+            Filter::Extensible(extensible) => self.extensible(extensible)?,
+        })
     }
-}
 
-/// A stored attribute or one that is made up: which of the two the type decides.
-fn item(schema: &Schema, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
-    let derived = Derived::of(attribute_type, schema);
-    Node::Item(Item { attribute_type: Some(attribute_type), hidden: None, options, test, derived })
-}
+    /// A stored attribute or one that is made up: which of the two the type decides.
+    fn item(&self, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
+        let derived = Derived::of(attribute_type, self.schema);
+        Node::Item(Item { attribute_type: Some(attribute_type), hidden: None, options, test, derived })
+    }
 
-/// What a description asks for, if its type is known and may be read.
-/// Undefined for what may not be read, not false: a negation must not tell either.
-fn described(schema: &Schema, attribute: &[u8], readable: Readable<'_>) -> Option<(TypeId, WantedOptions)> {
-    schema.find_wanted(attribute).filter(|(attribute_type, _)| readable(*attribute_type))
+    /// What a description asks for, if its type is known and may be read.
+    /// Undefined for what may not be read, not false: a negation must not tell either.
+    fn described(&self, attribute: &[u8]) -> Option<(TypeId, WantedOptions)> {
+        self.schema.find_wanted(attribute).filter(|(attribute_type, _)| (self.readable)(*attribute_type))
+    }
+
+    /// RFC 4511 section 4.5.1.7.1.
+    fn equality(&self, assertion: &Assertion<'_>) -> Option<Node> {
+        let found = self.described(assertion.attribute)?;
+        let rule = self.schema.attribute_type(found.0).equality;
+        if rule.is_none() && self.without == WithoutRule::Undefined {
+            return None;
+        }
+        let normal =
+            normalised(|out| self.schema.normalise_equality_assertion(found.0, assertion.value, out))?;
+        Some(self.item(found, Test::Equal { rule, normal }))
+    }
+
+    /// RFC 4511 sections 4.5.1.7.3 and 4.5.1.7.4: by the key of the ordering rule, compared byte by byte.
+    fn ordering(&self, assertion: &Assertion<'_>, test: impl FnOnce(Rule, Normal) -> Test) -> Option<Node> {
+        let found = self.described(assertion.attribute)?;
+        let rule = self.schema.attribute_type(found.0).ordering?;
+        let key = normalised(|out| rule.ordering_key(self.schema, assertion.value, out))?;
+        Some(self.item(found, test(rule, key)))
+    }
+
+    /// Each part is brought into normal form by itself; blanks at its ends count (RFC 4518 section 2.6.1).
+    fn substrings(&self, substrings: &Substrings<'_>) -> Option<Node> {
+        let found = self.described(substrings.attribute)?;
+        let rule = self.schema.attribute_type(found.0).substring?;
+        let part = |kind: Part, text: &[u8]| normalised(|out| rule.normalise_substring(kind, text, out));
+        // `None` of no part, and `None` of a part that is no text of its syntax, are two things.
+        let end = |kind: Part, text: Option<&[u8]>| match text {
+            None => Some(None),
+            Some(text) => part(kind, text).map(Some),
+        };
+        let initial = end(Part::Initial, substrings.initial)?;
+        let any = substrings.any.iter().map(|text| part(Part::Any, text)).collect::<Option<_>>()?;
+        let last = end(Part::Final, substrings.last)?;
+        Some(self.item(found, Test::Substrings { rule, initial, any, last }))
+    }
+
+    /// RFC 4511 section 4.5.1.7.7: a rule, an attribute, or both. Without a rule it is the attribute's equality; without an attribute every attribute
+    /// counts whose rule it is.
+    fn extensible(&self, extensible: &Extensible<'_>) -> Option<Node> {
+        let schema = self.schema;
+        let rule = match extensible.rule {
+            None => None,
+            Some(name) => Some(Rule::find(name)?),
+        };
+        let found = match extensible.attribute {
+            None => None,
+            Some(attribute) => Some(self.described(attribute)?),
+        };
+        let kind = found.as_ref().map(|(attribute_type, _)| schema.attribute_type(*attribute_type));
+        if let (Some(rule), Some(kind)) = (rule, kind)
+            // RFC 4517 section 4.1: a rule is good for attributes of certain syntaxes.
+            && !schema.applies_to(rule, kind)
+        {
+            return None;
+        }
+        let rule = rule.or_else(|| kind?.equality)?;
+        let normal = normalised(|out| rule.normalise_assertion(schema, extensible.value, out))?;
+        let test = Test::Matches { rule, normal, dn_attributes: extensible.dn_attributes };
+        let Some(found) = found else {
+            // A type that may not be read must not be tested by a rule alone.
+            let hidden = self.hidden.get_or_init(|| {
+                schema.attribute_types().map(|(id, _)| id).filter(|id| !(self.readable)(*id)).collect()
+            });
+            let (hidden, options) = (Some(Arc::clone(hidden)), WantedOptions::NONE);
+            return Some(Node::Item(Item { attribute_type: None, hidden, options, test, derived: None }));
+        };
+        Some(self.item(found, test))
+    }
 }
 
 /// `None` for a value that is none of its syntax: the item is undefined then.
@@ -218,109 +283,4 @@ fn normalised(make: impl FnOnce(&mut Vec<u8>) -> Result<(), schema::Invalid>) ->
     let mut out = Vec::new();
     make(&mut out).ok()?;
     Some(Normal::from_slice(&out))
-}
-
-/// RFC 4511 section 4.5.1.7.1.
-fn equality(
-    schema: &Schema,
-    assertion: &Assertion<'_>,
-    readable: Readable<'_>,
-    without: WithoutRule,
-) -> Node {
-    let Some(found) = described(schema, assertion.attribute, readable) else { return Node::Undefined };
-    let rule = schema.attribute_type(found.0).equality;
-    if rule.is_none() && without == WithoutRule::Undefined {
-        return Node::Undefined;
-    }
-    match normalised(|out| schema.normalise_equality_assertion(found.0, assertion.value, out)) {
-        Some(normal) => item(schema, found, Test::Equal { rule, normal }),
-        None => Node::Undefined,
-    }
-}
-
-/// RFC 4511 sections 4.5.1.7.3 and 4.5.1.7.4: by the key of the ordering rule, compared byte by byte.
-fn ordering(
-    schema: &Schema,
-    assertion: &Assertion<'_>,
-    readable: Readable<'_>,
-    test: impl FnOnce(Rule, Normal) -> Test,
-) -> Node {
-    let Some(found) = described(schema, assertion.attribute, readable) else { return Node::Undefined };
-    let Some(rule) = schema.attribute_type(found.0).ordering else { return Node::Undefined };
-    match normalised(|out| rule.ordering_key(schema, assertion.value, out)) {
-        Some(key) => item(schema, found, test(rule, key)),
-        None => Node::Undefined,
-    }
-}
-
-/// Each part is brought into normal form by itself; blanks at its ends count (RFC 4518 section 2.6.1).
-fn compile_substrings(schema: &Schema, substrings: &Substrings<'_>, readable: Readable<'_>) -> Node {
-    let Some(found) = described(schema, substrings.attribute, readable) else { return Node::Undefined };
-    let Some(rule) = schema.attribute_type(found.0).substring else { return Node::Undefined };
-    let part = |kind: Part, text: &[u8]| normalised(|out| rule.normalise_substring(kind, text, out));
-    // `None` of no part, and `None` of a part that is no text of its syntax, are two things.
-    let end = |kind: Part, text: Option<&[u8]>| match text {
-        None => Some(None),
-        Some(text) => part(kind, text).map(Some),
-    };
-    let any: Option<Vec<Normal>> = substrings.any.iter().map(|text| part(Part::Any, text)).collect();
-    match (end(Part::Initial, substrings.initial), any, end(Part::Final, substrings.last)) {
-        (Some(initial), Some(any), Some(last)) => {
-            item(schema, found, Test::Substrings { rule, initial, any, last })
-        }
-        _ => Node::Undefined,
-    }
-}
-
-/// RFC 4511 section 4.5.1.7.7: a rule, an attribute, or both. Without a rule it is the attribute's equality; without an attribute every attribute
-/// counts whose rule it is.
-fn compile_extensible(
-    schema: &Schema,
-    extensible: &Extensible<'_>,
-    readable: Readable<'_>,
-    hidden: &OnceCell<Arc<[TypeId]>>,
-) -> Node {
-    let rule = match extensible.rule {
-        None => None,
-        Some(name) => match Rule::find(name) {
-            Some(rule) => Some(rule),
-            None => return Node::Undefined,
-        },
-    };
-    let found = match extensible.attribute {
-        None => None,
-        Some(attribute) => match described(schema, attribute, readable) {
-            Some(found) => Some(found),
-            None => return Node::Undefined,
-        },
-    };
-    let kind = found.as_ref().map(|(attribute_type, _)| schema.attribute_type(*attribute_type));
-    if let (Some(rule), Some(kind)) = (rule, kind)
-        // RFC 4517 section 4.1: a rule is good for attributes of certain syntaxes.
-        && !schema.applies_to(rule, kind)
-    {
-        return Node::Undefined;
-    }
-    let rule = rule.or_else(|| found.as_ref().and_then(|(t, _)| schema.attribute_type(*t).equality));
-    let Some(rule) = rule else { return Node::Undefined };
-    let Some(normal) = normalised(|out| rule.normalise_assertion(schema, extensible.value, out)) else {
-        return Node::Undefined;
-    };
-    let test = Test::Matches { rule, normal, dn_attributes: extensible.dn_attributes };
-    match found {
-        Some(found) => item(schema, found, test),
-        None => {
-            // A type that may not be read must not be tested by a rule alone.
-            let hidden = hidden.get_or_init(|| {
-                schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id)).collect()
-            });
-            Node::Item(Item {
-                attribute_type: None,
-                hidden: Some(Arc::clone(hidden)),
-                options: WantedOptions::NONE,
-                test,
-                derived: None,
-            })
-        }
-    }
 }
