@@ -13,7 +13,6 @@
 
 use crate::dn_cache::DnCache;
 use crate::index::key::Key;
-use crate::index::rebuild::KeyScratch;
 use crate::index::{AttributeIndex, Content};
 use crate::postings::Found;
 use crate::record::{EntryRef, ValueSet, Values, ber_octets};
@@ -165,7 +164,7 @@ impl Writer<'_> {
             findings: Vec::new(),
             nodes: BTreeSet::new(),
             children: BTreeMap::new(),
-            scratch: KeyScratch::default(),
+            normal: Vec::new(),
             answering: self.answering(),
             keys: BTreeMap::new(),
         };
@@ -178,9 +177,7 @@ impl Writer<'_> {
         check.bytes();
         check.findings
     }
-}
 
-impl Writer<'_> {
     /// Indexes that searches use. One that is being built lacks entries, and one that goes has too many.
     fn answering(&self) -> BTreeSet<u16> {
         let indexes = self.view().indexes();
@@ -200,7 +197,7 @@ struct Check<'w> {
     /// Subordinates by superior.
     children: BTreeMap<u32, u32>,
     /// Buffers for making keys.
-    scratch: KeyScratch,
+    normal: Vec<u8>,
     /// Numbers of the indexes that must hold every entry.
     answering: BTreeSet<u16>,
     /// Keys that entries have in them, by number of the index. An index may have no more, but for those that are due to go: none is
@@ -274,30 +271,30 @@ impl<'w> Check<'w> {
     fn keys(&mut self, entry: &EntryRef<'w>) {
         let (shard, view) = (self.view.shard, self.view);
         let mut keys: Vec<(u16, Key)> = Vec::new();
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut normal = std::mem::take(&mut self.normal);
         let classes = entry.shape.class_values.iter().map(|value| &**value);
         let class_type = shard.schema.well_known().object_class;
         // Values of objectClass are in the shape and not in the record.
         let mut each = |number, key| keys.push((number, key));
         let indexes = view.indexes();
-        indexes.each_key(view, class_type, classes, &mut scratch, &mut each);
+        indexes.each_key(view, class_type, classes, &mut normal, &mut each);
         let mut sets = Vec::new();
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             let attribute_type = slot.description.attribute_type;
             match values {
                 Values::Inline(values) => {
-                    indexes.each_key(view, attribute_type, values, &mut scratch, &mut each);
+                    indexes.each_key(view, attribute_type, values, &mut normal, &mut each);
                 }
                 Values::Set(set) => sets.push((attribute_type, set)),
             }
         }
         for (attribute_type, set) in sets {
-            if let Err(what) = self.set(attribute_type, &set, &mut scratch, &mut keys) {
+            if let Err(what) = self.set(attribute_type, &set, &mut normal, &mut keys) {
                 let attribute = shard.schema.attribute_type(attribute_type).name().to_owned();
                 self.find(Some(entry), Wrong::Tree { attribute, what });
             }
         }
-        self.scratch = scratch;
+        self.normal = normal;
         // What an index does not answer is not compared: it is allowed to lack this entry.
         keys.sort_unstable();
         keys.dedup();
@@ -320,11 +317,11 @@ impl<'w> Check<'w> {
         &mut self,
         attribute_type: TypeId,
         set: &ValueSet,
-        scratch: &mut KeyScratch,
+        normal: &mut Vec<u8>,
         keys: &mut Vec<(u16, Key)>,
     ) -> Result<(), &'static str> {
         let (shard, view) = (self.view.shard, self.view);
-        let (mut count, mut ber_bytes, mut normal) = (0u64, 0, Vec::new());
+        let (mut count, mut ber_bytes) = (0u64, 0);
         tree::walk(&shard.heap, set.root, view.sequence, &mut |visit| match visit {
             Visit::Node(node) if self.nodes.insert(node) => Ok(()),
             Visit::Node(_) => Err("two ways lead to a node"),
@@ -333,12 +330,12 @@ impl<'w> Check<'w> {
                 ber_bytes += ber_octets(value.len());
                 normal.clear();
                 // What has no normal form is compared byte by byte, as when it was stored.
-                let hash = match shard.schema.normalise_equality(attribute_type, value, &mut normal) {
-                    Ok(()) => shard.value_hash(&normal),
+                let hash = match shard.schema.normalise_equality(attribute_type, value, normal) {
+                    Ok(()) => shard.value_hash(normal),
                     Err(_) => shard.value_hash(value),
                 };
                 let each = &mut |number, key| keys.push((number, key));
-                view.indexes().each_key(view, attribute_type, std::iter::once(value), scratch, each);
+                view.indexes().each_key(view, attribute_type, std::iter::once(value), normal, each);
                 if hash == key { Ok(()) } else { Err("a value lies under a key that is not its own") }
             }
         })?;
@@ -494,8 +491,9 @@ pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32
         (Key::Attribute, Content::Ids(set)) => set.contains(id, view),
         (Key::Prefix(prefix), Content::Tree(_)) => {
             let is_item = |payload: &[u8]| payload == id.to_be_bytes();
-            let root = index.tree_root();
-            root.is_some_and(|r| tree::contains(&view.shard.heap, r, view.sequence, prefix, is_item))
+            index.tree_root().is_some_and(|root| {
+                tree::find(&view.shard.heap, root, view.sequence, prefix, is_item).is_some()
+            })
         }
         _ => false,
     }

@@ -352,17 +352,6 @@ pub(crate) fn find<'a>(
     }
 }
 
-/// Does an item with this key exist for which `matches` says yes?
-pub(crate) fn contains<'a>(
-    heap: &'a Heap,
-    root: u32,
-    sequence: u64,
-    key: u64,
-    matches: impl FnMut(&'a [u8]) -> bool,
-) -> bool {
-    find(heap, root, sequence, key, matches).is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,7 +399,7 @@ mod tests {
                 prop_assert_eq!(all(&heap, root, sequence), model.into_iter().collect::<Vec<_>>());
             }
             for key in 0..200 {
-                prop_assert_eq!(contains(&heap, root, sequence, key, |_| true), model.iter().any(|(k, _)| *k == key));
+                prop_assert_eq!(find(&heap, root, sequence, key, |_| true).is_some(), model.iter().any(|(k, _)| *k == key));
             }
         }
 

@@ -8,22 +8,16 @@ use crate::restore::sink::Sink;
 use crate::shard::ReadPoint;
 use model::TypeId;
 
-/// What making keys needs, to be used again.
-#[derive(Default)]
-pub(crate) struct KeyScratch {
-    normal: Vec<u8>,
-}
-
 impl Lookup {
     /// Hands every key that values of a type have in some index to `each`, with the number of the index; the same
-    /// one may come twice.
+    /// one may come twice. `normal` is room for normal forms.
     /// Values in the outer loop: each is read from memory once, whatever number of indexes holds it.
     pub(crate) fn each_key<'v>(
         &self,
         view: ReadPoint<'_>,
         attribute_type: TypeId,
         values: impl Iterator<Item = &'v [u8]>,
-        scratch: &mut KeyScratch,
+        normal: &mut Vec<u8>,
         each: &mut impl FnMut(u16, Key),
     ) {
         let numbers = self.numbers_of(attribute_type);
@@ -36,7 +30,7 @@ impl Lookup {
                 if let Some(key) = index.kind.attribute_key().filter(|_| at == 0) {
                     each(number, key);
                 }
-                index.each_key(view, value, &mut scratch.normal, &mut |key| each(number, key));
+                index.each_key(view, value, normal, &mut |key| each(number, key));
             }
         }
     }

@@ -9,7 +9,6 @@
 
 use crate::checkpoint::Meta;
 use crate::index::key::Key;
-use crate::index::rebuild::KeyScratch;
 use crate::record::{EntryRef, Values, ber_octets};
 use crate::resolve::push_rdn;
 use crate::segment::Object;
@@ -36,7 +35,7 @@ pub(super) struct Derived {
     pub(super) entries: u64,
     pub(super) roots: usize,
     key: Vec<u8>,
-    scratch: KeyScratch,
+    normal: Vec<u8>,
 }
 
 /// An entry that cannot be.
@@ -97,7 +96,7 @@ impl<'d> Derive<'d> {
             entries: 0,
             roots: 0,
             key: Vec::new(),
-            scratch: KeyScratch::default(),
+            normal: Vec::new(),
         }
     }
 
@@ -160,7 +159,7 @@ impl<'d> Derive<'d> {
     /// Notes the keys of all values for the indexes that the settings want now, whatever there was when the checkpoint was written.
     fn keys(&self, entry: &EntryRef<'d>, out: &mut Derived) -> Result<(), &'static str> {
         let (shard, id) = (self.shard, entry.id.0);
-        let Derived { pairs, ordering, scratch, .. } = out;
+        let Derived { pairs, ordering, normal, .. } = out;
         let indexes = self.view.indexes();
         let mut each = |number: u16, key: Key| {
             let place = INDEXES + usize::from(number);
@@ -175,12 +174,12 @@ impl<'d> Derive<'d> {
         // Object classes are in the shape; all other values are in the record or in a tree of their own.
         let class_type = shard.schema.well_known().object_class;
         let classes = entry.shape.class_values.iter().map(|value| &**value);
-        indexes.each_key(self.view, class_type, classes, scratch, &mut each);
+        indexes.each_key(self.view, class_type, classes, normal, &mut each);
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             let attribute_type = slot.description.attribute_type;
             match values {
                 Values::Inline(values) => {
-                    indexes.each_key(self.view, attribute_type, values, scratch, &mut each);
+                    indexes.each_key(self.view, attribute_type, values, normal, &mut each);
                 }
                 Values::Set(set) => {
                     let (mut count, mut ber_bytes) = (0u64, 0);
@@ -190,7 +189,7 @@ impl<'d> Derive<'d> {
                             count += 1;
                             ber_bytes += ber_octets(value.len());
                             let value = std::iter::once(value);
-                            indexes.each_key(self.view, attribute_type, value, scratch, &mut each);
+                            indexes.each_key(self.view, attribute_type, value, normal, &mut each);
                             Ok(())
                         }
                     })?;

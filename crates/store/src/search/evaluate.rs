@@ -7,7 +7,7 @@
 //! long one, and leaves in [`Paused`] where. It holds no borrow then; what goes on must bring the same filter, entry and read point.
 
 use super::filter::{Compiled, Item, Node, Test};
-use super::substrings::{PartPosition, has_parts};
+use super::substrings::{PartPosition, WINDOW, has_parts};
 use super::work::{self, ITEM, ItemPosition, LONG_VALUE, LOOKUP, Paused, ValuePosition};
 use crate::dn_cache::DnCache;
 use crate::record::{EntryRef, ValueSet, Values};
@@ -214,9 +214,10 @@ impl Evaluation<'_, '_> {
                     self.pay(LOOKUP);
                     let hash = at.shard.value_hash(normal);
                     // Equality knows no pause.
-                    Some(tree::contains(&at.shard.heap, set.root, at.sequence, hash, |value| {
+                    let found = tree::find(&at.shard.heap, set.root, at.sequence, hash, |value| {
                         self.value_passes(test, value, &mut PartPosition::default()) == Some(true)
-                    }))
+                    });
+                    Some(found.is_some())
                 }
                 None => self.any_of_set(test, set, slot, from),
             },
@@ -377,7 +378,7 @@ fn form_passes(test: &Test, form: &[u8], within: &mut PartPosition, work: &mut u
             rule.matches(form, normal)
         }
         Test::Substrings { initial, any, last, .. } => {
-            return has_parts(form, (initial.as_deref(), any, last.as_deref()), within, work);
+            return has_parts(WINDOW, form, (initial.as_deref(), any, last.as_deref()), within, work);
         }
     })
 }

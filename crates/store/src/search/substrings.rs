@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 /// Bytes of a value that are searched at a time, beside the length of the part.
 /// Searching it takes about thirty microseconds, after which others may have their turn.
-const WINDOW: usize = 1 << 20;
+pub(super) const WINDOW: usize = 1 << 20;
 
 /// How far the parts were looked for in a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,15 +23,6 @@ pub(super) struct PartPosition {
 /// grows with the bytes of value and parts, not with their product. `None` if it was paused, as in a value of more than
 /// a megabyte it may be: it goes on from `position`.
 pub(super) fn has_parts<A: Deref<Target = [u8]>>(
-    value: &[u8],
-    (initial, any, last): (Option<&[u8]>, &[A], Option<&[u8]>),
-    position: &mut PartPosition,
-    work: &mut u64,
-) -> Option<bool> {
-    has_parts_by(WINDOW, value, (initial, any, last), position, work)
-}
-
-fn has_parts_by<A: Deref<Target = [u8]>>(
     window_bytes: usize,
     value: &[u8],
     (initial, any, last): (Option<&[u8]>, &[A], Option<&[u8]>),
@@ -80,7 +71,7 @@ mod tests {
     fn by(window: usize, value: &[u8], initial: Option<&[u8]>, any: &[Vec<u8>], last: Option<&[u8]>) -> bool {
         let mut position = PartPosition::default();
         loop {
-            if let Some(has) = has_parts_by(window, value, (initial, any, last), &mut position, &mut 1) {
+            if let Some(has) = has_parts(window, value, (initial, any, last), &mut position, &mut 1) {
                 return has;
             }
         }
