@@ -35,9 +35,7 @@ impl<T> Append<T> {
         assert!(chunk[number % CHUNK].get().is_none(), "a number is given to one value");
         chunk[number % CHUNK].set(value)
     }
-}
 
-impl<T> Append<T> {
     /// All values, by number. A chunk without values is passed over: a restore leaves numbers out ([`crate::shape`]).
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let chunks = self.chunks.iter().filter_map(OnceLock::get);

@@ -212,15 +212,10 @@ impl<'a> EntryRef<'a> {
         u32::from_le_bytes([self.payload[at], self.payload[at + 1], self.payload[at + 2], 0])
     }
 
-    #[inline]
-    fn values_at(&self) -> usize {
-        values_at(self.flags)
-    }
-
     /// All values, slot by slot in the order of the shape.
     #[inline]
     pub fn slots(&self) -> impl Iterator<Item = Values<'a>> + use<'a> {
-        let mut rest = &self.payload[self.values_at()..];
+        let mut rest = self.from_slot(0);
         self.shape.slots.iter().map(move |slot| {
             let (values, next) = read_slot(slot.form, rest);
             rest = next;
@@ -230,7 +225,7 @@ impl<'a> EntryRef<'a> {
 
     /// The bytes of each slot as they lie in the record.
     pub(crate) fn raw_slots(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let mut rest = &self.payload[self.values_at()..];
+        let mut rest = self.from_slot(0);
         self.shape.slots.iter().map(move |slot| {
             let (_, next) = read_slot(slot.form, rest);
             let raw = &rest[..rest.len() - next.len()];
@@ -248,8 +243,14 @@ impl<'a> EntryRef<'a> {
     /// What lies behind the values: all slots are passed over, which few names need.
     #[cold]
     fn behind_slots(&self) -> &'a [u8] {
-        let values = &self.payload[self.values_at()..];
-        self.shape.slots.iter().fold(values, |rest, slot| skip_slot(slot.form, rest))
+        self.from_slot(self.shape.slots.len())
+    }
+
+    /// The record from the slot at a position of the shape on.
+    #[inline(always)]
+    fn from_slot(&self, position: usize) -> &'a [u8] {
+        let values = &self.payload[values_at(self.flags)..];
+        self.shape.slots[..position].iter().fold(values, |rest, slot| skip_slot(slot.form, rest))
     }
 
     /// Where the value of a slot with one value lies in the record, its length included: what a prepared write cuts out of the
@@ -257,10 +258,7 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub(crate) fn one_range(&self, position: usize) -> std::ops::Range<usize> {
         assert!(self.shape.slots[position].form == Form::One, "the slot has one value");
-        let mut rest = &self.payload[self.values_at()..];
-        for slot in &self.shape.slots[..position] {
-            rest = skip_slot(slot.form, rest);
-        }
+        let rest = self.from_slot(position);
         let end = skip_slot(Form::One, rest);
         self.payload.len() - rest.len()..self.payload.len() - end.len()
     }
@@ -288,18 +286,11 @@ impl<'a> EntryRef<'a> {
     /// it spares the matching rule where it says yes, and decides nothing where it says no.
     #[inline]
     pub fn has_value(&self, attribute_type: TypeId, value: &[u8]) -> bool {
-        let wanted = Description::plain(attribute_type);
-        let mut rest = &self.payload[self.values_at()..];
-        for slot in &self.shape.slots {
-            if slot.description == wanted {
-                return match read_slot(slot.form, rest).0 {
-                    Values::Inline(mut values) => values.any(|own| short::equal(own, value)),
-                    Values::Set(_) => false,
-                };
-            }
-            rest = skip_slot(slot.form, rest);
+        let Some(at) = self.shape.position(Description::plain(attribute_type)) else { return false };
+        match read_slot(self.shape.slots[at].form, self.from_slot(at)).0 {
+            Values::Inline(mut values) => values.any(|own| short::equal(own, value)),
+            Values::Set(_) => false,
         }
-        false
     }
 
     /// The one distinguished value as it was sent, if it is `raw`, byte by byte, and of this attribute type.
@@ -343,10 +334,7 @@ impl<'a> EntryRef<'a> {
     /// The first value of a slot that is not a set.
     #[inline(always)]
     fn first_value(&self, position: usize) -> &'a [u8] {
-        let mut rest = &self.payload[self.values_at()..];
-        for slot in &self.shape.slots[..position] {
-            rest = skip_slot(slot.form, rest);
-        }
+        let rest = self.from_slot(position);
         match self.shape.slots[position].form {
             Form::One => split_value(rest).0,
             Form::Many => split_value(&rest[2..]).0,
