@@ -139,8 +139,7 @@ impl Writer<'_> {
     /// # Errors
     /// When there are no more; nothing is appended then.
     pub fn reserve_ids(&mut self, count: usize, out: &mut Vec<u32>) -> Result<(), Refused> {
-        let full = Refused::MemoryLimit { bytes_max: self.shard.settings.memory_bytes_max };
-        self.shard.heap.reserve_ids(&mut self.state.heap, count, out).map_err(|_| full)
+        self.shard.heap.reserve_ids(&mut self.state.heap, count, out).map_err(|_| self.shard.limit_reached())
     }
 
     /// Gives back ids that were reserved for a command that is not applied.

@@ -135,6 +135,12 @@ impl AttributeIndex {
         view.shard.schema.is_subtype(attribute_type, self.attribute_type)
     }
 
+    /// Is it the equality index of this very type? Its keys are those that a set has the values under: the same rule makes the
+    /// same hash.
+    pub(crate) fn is_own_equality(&self, attribute_type: TypeId) -> bool {
+        self.kind.is_of_value_hash() && self.attribute_type == attribute_type
+    }
+
     /// Bytes of memory, without a tree, which lies in the segments; those of sets estimated.
     /// Called when memory is measured, by who has the writer's role.
     fn measure(&self, side: &AttributeIndexWriter, view: ReadPoint<'_>) -> u64 {

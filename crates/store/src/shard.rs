@@ -16,14 +16,14 @@ pub(crate) mod room;
 
 use crate::ahead::Ahead;
 use crate::append::Append;
-use crate::cell::{Garbage, Held};
+use crate::cell::{Garbage, Held, Published};
 use crate::deferred::Deferred;
 use crate::dn_cache::DnCache;
 use crate::faults;
 use crate::given::DeadIds;
 use crate::hash::{Table, TableWriter};
 use crate::index::IndexesWriter;
-use crate::index::lookup::Indexes;
+use crate::index::lookup::Lookup;
 use crate::index::settings::IndexSettings;
 use crate::kinds::KindSets;
 use crate::memory_use::MemoryGauges;
@@ -110,7 +110,8 @@ pub struct Shard {
     names_max: AtomicUsize,
     pub(crate) dn_table: Table,
     pub(crate) children: Postings,
-    pub(crate) indexes: Indexes,
+    /// Writer only is the swap; what it borrowed of the old lookup ends before its batch is published.
+    pub(crate) indexes: Published<Lookup>,
     pub(crate) suffixes: Suffixes,
     pub(crate) kinds: KindSets,
     pub(crate) uuids: Uuids,
@@ -254,7 +255,7 @@ impl Shard {
         let (dn_table, dn) = Table::create(entries_max, huge_pages)?;
         let (children, children_writer) = Postings::create(entries_max, huge_pages)?;
         let (indexes, indexes_writer) =
-            Indexes::create(&settings.indexes, &schema, entries_max).map_err(invalid)?;
+            Lookup::create(&settings.indexes, &schema, entries_max).map_err(invalid)?;
         let suffixes = Suffixes::new(&settings.suffixes, &schema).map_err(invalid)?;
         let names = Append::with_room(NAMES_MAX);
         let initial_owner: Box<[u8]> = settings.initial_owner.as_bytes().into();
@@ -289,7 +290,7 @@ impl Shard {
             names_max: AtomicUsize::new(NAMES_MAX),
             dn_table,
             children,
-            indexes,
+            indexes: Published::new(indexes),
             suffixes,
             kinds: KindSets::new(),
             uuids: Uuids::new(settings.key[3]),

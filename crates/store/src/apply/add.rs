@@ -118,8 +118,7 @@ impl Writer<'_> {
         // An upper bound, not a count: record or nodes, their headers, keys of ordering indexes. Small nodes of those fit into
         // the segments that the heap keeps beyond each claim.
         self.claim(2 * (values + naming.spelling.len()) + 4096)?;
-        let full = Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
-        let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| full)?;
+        let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| shard.limit_reached())?;
         assert!(!shard.heap.has_object(id), "an id that is given to a new entry has no object");
         // In test builds only: it hashes the name again.
         debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);
@@ -157,7 +156,7 @@ impl Writer<'_> {
     pub(super) fn link_name(&mut self, id: u32, tag: u32) -> Result<(), Refused> {
         let shard = self.shard;
         let put = shard.dn_table.put(&mut self.state.dn, &shard.readers, tag, None, id);
-        put.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+        put.map_err(|_| shard.limit_reached())
     }
 
     /// Puts an id among those below `parent`.
@@ -167,7 +166,7 @@ impl Writer<'_> {
         let listed = shard.children.insert(children, &mut context, shard.child_tag(parent), id, |child| {
             view.entry(EntryId(child)).is_some_and(|e| e.parent().0 == parent)
         });
-        listed.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+        listed.map_err(|_| shard.limit_reached())
     }
 
     /// The index keys of an entry that could not be stored go, and its id is free again. The id gets a removed object, so

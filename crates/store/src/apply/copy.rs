@@ -27,12 +27,11 @@ impl Writer<'_> {
         spare: usize,
     ) -> Result<Vec<Partial>, Refused> {
         let shard = self.shard;
-        let bytes_max = shard.settings.memory_bytes_max;
         // Before the id is taken: claiming may move what lies in the segments, and may fail.
         self.claim(2 * entry.len() + 4096)?;
         let id = entry.id.0;
         // Under its own id: updates and answers name entries by it, and an entryUUID is made of it.
-        self.give_ids(&[id]).map_err(|_| Refused::MemoryLimit { bytes_max })?;
+        self.give_ids(&[id]).map_err(|_| shard.limit_reached())?;
         let taken = shard.heap.allocate_id(&mut self.state.heap);
         self.end_given_ids();
         assert_eq!(taken.ok(), Some(id), "an entry is copied under its own id");
@@ -93,7 +92,7 @@ impl Writer<'_> {
         let (shard, view) = (self.shard, self.view());
         let (children, mut context) = Writer::context(&mut self.state, view);
         let reported = shard.children.tell_live(children, &mut context, shard.child_tag(id.0), count);
-        reported.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+        reported.map_err(|_| shard.limit_reached())
     }
 
     /// Writes the record of a copy, for which room was claimed.
@@ -182,12 +181,7 @@ impl Writer<'_> {
     /// Adds a value to a partial set of a copy. The hash is that of `base`, which has the same keys.
     fn put_value(&mut self, set: &mut ValueSet, hash: u64, value: &[u8]) -> Result<(), Refused> {
         self.claim(value.len() + 64 + crate::tree::CHANGE_BYTES)?;
-        let sequence = self.version();
-        let mut is_new = false;
-        self.with_tree(sequence, |tree| {
-            is_new = tree.insert(set.root, (hash, value))?;
-            Ok(())
-        })?;
+        let is_new = self.with_tree(self.version(), |tree| tree.insert(set.root, (hash, value)))?;
         // One that is there already came with the first values of the set, before it was asked for.
         if is_new {
             set.count += 1;

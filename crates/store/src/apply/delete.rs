@@ -6,10 +6,10 @@
 //! an id without an object.
 
 use crate::deferred::Later;
-use crate::record::Values;
+use crate::record::{ValueSet, Values};
 use crate::refused::Refused;
 use crate::shard::Writer;
-use crate::tree::{self, From, TreeWriter};
+use crate::values::SetPosition;
 use model::{Description, EntryId};
 
 impl Writer<'_> {
@@ -29,7 +29,7 @@ impl Writer<'_> {
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             match values {
                 Values::Inline(values) => self.index_change(id.0, slot.description, values, none())?,
-                Values::Set(set) => self.delete_set(id.0, slot.description, set.root)?,
+                Values::Set(set) => self.delete_set(id.0, slot.description, &set)?,
             }
         }
         // While the record is there: the key of a root is found by its place in the DN hash.
@@ -58,33 +58,30 @@ impl Writer<'_> {
 
     /// Drops a big set with all its index keys, the stale ones among them. The keys are made from the values, leaf by leaf;
     /// then the nodes go.
-    pub(super) fn delete_set(&mut self, id: u32, description: Description, root: u32) -> Result<(), Refused> {
-        let (shard, sequence) = (self.shard, self.sequence);
-        let mut last: Option<(u64, Vec<u8>)> = None;
-        loop {
-            let mut values: Vec<(u64, &[u8])> = Vec::new();
-            let from = last.as_ref().map_or(From::START, |(key, value)| From::After((*key, value)));
-            if !tree::next_leaf(&shard.heap, root, sequence, from, |item| values.push(item)) {
-                break;
-            }
-            last = values.last().map(|(key, value)| (*key, value.to_vec()));
-            if self.view().indexes().cover(description.attribute_type) {
-                for (_, value) in values {
-                    self.index_set_value(id, description, value, None, false)?;
-                }
+    pub(super) fn delete_set(
+        &mut self,
+        id: u32,
+        description: Description,
+        set: &ValueSet,
+    ) -> Result<(), Refused> {
+        let (view, indexes) = (self.view(), self.view().indexes());
+        let (mut position, mut values) = (SetPosition::default(), Vec::new());
+        while indexes.cover(description.attribute_type)
+            && view.set_values(set, &mut position, |value| values.push(value))
+        {
+            for value in values.drain(..) {
+                self.index_set_value(id, description, value, None, false)?;
             }
         }
-        let indexes = shard.indexes.load(self.view());
         for &number in indexes.numbers_of(description.attribute_type) {
             if let Some(key) = indexes.at(number).kind.attribute_key() {
                 self.drop_key(number, key, id);
             }
             self.drop_stale_keys(number, id);
         }
-        let mut removed = Vec::new();
-        let writer = &mut self.state.heap;
-        TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed }.destroy(root);
-        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
-        Ok(())
+        self.with_tree(self.sequence, |tree| {
+            tree.destroy(set.root);
+            Ok(())
+        })
     }
 }

@@ -259,13 +259,6 @@ impl Writer<'_> {
     }
 }
 
-impl crate::index::AttributeIndex {
-    /// Is it the equality index of this very type?
-    fn is_own_equality(&self, attribute_type: model::TypeId) -> bool {
-        self.kind.is_of_value_hash() && self.attribute_type == attribute_type
-    }
-}
-
 fn stamps_of(csn: Csn) -> Stamps {
     Stamps { created: csn, creator: 0, modified: None }
 }

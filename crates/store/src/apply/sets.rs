@@ -122,7 +122,7 @@ impl Writer<'_> {
         let sequence = self.version();
         // An attribute without values is none (RFC 4511 section 4.1.7), so a set that would be empty goes as a whole.
         if edit.count() == 0 {
-            self.delete_set(id, edit.description, edit.set.root)?;
+            self.delete_set(id, edit.description, &edit.set)?;
             return Ok(None);
         }
         let mut set = edit.set;
@@ -151,7 +151,7 @@ impl Writer<'_> {
 
     /// Changes a tree. Nodes that it drops are forgotten later, as readers of older batches may still follow them; that
     /// holds also if the change ran out of ids half-way.
-    pub(super) fn with_tree<T>(
+    pub(crate) fn with_tree<T>(
         &mut self,
         sequence: u64,
         change: impl FnOnce(&mut TreeWriter<'_>) -> Result<T, crate::segment::HeapFull>,
@@ -160,7 +160,7 @@ impl Writer<'_> {
         let writer = &mut self.state.heap;
         let outcome = change(&mut TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed });
         removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
-        outcome.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })
+        outcome.map_err(|_| shard.limit_reached())
     }
 
     /// attributeOrValueExists (RFC 4511 section 4.6), with the value as the client sent it.

@@ -11,7 +11,6 @@ use crate::record::{self, Stamps, ValueSet, ber_octets};
 use crate::refused::Refused;
 use crate::shape::{Form, SLOTS_MAX, ShapeParts, Slot};
 use crate::shard::Writer;
-use crate::tree::TreeWriter;
 use model::{Description, Entry, TypeId};
 use schema::Checked;
 
@@ -149,11 +148,7 @@ impl Writer<'_> {
         items.sort_unstable();
         assert!(u32::try_from(items.len()).is_ok(), "the values of a set are counted in 32 bits");
         let (count, ber_bytes) = (items.len() as u32, items.iter().map(|(_, v)| ber_octets(v.len())).sum());
-        let (shard, sequence, mut removed) = (self.shard, self.version(), Vec::new());
-        let mut tree =
-            TreeWriter { heap: &shard.heap, writer: &mut self.state.heap, sequence, removed: &mut removed };
-        let built = tree.build(items.into_iter());
-        let root = built.map_err(|_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max })?;
+        let root = self.with_tree(self.version(), |tree| tree.build(items.into_iter()))?;
         Ok(ValueSet { root, count, ber_bytes })
     }
 

@@ -15,10 +15,9 @@ use super::lookup::put;
 use super::settings::IndexName;
 use super::walk::{KeyWalk, Taken};
 use super::{AttributeIndex, AttributeIndexWriter};
-use crate::deferred::Later;
 use crate::refused::Refused;
 use crate::shard::{ReadPoint, Writer};
-use crate::tree::{CHANGE_BYTES, TreeWriter};
+use crate::tree::CHANGE_BYTES;
 use model::limits::INDEXES_MAX;
 use std::fmt;
 use std::sync::Arc;
@@ -229,11 +228,11 @@ impl Writer<'_> {
             return false;
         }
         let mut stack = self.state.leaving.remove(&drop.number).unwrap_or_default();
-        let (mut removed, writer) = (Vec::new(), &mut self.state.heap);
-        let heap = &self.shard.heap;
-        TreeWriter { heap, writer, sequence: self.sequence, removed: &mut removed }
-            .destroy_some(&mut stack, nodes_max);
-        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
+        let removed = self.with_tree(self.sequence, |tree| {
+            tree.destroy_some(&mut stack, nodes_max);
+            Ok(())
+        });
+        removed.expect("removing makes no node");
         assert!(!self.state.leaving.contains_key(&drop.number), "what is left of a tree is in one place");
         let is_free = stack.is_empty();
         if !is_free {

@@ -8,10 +8,10 @@
 
 use super::key::Key;
 use super::keys::Keeps;
-use super::{AttributeIndex, Content};
+use super::{AttributeIndex, AttributeIndexWriter, Content};
 use crate::deferred::Later;
 use crate::faults;
-use crate::hash::{Full, tag};
+use crate::hash::tag;
 use crate::postings::Context;
 use crate::refused::Refused;
 use crate::shard::Writer;
@@ -66,19 +66,16 @@ impl<'s> Writer<'s> {
 
     /// A key that is there is no error: another value may have it.
     pub(super) fn add_key(&mut self, number: u16, key: Key, id: u32) -> Result<(), Refused> {
-        let (shard, view, loading, version) = (self.shard, self.view(), self.loading, self.version());
-        let index = view.indexes().at(number);
-        let state = &mut *self.state;
-        let side = state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
-        let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
-        let full = |Full| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
+        let (shard, loading) = (self.shard, self.loading);
+        let (index, side, mut context) = self.index_parts(number);
         match (key, &index.content) {
             (Key::Tag(tag), Content::Postings(postings)) => {
                 let writer = side.postings.as_mut().expect("postings have their writer's side");
-                postings.insert(writer, &mut context, tag, id, |_| true).map_err(full)
+                let put = postings.insert(writer, &mut context, tag, id, |_| true);
+                put.map_err(|_| shard.limit_reached())
             }
             (Key::Attribute, Content::Ids(set)) => {
-                set.insert(id, view, &mut state.garbage);
+                set.insert(id, context.view, context.garbage);
                 Ok(())
             }
             // Sorted and built in one go when the load ends: a fraction of the work of inserting each.
@@ -86,35 +83,33 @@ impl<'s> Writer<'s> {
                 side.unsorted.push((prefix, id));
                 Ok(())
             }
-            (Key::Prefix(prefix), Content::Tree(root)) => {
-                let mut removed = Vec::new();
-                let mut tree = TreeWriter {
-                    heap: &shard.heap,
-                    writer: &mut state.heap,
-                    sequence: version,
-                    removed: &mut removed,
-                };
-                let change = root_or_new(root, &mut tree)
-                    .and_then(|root| tree.insert(root, (prefix, &id.to_be_bytes())));
-                removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
-                change.map(|_| ()).map_err(|_| full(Full))
-            }
+            (Key::Prefix(prefix), Content::Tree(root)) => self.with_tree(self.version(), |tree| {
+                let root = root_or_new(root, tree)?;
+                tree.insert(root, (prefix, &id.to_be_bytes())).map(|_| ())
+            }),
             _ => unreachable!("keys are made by the index that takes them"),
         }
+    }
+
+    /// An index, its writer's side, and what a change of its postings or ids needs.
+    #[inline]
+    fn index_parts(&mut self, number: u16) -> (&'s AttributeIndex, &mut AttributeIndexWriter, Context<'_>) {
+        let (view, state) = (self.view(), &mut *self.state);
+        let side = state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
+        let garbage = &mut state.garbage;
+        let context = Context { readers: &view.shard.readers, view: view.into(), garbage };
+        (view.indexes().at(number), side, context)
     }
 
     /// Puts a new entry under its tag in an index that has postings.
     /// For entries that were just made: nothing can be there under the tag with this id, so nothing is looked for.
     #[inline]
     pub(crate) fn add_tag(&mut self, number: u16, tag: u32, id: u32) -> Result<(), Refused> {
-        let (shard, view) = (self.shard, self.view());
-        let postings = view.indexes().at(number).postings().expect("only postings have tags");
-        let state = &mut *self.state;
-        let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
-        let writer = side.expect("postings have their writer's side");
-        let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
-        let full = |_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
-        postings.insert_new(writer, &mut context, tag, id).map_err(full)
+        let shard = self.shard;
+        let (index, side, mut context) = self.index_parts(number);
+        let postings = index.postings().expect("only postings have tags");
+        let writer = side.postings.as_mut().expect("postings have their writer's side");
+        postings.insert_new(writer, &mut context, tag, id).map_err(|_| shard.limit_reached())
     }
 
     /// Prefetches the memory that [`Writer::add_tag`] looks at first.
@@ -156,13 +151,9 @@ impl<'s> Writer<'s> {
     }
 
     pub(crate) fn remove_prefix(&mut self, number: u16, prefix: u64, id: u32) {
-        let (shard, sequence) = (self.shard, self.version());
         let Some(root) = self.view().indexes().at(number).tree_root() else { return };
-        let mut removed = Vec::new();
-        let writer = &mut self.state.heap;
-        let mut tree = TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed };
-        tree.remove(root, (prefix, &id.to_be_bytes())).expect("removing makes no node");
-        removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
+        let removed = self.with_tree(self.version(), |tree| tree.remove(root, (prefix, &id.to_be_bytes())));
+        removed.expect("removing makes no node");
     }
 
     /// Takes a key away for good, unless a version of the entry that a reader may see has it.
@@ -189,18 +180,14 @@ impl<'s> Writer<'s> {
 
     /// Takes a key away that no version of the entry has which a reader may see.
     pub(crate) fn take_key(&mut self, number: u16, key: Key, id: u32) {
-        let (shard, view) = (self.shard, self.view());
-        let index = view.indexes().at(number);
-        let state = &mut *self.state;
-        let side = state.indexes[usize::from(number)].as_mut().and_then(|side| side.postings.as_mut());
-        let mut context = Context { readers: &shard.readers, view: view.into(), garbage: &mut state.garbage };
+        let (index, side, mut context) = self.index_parts(number);
         match (key, &index.content) {
             (Key::Tag(tag), Content::Postings(postings)) => {
-                let writer = side.expect("postings have their writer's side");
+                let writer = side.postings.as_mut().expect("postings have their writer's side");
                 postings.remove(writer, &mut context, tag, id);
             }
             (Key::Attribute, Content::Ids(set)) => {
-                set.remove(id, view, &mut state.garbage);
+                set.remove(id, context.view, context.garbage);
             }
             (Key::Prefix(_), _) => unreachable!("the tree is versioned: nothing is put off"),
             _ => unreachable!("keys are made by the index that takes them"),
@@ -224,7 +211,7 @@ impl<'s> Writer<'s> {
             let index = indexes.at(number);
             keys.clear();
             // The set has the hash already; making it from the value would be half of the work of adding it.
-            match known.filter(|_| is_of_set(index, description)) {
+            match known.filter(|_| index.is_own_equality(description.attribute_type)) {
                 Some(hash) => keys.push(Key::Tag(tag(hash))),
                 None => index.push_keys(self.view(), value, &mut keys),
             }
@@ -245,8 +232,7 @@ impl<'s> Writer<'s> {
     /// Ends a load: sorts what was gathered for the indexes that are trees, and builds them.
     /// Until then the trees do not have what was loaded: there are no readers during a load.
     pub fn finish_load(&mut self) -> Result<(), Refused> {
-        let (shard, version) = (self.shard, self.version());
-        for (number, index) in shard.indexes.load(self.view()).all() {
+        for (number, index) in self.view().indexes().all() {
             let Content::Tree(root) = &index.content else { continue };
             let side =
                 self.state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
@@ -256,28 +242,17 @@ impl<'s> Writer<'s> {
             items.dedup();
             self.claim(items.len() * 24 + (1 << 20))?;
             let ids: Vec<_> = items.iter().map(|(prefix, id)| (*prefix, id.to_be_bytes())).collect();
-            let mut removed = Vec::new();
-            let writer = &mut self.state.heap;
-            let mut tree = TreeWriter { heap: &shard.heap, writer, sequence: version, removed: &mut removed };
-            let full = |_| Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
-            if root.load(Ordering::Relaxed) == 0 {
-                let built = tree.build(ids.iter().map(|(prefix, id)| (*prefix, &id[..]))).map_err(full)?;
-                root.store(built, Ordering::Release);
-            } else {
-                let root = root.load(Ordering::Relaxed);
-                for (prefix, id) in &ids {
-                    tree.insert(root, (*prefix, id)).map_err(full)?;
+            self.with_tree(self.version(), |tree| {
+                let mut items = ids.iter().map(|(prefix, id)| (*prefix, &id[..]));
+                match root.load(Ordering::Relaxed) {
+                    0 => root.store(tree.build(items)?, Ordering::Release),
+                    root => items.try_for_each(|item| tree.insert(root, item).map(|_| ()))?,
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(())
     }
-}
-
-/// Are the index's keys of these values those that a set has them under?
-/// The same rule and the same type, so the hash is the same.
-fn is_of_set(index: &AttributeIndex, description: Description) -> bool {
-    index.kind.is_of_value_hash() && index.attribute_type == description.attribute_type
 }
 
 /// In the batch that adds the first key, so readers find a tree with that key or none.

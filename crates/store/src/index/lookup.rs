@@ -4,7 +4,6 @@
 use super::kind::IndexKind;
 use super::settings::{IndexName, IndexSettings};
 use super::{AttributeIndex, AttributeIndexWriter, IndexesWriter};
-use crate::cell::{Garbage, Held, Published};
 use crate::shard::ReadPoint;
 use model::TypeId;
 use model::limits::INDEXES_MAX;
@@ -15,11 +14,6 @@ use std::sync::Arc;
 const NONE: u16 = u16::MAX;
 
 const _: () = assert!(INDEXES_MAX < NONE as usize);
-
-/// All attribute indexes.
-pub(crate) struct Indexes {
-    lookup: Published<Lookup>,
-}
 
 /// The indexes at one time.
 /// Three tables, so that each question on the way of a search or an update is one or two array accesses.
@@ -33,14 +27,14 @@ pub(crate) struct Lookup {
     answering: Vec<[u16; IndexKind::ALL.len()]>,
 }
 
-impl Indexes {
+impl Lookup {
     /// Empty ones, to be filled before anybody reads.
     /// Of those that a start names; each answers at once, for there is no entry yet.
     pub(crate) fn create(
         settings: &[IndexSettings],
         schema: &Schema,
         entries_max: usize,
-    ) -> Result<(Indexes, IndexesWriter), String> {
+    ) -> Result<(Lookup, IndexesWriter), String> {
         let types = schema.attribute_types().len();
         let mut lookup = Lookup {
             all: Vec::new(),
@@ -66,17 +60,7 @@ impl Indexes {
                 put(&mut writers, number, Some(side));
             }
         }
-        Ok((Indexes { lookup: Published::new(lookup) }, writers))
-    }
-
-    #[inline]
-    pub(crate) fn load<'a>(&'a self, held: impl Into<Held<'a>>) -> &'a Lookup {
-        self.lookup.load(held)
-    }
-
-    /// Publishes another lookup. Writer only; what it borrowed of the old one ends before its batch is published.
-    pub(super) fn swap(&self, lookup: Lookup, garbage: &mut Garbage) {
-        self.lookup.swap(lookup, garbage);
+        Ok((lookup, writers))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Room for what a writer writes: under the memory limit, and in segments.
 
-use super::Writer;
+use super::{Shard, Writer};
+use crate::refused::Refused;
 use crate::segment::SEGMENT;
 use std::sync::atomic::Ordering;
 
@@ -16,9 +17,16 @@ pub fn memory_bytes_end(memory_bytes_max: u64) -> u64 {
     memory_bytes_max.saturating_add(memory_bytes_max / RESERVE_SHARE + RESERVE_BYTES)
 }
 
+impl Shard {
+    /// Why a command is refused for which there is no memory, no address space or no id.
+    pub(crate) fn limit_reached(&self) -> Refused {
+        Refused::MemoryLimit { bytes_max: self.settings.memory_bytes_max }
+    }
+}
+
 impl Writer<'_> {
     /// Is there room for `bytes` more, in segments and under the memory limit?
-    pub(crate) fn claim(&mut self, bytes: usize) -> Result<(), crate::Refused> {
+    pub(crate) fn claim(&mut self, bytes: usize) -> Result<(), Refused> {
         self.claim_within(bytes, self.shard.settings.memory_bytes_max)
     }
 
@@ -27,31 +35,30 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// When there is no such room.
-    pub fn grant(&mut self, bytes: usize) -> Result<(), crate::Refused> {
+    pub fn grant(&mut self, bytes: usize) -> Result<(), Refused> {
         self.claim_change(bytes, false)?;
         self.is_granted = true;
         Ok(())
     }
 
     /// As [`Writer::claim`], for a change: one that does not grow an entry has a reserve above the limit.
-    pub(crate) fn claim_change(&mut self, bytes: usize, grows: bool) -> Result<(), crate::Refused> {
+    pub(crate) fn claim_change(&mut self, bytes: usize, grows: bool) -> Result<(), Refused> {
         let limit = self.shard.settings.memory_bytes_max;
         self.claim_within(bytes, if grows { limit } else { memory_bytes_end(limit) })
     }
 
-    fn claim_within(&mut self, bytes: usize, limit: u64) -> Result<(), crate::Refused> {
+    fn claim_within(&mut self, bytes: usize, limit: u64) -> Result<(), Refused> {
         let (shard, bytes) = (self.shard, bytes + self.reserved);
-        let full = crate::Refused::MemoryLimit { bytes_max: shard.settings.memory_bytes_max };
         if !self.is_granted && self.bytes_used() + bytes as u64 > limit {
             // Segments that this empties are free when no reader looks at them any more: for a later command, if not
             // for this one.
             self.clean(0);
             if self.bytes_used() + bytes as u64 > limit {
                 shard.note_refused_for_memory();
-                return Err(full);
+                return Err(shard.limit_reached());
             }
         }
-        shard.heap.claim(&mut self.state.heap, &shard.readers, bytes).map_err(|_| full)
+        shard.heap.claim(&mut self.state.heap, &shard.readers, bytes).map_err(|_| shard.limit_reached())
     }
 
     /// Could so many updates, of so many bytes in all, come to the memory limit? Then [`Writer::make_way`] is to be called before
