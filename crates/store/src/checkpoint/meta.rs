@@ -19,7 +19,6 @@ use crate::shape::{Form, SHAPES_MAX, SLOTS_MAX, Shape, ShapeParts, Shapes, Shape
 use crate::shard::{NAMES_MAX, ReadPoint, Settings};
 use model::{Csn, EntryId};
 use schema::{BinaryTransfer, HeldDescriptions, Schema};
-use std::collections::VecDeque;
 
 /// What a meta begins with, so that another file in its place is not read as one.
 const MAGIC: [u8; 8] = *b"pandomet";
@@ -215,28 +214,25 @@ impl Meta {
             return Err(from.wrong("the segment being filled"));
         }
         let suffixes = read_suffixes(&mut from)?;
-        let count = from.count(4, NAMES_MAX, "the number of names")?;
-        let names: Result<Vec<Box<[u8]>>, _> =
-            (0..count).map(|_| from.bytes("a name").map(Box::from)).collect();
-        let names = names?;
+        let names: Vec<Box<[u8]>> =
+            from.list(4, NAMES_MAX, "the number of names", |from| Ok(from.bytes("a name")?.into()))?;
         // Number 0 is the initial owner, which is a setting too, and settings are text.
         if names.is_empty() || std::str::from_utf8(&names[0]).is_err() {
             return Err(from.wrong("the initial owner's name"));
         }
-        let count = from.count(16, SHAPES_MAX, "the number of shapes")?;
-        let mut shapes: Vec<StoredShape> = Vec::with_capacity(count);
-        for position in 0..count as u32 {
+        let mut next = 0;
+        let shapes = from.list(16, SHAPES_MAX, "the number of shapes", |from| {
             let number = match format {
-                FORMAT_OLD => position,
+                FORMAT_OLD => next,
                 _ => from.u32("the number of a shape")?,
             };
             // Ascending, so that they can be made in this order, with gaps where numbers are left out.
-            let is_next = shapes.last().is_none_or(|before| before.number < number);
-            if !is_next || number as usize >= SHAPES_MAX {
+            if number < next || number as usize >= SHAPES_MAX {
                 return Err(from.wrong("the number of a shape"));
             }
-            shapes.push(read_shape(number, &mut from)?);
-        }
+            next = number + 1;
+            read_shape(number, from)
+        })?;
         // Logs of that time did not say when ids are free: none waited.
         let dead = match format {
             FORMAT_OLD => DeadIds::default(),
@@ -387,77 +383,65 @@ impl StoredShape {
 
 /// The segments. Their numbers are given when they are placed: those of the shard that was written do not matter.
 fn read_parts(from: &mut Bytes<'_>, serial: u64) -> Result<Vec<Part>, RestoreError> {
-    let count = from.count(16, SEGMENTS_MAX, "the number of segments")?;
-    let mut parts = Vec::with_capacity(count);
-    for _ in 0..count {
+    from.list(16, SEGMENTS_MAX, "the number of segments", |from| {
         let (own, run) = (from.u64("a segment's id")?, from.u32("a segment's run")?);
         let part = Part { number: 0, serial: own, run, bytes: from.u32("a segment's length")? };
         if !Heap::is_part_size(run, part.bytes) || run as usize >= SEGMENTS_MAX || own >= serial {
             return Err(from.wrong("a segment"));
         }
-        parts.push(part);
-    }
-    Ok(parts)
+        Ok(part)
+    })
 }
 
 /// The dead ids. Their order is checked, for they are freed from the front up to an index.
 fn read_dead(from: &mut Bytes<'_>, ids_end: u32) -> Result<DeadIds, RestoreError> {
     let at = from.u64("the index of the log")?.checked_sub(1);
-    let count = from.count(12, ids_end as usize, "the number of dead ids")?;
-    let mut queue = VecDeque::with_capacity(count);
-    for _ in 0..count {
+    let mut last = 0;
+    let queue = from.list(12, ids_end as usize, "the number of dead ids", |from| {
         let (id, index) = (from.u32("a dead id")?, from.u64("the index of a dead id")?);
-        let is_later = queue.back().is_none_or(|(_, before)| *before <= index);
-        if id == 0 || id >= ids_end || !is_later || at.is_none_or(|at| index > at) {
+        if id == 0 || id >= ids_end || index < last || at.is_none_or(|at| index > at) {
             return Err(from.wrong("a dead id"));
         }
-        queue.push_back((id, index));
-    }
-    Ok(DeadIds::restored(at, queue))
+        last = index;
+        Ok((id, index))
+    })?;
+    Ok(DeadIds::restored(at, queue.into()))
 }
 
 /// The naming contexts. Whether the settings still have those with a root is found when a restore begins.
 fn read_suffixes(from: &mut Bytes<'_>) -> Result<Vec<(String, EntryId)>, RestoreError> {
-    let count = from.count(8, 1 << 20, "the number of suffixes")?;
-    let mut suffixes = Vec::with_capacity(count);
-    for _ in 0..count {
+    from.list(8, 1 << 20, "the number of suffixes", |from| {
         let text = from.text("a suffix")?;
-        suffixes.push((text, EntryId(from.u32("a suffix's entry")?)));
-    }
-    Ok(suffixes)
+        Ok((text, EntryId(from.u32("a suffix's entry")?)))
+    })
 }
 
 /// A shape, as far as it can be judged without a schema: its naming attributes are among its attributes and are no sets.
 fn read_shape(number: u32, from: &mut Bytes<'_>) -> Result<StoredShape, RestoreError> {
     let structural = from.text("a structural class")?;
-    let count = from.count(4, SLOTS_MAX, "the classes of a shape")?;
-    let class_values: Result<Vec<Box<[u8]>>, _> =
-        (0..count).map(|_| from.bytes("a class").map(Box::from)).collect();
-    let count = from.count(5, SLOTS_MAX, "the attributes of a shape")?;
-    let mut slots: Vec<(Form, Box<[u8]>)> = Vec::with_capacity(count);
-    for _ in 0..count {
+    let class_values =
+        from.list(4, SLOTS_MAX, "the classes of a shape", |from| Ok(from.bytes("a class")?.into()))?;
+    let slots: Vec<(Form, Box<[u8]>)> = from.list(5, SLOTS_MAX, "the attributes of a shape", |from| {
         let form = match from.take(1, "the form of an attribute")? {
             [0] => Form::One,
             [1] => Form::Many,
             [2] => Form::Set,
             _ => return Err(from.wrong("the form of an attribute")),
         };
-        slots.push((form, from.bytes("an attribute")?.into()));
-    }
-    let count = from.count(4, slots.len(), "the naming attributes of a shape")?;
-    let mut naming = Vec::with_capacity(count);
+        Ok((form, from.bytes("an attribute")?.into()))
+    })?;
     // `first_value` of a record counts on it: a set has no first value, and a position beyond the slots would be a panic.
-    for _ in 0..count {
+    let naming = from.list(4, slots.len(), "the naming attributes of a shape", |from| {
         let at = from.u32("a naming attribute")?;
         if slots.get(at as usize).is_none_or(|(form, _)| *form == Form::Set) {
             return Err(from.wrong("a naming attribute"));
         }
-        naming.push(at as u16);
-    }
+        Ok(at as u16)
+    })?;
     if naming.is_empty() {
         return Err(from.wrong("a shape without naming attributes"));
     }
-    Ok(StoredShape { number, structural, class_values: class_values?, slots, naming })
+    Ok(StoredShape { number, structural, class_values, slots, naming })
 }
 
 /// Reads from the front, and knows where it is: an error names the byte that was reached. Nothing here
@@ -490,11 +474,19 @@ impl<'b> Bytes<'b> {
         Ok(u64::from_le_bytes(self.take(8, what)?.try_into().expect("eight bytes")))
     }
 
-    /// A number of things of at least `bytes_min` bytes each, which bounds what is made room for.
-    fn count(&mut self, bytes_min: usize, max: usize, what: &'static str) -> Result<usize, RestoreError> {
+    /// A number of things, up to `max`, and the things. Each has at least `bytes_min` bytes, which bounds what is made room for.
+    fn list<T>(
+        &mut self,
+        bytes_min: usize,
+        max: usize,
+        what: &'static str,
+        mut read: impl FnMut(&mut Bytes<'b>) -> Result<T, RestoreError>,
+    ) -> Result<Vec<T>, RestoreError> {
         let count = self.u32(what)? as usize;
-        let fits = count <= max && count <= (self.all.len() - self.at) / bytes_min;
-        if fits { Ok(count) } else { Err(self.wrong(what)) }
+        if count > max || count > (self.all.len() - self.at) / bytes_min {
+            return Err(self.wrong(what));
+        }
+        (0..count).map(|_| read(self)).collect()
     }
 
     fn bytes(&mut self, what: &'static str) -> Result<&'b [u8], RestoreError> {
