@@ -3,7 +3,6 @@
 //! The ids come from postings whose key is the superior's id ([`crate::shard::Shard::child_tag`]), and each is verified on its
 //! entry: it may have been added later, or deleted or moved before.
 
-use crate::postings::Found;
 use crate::shard::ReadPoint;
 use model::EntryId;
 
@@ -14,20 +13,8 @@ impl ReadPoint<'_> {
     pub fn children(self, parent: EntryId, from: u32, max: usize, out: &mut Vec<u32>) -> Option<u32> {
         assert!(max > 0, "no slice is empty");
         out.clear();
-        let next = match self.child_candidates(parent) {
-            // Few of them come in one slice, so a later slice need not find the same few.
-            Found::Few(ids) => {
-                out.extend(ids.iter().copied().filter(|id| *id >= from));
-                out.sort_unstable();
-                out.dedup();
-                None
-            }
-            Found::Many(set) => {
-                set.ids.push_from(from, max, self, out);
-                let next = out.last().and_then(|last| last.checked_add(1));
-                next.filter(|_| out.len() >= max)
-            }
-        };
+        self.child_candidates(parent).push_from(from, max, self, out);
+        let next = out.last().and_then(|last| last.checked_add(1)).filter(|_| out.len() >= max);
         assert!(next.is_none_or(|next| next > from), "a walk through the subordinates gets on");
         out.retain(|id| self.entry(EntryId(*id)).is_some_and(|entry| entry.parent() == parent));
         next

@@ -347,23 +347,6 @@ impl Table {
         }
     }
 
-    /// Hands out every value. Writer only: a segment that is split meanwhile would be passed over or come twice.
-    pub(crate) fn each(&self, mut each: impl FnMut(u32)) {
-        let depth = self.depth.load(Ordering::Acquire) as u32;
-        let mut last = None;
-        for at in 0..1usize << depth {
-            let segment = Segment(self.directory[(1 << depth) + at].load(Ordering::Acquire));
-            // The places of the directory that name a segment follow each other.
-            if last.replace(segment) == Some(segment) {
-                continue;
-            }
-            for bucket in 0..segment.buckets() {
-                let words = self.bucket(segment, bucket).iter().map(|word| word.load(Ordering::Acquire));
-                words.filter(|word| *word as u32 != 0).for_each(|word| each(word as u32));
-            }
-        }
-    }
-
     /// Appends tags and values of the part of the table that has the tag `from`, from that tag on. Returns the tag that the
     /// next part begins with, if there is one. Parts are a few thousand values long.
     ///

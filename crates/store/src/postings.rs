@@ -55,6 +55,19 @@ impl Found<'_> {
             Found::Many(set) => set.ids.len() as usize,
         }
     }
+
+    /// Appends up to `max` of the candidates that are at least `from`, ascending.
+    pub(crate) fn push_from<'h>(&self, from: u32, max: usize, held: impl Into<Held<'h>>, out: &mut Vec<u32>) {
+        match self {
+            Found::Many(set) => set.ids.push_from(from, max, held, out),
+            Found::Few(ids) => {
+                let mut ids: SmallVec<[u32; 4]> = ids.iter().copied().filter(|id| *id >= from).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                out.extend(ids.into_iter().take(max));
+            }
+        }
+    }
 }
 
 /// One index from hashes to ids.
@@ -154,7 +167,7 @@ impl Postings {
             }
             value & SET != 0
         });
-        match set.and_then(|value| self.sets.at((value & !SET) as usize)) {
+        match set.and_then(|value| self.set(value)) {
             Some(set) => Found::Many(set),
             None => Found::Few(few),
         }
@@ -307,13 +320,13 @@ impl Postings {
 
     /// Keys of ids that it has: for a check. Looks at every word of the table. An id that is due to be removed counts.
     pub(crate) fn count(&self) -> u64 {
-        let mut count = 0;
-        self.table.each(|value| {
-            count += match value & SET {
-                0 => 1,
-                _ => self.sets.at((value & !SET) as usize).map_or(0, |set| u64::from(set.ids.len())),
-            }
-        });
+        let (mut count, mut next, mut part) = (0, Some(0), Vec::new());
+        while let Some(tag) = next {
+            part.clear();
+            next = self.part(tag, &mut part);
+            let counts = part.iter().map(|(_, value)| self.set(*value).map_or(1, |set| set.ids.len()));
+            count += counts.map(u64::from).sum::<u64>();
+        }
         count
     }
 

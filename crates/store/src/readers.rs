@@ -71,15 +71,18 @@ impl Readers {
 
     /// A slot of one's own, or `None` if all are taken.
     pub(crate) fn register(&self) -> Option<u16> {
-        let slot = lock(&self.free).pop()?;
-        self.used_end.fetch_max(u64::from(slot) + 1, SeqCst);
-        Some(slot)
+        self.register_beyond(0)
     }
 
     /// As [`Readers::register`], but `None` already when less than half of them are free: for one who can do without.
     pub(crate) fn register_spare(&self) -> Option<u16> {
+        self.register_beyond(READERS_MAX / 2)
+    }
+
+    /// A slot, if more than so many are free.
+    fn register_beyond(&self, kept: usize) -> Option<u16> {
         let mut free = lock(&self.free);
-        let slot = if free.len() > READERS_MAX / 2 { free.pop()? } else { return None };
+        let slot = if free.len() > kept { free.pop()? } else { return None };
         drop(free);
         self.used_end.fetch_max(u64::from(slot) + 1, SeqCst);
         Some(slot)

@@ -12,7 +12,7 @@ use super::scopes::Scopes;
 use crate::derived::Derived;
 use crate::index::AttributeIndex;
 use crate::index::kind::{Assertion, IndexKind, Part, Probe};
-use crate::postings::{Found, LiveSet};
+use crate::postings::Found;
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
@@ -230,7 +230,7 @@ impl<'a> ReadPoint<'a> {
         // UUIDs that an import brought are found by the index on entryUUID, or by looking at every entry.
         match self.equality_candidates(attribute_type, self.shard.value_hash(normal)) {
             Some(found) => {
-                push_found(self, &found, &mut ids);
+                found.push_from(0, usize::MAX, self, &mut ids);
                 Some(Source::Ids(sorted(ids)))
             }
             None if self.shard.has_foreign_uuids() => None,
@@ -268,38 +268,18 @@ impl<'a> ReadPoint<'a> {
     /// Appends up to `max` ids of a long list that are at least `from`, ascending.
     /// An empty slice is the end of the list.
     pub(crate) fn live_slice(self, key: &LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
-        let found = match key {
-            LiveKey::Children(parent) => self.child_candidates(*parent),
-            LiveKey::Tag(index, tag) => match index.postings() {
-                Some(postings) => postings.find(*tag),
-                None => return,
-            },
-            LiveKey::Kind(kind) => {
-                if let Some(set) = self.shard.kinds.of(*kind) {
-                    set.push_from(from, max, self, out);
-                }
-                return;
+        let set = match key {
+            LiveKey::Children(parent) => {
+                return self.child_candidates(*parent).push_from(from, max, self, out);
             }
-            LiveKey::Ids(index) => {
-                if let Some(set) = index.ids() {
-                    set.push_from(from, max, self, out);
-                }
-                return;
+            LiveKey::Tag(index, tag) => {
+                let found = index.postings().map(|postings| postings.find(*tag));
+                return found.into_iter().for_each(|found| found.push_from(from, max, self, out));
             }
+            LiveKey::Kind(kind) => self.shard.kinds.of(*kind),
+            LiveKey::Ids(index) => index.ids(),
         };
-        match found {
-            Found::Many(LiveSet { ids, .. }) => ids.push_from(from, max, self, out),
-            Found::Few(ids) => {
-                out.extend(sorted(ids.to_vec()).into_iter().filter(|id| *id >= from).take(max))
-            }
-        }
-    }
-}
-
-fn push_found(read_point: ReadPoint<'_>, found: &Found<'_>, out: &mut Vec<u32>) {
-    match found {
-        Found::Few(ids) => out.extend_from_slice(ids),
-        Found::Many(set) => set.ids.push_from(0, usize::MAX, read_point, out),
+        set.into_iter().for_each(|set| set.push_from(from, max, self, out));
     }
 }
 
