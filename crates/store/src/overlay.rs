@@ -206,12 +206,10 @@ impl ReadPoint<'_> {
 
     /// Keys of the way from the root of the naming context to the entry with this DN.
     fn path(self, dn: &[u8]) -> Result<Vec<Vec<u8>>, Unresolved> {
-        let mut rdns = self.rdn_keys(dn)?;
-        let all: Vec<&[u8]> = rdns.iter().map(Vec::as_slice).collect();
-        let suffix = self.shard.suffixes.holding(&all).ok_or(Unresolved::NoSuchObject(None))?;
-        let (key, below) = (suffix.key.clone(), all.len() - suffix.rdns);
-        rdns.truncate(below);
-        rdns.push(key);
+        let mut rdns = self.shard.rdn_keys(dn)?;
+        let suffix = self.shard.suffixes.holding(&rdns).ok_or(Unresolved::NoSuchObject(None))?;
+        rdns.truncate(rdns.len() - suffix.rdns);
+        rdns.push(suffix.key.clone());
         rdns.reverse();
         Ok(rdns)
     }

@@ -206,8 +206,7 @@ impl<'a> ReadPoint<'a> {
         cache: &mut DnCache,
         keys: &mut Vec<u8>,
     ) -> Result<Target, Unresolved> {
-        let rdns = self.rdn_keys(dn)?;
-        let all: Vec<&[u8]> = rdns.iter().map(Vec::as_slice).collect();
+        let all = self.shard.rdn_keys(dn)?;
         let suffix = self.shard.suffixes.holding(&all).ok_or(Unresolved::NoSuchObject(None))?;
         assert!(suffix.rdns <= all.len(), "a naming context that holds a DN is no longer than it");
         let below = all.len() - suffix.rdns;
@@ -226,18 +225,8 @@ impl<'a> ReadPoint<'a> {
         if let Some(rest) = rest.filter(|_| !self.shard.suffixes.any_below(&all[1..])) {
             cache.remember(rest, id.0);
         }
-        keys.extend_from_slice(all[0]);
+        keys.extend_from_slice(&all[0]);
         Ok(self.shard.target(id.0, keys, start))
-    }
-
-    /// The keys of a DN's RDNs, leftmost first.
-    pub(crate) fn rdn_keys(self, dn: &[u8]) -> Result<Vec<Vec<u8>>, Unresolved> {
-        let parsed = dn::parse(dn).map_err(|e| Unresolved::Invalid(e.to_string()))?;
-        let key_of = |rdn| {
-            let mut key = Vec::new();
-            avas_key(&self.shard.schema, rdn, &mut key).map_err(Unresolved::Invalid).map(|()| key)
-        };
-        parsed.iter().map(key_of).collect()
     }
 
     /// The entry with this key below a superior; 0 for the root of a naming context, whose key is that of its whole DN.
@@ -555,16 +544,17 @@ impl<'a> ReadPoint<'a> {
 impl Shard {
     /// Is this a DN in one of the naming contexts?
     pub fn holds(&self, dn: &[u8]) -> bool {
-        let Ok(parsed) = dn::parse(dn) else { return false };
-        let keys: Option<Vec<Vec<u8>>> = parsed
-            .iter()
-            .map(|rdn| {
-                let mut key = Vec::new();
-                avas_key(&self.schema, rdn, &mut key).ok().map(|()| key)
-            })
-            .collect();
-        let keys = keys.unwrap_or_default();
-        self.suffixes.holding(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>()).is_some()
+        self.rdn_keys(dn).is_ok_and(|keys| self.suffixes.holding(&keys).is_some())
+    }
+
+    /// The keys of a DN's RDNs, leftmost first.
+    pub(crate) fn rdn_keys(&self, dn: &[u8]) -> Result<Vec<Vec<u8>>, Unresolved> {
+        let parsed = dn::parse(dn).map_err(|e| Unresolved::Invalid(e.to_string()))?;
+        let key_of = |rdn| {
+            let mut key = Vec::new();
+            avas_key(&self.schema, rdn, &mut key).map_err(Unresolved::Invalid).map(|()| key)
+        };
+        parsed.iter().map(key_of).collect()
     }
 
     /// The target below a superior whose key is what lies in `keys` from `start` on, up to the end.

@@ -35,14 +35,14 @@ impl Suffixes {
     }
 
     /// The naming context that holds a DN, given the keys of its RDNs, leftmost first.
-    pub(crate) fn holding(&self, rdn_keys: &[&[u8]]) -> Option<&Suffix> {
+    pub(crate) fn holding(&self, rdn_keys: &[Vec<u8>]) -> Option<&Suffix> {
         self.0.iter().find(|suffix| {
             suffix.rdns <= rdn_keys.len() && rdn_keys[rdn_keys.len() - suffix.rdns..].concat() == suffix.key
         })
     }
 
     /// Does a naming context begin right below this name, so that not all just below it belong to it?
-    pub(crate) fn any_below(&self, rdn_keys: &[&[u8]]) -> bool {
+    pub(crate) fn any_below(&self, rdn_keys: &[Vec<u8>]) -> bool {
         let key = rdn_keys.concat();
         self.0.iter().any(|suffix| suffix.rdns == rdn_keys.len() + 1 && suffix.key.ends_with(&key))
     }
