@@ -3,7 +3,7 @@
 
 use crate::deferred::Later;
 use crate::dn_cache::DnCache;
-use crate::record::{EntryRef, Values};
+use crate::record::EntryRef;
 use crate::resolve::Unresolved;
 use crate::shape::Kind;
 use crate::shard::{ReadPoint, Shard, Writer};
@@ -69,13 +69,7 @@ impl<'a> ReadPoint<'a> {
     /// Appends the values of an attribute, without options, to `out`.
     pub fn values_of(self, entry: &EntryRef<'a>, attribute_type: TypeId, out: &mut Vec<Vec<u8>>) {
         let Some(at) = entry.shape.position(Description::plain(attribute_type)) else { return };
-        match entry.slot(at) {
-            Values::Inline(values) => out.extend(values.map(<[u8]>::to_vec)),
-            Values::Set(set) => {
-                let mut position = Default::default();
-                while self.set_values(&set, &mut position, |value| out.push(value.to_vec())) {}
-            }
-        }
+        self.each_value(entry.slot(at), |value| out.push(value.to_vec()));
     }
 
     /// The entry that a DN leads to if aliases are followed, in place of any of its RDNs too; and its DN by then.
@@ -175,7 +169,7 @@ impl Writer<'_> {
         if shapes.all(|shape| shape.kind == Kind::Plain) {
             return;
         }
-        for id in 1..shard.heap.ids_end(&self.state.heap) {
+        for id in 1..self.state.heap.ids.end() {
             if let Some(kind) = view.kind(EntryId(id)) {
                 self.note_kind(id, kind);
             }

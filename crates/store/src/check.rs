@@ -219,7 +219,7 @@ impl<'w> Check<'w> {
     fn entries(&mut self) {
         let (shard, view) = (self.view.shard, self.view);
         let (mut counted, names) = (0, self.writer.state.names.len());
-        for id in 1..shard.heap.ids_end(&self.writer.state.heap) {
+        for id in 1..self.writer.state.heap.ids.end() {
             let Some(object) = shard.heap.read(id, view.sequence) else { continue };
             counted += 1;
             match EntryRef::checked(id, object.flags, object.payload, &shard.shapes, names) {
@@ -350,7 +350,7 @@ impl<'w> Check<'w> {
     /// whether an entry may be deleted.
     fn subordinates(&mut self) {
         let view = self.view;
-        for id in 1..view.shard.heap.ids_end(&self.writer.state.heap) {
+        for id in 1..self.writer.state.heap.ids.end() {
             let Some(entry) = view.entry(EntryId(id)) else { continue };
             let counted = self.children.get(&id).copied().unwrap_or(0);
             let kept = view.subordinates(entry.id);
@@ -416,7 +416,7 @@ impl<'w> Check<'w> {
     fn nodes(&mut self) {
         let (heap, view) = (&self.view.shard.heap, self.view);
         let is_lost = |id: &u32| heap.read_node(*id, view.sequence).is_some() && !self.nodes.contains(id);
-        let lost = (1..self.writer.state.heap.nodes_end()).filter(is_lost).count();
+        let lost = (1..self.writer.state.heap.node_ids.end()).filter(is_lost).count();
         if lost > 0 {
             self.find(None, Wrong::LostNodes(lost as u64));
         }
@@ -429,7 +429,7 @@ impl<'w> Check<'w> {
         let (heap, writer) = (&self.view.shard.heap, &self.writer.state.heap);
         let kept: Vec<u32> = writer.live_bytes_of_segments().collect();
         let mut counted = vec![0u64; kept.len()];
-        for (is_node, end) in [(false, heap.ids_end(writer)), (true, writer.nodes_end())] {
+        for (is_node, end) in [(false, writer.ids.end()), (true, writer.node_ids.end())] {
             for (segment, _, len) in (1..end).filter_map(|id| heap.place_of(is_node, id)) {
                 counted[segment] += len as u64;
             }
@@ -439,7 +439,8 @@ impl<'w> Check<'w> {
                 self.find(None, Wrong::LiveBytes { segment, counted, kept: kept.into() });
             }
         }
-        let free = writer.free_ids().map(|id| (false, id)).chain(writer.free_node_ids().map(|id| (true, id)));
+        let free =
+            writer.ids.freed().map(|id| (false, id)).chain(writer.node_ids.freed().map(|id| (true, id)));
         for (_, id) in free.filter(|(is_node, id)| heap.place_of(*is_node, *id).is_some()) {
             self.find(None, Wrong::FreeId(id));
         }

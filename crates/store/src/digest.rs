@@ -7,15 +7,14 @@
 
 use crate::dn_cache::DnCache;
 use crate::hash::mix;
-use crate::record::{EntryRef, Values};
+use crate::record::EntryRef;
 use crate::shard::ReadPoint;
-use crate::values::SetPosition;
 use model::{Description, EntryId};
 
 /// Keys of the two halves, so that 128 bits must agree and not 64. Nothing secret: an outsider has no use for a collision.
 const KEYS: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-impl ReadPoint<'_> {
+impl<'a> ReadPoint<'a> {
     /// The hash of all entries at the read point, while others write: ids, DNs, attributes with their values in any order, who and when. Looks at every
     /// entry, which takes a while.
     pub fn digest(self) -> u128 {
@@ -34,7 +33,7 @@ impl ReadPoint<'_> {
     }
 
     /// An entry as bytes: ids and names first, then who and when, then the sums over its attributes.
-    fn push_entry(self, entry: &EntryRef<'_>, cache: &mut DnCache, out: &mut Vec<u8>) {
+    fn push_entry(self, entry: &EntryRef<'a>, cache: &mut DnCache, out: &mut Vec<u8>) {
         out.extend_from_slice(&entry.id.0.to_le_bytes());
         out.extend_from_slice(&entry.parent().0.to_le_bytes());
         // The length stands behind the DN: it is known only then.
@@ -62,7 +61,7 @@ impl ReadPoint<'_> {
 
     /// The sum over all values, so that order does not count: neither that of attributes, which a shape has as they came, nor that
     /// of a set's values, which lie in the order of their keyed hashes.
-    fn attributes(self, entry: &EntryRef<'_>, key: u64) -> u64 {
+    fn attributes(self, entry: &EntryRef<'a>, key: u64) -> u64 {
         let schema = &self.shard.schema;
         let of = |description| mix(key, schema.describe(description).as_bytes());
         let class = of(Description::plain(schema.well_known().object_class));
@@ -73,14 +72,7 @@ impl ReadPoint<'_> {
         // Each value is hashed under its attribute's description, as text: the same value of another attribute counts otherwise.
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
             let attribute = of(slot.description);
-            let mut add = |value: &[u8]| sum = sum.wrapping_add(mix(attribute, value));
-            match values {
-                Values::Inline(values) => values.for_each(add),
-                Values::Set(set) => {
-                    let mut position = SetPosition::default();
-                    while self.set_values(&set, &mut position, &mut add) {}
-                }
-            }
+            self.each_value(values, |value| sum = sum.wrapping_add(mix(attribute, value)));
         }
         sum
     }

@@ -80,7 +80,7 @@ impl Writer<'_> {
         }
         assert!(dead.forgotten <= dead.queue.len(), "what is forgotten was dead");
         dead.forgotten -= count;
-        dead.queue.drain(..count).for_each(|(id, _)| self.shard.heap.free_id(&mut state.heap, id));
+        dead.queue.drain(..count).for_each(|(id, _)| state.heap.ids.free(id));
         Ok(())
     }
 
@@ -103,8 +103,8 @@ impl Writer<'_> {
     /// too. It is the same wherever the same was applied, as long as nothing is reserved.
     pub fn free_ids(&self) -> Vec<u32> {
         let writer = &self.state.heap;
-        let mut free: Vec<u32> = writer.free_ids().collect();
-        let mut end = self.shard.heap.ids_end(writer);
+        let mut free: Vec<u32> = writer.ids.freed().collect();
+        let mut end = writer.ids.end();
         while free.last().is_some_and(|last| last + 1 == end) {
             free.pop();
             end -= 1;
@@ -130,7 +130,7 @@ impl Writer<'_> {
         // They are forgotten in the order in which they were deleted, after those that no record of the log deleted.
         match state.dead.queue.get(state.dead.forgotten) {
             Some((dead, _)) if *dead == id => state.dead.forgotten += 1,
-            _ => self.shard.heap.free_id(&mut state.heap, id),
+            _ => state.heap.ids.free(id),
         }
     }
 
@@ -139,12 +139,12 @@ impl Writer<'_> {
     /// # Errors
     /// When there are no more; nothing is appended then.
     pub fn reserve_ids(&mut self, count: usize, out: &mut Vec<u32>) -> Result<(), Refused> {
-        self.shard.heap.reserve_ids(&mut self.state.heap, count, out).map_err(|_| self.shard.limit_reached())
+        self.state.heap.ids.reserve(count, out).map_err(|_| self.shard.limit_reached())
     }
 
     /// Gives back ids that were reserved for a command that is not applied.
     pub fn return_ids(&mut self, ids: &[u32]) {
-        self.shard.heap.return_ids(&mut self.state.heap, ids);
+        self.state.heap.ids.give_back(ids);
     }
 
     /// Entries that are added from now on, also in later batches, take these ids in this order, and an add without one
@@ -157,26 +157,24 @@ impl Writer<'_> {
     pub fn give_ids(&mut self, ids: &[u32]) -> Result<(), u32> {
         let (heap, is_listed) = (&self.shard.heap, self.state.dead.at.is_some());
         for &id in ids {
-            if !heap.is_id(&self.state.heap, id) {
+            if !self.state.heap.ids.is_id(id) {
                 return Err(id);
             }
             if heap.has_object(id) && !planted::is_at_replay(faults::ID_TAKEN) {
                 self.drain_until(|_| !heap.has_object(id));
             }
-            let is_dead = is_listed && !heap.may_be_given(&self.state.heap, id);
+            let is_dead = is_listed && !self.state.heap.ids.may_be_given(id);
             if heap.has_object(id) || is_dead {
                 return Err(id);
             }
         }
-        heap.give_ids(&mut self.state.heap, ids, is_listed);
+        self.state.heap.ids.give(ids, is_listed);
         Ok(())
     }
 
     /// The shard chooses ids itself again, also those that were given and that no entry took.
     pub fn end_given_ids(&mut self) {
-        let mut unused = Vec::new();
-        self.shard.heap.end_given_ids(&mut self.state.heap, &mut unused);
-        self.return_ids(&unused);
+        self.state.heap.ids.end_given();
     }
 
     /// Finds out which ids are free; to be called once when commands with ids that this shard never reserved, those of

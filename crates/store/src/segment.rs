@@ -99,8 +99,9 @@ pub(crate) struct HeapWriter {
     /// Segments that no reader needs any more, only checkpoints do, as it was when the count of [`Heap::release`] was this.
     held: Vec<u32>,
     release: u64,
-    ids: Ids,
-    node_ids: Ids,
+    /// Those of entries, and of nodes.
+    pub(crate) ids: Ids,
+    pub(crate) node_ids: Ids,
     /// Serial of the segment that is begun next.
     serial: u64,
     /// Bytes appended, and of those by the cleaner: write amplification is their ratio.
@@ -282,16 +283,6 @@ impl Heap {
         u32_at(self.bytes(address, 9), if flags & LONG != 0 { 5 } else { 3 })
     }
 
-    /// A new id for an entry.
-    pub(crate) fn allocate_id(&self, writer: &mut HeapWriter) -> Result<u32, HeapFull> {
-        writer.ids.allocate()
-    }
-
-    /// A new id for a node.
-    pub(crate) fn allocate_node(&self, writer: &mut HeapWriter) -> Result<u32, HeapFull> {
-        writer.node_ids.allocate()
-    }
-
     /// Writes a version of an object and makes it the newest. `sequence` 0 means that no reader can be older.
     /// Room must have been claimed with [`Heap::claim`].
     ///
@@ -348,11 +339,6 @@ impl Heap {
     /// Forgets a removed entry that no reader can see any more.
     pub(crate) fn forget(&self, writer: &mut HeapWriter, id: u32) {
         self.forget_in(writer, &self.slots, id);
-    }
-
-    /// The id of an entry that was forgotten is free again.
-    pub(crate) fn free_id(&self, writer: &mut HeapWriter, id: u32) {
-        writer.ids.free(id);
     }
 
     /// Forgets a removed node that no reader can see any more. The id is free again.
@@ -526,13 +512,8 @@ impl Heap {
 
     /// Where objects and the slots of entries grow, and how far they have.
     pub(crate) fn growing(&self, writer: &HeapWriter) -> [Prefault<'_>; 2] {
-        let ids = self.ids_end(writer) as usize;
+        let ids = writer.ids.end() as usize;
         [Some((&self.region, writer.accounts.len() * SEGMENT)), self.slots.growing(ids)]
-    }
-
-    /// Ids of entries handed out are below this.
-    pub(crate) fn ids_end(&self, writer: &HeapWriter) -> u32 {
-        writer.ids.end()
     }
 }
 

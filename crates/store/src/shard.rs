@@ -548,7 +548,7 @@ impl<'s> Writer<'s> {
         let (shard, sequence) = (self.shard, self.sequence);
         assert!(sequence < SEQUENCES_END, "a version has 48 bits for its sequence");
         // Before the batch is published: who reads it knows of all ids in it.
-        shard.ids_end.store(u64::from(shard.heap.ids_end(&self.state.heap)), Ordering::Release);
+        shard.ids_end.store(u64::from(self.state.heap.ids.end()), Ordering::Release);
         shard.readers.publish(sequence);
         // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
         self.state.garbage.begin(sequence + 1);

@@ -217,7 +217,7 @@ impl TreeWriter<'_> {
 
     /// Writes a node under a new id: the only step of a change that can fail, since room was claimed and ids were not.
     fn write_new(&mut self, body: &mut [u8], count: usize) -> Result<u32, HeapFull> {
-        let id = self.heap.allocate_node(self.writer)?;
+        let id = self.writer.node_ids.allocate()?;
         self.write(id, body, count);
         Ok(id)
     }

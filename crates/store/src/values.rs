@@ -1,7 +1,7 @@
 //! Iterating over big value sets, a leaf of the tree at a time. Values come in the order of their hashes, which means nothing
 //! to a client (RFC 4511, section 4.1.7: values are a set).
 
-use crate::record::ValueSet;
+use crate::record::{ValueSet, Values};
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
 
@@ -14,6 +14,17 @@ pub struct SetPosition {
 }
 
 impl<'a> ReadPoint<'a> {
+    /// Hands all values of an attribute to `each`.
+    pub(crate) fn each_value(self, values: Values<'a>, mut each: impl FnMut(&'a [u8])) {
+        match values {
+            Values::Inline(values) => values.for_each(each),
+            Values::Set(set) => {
+                let mut position = SetPosition::default();
+                while self.set_values(&set, &mut position, &mut each) {}
+            }
+        }
+    }
+
     /// Hands the next few values of a set to `each`: those of a leaf, of 1 KiB unless one is longer. Returns false when there are no
     /// more.
     pub fn set_values(

@@ -10,9 +10,9 @@ use super::{Condition, Stamp};
 use crate::deferred::Later;
 use crate::record::Stamps;
 use crate::refused::Refused;
-use crate::shard::Writer;
+use crate::shard::{Shard, Writer};
 use model::{Entry, EntryId, dn};
-use schema::CheckOptions;
+use schema::{CheckOptions, Checked};
 
 /// A new entry: its DN and attributes. RDN values may be missing among them; superclasses too.
 pub struct Add<'a> {
@@ -22,6 +22,34 @@ pub struct Add<'a> {
     pub entry: &'a mut Entry,
     /// May it carry values for attributes that users cannot change, as an import may?
     pub keep_operational: bool,
+}
+
+impl Shard {
+    /// Gives an entry its RDN and checks it: all that an add does with the entry alone. After a refusal the entry is left in
+    /// `entry`, as far as that got.
+    pub(super) fn name_and_check(
+        &self,
+        rdn: &[u8],
+        entry: &mut Entry,
+        keep_operational: bool,
+    ) -> Result<(Naming, Entry<Checked>), Refused> {
+        let rdn = dn::parse_rdn(rdn).map_err(|e| Refused::InvalidDn(e.to_string()))?;
+        // Both before the check: RDN values and superclasses may be missing in a request, but not in an entry.
+        let naming = name_entry(&self.schema, entry, &rdn)?;
+        self.schema.add_superclasses(entry);
+        let raw = std::mem::take(entry);
+        if !self.settings.schema_check {
+            return Ok((naming, self.schema.accept(raw)));
+        }
+        let options = CheckOptions { no_user_modification: keep_operational, obsolete: keep_operational };
+        match self.schema.check(raw, options) {
+            Ok(checked) => Ok((naming, checked)),
+            Err((violation, raw)) => {
+                *entry = raw;
+                Err(Refused::Schema(violation))
+            }
+        }
+    }
 }
 
 impl Writer<'_> {
@@ -73,19 +101,7 @@ impl Writer<'_> {
                 "the root DSE is not an entry that can be added".to_owned(),
             ));
         }
-        let rdn = dn::parse_rdn(dn::split_first(dn).0).map_err(|e| Refused::InvalidDn(e.to_string()))?;
-        // Both before the check: RDN values and superclasses may be missing in a request, but not in an entry.
-        let naming = name_entry(&shard.schema, entry, &rdn)?;
-        shard.schema.add_superclasses(entry);
-        let checked = if shard.settings.schema_check {
-            let options = CheckOptions { no_user_modification: keep_operational, obsolete: keep_operational };
-            shard.schema.check(std::mem::take(entry), options).map_err(|(violation, raw)| {
-                *entry = raw;
-                Refused::Schema(violation)
-            })?
-        } else {
-            shard.schema.accept(std::mem::take(entry))
-        };
+        let (naming, checked) = shard.name_and_check(dn::split_first(dn).0, entry, keep_operational)?;
         // Last, and of what would be stored: an assertion control is judged on the entry as it is to be (RFC 4528).
         if let Some(condition) = condition {
             let stamps = stamps_of_new(stamp);
@@ -105,7 +121,7 @@ impl Writer<'_> {
     /// Stores an entry that was checked, at a target that no entry has: by every way in which single entries are added.
     pub(super) fn store_new(
         &mut self,
-        entry: &Entry<schema::Checked>,
+        entry: &Entry<Checked>,
         target: &crate::resolve::Target,
         keys: &[u8],
         naming: &Naming,
@@ -118,7 +134,7 @@ impl Writer<'_> {
         // An upper bound, not a count: record or nodes, their headers, keys of ordering indexes. Small nodes of those fit into
         // the segments that the heap keeps beyond each claim.
         self.claim(2 * (values + naming.spelling.len()) + 4096)?;
-        let id = shard.heap.allocate_id(&mut self.state.heap).map_err(|_| shard.limit_reached())?;
+        let id = self.state.heap.ids.allocate().map_err(|_| shard.limit_reached())?;
         assert!(!shard.heap.has_object(id), "an id that is given to a new entry has no object");
         // In test builds only: it hashes the name again.
         debug_assert_eq!(shard.dn_tag(target.parent, target.key(keys)), target.tag);

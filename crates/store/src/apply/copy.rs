@@ -32,7 +32,7 @@ impl Writer<'_> {
         let id = entry.id.0;
         // Under its own id: updates and answers name entries by it, and an entryUUID is made of it.
         self.give_ids(&[id]).map_err(|_| shard.limit_reached())?;
-        let taken = shard.heap.allocate_id(&mut self.state.heap);
+        let taken = self.state.heap.ids.allocate();
         self.end_given_ids();
         assert_eq!(taken.ok(), Some(id), "an entry is copied under its own id");
         let shape = entry.shape;

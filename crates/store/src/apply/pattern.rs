@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use model::limits::VALUE_BYTES_MAX;
 use model::short::{Word, strip_prefix};
 use model::{Description, dn};
-use schema::{CheckOptions, Schema};
+use schema::CheckOptions;
 use std::sync::Arc;
 
 /// What the entries of one template have in common.
@@ -147,7 +147,7 @@ impl Pattern {
         let equals = first.iter().position(|byte| *byte == b'=')?;
         let (rdn_start, rest_at) = (first[..=equals].to_vec(), prepared.dn.len() - rest?.len());
         let rest = prepared.dn[first.len()..].to_vec();
-        let naming = match &prepared.naming().types[..] {
+        let naming = match &prepared.naming.types[..] {
             [naming] if rest_at > first.len() => Description::plain(*naming),
             _ => return None,
         };
@@ -161,7 +161,7 @@ impl Pattern {
             }
         }
         let naming = attributes.iter().position(|common| common.is(naming))?;
-        let is_all = attributes.len() == prepared.checked()?.len();
+        let is_all = attributes.len() == prepared.checked.as_ref()?.len();
         is_all.then_some(Pattern { rdn_start, rest, attributes, naming, model: prepared })
     }
 
@@ -182,7 +182,7 @@ impl Common {
 
 /// The attribute at a position, which begins with this value.
 fn begin(shard: &Shard, prepared: &Prepared, at: usize, text: &[u8], value: &[u8]) -> Option<Common> {
-    let (schema, entry) = (shard.schema(), prepared.checked()?);
+    let (schema, entry) = (shard.schema(), prepared.checked.as_ref()?);
     let description = (at < entry.len()).then(|| entry.description(at))?;
     let known = schema.attribute_type(description.attribute_type);
     // What is left out or renamed on the way is nothing to learn from.
@@ -262,7 +262,7 @@ impl RowMaker<'_> {
             shard.schema.check_attribute_value(description, value, options).map_err(|_| Unlike)?;
         }
         if is_indexed {
-            self.rows.tags.push(equality_tag(shard, &shard.schema, description, value)?);
+            self.rows.tags.push(equality_tag(shard, description, value)?);
         }
         record::push_value(&mut self.rows.values, value);
         self.at += 1;
@@ -310,12 +310,8 @@ const VALUES_BYTES_MAX: usize = 1 << 30;
 
 /// The key of a value in an equality index of its own type.
 #[inline]
-fn equality_tag(
-    shard: &Shard,
-    schema: &Schema,
-    description: Description,
-    value: &[u8],
-) -> Result<u32, Unlike> {
+fn equality_tag(shard: &Shard, description: Description, value: &[u8]) -> Result<u32, Unlike> {
+    let schema = &shard.schema;
     if let Some(form) = Word::of(value).and_then(|word| schema.short_form(description.attribute_type, word)) {
         return Ok(tag(shard.short_value_hash(form)));
     }

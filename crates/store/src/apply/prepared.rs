@@ -3,12 +3,12 @@
 //! never on other entries, so it cannot become stale while it waits.
 
 use super::Stamp;
-use super::name::{Naming, name_entry};
+use super::name::Naming;
 use crate::refused::Refused;
 use crate::resolve::rdn_key;
 use crate::shard::{Shard, Writer};
 use model::{Entry, EntryId, dn};
-use schema::{CheckOptions, Checked};
+use schema::Checked;
 
 /// An entry on its way into a shard. It keeps its memory when it is cleared.
 #[derive(Clone, Debug, Default)]
@@ -17,10 +17,12 @@ pub struct Prepared {
     pub dn: Vec<u8>,
     /// The attributes. The caller fills them in; [`Shard::prepare`] takes them away.
     pub entry: Entry,
-    checked: Option<Entry<Checked>>,
-    naming: Naming,
+    /// The entry, once it was prepared.
+    pub(super) checked: Option<Entry<Checked>>,
+    /// What it is named by.
+    pub(super) naming: Naming,
     /// Key of the RDN.
-    key: Vec<u8>,
+    pub(super) key: Vec<u8>,
     /// Where the superior's DN begins in `dn`.
     superior: Option<usize>,
 }
@@ -42,21 +44,6 @@ impl Prepared {
     pub fn superior(&self) -> Option<&[u8]> {
         self.superior.map(|at| &self.dn[at..])
     }
-
-    /// The entry, once it was prepared.
-    pub(super) fn checked(&self) -> Option<&Entry<Checked>> {
-        self.checked.as_ref()
-    }
-
-    /// What it is named by.
-    pub(super) fn naming(&self) -> &Naming {
-        &self.naming
-    }
-
-    /// Key of the RDN.
-    pub(super) fn key(&self) -> &[u8] {
-        &self.key
-    }
 }
 
 impl Shard {
@@ -77,23 +64,8 @@ impl Shard {
         prepared.superior = rest.map(|rest| prepared.dn.len() - rest.len());
         rdn_key(&self.schema, first, &mut prepared.key, |name| self.schema.find_type(name))
             .map_err(Refused::InvalidDn)?;
-        let rdn = dn::parse_rdn(first).map_err(|e| Refused::InvalidDn(e.to_string()))?;
-        prepared.naming = name_entry(&self.schema, &mut prepared.entry, &rdn)?;
-        self.schema.add_superclasses(&mut prepared.entry);
-        let raw = std::mem::take(&mut prepared.entry);
-        let checked = if self.settings.schema_check {
-            let options = CheckOptions { no_user_modification: keep_operational, obsolete: keep_operational };
-            self.schema.check(raw, options)
-        } else {
-            Ok(self.schema.accept(raw))
-        };
-        match checked {
-            Ok(checked) => prepared.checked = Some(checked),
-            Err((violation, raw)) => {
-                prepared.entry = raw;
-                return Err(Refused::Schema(violation));
-            }
-        }
+        let (naming, checked) = self.name_and_check(first, &mut prepared.entry, keep_operational)?;
+        (prepared.naming, prepared.checked) = (naming, Some(checked));
         Ok(())
     }
 }

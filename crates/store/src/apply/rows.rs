@@ -118,16 +118,16 @@ impl Writer<'_> {
     /// All that can refuse every row of the pattern is found out here, before the first of them is added.
     fn common(&mut self, number: u32, pattern: &Pattern) -> Option<Common> {
         let (view, model) = (self.view(), &pattern.model);
-        let (superior, entry) = (model.superior()?, model.checked()?);
+        let (superior, entry) = (model.superior()?, model.checked.as_ref()?);
         let state = &mut *self.state;
         state.cache.refresh(view);
-        let (key, mut keys) = (model.key(), Vec::new());
+        let (key, mut keys) = (&model.key, Vec::new());
         view.target_with_key(&model.dn, Some(superior), key, &mut state.cache, &mut keys).ok()?;
         // What is remembered is the superior of no naming context.
         let parent = state.cache.superior(superior).filter(|parent| *parent != 0)?;
         self.refuse_below_alias(parent).ok()?;
         let stamps = stamps_of(Csn::default());
-        let write = Write { id: Writer::UNSTORED, parent, entry, sets: &[], naming: model.naming(), stamps };
+        let write = Write { id: Writer::UNSTORED, parent, entry, sets: &[], naming: &model.naming, stamps };
         let shape = self.shape_of(&write).ok()?;
         (self.shard.shapes.at(shape).kind == Kind::Plain).then_some(())?;
         Some(Common { pattern: number, parent, shape, steps: self.steps(pattern) })
@@ -150,7 +150,7 @@ impl Writer<'_> {
             tags += usize::from(has_tag);
         }
         let classes = Description::plain(self.shard.schema.well_known().object_class);
-        let at = pattern.model.checked().and_then(|entry| entry.position(classes));
+        let at = pattern.model.checked.as_ref().and_then(|entry| entry.position(classes));
         if let Some(at) = at.filter(|_| indexes.cover(classes.attribute_type)) {
             steps.push(Step::Model { at, description: classes });
         }
@@ -181,10 +181,10 @@ impl Writer<'_> {
         (unix_ms, is_listed): (u64, bool),
     ) -> Option<u32> {
         let shard = self.shard;
-        let id = shard.heap.allocate_id(&mut self.state.heap).ok()?;
+        let id = self.state.heap.ids.allocate().ok()?;
         // Before anything else leads to the id: a name that is taken is the usual reason.
         if !self.name_row(rows, at, (id, tag), common) {
-            shard.heap.return_ids(&mut self.state.heap, &[id]);
+            self.state.heap.ids.give_back(&[id]);
             return None;
         }
         let linked = self.link_row(rows, at, id, common);
@@ -250,7 +250,7 @@ impl Writer<'_> {
                 }
                 Step::Model { at: model_at, description } => {
                     let model = &rows.patterns[common.pattern as usize].model;
-                    let entry = model.checked().expect("a pattern's model was prepared");
+                    let entry = model.checked.as_ref().expect("a pattern's model was prepared");
                     self.index_change(id, description, none.clone(), entry.values(model_at))?;
                 }
             }

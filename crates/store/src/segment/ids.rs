@@ -14,7 +14,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Ids of one kind of object.
-pub(super) struct Ids {
+pub(crate) struct Ids {
     /// Ids from here on were never handed out. 0 is never one: it stands for no entry.
     next: u32,
     free: IdBits,
@@ -34,7 +34,7 @@ impl Ids {
 
     /// The id of a new object. Where ids are given, a command that needs more than it brought is refused: ids that the
     /// shard chose itself would not be the same on every replica.
-    pub(super) fn allocate(&mut self) -> Result<u32, HeapFull> {
+    pub(crate) fn allocate(&mut self) -> Result<u32, HeapFull> {
         match &mut self.given {
             None => self.choose(),
             Some(given) => given.pop_front().ok_or(HeapFull),
@@ -56,19 +56,83 @@ impl Ids {
     }
 
     /// An id that has no object any more, or never got one.
-    pub(super) fn free(&mut self, id: u32) {
+    pub(crate) fn free(&mut self, id: u32) {
         assert!(id != 0 && id < self.next, "an id that is freed was handed out");
         assert!(self.free.insert(id), "an id is freed once");
     }
 
     /// Those handed out are below this.
-    pub(super) fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u32 {
         self.next
     }
 
     /// Free ids below [`Ids::end`], ascending.
-    pub(super) fn freed(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn freed(&self) -> impl Iterator<Item = u32> {
         self.free.iter()
+    }
+
+    /// Appends `count` ids that no entry has and that nobody else is given until they come back.
+    pub(crate) fn reserve(&mut self, count: usize, out: &mut Vec<u32>) -> Result<(), HeapFull> {
+        let begin = out.len();
+        for _ in 0..count {
+            match self.choose() {
+                Ok(id) => {
+                    assert!(self.reserved.insert(id), "an id is reserved once");
+                    out.push(id);
+                }
+                Err(full) => {
+                    self.give_back(&out[begin..]);
+                    out.truncate(begin);
+                    return Err(full);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back ids that were reserved or given, and not used. Without this they would stay away from every later add
+    /// until the next start.
+    pub(crate) fn give_back(&mut self, ids: &[u32]) {
+        for id in ids {
+            self.reserved.remove(*id);
+            self.free(*id);
+        }
+    }
+
+    /// Can this be the id of an entry at all?
+    pub(crate) fn is_id(&self, id: u32) -> bool {
+        id != 0 && id < self.max
+    }
+
+    /// Is this id reserved, or free for any command to bring? Not reserved by whom: a record of another leader may bring
+    /// an id that this replica reserved for a command that was lost.
+    pub(crate) fn may_be_given(&self, id: u32) -> bool {
+        id >= self.next || self.reserved.has(id) || self.free.has(id)
+    }
+
+    /// New entries take these ids, in this order, until [`Ids::end_given`]. No object has any of them. Those that are
+    /// passed over are free if `notes_gaps`; else they are to be found later.
+    pub(crate) fn give(&mut self, ids: &[u32], notes_gaps: bool) {
+        assert!(self.given.as_ref().is_none_or(VecDeque::is_empty), "ids that were given are taken or ended");
+        for &id in ids {
+            self.reserved.remove(id);
+            self.free.remove(id);
+            if id >= self.next {
+                if notes_gaps {
+                    (self.next..id).for_each(|id| _ = self.free.insert(id));
+                }
+                self.next = id + 1;
+            }
+        }
+        let given = self.given.get_or_insert_default();
+        given.clear();
+        given.extend(ids);
+    }
+
+    /// The heap chooses again. Given ids that no entry took are free.
+    pub(crate) fn end_given(&mut self) {
+        let unused: Vec<u32> = self.given.take().into_iter().flatten().collect();
+        self.give_back(&unused);
     }
 
     /// Notes which are handed out and which are free: those of empty slots, but for some that are kept back.
@@ -132,79 +196,9 @@ impl IdBits {
 }
 
 impl Heap {
-    /// Appends `count` ids that no entry has and that nobody else is given until they come back.
-    pub(crate) fn reserve_ids(
-        &self,
-        writer: &mut HeapWriter,
-        count: usize,
-        out: &mut Vec<u32>,
-    ) -> Result<(), HeapFull> {
-        let begin = out.len();
-        for _ in 0..count {
-            match writer.ids.choose() {
-                Ok(id) => {
-                    assert!(writer.ids.reserved.insert(id), "an id is reserved once");
-                    out.push(id);
-                }
-                Err(full) => {
-                    self.return_ids(writer, &out[begin..]);
-                    out.truncate(begin);
-                    return Err(full);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives back ids that were reserved or given, and not used. Without this they would stay away from every later add
-    /// until the next start.
-    pub(crate) fn return_ids(&self, writer: &mut HeapWriter, ids: &[u32]) {
-        for id in ids {
-            writer.ids.reserved.remove(*id);
-            writer.ids.free(*id);
-        }
-    }
-
-    /// Can this be the id of an entry at all?
-    pub(crate) fn is_id(&self, writer: &HeapWriter, id: u32) -> bool {
-        id != 0 && id < writer.ids.max
-    }
-
     /// Has an entry this id, or does anything of one that was deleted still lie there?
     pub(crate) fn has_object(&self, id: u32) -> bool {
         self.slots[id as usize].load(Ordering::Relaxed) != 0
-    }
-
-    /// Is this id reserved, or free for any command to bring? Not reserved by whom: a record of another leader may bring
-    /// an id that this replica reserved for a command that was lost.
-    pub(crate) fn may_be_given(&self, writer: &HeapWriter, id: u32) -> bool {
-        let ids = &writer.ids;
-        id >= ids.next || ids.reserved.has(id) || ids.free.has(id)
-    }
-
-    /// New entries take these ids, in this order, until [`Heap::end_given_ids`]. No object has any of them. Those that are
-    /// passed over are free if `notes_gaps`; else they are to be found later.
-    pub(crate) fn give_ids(&self, writer: &mut HeapWriter, ids: &[u32], notes_gaps: bool) {
-        let own = &mut writer.ids;
-        assert!(own.given.as_ref().is_none_or(VecDeque::is_empty), "ids that were given are taken or ended");
-        for &id in ids {
-            own.reserved.remove(id);
-            own.free.remove(id);
-            if id >= own.next {
-                if notes_gaps {
-                    (own.next..id).for_each(|id| _ = own.free.insert(id));
-                }
-                own.next = id + 1;
-            }
-        }
-        let given = own.given.get_or_insert_default();
-        given.clear();
-        given.extend(ids);
-    }
-
-    /// Appends the given ids that no entry took; the heap chooses again.
-    pub(crate) fn end_given_ids(&self, writer: &mut HeapWriter, unused: &mut Vec<u32>) {
-        unused.extend(writer.ids.given.take().into_iter().flatten());
     }
 
     /// Finds out which ids of entries are free, after ids were given that the heap had not reserved. Looks at every slot

@@ -201,21 +201,6 @@ impl HeapWriter {
     pub(crate) fn live_bytes_of_segments(&self) -> impl Iterator<Item = u32> {
         self.accounts.iter().map(|account| account.live)
     }
-
-    /// Ids of nodes handed out are below this.
-    pub(crate) fn nodes_end(&self) -> u32 {
-        self.node_ids.end()
-    }
-
-    /// Ids of entries that are free.
-    pub(crate) fn free_ids(&self) -> impl Iterator<Item = u32> {
-        self.ids.freed()
-    }
-
-    /// Ids of nodes that are free.
-    pub(crate) fn free_node_ids(&self) -> impl Iterator<Item = u32> {
-        self.node_ids.freed()
-    }
 }
 
 /// The header of the object that these bytes begin with; they end where the part does, so an object that goes beyond

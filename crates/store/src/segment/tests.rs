@@ -11,7 +11,7 @@ fn filled() -> (Readers, Heap, HeapWriter) {
     let readers = Readers::new();
     let (heap, mut w) = Heap::create(1 << 30, 1 << 18, true).unwrap();
     for n in 1..=20_000u64 {
-        let id = heap.allocate_id(&mut w).unwrap();
+        let id = w.ids.allocate().unwrap();
         heap.put(&mut w, id, 0, 1, &payload(n));
     }
     readers.publish(1);
@@ -22,7 +22,7 @@ fn filled() -> (Readers, Heap, HeapWriter) {
 fn versions_are_seen_by_their_readers() {
     let readers = Readers::new();
     let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
-    let id = heap.allocate_id(&mut w).unwrap();
+    let id = w.ids.allocate().unwrap();
     heap.put(&mut w, id, 16, 1, b"one");
     heap.put(&mut w, id, 16, 2, b"two");
     heap.put_removed(&mut w, id, 3);
@@ -32,8 +32,8 @@ fn versions_are_seen_by_their_readers() {
     assert_eq!(heap.read(id, 2).unwrap().payload, b"two");
     assert!(heap.read(id, 3).is_none());
     heap.forget(&mut w, id);
-    heap.free_id(&mut w, id);
-    assert_eq!(heap.allocate_id(&mut w).unwrap(), id);
+    w.ids.free(id);
+    assert_eq!(w.ids.allocate().unwrap(), id);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn long_objects_take_runs() {
     let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
     let big = vec![7; 5 << 20];
     for n in 0..3 {
-        let id = heap.allocate_id(&mut w).unwrap();
+        let id = w.ids.allocate().unwrap();
         heap.put(&mut w, id, 0, n, &big);
         assert_eq!(heap.read(id, 9).unwrap().payload, &big[..]);
     }
@@ -53,7 +53,7 @@ fn cleaning_keeps_content_and_frees_segments() {
     let (heap, mut w) = Heap::create(1 << 30, 1 << 18, true).unwrap();
     let mut model = BTreeMap::new();
     for _ in 0..100_000u64 {
-        let id = heap.allocate_id(&mut w).unwrap();
+        let id = w.ids.allocate().unwrap();
         heap.put(&mut w, id, 0, 0, &payload(u64::from(id)));
         model.insert(id, u64::from(id));
     }
@@ -107,7 +107,7 @@ fn room_is_refused_before_it_is_missing() {
     let (heap, mut w) = Heap::create(1, 1, true).unwrap();
     let mut written = 0;
     while heap.claim(&mut w, &readers, 1000).is_ok() {
-        let id = heap.allocate_id(&mut w).unwrap();
+        let id = w.ids.allocate().unwrap();
         heap.put(&mut w, id, 0, 0, &[1; 1000]);
         written += 1000;
     }
@@ -151,7 +151,7 @@ fn free_segments_go_back_to_the_kernel_and_come_again() {
 fn freed_runs_are_used_again() {
     let readers = Readers::new();
     let (heap, mut w) = Heap::create(64 << 20, 1, true).unwrap();
-    let id = heap.allocate_id(&mut w).unwrap();
+    let id = w.ids.allocate().unwrap();
     for sequence in 1..200u64 {
         let big = vec![sequence as u8; 3 << 20];
         heap.claim(&mut w, &readers, big.len()).expect("what was replaced is room again");
@@ -171,7 +171,7 @@ fn prepared_write(id: u32, older: Place, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn a_prepared_write_is_the_next_version() {
     let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
-    let id = heap.allocate_id(&mut w).unwrap();
+    let id = w.ids.allocate().unwrap();
     heap.put(&mut w, id, 0, 1, b"one");
     let (object, place) = heap.newest(id, 1).unwrap();
     assert_eq!((object.flags & 16, object.payload), (0, &b"one"[..]));
@@ -199,7 +199,7 @@ fn a_prepared_write_is_the_next_version() {
 fn a_prepared_write_from_an_address_that_was_written_again_is_refused() {
     let readers = Readers::new();
     let (heap, mut w) = Heap::create(64 << 20, 1 << 16, true).unwrap();
-    let id = heap.allocate_id(&mut w).unwrap();
+    let id = w.ids.allocate().unwrap();
     heap.put(&mut w, id, 0, 1, &[1; 1000]);
     let (_, place) = heap.newest(id, 1).unwrap();
     let mut sequence = 1;

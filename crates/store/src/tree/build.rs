@@ -10,7 +10,7 @@ impl TreeWriter<'_> {
     /// A new tree of items in ascending order. Returns its root, whose id stays the same as long as the tree: so it is
     /// allocated first, though it is written last, when what it has to hold is known.
     pub(crate) fn build<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) -> Result<u32, HeapFull> {
-        let root = self.heap.allocate_node(self.writer)?;
+        let root = self.writer.node_ids.allocate()?;
         let mut children: Vec<(u64, Vec<u8>, u32)> = Vec::new();
         let (mut node, mut count, mut first, mut last) = (node_bytes(0), 0, (0, vec![]), (0, vec![]));
         for item in items {
