@@ -180,7 +180,7 @@ fn choices() -> Choices {
 }
 
 fn config() -> Config {
-    let index = IndexSettings::of("uid", IndexKind::Equality);
+    let index = IndexSettings::of("uid", [IndexKind::Equality]);
     Config {
         store: Settings {
             suffixes: vec!["dc=example".to_owned()],

@@ -212,7 +212,7 @@ fn without(text: &str, dropped: &BTreeSet<IndexName>, schema: &Schema) -> Option
     let Ok(mut index) = text.parse::<IndexSettings>() else { return Some(text.to_owned()) };
     let Ok(attribute_type) = index.attribute_type(schema) else { return Some(text.to_owned()) };
     for name in dropped.iter().filter(|name| name.attribute_type == attribute_type) {
-        index.kinds.remove(name.kind);
+        index.kinds.remove(&name.kind);
     }
     (!index.kinds.is_empty()).then(|| index.to_string())
 }

@@ -79,7 +79,7 @@ fn ids_are_given_again_with_more_indexes_than_before() {
     for removals_max in [store::REMOVALS_MAX, 4] {
         let mut indexed = bare.clone();
         indexed.store.removals_max = removals_max;
-        indexed.store.indexes.push(store::IndexSettings::of("description", store::IndexKind::Substring));
+        indexed.store.indexes.push(store::IndexSettings::of("description", [store::IndexKind::Substring]));
         assert_eq!(digest(&client.dsa), digest(&replay_with(indexed, &log.lock().unwrap())));
     }
 }

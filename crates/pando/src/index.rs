@@ -225,7 +225,7 @@ fn names(indexes: &[IndexSettings], schema: &Schema) -> Result<Vec<IndexName>, F
     let mut names: Vec<IndexName> = Vec::new();
     for index in indexes {
         let attribute_type = index.attribute_type(schema).map_err(Failed::usage)?;
-        names.extend(index.kinds.iter().map(|kind| IndexName { attribute_type, kind }));
+        names.extend(index.kinds.iter().map(|&kind| IndexName { attribute_type, kind }));
     }
     names.sort_unstable();
     names.dedup();
@@ -235,7 +235,7 @@ fn names(indexes: &[IndexSettings], schema: &Schema) -> Result<Vec<IndexName>, F
 /// As a directory is made with them.
 fn settings(names: &[IndexName], schema: &Schema) -> Vec<IndexSettings> {
     let of =
-        |name: &IndexName| IndexSettings::of(schema.attribute_type(name.attribute_type).name(), name.kind);
+        |name: &IndexName| IndexSettings::of(schema.attribute_type(name.attribute_type).name(), [name.kind]);
     names.iter().map(of).collect()
 }
 

@@ -45,7 +45,7 @@ fn main() {
 }
 
 fn settings(indexes: usize) -> Settings {
-    let equality = |name: &&str| IndexSettings::of(name, IndexKind::Equality);
+    let equality = |name: &&str| IndexSettings::of(name, [IndexKind::Equality]);
     Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: ["uid", "carLicense", "objectClass"][..indexes].iter().map(equality).collect(),

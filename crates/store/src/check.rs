@@ -502,6 +502,6 @@ pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32
 
 /// Attribute and kind of an index.
 pub(crate) fn described(view: ReadPoint<'_>, index: &AttributeIndex) -> (String, &'static str) {
-    let attribute = view.shard.schema.attribute_type(index.attribute_type).name().to_owned();
-    (attribute, index.kind.text())
+    let attribute = view.shard.schema.attribute_type(index.name.attribute_type).name().to_owned();
+    (attribute, index.name.kind.text())
 }

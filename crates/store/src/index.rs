@@ -26,6 +26,8 @@ use self::settings::IndexName;
 use crate::hash::tag;
 use crate::idset::IdSet;
 use crate::postings::{Found, Postings, PostingsWriter};
+use crate::record::{EntryRef, Values};
+use crate::shape::Slot;
 use crate::shard::ReadPoint;
 use model::TypeId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -33,8 +35,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// One index: what kind of keys it holds of one attribute type.
 /// Readers share it without a lock: each structure is one that a single writer changes while others read.
 pub(crate) struct AttributeIndex {
-    pub(crate) attribute_type: TypeId,
-    pub(crate) kind: IndexKind,
+    /// What it is called.
+    pub(crate) name: IndexName,
     pub(crate) content: Content,
     /// Bytes as they were measured last.
     bytes: AtomicU64,
@@ -82,13 +84,7 @@ impl AttributeIndex {
             }
         };
         let bytes = AtomicU64::new(0);
-        let IndexName { attribute_type, kind } = name;
-        Ok((AttributeIndex { attribute_type, kind, content, bytes }, side))
-    }
-
-    /// What it is called.
-    pub(crate) fn name(&self) -> IndexName {
-        IndexName { attribute_type: self.attribute_type, kind: self.kind }
+        Ok((AttributeIndex { name, content, bytes }, side))
     }
 
     #[inline]
@@ -131,14 +127,24 @@ impl AttributeIndex {
 
     /// Does it hold values of this type?
     /// An index on a type has the values of its subtypes (RFC 4512 section 2.5.1.1): a search by the supertype finds them.
-    pub(crate) fn holds(&self, view: ReadPoint<'_>, attribute_type: TypeId) -> bool {
-        view.shard.schema.is_subtype(attribute_type, self.attribute_type)
+    fn holds(&self, view: ReadPoint<'_>, attribute_type: TypeId) -> bool {
+        view.shard.schema.is_subtype(attribute_type, self.name.attribute_type)
+    }
+
+    /// The slots of an entry whose values it holds. Those of objectClass are in the shape.
+    pub(crate) fn held_slots<'e>(
+        &self,
+        view: ReadPoint<'_>,
+        entry: &EntryRef<'e>,
+    ) -> impl Iterator<Item = (&'e Slot, Values<'e>)> {
+        let slots = entry.shape.slots.iter().zip(entry.slots());
+        slots.filter(move |(slot, _)| self.holds(view, slot.description.attribute_type))
     }
 
     /// Is it the equality index of this very type? Its keys are those that a set has the values under: the same rule makes the
     /// same hash.
     pub(crate) fn is_own_equality(&self, attribute_type: TypeId) -> bool {
-        self.kind.is_of_value_hash() && self.attribute_type == attribute_type
+        self.name.kind.is_of_value_hash() && self.name.attribute_type == attribute_type
     }
 
     /// Bytes of memory, without a tree, which lies in the segments; those of sets estimated.

@@ -62,7 +62,7 @@ pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use deferred::REMOVALS_MAX;
 pub use dn_cache::DnCache;
 pub use index::build::{IndexBuild, IndexDrop, IndexRefused, IndexReport};
-pub use index::kind::{IndexKind, IndexKinds};
+pub use index::kind::IndexKind;
 pub use index::settings::{IndexName, IndexSettings};
 pub use index::verify::{IndexVerify, Settled, Verified};
 pub use memory_use::MemoryUse;

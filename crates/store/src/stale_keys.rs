@@ -67,15 +67,12 @@ impl Writer<'_> {
         let view = self.view();
         let index = view.indexes().at(number);
         let Some(entry) = view.entry(EntryId(id)) else { return 0 };
-        let slots = entry.shape.slots.iter().zip(entry.slots());
-        slots
-            .filter(|(slot, _)| index.holds(view, slot.description.attribute_type))
-            .map(|(_, values)| match values {
-                Values::Inline(_) => 0,
-                Values::Set(set) if index.kind.is_of_each_byte() => set.ber_bytes,
-                Values::Set(set) => u64::from(set.count),
-            })
-            .sum()
+        let keys = index.held_slots(view, &entry).map(|(_, values)| match values {
+            Values::Inline(_) => 0,
+            Values::Set(set) if index.name.kind.is_of_each_byte() => set.ber_bytes,
+            Values::Set(set) => u64::from(set.count),
+        });
+        keys.sum()
     }
 
     /// Takes away all keys stale that no value has. The ordering tree is versioned, so only the newest version

@@ -29,7 +29,7 @@ pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Ses
 pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
     let schema =
         schema::Builder::new().standard().builtin("dvtds").expect("built in").build().expect("sound");
-    let index = |name: &str| IndexSettings::of(name, IndexKind::Equality);
+    let index = |name: &str| IndexSettings::of(name, [IndexKind::Equality]);
     let store = Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: vec![index("uid"), index("member")],

@@ -184,7 +184,7 @@ pub fn standard_schema() -> Arc<schema::Schema> {
 
 /// What the agent of the tests is configured with.
 pub fn config() -> Config {
-    let index = |attribute: &str| IndexSettings::of(attribute, IndexKind::Equality);
+    let index = |attribute: &str| IndexSettings::of(attribute, [IndexKind::Equality]);
     Config {
         store: Settings {
             suffixes: vec!["dc=example".to_owned()],

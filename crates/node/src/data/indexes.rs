@@ -73,7 +73,7 @@ impl IndexFile {
         let mut there = BTreeSet::new();
         for configured in settings.iter() {
             if let Some(attribute_type) = schema.find_type(configured.attribute.as_bytes()) {
-                there.extend(configured.kinds.iter().map(|kind| IndexName { attribute_type, kind }));
+                there.extend(configured.kinds.iter().map(|&kind| IndexName { attribute_type, kind }));
             }
         }
         let mut lost = Vec::new();
@@ -81,7 +81,7 @@ impl IndexFile {
             let found = schema.find_type(attribute.as_bytes());
             let name = found.map(|attribute_type| IndexName { attribute_type, kind });
             match name.filter(|name| name.missing_rule(schema).is_none()) {
-                Some(name) if there.insert(name) => settings.push(IndexSettings::of(attribute, kind)),
+                Some(name) if there.insert(name) => settings.push(IndexSettings::of(attribute, [kind])),
                 Some(_) => {}
                 None => lost.push(format!("{attribute}:{kind}")),
             }
@@ -205,7 +205,7 @@ mod tests {
         let file = data.indexes().unwrap();
         assert_eq!(file.listed().iter().collect::<Vec<_>>(), ["cn:sub", "uid:pres"]);
         let schema = schema::Builder::new().standard().build().unwrap();
-        let mut settings = vec![IndexSettings::of("userid", IndexKind::Presence)];
+        let mut settings = vec![IndexSettings::of("userid", [IndexKind::Presence])];
         assert!(file.add_to(&mut settings, &schema).is_empty());
         assert_eq!(settings.len(), 2);
         let path = dir.path().join(NAME);
@@ -240,6 +240,6 @@ mod tests {
         let file = IndexFile { disk: Arc::new(RealDisk), dir: PathBuf::new(), made };
         let mut settings = Vec::new();
         assert_eq!(file.add_to(&mut settings, &schema), ["cn:ord", "taste:eq"]);
-        assert_eq!(settings, [IndexSettings::of("cn", IndexKind::Equality)]);
+        assert_eq!(settings, [IndexSettings::of("cn", [IndexKind::Equality])]);
     }
 }

@@ -213,7 +213,7 @@ mod tests {
         assert_eq!((config.anonymous, config.schema_check), (Anonymous::Read, false));
         assert_eq!((config.memory_bytes_max, config.options.threads), (Some(8 << 30), 2));
         assert_eq!((config.size_limit, config.options.idle_timeout_s), (1000, 30));
-        assert!(config.indexes[1].kinds.has(store::IndexKind::Substring));
+        assert!(config.indexes[1].kinds.contains(&store::IndexKind::Substring));
     }
 
     #[test]

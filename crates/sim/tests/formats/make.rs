@@ -92,7 +92,7 @@ impl Place {
         let data = Data::open(disk, dir)?;
         let mut config = config(data.initialise(&superblock(operational_attributes))?);
         config.store.indexes.truncate(0);
-        config.store.indexes.push(IndexSettings::of("cn", IndexKind::Equality));
+        config.store.indexes.push(IndexSettings::of("cn", [IndexKind::Equality]));
         let file = data.settings()?;
         let mut record = file.record();
         record.file.get_or_insert_default();

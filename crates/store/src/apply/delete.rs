@@ -74,7 +74,7 @@ impl Writer<'_> {
             }
         }
         for &number in indexes.numbers_of(description.attribute_type) {
-            if let Some(key) = indexes.at(number).kind.attribute_key() {
+            if let Some(key) = indexes.at(number).name.kind.attribute_key() {
                 self.drop_key(number, key, id);
             }
             self.drop_stale_keys(number, id);

@@ -194,7 +194,7 @@ fn begin(shard: &Shard, prepared: &Prepared, at: usize, text: &[u8], value: &[u8
         false if known.no_user_modification || known.is_operational() || known.obsolete => return None,
         false => {
             let of_it = |index: &&crate::IndexSettings| {
-                index.kinds.has(crate::IndexKind::Equality)
+                index.kinds.contains(&crate::IndexKind::Equality)
                     && schema.find_type(index.attribute.as_bytes()) == Some(description.attribute_type)
             };
             let is_indexed = shard.settings().indexes.iter().any(|index| of_it(&index));

@@ -101,7 +101,7 @@ impl ReadPoint<'_> {
     pub fn index_report(self) -> Vec<IndexReport> {
         let lookup = self.indexes();
         let report = |(number, index): (u16, &Arc<AttributeIndex>)| IndexReport {
-            name: index.name(),
+            name: index.name,
             is_ready: lookup.is_answering(number),
             bytes: index.bytes(),
         };
@@ -167,7 +167,7 @@ impl Writer<'_> {
             // At once, before any entry is looked at: making room moves what lies in the segments.
             self.claim(room.saturating_mul(CHANGE_BYTES))?;
         }
-        let (end, mut keys) = (self.shard.heap.ids_end(&self.state.heap), Vec::new());
+        let (end, mut keys) = (self.state.heap.ids.end(), Vec::new());
         loop {
             let view = self.view();
             match build.walk.take(view, view.indexes().at(build.number), end, &mut room, &mut keys) {

@@ -39,7 +39,7 @@ impl<'s> Writer<'s> {
             come.clear();
             old.clone().for_each(|value| index.push_keys(self.view(), value, &mut gone));
             new.clone().for_each(|value| index.push_keys(self.view(), value, &mut come));
-            if let Some(key) = index.kind.attribute_key() {
+            if let Some(key) = index.name.kind.attribute_key() {
                 gone.extend(old.clone().next().map(|_| key));
                 come.extend(new.clone().next().map(|_| key));
             }

@@ -7,7 +7,6 @@ use super::key::Key;
 use crate::record::{EntryRef, Values};
 use crate::shard::ReadPoint;
 use crate::tree::{self, From};
-use crate::values::SetPosition;
 use model::Description;
 use std::collections::BTreeSet;
 
@@ -33,15 +32,12 @@ impl AttributeIndex {
     pub(super) fn keeps(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>, key: Key) -> Keeps {
         // Of one value after the other.
         let mut keys = Vec::new();
-        if view.shard.schema.well_known().object_class == self.attribute_type {
+        if view.shard.schema.well_known().object_class == self.name.attribute_type {
             entry.shape.class_values.iter().for_each(|value| self.push_keys(view, value, &mut keys));
             return Keeps::of(key == Key::Attribute || keys.contains(&key));
         }
         let mut sum = Keeps::No;
-        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-            if !self.holds(view, slot.description.attribute_type) {
-                continue;
-            }
+        for (slot, values) in self.held_slots(view, entry) {
             let keeps = match (values, key) {
                 (_, Key::Attribute) => Keeps::Yes,
                 (Values::Inline(values), _) => {
@@ -50,7 +46,7 @@ impl AttributeIndex {
                     Keeps::of(keys.contains(&key))
                 }
                 (Values::Set(set), Key::Tag(tag))
-                    if self.kind.is_of_value_hash() && self.has_rule_of(view, slot.description) =>
+                    if self.name.kind.is_of_value_hash() && self.has_rule_of(view, slot.description) =>
                 {
                     Keeps::of(has_tag(view, set.root, tag))
                 }
@@ -69,7 +65,7 @@ impl AttributeIndex {
     /// A subtype may have another equality rule than the type that is indexed.
     fn has_rule_of(&self, view: ReadPoint<'_>, description: Description) -> bool {
         let rule = |attribute_type| view.shard.schema.attribute_type(attribute_type).equality;
-        rule(description.attribute_type) == rule(self.attribute_type)
+        rule(description.attribute_type) == rule(self.name.attribute_type)
     }
 
     /// Takes the keys that a version of an entry has out of `keys`. Walks through its sets.
@@ -84,18 +80,7 @@ impl AttributeIndex {
                 keys.remove(key);
             }
         };
-        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-            if !self.holds(view, slot.description.attribute_type) {
-                continue;
-            }
-            match values {
-                Values::Inline(values) => values.for_each(&mut strike),
-                Values::Set(set) => {
-                    let mut position = SetPosition::default();
-                    while view.set_values(&set, &mut position, &mut strike) {}
-                }
-            }
-        }
+        self.held_slots(view, entry).for_each(|(_, values)| view.each_value(values, &mut strike));
     }
 
     /// The keys of one value.
@@ -111,7 +96,7 @@ impl AttributeIndex {
         normal: &mut Vec<u8>,
         each: &mut impl FnMut(Key),
     ) {
-        self.kind.each_key(view.shard.keys(), self.attribute_type, value, normal, each);
+        self.name.kind.each_key(view.shard.keys(), self.name.attribute_type, value, normal, each);
     }
 }
 

@@ -57,8 +57,6 @@ kinds! {
     Ordering in ordering,
 }
 
-const _: () = assert!(IndexKind::ALL.len() <= u8::BITS as usize, "sets of kinds have a bit for each");
-
 impl IndexKind {
     /// Form of the indexes of an attribute in settings.
     pub const FORM: &str = "ATTR:eq[,pres,sub,ord]";
@@ -142,51 +140,6 @@ impl fmt::Display for IndexKind {
     }
 }
 
-/// A set of kinds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexKinds(u8);
-
-impl IndexKinds {
-    /// Is it one of these?
-    pub fn has(self, kind: IndexKind) -> bool {
-        self.0 & (1 << kind as u8) != 0
-    }
-
-    /// Is there none?
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Adds one, if it is not there.
-    pub fn insert(&mut self, kind: IndexKind) {
-        self.0 |= 1 << kind as u8;
-    }
-
-    /// Takes one away, if it is there.
-    pub fn remove(&mut self, kind: IndexKind) {
-        self.0 &= !(1 << kind as u8);
-    }
-
-    /// Each of them, in the order of [`IndexKind::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = IndexKind> + use<> {
-        IndexKind::ALL.into_iter().filter(move |kind| self.has(*kind))
-    }
-}
-
-impl From<IndexKind> for IndexKinds {
-    fn from(kind: IndexKind) -> IndexKinds {
-        IndexKinds::from([kind])
-    }
-}
-
-impl<const N: usize> From<[IndexKind; N]> for IndexKinds {
-    fn from(all: [IndexKind; N]) -> IndexKinds {
-        let mut kinds = IndexKinds::default();
-        all.into_iter().for_each(|kind| kinds.insert(kind));
-        kinds
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,12 +157,12 @@ mod tests {
 
     #[test]
     fn sets_have_what_was_put_into_them() {
-        let mut kinds = IndexKinds::from([IndexKind::Ordering, IndexKind::Equality]);
-        assert_eq!(kinds.iter().collect::<Vec<_>>(), [IndexKind::Equality, IndexKind::Ordering]);
-        kinds.remove(IndexKind::Equality);
-        kinds.remove(IndexKind::Presence);
-        assert!(kinds == IndexKinds::from([IndexKind::Ordering]) && !kinds.is_empty());
-        kinds.remove(IndexKind::Ordering);
-        assert!(kinds.is_empty() && kinds == IndexKinds::default());
+        let mut kinds = BTreeSet::from([IndexKind::Ordering, IndexKind::Equality]);
+        assert_eq!(kinds.iter().copied().collect::<Vec<_>>(), [IndexKind::Equality, IndexKind::Ordering]);
+        kinds.remove(&IndexKind::Equality);
+        kinds.remove(&IndexKind::Presence);
+        assert!(kinds == BTreeSet::from([IndexKind::Ordering]) && !kinds.is_empty());
+        kinds.remove(&IndexKind::Ordering);
+        assert!(kinds.is_empty() && kinds == BTreeSet::default());
     }
 }

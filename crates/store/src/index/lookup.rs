@@ -44,7 +44,7 @@ impl Lookup {
         let mut writers = Vec::new();
         for wanted in settings {
             let (text, attribute_type) = (&wanted.attribute, wanted.attribute_type(schema)?);
-            for kind in wanted.kinds.iter() {
+            for &kind in &wanted.kinds {
                 let name = IndexName { attribute_type, kind };
                 if lookup.answering(attribute_type, kind).is_some() {
                     return Err(format!("index {text}:{kind}: given twice"));
@@ -78,7 +78,7 @@ impl Lookup {
     /// Puts an index in its place: changes of its values are noted in it.
     /// From the next batch on: the lookup is not published yet.
     pub(super) fn place(&mut self, number: u16, index: AttributeIndex, schema: &Schema) {
-        for subtype in schema.subtypes(index.attribute_type) {
+        for subtype in schema.subtypes(index.name.attribute_type) {
             self.by_type[usize::from(subtype.0)].push(number);
         }
         if self.all.len() <= usize::from(number) {
@@ -90,7 +90,7 @@ impl Lookup {
     /// From now on it answers.
     /// Before this it is maintained and not asked.
     pub(super) fn answer(&mut self, number: u16) {
-        let IndexName { attribute_type, kind } = self.at(number).name();
+        let IndexName { attribute_type, kind } = self.at(number).name;
         self.answering[usize::from(attribute_type.0)][kind as usize] = number;
     }
 
@@ -150,7 +150,7 @@ impl Lookup {
 
     /// Number of the index that is called so, whether it answers or not.
     pub(super) fn number_of(&self, name: IndexName) -> Option<u16> {
-        self.all().find(|(_, index)| index.name() == name).map(|(number, _)| number)
+        self.all().find(|(_, index)| index.name == name).map(|(number, _)| number)
     }
 
     /// Numbers of the indexes that hold values of this type.
@@ -168,7 +168,7 @@ impl Lookup {
     #[inline]
     pub(crate) fn outlast_values(&self, attribute_type: TypeId) -> bool {
         let Some(numbers) = self.by_type.get(usize::from(attribute_type.0)) else { return true };
-        numbers.iter().all(|number| self.at(*number).kind.attribute_key().is_some())
+        numbers.iter().all(|number| self.at(*number).name.kind.attribute_key().is_some())
     }
 
     /// Bytes of all indexes, and brings the report of each up to date.

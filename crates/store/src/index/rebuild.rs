@@ -27,7 +27,7 @@ impl Lookup {
         for (at, value) in values.enumerate() {
             for &number in numbers {
                 let index = self.at(number);
-                if let Some(key) = index.kind.attribute_key().filter(|_| at == 0) {
+                if let Some(key) = index.name.kind.attribute_key().filter(|_| at == 0) {
                     each(number, key);
                 }
                 index.each_key(view, value, normal, &mut |key| each(number, key));

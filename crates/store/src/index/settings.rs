@@ -1,9 +1,10 @@
 //! What indexes are called, and what is asked for.
 //! A name is what an administrator writes and what files keep; settings are a list of kinds for one attribute, as it is configured.
 
-use super::kind::{IndexKind, IndexKinds};
+use super::kind::IndexKind;
 use model::TypeId;
 use schema::Schema;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,13 +36,13 @@ pub struct IndexSettings {
     /// Attribute type, by name or OID.
     pub attribute: String,
     /// Their kinds.
-    pub kinds: IndexKinds,
+    pub kinds: BTreeSet<IndexKind>,
 }
 
 impl IndexSettings {
     /// Of these kinds.
-    pub fn of(attribute: &str, kinds: impl Into<IndexKinds>) -> IndexSettings {
-        IndexSettings { attribute: attribute.to_owned(), kinds: kinds.into() }
+    pub fn of(attribute: &str, kinds: impl IntoIterator<Item = IndexKind>) -> IndexSettings {
+        IndexSettings { attribute: attribute.to_owned(), kinds: kinds.into_iter().collect() }
     }
 
     /// The type to index.
@@ -54,7 +55,7 @@ impl IndexSettings {
         let Some(attribute_type) = schema.find_type(name.as_bytes()) else {
             return Err(format!("the schema has no attribute `{name}`"));
         };
-        let names = self.kinds.iter().map(|kind| IndexName { attribute_type, kind });
+        let names = self.kinds.iter().map(|&kind| IndexName { attribute_type, kind });
         match names.filter_map(|name| name.missing_rule(schema)).next() {
             Some(rule) => Err(format!("`{name}` cannot be indexed so: the type has no {rule} matching rule")),
             None => Ok(attribute_type),
@@ -84,7 +85,7 @@ impl FromStr for IndexSettings {
 
 impl fmt::Display for IndexSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: Vec<&str> = self.kinds.iter().map(IndexKind::text).collect();
+        let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.text()).collect();
         write!(f, "{}:{}", self.attribute, kinds.join(","))
     }
 }

@@ -224,7 +224,7 @@ impl Writer<'_> {
                 doubts.remove(at);
             }
         }
-        let end = self.shard.heap.ids_end(&self.state.heap);
+        let end = self.state.heap.ids.end();
         for doubt in doubts {
             let Doubt { id, key, is_lacking } = doubt;
             let has = check::has(view, &index, key, id);

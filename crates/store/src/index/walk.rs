@@ -98,10 +98,8 @@ impl KeyWalk {
             return 0;
         }
         let Some(entry) = view.entry(EntryId(self.next)) else { return 0 };
-        let slots = entry.shape.slots.iter().zip(entry.slots());
-        let held = slots.filter(|(slot, _)| index.holds(view, slot.description.attribute_type));
-        let counts = held.map(|(_, values)| match values {
-            Values::Inline(values) => values.map(|value| cost(index.kind, value)).sum(),
+        let counts = index.held_slots(view, &entry).map(|(_, values)| match values {
+            Values::Inline(values) => values.map(|value| cost(index.name.kind, value)).sum(),
             Values::Set(_) => 0,
         });
         counts.sum::<usize>() + entry.shape.class_values.len()
@@ -119,16 +117,13 @@ impl KeyWalk {
         let class_type = view.shard.schema.well_known().object_class;
         // Only sets are left for another piece, so inline values are taken first and once.
         let mut sets: Vec<(Description, ValueSet)> = Vec::new();
-        if self.within.is_none() && class_type == index.attribute_type {
-            keys.extend(index.kind.attribute_key());
+        if self.within.is_none() && class_type == index.name.attribute_type {
+            keys.extend(index.name.kind.attribute_key());
             entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, keys));
         }
-        for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-            if !index.holds(view, slot.description.attribute_type) {
-                continue;
-            }
+        for (slot, values) in index.held_slots(view, entry) {
             match values {
-                _ if index.kind.attribute_key().is_some() => keys.push(Key::Attribute),
+                _ if index.name.kind.attribute_key().is_some() => keys.push(Key::Attribute),
                 Values::Set(set) => sets.push((slot.description, set)),
                 Values::Inline(_) if self.within.is_some() => {}
                 Values::Inline(values) => values.for_each(|value| index.push_keys(view, value, keys)),
@@ -171,7 +166,7 @@ fn take_set(
         let mut count = 0;
         let more = view.set_values(set, position, |value| {
             index.push_keys(view, value, keys);
-            count += cost(index.kind, value);
+            count += cost(index.name.kind, value);
         });
         *room = room.saturating_sub(count);
         if !more {

@@ -113,7 +113,7 @@ fn an_index_waits_for_older_readers() {
 
 #[test]
 fn a_search_in_progress_outlives_its_index() {
-    let index = IndexSettings::of("l", IndexKind::Equality);
+    let index = IndexSettings::of("l", [IndexKind::Equality]);
     let shard = shard_with(vec![index]);
     people(&shard, 1000);
     let mut reader = Reader::register(&shard).unwrap();
@@ -201,7 +201,7 @@ attributetype ( 1.3.6.1.4.1.99999.1 NAME 'xText' EQUALITY caseIgnoreMatch ORDERI
 
 #[test]
 fn what_cannot_be_is_refused_and_memory_comes_back() {
-    let index = IndexSettings::of("uid", IndexKind::Equality);
+    let index = IndexSettings::of("uid", [IndexKind::Equality]);
     let shard = shard_with(vec![index]);
     people(&shard, 5000);
     let refused =

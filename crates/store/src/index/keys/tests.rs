@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// must be found.
 #[test]
 fn a_key_stays_while_another_value_has_it() {
-    let index = IndexSettings::of("description", IndexKind::Equality);
+    let index = IndexSettings::of("description", [IndexKind::Equality]);
     let shard = shard_with(vec![index]);
     add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
     let many: Vec<String> = (0..2000).map(|n| format!("{n:05} member")).collect();

@@ -109,7 +109,7 @@ fn what_is_lacking_and_what_is_too_much_is_found() {
             let mut writer = shard.writer();
             let (mut keys, index) = (Vec::new(), begin(&shard, kind).index);
             index.push_keys(writer.view(), b"value 7", &mut keys);
-            keys.extend(index.kind.attribute_key());
+            keys.extend(index.name.kind.attribute_key());
             // Entry 9 is ou=e7; 5,000 is none, and 3 is ou=e1.
             let lacking = *keys.last().unwrap();
             match lacking {
