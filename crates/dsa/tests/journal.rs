@@ -521,7 +521,7 @@ proptest! {
             client.raw(&requests);
             if !stays || looking.is_none() {
                 let mut reader = Reader::register(client.dsa.shard()).expect("there are few readers");
-                looking = reader.pin().extend();
+                looking = reader.pin().look().extend();
             }
         }
         drop(looking);

@@ -373,7 +373,7 @@ proptest! {
             prop_assert_eq!(comparable(&one_by_one), comparable(&together));
             if looks {
                 let mut reader = Reader::register(bundled.dsa.shard()).expect("there are few readers");
-                looking = reader.pin().extend();
+                looking = reader.pin().look().extend();
             }
         }
         drop(looking);

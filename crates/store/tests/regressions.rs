@@ -144,7 +144,7 @@ fn a_cache_goes_back_in_time() {
     let shard = small(&[]);
     publish(&shard, |w| add(w, &shard, "ou=b,ou=a,dc=com", &[]));
     let mut reader = Reader::register(&shard).expect("a slot is free");
-    let old = reader.pin().extend().expect("a slot is free");
+    let old = reader.pin().look().extend().expect("a slot is free");
     publish(&shard, |w| rename(w, "ou=a,dc=com", "ou=z"));
     publish(&shard, |w| add(w, &shard, "ou=a,dc=com", &[]));
     let mut cache = store::DnCache::default();
@@ -194,10 +194,10 @@ fn a_key_stays_for_the_reader_between() {
     };
     set(&["x"]);
     let mut reader = Reader::register(&shard).expect("a slot is free");
-    let oldest = reader.pin().extend().expect("a slot is free");
+    let oldest = reader.pin().look().extend().expect("a slot is free");
     set(&[]);
     set(&["x"]);
-    let between = reader.pin().extend().expect("a slot is free");
+    let between = reader.pin().look().extend().expect("a slot is free");
     set(&[]);
     drop(oldest);
     set(&["y"]);
@@ -213,10 +213,10 @@ fn a_name_stays_for_the_reader_between() {
     let shard = small(&[]);
     let rename = |dn: &str, rdn: &str| publish(&shard, |w| rename(w, dn, rdn));
     let mut reader = Reader::register(&shard).expect("a slot is free");
-    let oldest = reader.pin().extend().expect("a slot is free");
+    let oldest = reader.pin().look().extend().expect("a slot is free");
     rename("ou=a,dc=com", "ou=b");
     rename("ou=b,dc=com", "ou=a");
-    let between = reader.pin().extend().expect("a slot is free");
+    let between = reader.pin().look().extend().expect("a slot is free");
     rename("ou=a,dc=com", "ou=b");
     drop(oldest);
     rename("ou=b,dc=com", "ou=c");
@@ -229,7 +229,7 @@ fn an_ordering_index_younger_than_the_reader_is_empty() {
     let shard = shard(&["dc=com"], &["xText"]);
     publish(&shard, |w| add(w, &shard, "dc=com", &[]));
     let mut reader = Reader::register(&shard).expect("a slot is free");
-    let old = reader.pin().extend().expect("a slot is free");
+    let old = reader.pin().look().extend().expect("a slot is free");
     publish(&shard, |w| add(w, &shard, "ou=a,dc=com", &[("xText", &["x"])]));
     assert_eq!(find(old.read_point(), &Filter::GreaterOrEqual(assertion("xText", "a"))).len(), 0);
 }

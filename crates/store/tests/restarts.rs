@@ -131,7 +131,7 @@ fn lead(shard: &Arc<Shard>, wishes: &[Wish]) -> Vec<Record> {
     for (at, wish) in wishes.iter().enumerate() {
         if wish.looks {
             let mut reader = Reader::register(shard).expect("a slot is free");
-            let stays = reader.pin().extend();
+            let stays = reader.pin().look().extend();
             looking = stays;
         }
         if wish.looks_away {
@@ -196,7 +196,7 @@ fn ids_are_dead_until_the_log_frees_them() {
     };
     apply(&shard, &record(7, 0, &[], &[1, 2, 3], &[2, 3, 4]));
     let mut reader = Reader::register(&shard).expect("a slot is free");
-    let looking = reader.pin().extend().expect("a slot is free");
+    let looking = reader.pin().look().extend().expect("a slot is free");
     apply(&shard, &record(8, 0, &[1], &[], &[]));
     apply(&shard, &record(9, 0, &[2], &[], &[]));
     let mut writer = shard.writer();

@@ -125,7 +125,7 @@ fn read(shard: &Arc<Shard>, done: &AtomicBool, seed: u64) {
                 old = None;
             }
             Some(_) => {}
-            None => old = pin.extend().map(|point| (point, seen)),
+            None => old = pin.look().extend().map(|point| (point, seen)),
         }
     }
 }

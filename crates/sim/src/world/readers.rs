@@ -70,7 +70,7 @@ impl Standing {
         let mut reader = Reader::register(node.recovered.dsa.shard()).expect("there are few readers");
         let pin = reader.pin();
         let (sequence, digest) = (pin.read_point().sequence(), pin.read_point().digest());
-        let point = pin.extend_revocable(Holder { since_ns: 0, peer: None });
+        let point = pin.look().extend_revocable(Holder { since_ns: 0, peer: None });
         Standing { point: point.expect("there are few readers"), sequence, digest, is_revoked: false }
     }
 

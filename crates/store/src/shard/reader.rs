@@ -54,11 +54,6 @@ impl Pin<'_> {
     pub fn read_point(&self) -> ReadPoint<'_> {
         ReadPoint { shard: &self.reader.shard, sequence: self.sequence }
     }
-
-    /// A look at the very same state that may outlive this one. `None` when there are too many readers.
-    pub fn extend(&self) -> Option<LongReadPoint> {
-        self.look().extend()
-    }
 }
 
 impl Drop for Pin<'_> {

@@ -2,7 +2,7 @@
 //! the cleaner, and when memory is short the oldest of them is ended. The one that pins for a moment, or must come to its end (checkpoints, builds, exports), cannot be.
 
 use super::look::Look;
-use super::reader::{LongReadPoint, Pin, Reader};
+use super::reader::{LongReadPoint, Reader};
 use super::{ReadPoint, Shard};
 use crate::faults;
 use crate::readers::Revoke;
@@ -67,15 +67,8 @@ pub struct RevocableReadPoint {
 /// The right to look: as long as it lasts nothing is freed that can be seen.
 pub struct Entered<'p>(&'p RevocableReadPoint);
 
-impl Pin<'_> {
-    /// A look at the very same state that may outlive this one and may be revoked. `None` when there are too many readers.
-    pub fn extend_revocable(&self, holder: Holder) -> Option<RevocableReadPoint> {
-        self.look().extend_revocable(holder)
-    }
-}
-
 impl Look<'_> {
-    /// As [`Pin::extend_revocable`].
+    /// A look at the very same state that may outlive this one and may be revoked. `None` when there are too many readers.
     pub fn extend_revocable(self, holder: Holder) -> Option<RevocableReadPoint> {
         let (shard, sequence) = (self.shard(), self.read_point().sequence());
         let reader = Reader::register(shard)?;

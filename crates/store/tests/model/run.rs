@@ -207,7 +207,7 @@ impl<C: Choices> Run<'_, C> {
     /// Pins what is published now, or looks at what was pinned before and lets it go.
     fn keep_or_release(&mut self) -> Differs {
         if self.kept.len() < self.plan.kept {
-            let long = self.reader.pin().extend().ok_or("too many readers")?;
+            let long = self.reader.pin().look().extend().ok_or("too many readers")?;
             self.kept.push((long, self.naive.clone()));
             return Ok(());
         }
