@@ -95,8 +95,7 @@ impl DnCache {
             return self.last_type.1;
         }
         let found = schema.find_type(name)?;
-        self.last_type.0.clear();
-        self.last_type.0.extend_from_slice(name);
+        name.clone_into(&mut self.last_type.0);
         self.last_type.1 = Some(found);
         Some(found)
     }
@@ -131,8 +130,7 @@ impl DnCache {
         assert!(id != 0, "a name that is remembered is an entry's");
         if dn.len() <= CACHE_DN_BYTES_MAX {
             let (text, slot_id) = &mut self.superiors[DnCache::slot(dn)];
-            text.clear();
-            text.extend_from_slice(dn);
+            dn.clone_into(text);
             *slot_id = id;
         }
     }
@@ -148,8 +146,7 @@ impl DnCache {
     pub(crate) fn note_base(&mut self, dn: &[u8], id: u32) {
         assert!(id != 0, "a base that was resolved is an entry");
         if dn.len() <= CACHE_DN_BYTES_MAX {
-            self.last_base.0.clear();
-            self.last_base.0.extend_from_slice(dn);
+            dn.clone_into(&mut self.last_base.0);
             self.last_base.1 = id;
         }
     }
@@ -158,8 +155,7 @@ impl DnCache {
     #[inline]
     pub(crate) fn note_superior(&mut self, dn: &[u8], id: u32) {
         if self.last_superior.1 != id {
-            self.last_superior.0.clear();
-            self.last_superior.0.extend_from_slice(dn);
+            dn.clone_into(&mut self.last_superior.0);
             self.last_superior.1 = id;
         }
     }

@@ -118,7 +118,7 @@ impl Writer<'_> {
         set(&gauges.indexes, self.view().indexes().measure(&state.indexes, self.view()));
         set(&gauges.longest, state.heap.bytes_of_longest());
         self.note_dead();
-        set(&gauges.shapes, state.shapes.usage().1 as u64);
+        set(&gauges.shapes, state.shapes.bytes() as u64);
         set(&gauges.appended, state.heap.appended);
         set(&gauges.moved, state.heap.moved);
     }

@@ -94,6 +94,11 @@ pub enum RestoreError {
 }
 
 impl RestoreError {
+    /// Less memory is allowed than is needed.
+    fn too_little(text: &str) -> RestoreError {
+        RestoreError::Memory(io::Error::new(io::ErrorKind::OutOfMemory, text))
+    }
+
     pub(crate) fn unknown(kind: &'static str, name: &[u8]) -> RestoreError {
         RestoreError::Unknown { kind, name: String::from_utf8_lossy(name).into_owned() }
     }
@@ -165,8 +170,7 @@ impl Restore {
         let roots = roots(&meta, &shard)?;
         let placed = shard.heap.place_parts(&mut meta.parts);
         if placed.is_err() || !shard.heap.has_ids(meta.ids_end, meta.nodes_end) {
-            let text = "the memory limit is less than the snapshot needs";
-            return Err(RestoreError::Memory(io::Error::new(io::ErrorKind::OutOfMemory, text)));
+            return Err(RestoreError::too_little("the memory limit is less than the snapshot needs"));
         }
         let slots = vec![0; meta.slot_map_bytes() as usize];
         Ok(Restore { shard, meta, slots, roots })
@@ -350,10 +354,7 @@ impl Restore {
         writer.count_entries(entries as i64);
         writer.restore_csn(meta.last_csn);
         writer.load();
-        let full = |refused: crate::Refused| {
-            RestoreError::Memory(io::Error::new(io::ErrorKind::OutOfMemory, refused.to_string()))
-        };
-        writer.finish_load().map_err(full)?;
+        writer.finish_load().map_err(|refused| RestoreError::too_little(&refused.to_string()))?;
         writer.note_kinds();
         writer.measure();
         writer.publish();

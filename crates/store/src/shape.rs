@@ -306,9 +306,9 @@ fn rdn_start(parts: &ShapeParts<'_>) -> Box<[u8]> {
 }
 
 impl ShapesWriter {
-    /// Shapes in use and the bytes they take, estimated.
-    pub(crate) fn usage(&self) -> (usize, usize) {
-        (self.numbers.len(), self.bytes)
+    /// Bytes that the shapes take, estimated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Numbers handed out are below this.

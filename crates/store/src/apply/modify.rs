@@ -9,7 +9,7 @@
 //! ModifyDN takes the same way from there on: to it a rename is an edit with another naming and another superior.
 
 use super::Stamp;
-use super::name::{Naming, find_value, normal};
+use super::name::{Naming, find_value, normal, remove_value};
 use super::sets::SetEdit;
 use super::write::Write;
 use crate::record::{EntryRef, Stamps, ValueSet, Values};
@@ -72,6 +72,15 @@ pub(super) struct Edit<'v> {
     pub(super) held: HeldDescriptions<'v>,
 }
 
+impl Edit<'_> {
+    /// The values of this attribute may differ from the stored ones.
+    pub(super) fn touch(&mut self, description: Description) {
+        if !self.touched.contains(&description) {
+            self.touched.push(description);
+        }
+    }
+}
+
 impl<'s> Writer<'s> {
     /// Changes the entry with this DN.
     pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
@@ -103,9 +112,7 @@ impl<'s> Writer<'s> {
                 self.refuse_kept_by_server(change.description)?;
             }
             self.apply_change(edit, change)?;
-            if !edit.touched.contains(&change.description) {
-                edit.touched.push(change.description);
-            }
+            edit.touch(change.description);
         }
         // After the last change, not after each: a value of the RDN may go and come back within one request.
         let naming = self.check_naming(old, edit)?;
@@ -208,8 +215,7 @@ impl<'s> Writer<'s> {
                 self.plan_removes(&mut edit.sets[at], &change.values)
             }
             ChangeKind::Delete if edit.sets[at].count() == 0 => {
-                let name = self.shard.schema.describe(change.description);
-                Err(Refused::NoSuchAttribute(format!("the entry has no attribute {name}")))
+                Err(self.no_such_attribute(change.description))
             }
             ChangeKind::Delete => {
                 edit.sets[at].dropped = true;
@@ -278,8 +284,7 @@ impl<'s> Writer<'s> {
         values: &[&[u8]],
     ) -> Result<(), Refused> {
         if entry.position(description).is_none() {
-            let name = self.shard.schema.describe(description);
-            return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {name}")));
+            return Err(self.no_such_attribute(description));
         }
         // Without values the whole attribute goes.
         if values.is_empty() {
@@ -287,16 +292,16 @@ impl<'s> Writer<'s> {
         }
         // Each value is looked for in what those before it left, so one that is listed twice is missing the second time.
         for value in values {
-            let Some(at) = find_value(&self.shard.schema, entry, description, value) else {
+            if !remove_value(&self.shard.schema, entry, description, value) {
                 return Err(self.no_such_value(description, value));
-            };
-            let mut seen = 0;
-            entry.retain(description, |_| {
-                seen += 1;
-                seen - 1 != at
-            });
+            }
         }
         Ok(())
+    }
+
+    fn no_such_attribute(&self, description: Description) -> Refused {
+        let name = self.shard.schema.describe(description);
+        Refused::NoSuchAttribute(format!("the entry has no attribute {name}"))
     }
 
     /// Adds a number to every value (RFC 4525 section 3). INTEGER has no bound in LDAP; here it is that of an i128, and what
@@ -315,7 +320,7 @@ impl<'s> Writer<'s> {
             return refuse(format!("an increment of {} takes exactly one value", name()));
         };
         let Some(position) = entry.position(description) else {
-            return Err(Refused::NoSuchAttribute(format!("the entry has no attribute {}", name())));
+            return Err(self.no_such_attribute(description));
         };
         let Some(by) = number(by) else {
             return refuse(format!("{} can only be incremented by an integer", name()));

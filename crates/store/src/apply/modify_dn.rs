@@ -6,7 +6,7 @@
 
 use super::Stamp;
 use super::modify::Edit;
-use super::name::{find_value, name_entry};
+use super::name::{name_entry, remove_value};
 use crate::deferred::Later;
 use crate::record::{EntryRef, Stamps};
 use crate::refused::Refused;
@@ -108,23 +108,15 @@ impl Writer<'_> {
         if delete_old_rdn {
             for (at, value) in old.naming() {
                 let description = old.shape.slots[at].description;
-                let found = find_value(schema, &edit.entry, description, value);
                 // The value that matches that of the old RDN: it may be spelled otherwise.
-                let mut seen = 0;
-                edit.entry.retain(description, |_| {
-                    seen += 1;
-                    Some(seen - 1) != found
-                });
-                edit.touched.push(description);
+                remove_value(schema, &mut edit.entry, description, value);
+                edit.touch(description);
             }
         }
         let naming = name_entry(schema, &mut edit.entry, rdn)?;
         // `name_entry` may have added a value or moved one to the front: either is a change that the check has to see.
         for attribute_type in &naming.types {
-            let description = Description::plain(*attribute_type);
-            if !edit.touched.contains(&description) {
-                edit.touched.push(description);
-            }
+            edit.touch(Description::plain(*attribute_type));
         }
         let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
         self.finish_edit(old, edit, parent.0, &naming, stamps)

@@ -102,6 +102,19 @@ pub(super) fn find_value(
     })
 }
 
+/// Takes the value away that [`find_value`] finds. `false` if there is none.
+pub(super) fn remove_value(
+    schema: &Schema,
+    entry: &mut Entry,
+    description: Description,
+    value: &[u8],
+) -> bool {
+    let found = find_value(schema, entry, description, value);
+    let mut places = 0..;
+    entry.retain(description, |_| places.next() != found);
+    found.is_some()
+}
+
 /// The normal form of a value, if it has one: not if its type has no equality rule, or the value is not of its syntax.
 pub(super) fn normal(schema: &Schema, attribute_type: TypeId, value: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(value.len());

@@ -9,7 +9,6 @@ use super::{Errors, RestoreError, Run};
 use crate::cell::Garbage;
 use crate::shard::{ReadPoint, Shard, WriterState};
 use crate::sync::{Mutex, lock};
-use std::io;
 
 /// Every table of a shard, by where its pairs are.
 pub(super) struct Sinks<'s> {
@@ -45,9 +44,7 @@ pub(super) fn fill(
         let (sink, garbage) = &mut *lock(&all[job]);
         for made in &pairs {
             if sink.fill(&shard.readers, &made[job], garbage).is_err() {
-                let text = "the memory limit is less than the indexes need";
-                let error = io::Error::new(io::ErrorKind::OutOfMemory, text);
-                errors.note(job, RestoreError::Memory(error));
+                errors.note(job, RestoreError::too_little("the memory limit is less than the indexes need"));
             }
         }
         garbage.collect(&shard.readers);
