@@ -84,6 +84,7 @@ pub(crate) struct Object<'a> {
 }
 
 /// The writer's side of the heap.
+#[derive(Default)]
 pub(crate) struct HeapWriter {
     /// Of every segment that was ever begun, by number. It never shrinks: numbers beyond it were never used.
     accounts: Vec<Account>,
@@ -140,22 +141,12 @@ impl Heap {
         };
         let mut writer = HeapWriter {
             accounts: vec![Account::default()],
-            current: 0,
             offset: FIRST,
-            free: vec![],
-            free_low: 0,
-            retired: VecDeque::new(),
-            held: vec![],
-            release: 0,
             ids: Ids::new(ids_max),
             node_ids: Ids::new(ids_max),
             serial: 1,
-            appended: 0,
-            moved: 0,
-            live: 0,
-            used: 0,
             longest: 1,
-            cleaning: None,
+            ..HeapWriter::default()
         };
         heap.begin_segment(&mut writer, 0, 1);
         Ok((heap, writer))
@@ -221,11 +212,7 @@ impl Heap {
                 if header.flags & REMOVED != 0 {
                     return None;
                 }
-                let start = address + header.len;
-                return Some(Object {
-                    flags: header.flags,
-                    payload: self.bytes(start, header.object_len - header.len),
-                });
+                return Some(self.object(address, &header));
             }
             address = header.older;
         }
@@ -243,8 +230,7 @@ impl Heap {
         let mut address = self.slots[id as usize].load(Ordering::Acquire) as usize;
         while address != 0 {
             let header = self.header(address);
-            let payload = self.bytes(address + header.len, header.object_len - header.len);
-            let object = Object { flags: header.flags, payload };
+            let object = self.object(address, &header);
             if header.flags & REMOVED == 0 && test(object, header.sequence.max(oldest)) {
                 return true;
             }
@@ -255,6 +241,13 @@ impl Heap {
             address = header.older;
         }
         false
+    }
+
+    /// The object at an address, which has this header.
+    #[inline(always)]
+    fn object(&self, address: usize, header: &Header) -> Object<'_> {
+        let payload = self.bytes(address + header.len, header.object_len - header.len);
+        Object { flags: header.flags, payload }
     }
 
     #[inline]

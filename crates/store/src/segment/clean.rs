@@ -9,7 +9,7 @@
 //! The copies count as writes in the account of the segment that they go to, so what the cleaner costs shows in
 //! `moved` beside `appended`.
 
-use super::{Account, FIRST, Heap, HeapWriter, LONG, SEGMENT, VERSIONED};
+use super::{Account, FIRST, Heap, HeapWriter, LONG, Object, SEGMENT, VERSIONED};
 use crate::readers::Readers;
 use crate::sync::{Ordering, prefetch};
 
@@ -136,8 +136,7 @@ impl Heap {
             let id = self.id_at(address, header.flags);
             let slot = &self.slots(header.flags)[id as usize];
             if slot.load(Ordering::Relaxed) as usize == address {
-                let payload = self.bytes(address + header.len, header.object_len - header.len);
-                let flags = header.flags & !(VERSIONED | LONG);
+                let Object { flags, payload } = self.object(address, &header);
                 // A checkpoint finds where the object was by a link from the copy to the original. Otherwise a copy
                 // that every reader may see needs neither link nor sequence, which saves eleven bytes.
                 let link = if keeps_links {
@@ -145,7 +144,7 @@ impl Heap {
                 } else {
                     (header.sequence > oldest).then_some((header.sequence, header.older))
                 };
-                let copy = self.append(writer, id, flags, link, payload);
+                let copy = self.append(writer, id, flags & !(VERSIONED | LONG), link, payload);
                 slot.store(copy as u64, Ordering::Release);
                 writer.mark_dead(address, header.object_len as u32, 0);
                 moved += header.object_len;
@@ -177,19 +176,15 @@ impl Heap {
             if std::mem::replace(&mut account.is_released, true) {
                 continue;
             }
-            self.release_segment(*number as usize);
+            let begin = *number as usize * SEGMENT;
+            // SAFETY: the segment is free: no reader reaches into it, nothing leads to it, and there is one writer.
+            unsafe { self.region.release(begin..begin + SEGMENT) };
             released += 1;
             if released == RELEASED_MAX {
                 break;
             }
         }
         released
-    }
-
-    fn release_segment(&self, number: usize) {
-        let begin = number * SEGMENT;
-        // SAFETY: the segment is free: no reader reaches into it, nothing leads to it, and there is one writer.
-        unsafe { self.region.release(begin..begin + SEGMENT) };
     }
 }
 

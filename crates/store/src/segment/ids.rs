@@ -14,6 +14,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Ids of one kind of object.
+#[derive(Default)]
 pub(crate) struct Ids {
     /// Ids from here on were never handed out. 0 is never one: it stands for no entry.
     next: u32,
@@ -28,8 +29,7 @@ pub(crate) struct Ids {
 
 impl Ids {
     pub(super) fn new(max: usize) -> Ids {
-        let (free, reserved) = (IdBits::default(), IdBits::default());
-        Ids { next: 1, free, max: max as u32 - 1, reserved, given: None }
+        Ids { next: 1, max: max as u32 - 1, ..Ids::default() }
     }
 
     /// The id of a new object. Where ids are given, a command that needs more than it brought is refused: ids that the
