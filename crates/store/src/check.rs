@@ -18,7 +18,7 @@ use crate::postings::Found;
 use crate::record::{EntryRef, ValueSet, Values, ber_octets};
 use crate::resolve::push_rdn;
 use crate::shard::{ReadPoint, Writer};
-use crate::tree::{self, Visit};
+use crate::tree::Visit;
 use model::{EntryId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -322,7 +322,7 @@ impl<'w> Check<'w> {
     ) -> Result<(), &'static str> {
         let (shard, view) = (self.view.shard, self.view);
         let (mut count, mut ber_bytes) = (0u64, 0);
-        tree::walk(&shard.heap, set.root, view.sequence, &mut |visit| match visit {
+        view.tree(set.root).walk(&mut |visit| match visit {
             Visit::Node(node) if self.nodes.insert(node) => Ok(()),
             Visit::Node(_) => Err("two ways lead to a node"),
             Visit::Item((key, value)) => {
@@ -381,7 +381,7 @@ impl<'w> Check<'w> {
         // Of trees that go, what is still there: they are taken away a few nodes at a time, and the rest is led to by these roots.
         for root in self.writer.state.leaving.values().flatten() {
             let nodes = &mut self.nodes;
-            let walked = tree::walk(&view.shard.heap, *root, view.sequence, &mut |visit| match visit {
+            let walked = view.tree(*root).walk(&mut |visit| match visit {
                 Visit::Node(node) if !nodes.insert(node) => Err("two ways lead to a node"),
                 _ => Ok(()),
             });
@@ -395,7 +395,7 @@ impl<'w> Check<'w> {
     /// them say.
     fn tree(&mut self, index: &AttributeIndex, root: u32) -> u64 {
         let (view, nodes, mut items) = (self.view, &mut self.nodes, 0);
-        let walked = tree::walk(&view.shard.heap, root, view.sequence, &mut |visit| match visit {
+        let walked = view.tree(root).walk(&mut |visit| match visit {
             Visit::Node(node) if !nodes.insert(node) => Err("two ways lead to a node"),
             Visit::Item((_, id)) if id.len() != 4 => Err("an item is not an id"),
             Visit::Item(_) => {
@@ -492,9 +492,7 @@ pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32
         (Key::Attribute, Content::Ids(set)) => set.contains(id, view),
         (Key::Prefix(prefix), Content::Tree(_)) => {
             let is_item = |payload: &[u8]| payload == id.to_be_bytes();
-            index.tree_root().is_some_and(|root| {
-                tree::find(&view.shard.heap, root, view.sequence, prefix, is_item).is_some()
-            })
+            index.tree_root().is_some_and(|root| view.tree(root).find(prefix, is_item).is_some())
         }
         _ => false,
     }

@@ -3,7 +3,7 @@
 //!
 //! From the bottom up, each layer knowing those below it:
 //!
-//! - memory: `sync` (atomics), `readers` (who reads at which sequence), `cell`, `append`, `hash`, `idset`, `postings` and the heap
+//! - memory: `sync` (atomics), `readers` (who reads at which sequence), `cell`, `append`, `hash`, `idset`, `postings`, `length` and the heap
 //!   (`segment`, with `tree` on it). They know nothing of entries, and all their readers are without locks.
 //! - entries: `record` and [`shape`], names (`resolve`, `suffix`, `dn_cache`), attribute indexes (`index`), what is worked out from
 //!   them ([`derived`], `digest`).
@@ -32,6 +32,7 @@ mod hash;
 mod idset;
 mod index;
 mod kinds;
+mod length;
 #[cfg(all(test, pando_loom))]
 mod loom_tests;
 mod memory_use;

@@ -19,6 +19,9 @@
 //! through [`EntryRef::checked`] first. What lies before the values has a fixed place, so that superior and time are read
 //! without the shape, and a new version is begun without moving the values.
 
+pub(crate) use crate::length::{one_values, push_value, value_len};
+
+use crate::length::{checked_value, split_value};
 use crate::segment::SHORT_HEADER;
 use crate::shape::{Form, Shape, Shapes};
 use model::{Csn, Description, EntryId, TypeId, short};
@@ -40,8 +43,6 @@ pub(crate) const NEXT_BYTES: usize = FIXED + MODIFIED_BYTES;
 const SET_BYTES: usize = 4 + 4 + 8;
 /// Numbers of shapes and names are below this: a record has three bytes for each.
 const NUMBERS_END: u32 = 1 << 24;
-/// The length byte that says that three bytes of length follow. No short value has that many bytes.
-const LONG_VALUE: u8 = 255;
 
 /// Who and when, of one entry. Names are numbers in the shard's table; 0 is the initial owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,18 +101,6 @@ impl<'a> Iterator for Inline<'a> {
 }
 
 impl ExactSizeIterator for Inline<'_> {}
-
-/// A value and what is behind it. The bytes are a record's: one that is cut off was found by [`EntryRef::checked`].
-#[inline(always)]
-fn split_value(bytes: &[u8]) -> (&[u8], &[u8]) {
-    match bytes[0] {
-        LONG_VALUE => {
-            let len = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], 0]) as usize;
-            bytes[4..].split_at(len)
-        }
-        len => bytes[1..].split_at(len as usize),
-    }
-}
 
 /// A stored entry at a read point.
 #[derive(Clone, Copy)]
@@ -215,7 +204,7 @@ impl<'a> EntryRef<'a> {
     /// All values, slot by slot in the order of the shape.
     #[inline]
     pub fn slots(&self) -> impl Iterator<Item = Values<'a>> + use<'a> {
-        let mut rest = self.from_slot(0);
+        let mut rest = self.slots_from(0);
         self.shape.slots.iter().map(move |slot| {
             let (values, next) = read_slot(slot.form, rest);
             rest = next;
@@ -225,7 +214,7 @@ impl<'a> EntryRef<'a> {
 
     /// The bytes of each slot as they lie in the record.
     pub(crate) fn raw_slots(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let mut rest = self.from_slot(0);
+        let mut rest = self.slots_from(0);
         self.shape.slots.iter().map(move |slot| {
             let (_, next) = read_slot(slot.form, rest);
             let raw = &rest[..rest.len() - next.len()];
@@ -243,12 +232,12 @@ impl<'a> EntryRef<'a> {
     /// What lies behind the values: all slots are passed over, which few names need.
     #[cold]
     fn behind_slots(&self) -> &'a [u8] {
-        self.from_slot(self.shape.slots.len())
+        self.slots_from(self.shape.slots.len())
     }
 
     /// The record from the slot at a position of the shape on.
     #[inline(always)]
-    fn from_slot(&self, position: usize) -> &'a [u8] {
+    fn slots_from(&self, position: usize) -> &'a [u8] {
         let values = &self.payload[values_at(self.flags)..];
         self.shape.slots[..position].iter().fold(values, |rest, slot| skip_slot(slot.form, rest))
     }
@@ -258,7 +247,7 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub(crate) fn one_range(&self, position: usize) -> std::ops::Range<usize> {
         assert!(self.shape.slots[position].form == Form::One, "the slot has one value");
-        let rest = self.from_slot(position);
+        let rest = self.slots_from(position);
         let end = skip_slot(Form::One, rest);
         self.payload.len() - rest.len()..self.payload.len() - end.len()
     }
@@ -287,7 +276,7 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub fn has_value(&self, attribute_type: TypeId, value: &[u8]) -> bool {
         let Some(at) = self.shape.position(Description::plain(attribute_type)) else { return false };
-        match read_slot(self.shape.slots[at].form, self.from_slot(at)).0 {
+        match read_slot(self.shape.slots[at].form, self.slots_from(at)).0 {
             Values::Inline(mut values) => values.any(|own| short::equal(own, value)),
             Values::Set(_) => false,
         }
@@ -334,7 +323,7 @@ impl<'a> EntryRef<'a> {
     /// The first value of a slot that is not a set.
     #[inline(always)]
     fn first_value(&self, position: usize) -> &'a [u8] {
-        let rest = self.from_slot(position);
+        let rest = self.slots_from(position);
         match self.shape.slots[position].form {
             Form::One => split_value(rest).0,
             Form::Many => split_value(&rest[2..]).0,
@@ -361,17 +350,6 @@ fn checked_slot(form: Form, bytes: &[u8], is_naming: bool) -> Option<&[u8]> {
             (0..count).try_fold(&bytes[2..], |rest, _| checked_value(rest))
         }
         Form::Set => bytes.get(SET_BYTES..),
-    }
-}
-
-/// What is behind a value, if the value is whole.
-fn checked_value(bytes: &[u8]) -> Option<&[u8]> {
-    match *bytes.first()? {
-        LONG_VALUE => {
-            let len = u32::from_le_bytes([*bytes.get(1)?, *bytes.get(2)?, *bytes.get(3)?, 0]);
-            bytes.get(4 + len as usize..)
-        }
-        len => bytes.get(1 + usize::from(len)..),
     }
 }
 
@@ -463,35 +441,6 @@ pub(crate) fn set_modified(record: &mut [u8], csn: Csn, modifier: u32) {
     let modified: &mut [u8; MODIFIED_BYTES] =
         record[FIXED..].first_chunk_mut().expect("the record was begun");
     *modified = [c0, c1, c2, c3, c4, c5, c6, c7, m0, m1, m2];
-}
-
-/// Appends a value with its length.
-#[inline]
-pub(crate) fn push_value(out: &mut Vec<u8>, value: &[u8]) {
-    if value.len() < usize::from(LONG_VALUE) {
-        out.push(value.len() as u8);
-    } else {
-        assert!(value.len() < 1 << 24, "limits::VALUE_BYTES_MAX bounds a value");
-        out.push(LONG_VALUE);
-        out.extend_from_slice(&(value.len() as u32).to_le_bytes()[..3]);
-    }
-    out.extend_from_slice(value);
-}
-
-/// What [`push_value`] appended, value by value.
-pub(crate) fn one_values(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
-    let mut rest = bytes;
-    std::iter::from_fn(move || {
-        let (value, behind) = (!rest.is_empty()).then(|| split_value(rest))?;
-        rest = behind;
-        Some(value)
-    })
-}
-
-/// Bytes that [`push_value`] appends.
-#[inline]
-pub(crate) fn value_len(value: &[u8]) -> usize {
-    value.len() + if value.len() < usize::from(LONG_VALUE) { 1 } else { 4 }
 }
 
 /// Appends the count of a `Many` slot.

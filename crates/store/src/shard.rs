@@ -35,6 +35,7 @@ use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::stale_keys::StaleKeys;
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
+use crate::tree::Tree;
 use crate::uuid::Uuids;
 use env::planted;
 use model::{Csn, EntryId};
@@ -197,6 +198,12 @@ impl<'a> ReadPoint<'a> {
     pub fn entry(self, id: EntryId) -> Option<EntryRef<'a>> {
         let object = self.shard.heap.read(id.0, self.sequence)?;
         Some(EntryRef::new(id.0, object.flags, object.payload, &self.shard.shapes))
+    }
+
+    /// The tree with this root, as it is here.
+    #[inline]
+    pub(crate) fn tree(self, root: u32) -> Tree<'a> {
+        Tree { heap: &self.shard.heap, root, sequence: self.sequence }
     }
 
     /// Candidates for the immediate subordinates of an entry.

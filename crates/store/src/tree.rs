@@ -23,7 +23,7 @@ mod node;
 mod walk;
 
 pub(crate) use node::Item;
-pub(crate) use walk::{Visit, walk};
+pub(crate) use walk::Visit;
 
 use self::node::{Node, finish, node_bytes, push_item, separator};
 use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
@@ -275,80 +275,71 @@ impl From<'_> {
     pub(crate) const START: From<'static> = From::At((0, &[]));
 }
 
-/// Hands the items of one leaf to `each`, from `from` on: the first leaf that has any. Returns false when there
-/// are none. Call again with the last item seen.
-pub(crate) fn next_leaf<'a>(
-    heap: &'a Heap,
-    root: u32,
-    sequence: u64,
-    from: From<'_>,
-    mut each: impl FnMut(Item<'a>),
-) -> bool {
-    let (start, inclusive) = match from {
-        From::At(item) => (item, true),
-        From::After(item) => (item, false),
-    };
-    let mut descend_to: Option<Item<'a>> = None;
-    // More than one turn is for an item that was the last of its leaf, or that is gone with all behind it there.
-    loop {
-        // The root of an index that was made later than the read point is not there yet: no items.
-        let Some((leaf, next)) = leaf_for(heap, root, sequence, descend_to.unwrap_or(start)) else {
-            return false;
+/// A tree at a read point: what looking at it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Tree<'a> {
+    pub(crate) heap: &'a Heap,
+    pub(crate) root: u32,
+    pub(crate) sequence: u64,
+}
+
+impl<'a> Tree<'a> {
+    /// Hands the items of one leaf to `each`, from `from` on: the first leaf that has any. Returns false when there
+    /// are none. Call again with the last item seen.
+    pub(crate) fn next_leaf(self, from: From<'_>, mut each: impl FnMut(Item<'a>)) -> bool {
+        let (start, inclusive) = match from {
+            From::At(item) => (item, true),
+            From::After(item) => (item, false),
         };
-        let mut any = false;
-        for entry in leaf.entries_from(leaf.seek(start)) {
-            if inclusive || entry.item() != start {
-                each(entry.item());
-                any = true;
+        let mut descend_to: Option<Item<'a>> = None;
+        // More than one turn is for an item that was the last of its leaf, or that is gone with all behind it there.
+        loop {
+            // The root of an index that was made later than the read point is not there yet: no items.
+            let Some((leaf, next)) = self.leaf_for(descend_to.unwrap_or(start)) else { return false };
+            let mut any = false;
+            for entry in leaf.entries_from(leaf.seek(start)) {
+                if inclusive || entry.item() != start {
+                    each(entry.item());
+                    any = true;
+                }
             }
+            if any || next.is_none() {
+                return any;
+            }
+            descend_to = next;
         }
-        if any || next.is_none() {
-            return any;
-        }
-        descend_to = next;
     }
-}
 
-/// The leaf in which an item is or would be, and where the leaf behind it begins: the separator behind the way down that
-/// is lowest in the tree, since that of a higher level is behind more.
-fn leaf_for<'a>(
-    heap: &'a Heap,
-    root: u32,
-    sequence: u64,
-    item: Item<'_>,
-) -> Option<(Node<'a>, Option<Item<'a>>)> {
-    let mut node = Node::find(heap, root, sequence)?;
-    let mut next = None;
-    while node.level() > 0 {
-        let (entry, following) = node.child_for(item);
-        next = following.or(next);
-        node = Node::read(heap, entry.child, sequence);
-    }
-    Some((node, next))
-}
-
-/// The first payload under this key for which `matches` says yes. In a value set the key is a hash, so there may be
-/// several values under it, and those may lie in several leaves.
-pub(crate) fn find<'a>(
-    heap: &'a Heap,
-    root: u32,
-    sequence: u64,
-    key: u64,
-    mut matches: impl FnMut(&'a [u8]) -> bool,
-) -> Option<&'a [u8]> {
-    let mut descend_to: Item<'a> = (key, &[]);
-    loop {
-        let (leaf, next) = leaf_for(heap, root, sequence, descend_to)?;
-        for entry in leaf.entries_from(leaf.seek((key, &[]))) {
-            if entry.key > key {
-                return None;
-            }
-            if matches(entry.payload) {
-                return Some(entry.payload);
-            }
+    /// The leaf in which an item is or would be, and where the leaf behind it begins: the separator behind the way down that
+    /// is lowest in the tree, since that of a higher level is behind more.
+    fn leaf_for(self, item: Item<'_>) -> Option<(Node<'a>, Option<Item<'a>>)> {
+        let mut node = Node::find(self.heap, self.root, self.sequence)?;
+        let mut next = None;
+        while node.level() > 0 {
+            let (entry, following) = node.child_for(item);
+            next = following.or(next);
+            node = Node::read(self.heap, entry.child, self.sequence);
         }
-        // Items of one key may go on in the next leaf.
-        descend_to = next.filter(|item| item.0 <= key)?;
+        Some((node, next))
+    }
+
+    /// The first payload under this key for which `matches` says yes. In a value set the key is a hash, so there may be
+    /// several values under it, and those may lie in several leaves.
+    pub(crate) fn find(self, key: u64, mut matches: impl FnMut(&'a [u8]) -> bool) -> Option<&'a [u8]> {
+        let mut descend_to: Item<'a> = (key, &[]);
+        loop {
+            let (leaf, next) = self.leaf_for(descend_to)?;
+            for entry in leaf.entries_from(leaf.seek((key, &[]))) {
+                if entry.key > key {
+                    return None;
+                }
+                if matches(entry.payload) {
+                    return Some(entry.payload);
+                }
+            }
+            // Items of one key may go on in the next leaf.
+            descend_to = next.filter(|item| item.0 <= key)?;
+        }
     }
 }
 
@@ -363,7 +354,7 @@ mod tests {
         loop {
             let after = out.last().cloned();
             let from = after.as_ref().map_or(From::START, |(k, p)| From::After((*k, &p[..])));
-            let more = next_leaf(heap, root, sequence, from, |(k, p)| out.push((k, p.to_vec())));
+            let more = Tree { heap, root, sequence }.next_leaf(from, |(k, p)| out.push((k, p.to_vec())));
             if !more {
                 return out;
             }
@@ -399,7 +390,7 @@ mod tests {
                 prop_assert_eq!(all(&heap, root, sequence), model.into_iter().collect::<Vec<_>>());
             }
             for key in 0..200 {
-                prop_assert_eq!(find(&heap, root, sequence, key, |_| true).is_some(), model.iter().any(|(k, _)| *k == key));
+                prop_assert_eq!(Tree { heap: &heap, root, sequence }.find(key, |_| true).is_some(), model.iter().any(|(k, _)| *k == key));
             }
         }
 
@@ -415,7 +406,7 @@ mod tests {
             let root = tree.build(items.iter().map(|(k, p)| (*k, &p[..]))).unwrap();
             let count = |sequence| {
                 let mut items = 0;
-                walk(&heap, root, sequence, &mut |visit| {
+                Tree { heap: &heap, root, sequence }.walk(&mut |visit| {
                     items += u64::from(matches!(visit, Visit::Item(_)));
                     Ok(())
                 }).map(|()| items)

@@ -3,7 +3,7 @@
 
 use crate::record::{ValueSet, Values};
 use crate::shard::ReadPoint;
-use crate::tree::{self, From};
+use crate::tree::From;
 
 /// Where an iteration over a set stands. It holds no borrow, so an answer that is too long for one buffer can go
 /// on later with the same read point.
@@ -36,7 +36,7 @@ impl<'a> ReadPoint<'a> {
         let before = position.last.as_ref().map_or(0, |(key, _)| *key);
         let from = position.last.as_ref().map_or(From::START, |(key, value)| From::After((*key, value)));
         let mut last = None;
-        let more = tree::next_leaf(&self.shard.heap, set.root, self.sequence, from, |item| {
+        let more = self.tree(set.root).next_leaf(from, |item| {
             each(item.1);
             last = Some(item);
         });

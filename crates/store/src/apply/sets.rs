@@ -9,7 +9,7 @@ use crate::deferred::Later;
 use crate::record::{ValueSet, ber_octets};
 use crate::refused::Refused;
 use crate::shard::{ReadPoint, Writer};
-use crate::tree::{self, CHANGE_BYTES, TreeWriter};
+use crate::tree::{CHANGE_BYTES, TreeWriter};
 use model::{Description, TypeId};
 
 /// Where a value lies in a set: the hash of its normal form, or of itself if it has none.
@@ -194,7 +194,7 @@ impl<'a> ReadPoint<'a> {
         let schema = &self.shard.schema;
         // Normal forms are made only if there is another spelling.
         let mut wanted: Option<Option<Vec<u8>>> = None;
-        tree::find(&self.shard.heap, root, self.sequence, key.hash, |stored| {
+        self.tree(root).find(key.hash, |stored| {
             stored == value || {
                 let wanted = wanted.get_or_insert_with(|| normal(schema, attribute_type, value));
                 wanted.is_some() && normal(schema, attribute_type, stored) == *wanted

@@ -6,7 +6,7 @@ use super::key::Key;
 use super::{AttributeIndex, Content};
 use crate::postings::Postings;
 use crate::shard::ReadPoint;
-use crate::tree::{self, From};
+use crate::tree::From;
 
 /// Where a walk is.
 /// Bounded: one part of a hash table at most is copied.
@@ -110,7 +110,7 @@ fn take_tree(
     while out.len() < max {
         let before = *last;
         let from = before.as_ref().map_or(From::START, |(prefix, id)| From::After((*prefix, &id[..])));
-        let more = tree::next_leaf(&view.shard.heap, root, view.sequence, from, |(prefix, id)| {
+        let more = view.tree(root).next_leaf(from, |(prefix, id)| {
             let id: [u8; 4] = id.try_into().expect("what is in the tree of an index is an id");
             *last = Some((prefix, id));
             out.push((Key::Prefix(prefix), u32::from_be_bytes(id)));

@@ -6,7 +6,7 @@ use super::AttributeIndex;
 use super::key::Key;
 use crate::record::{EntryRef, Values};
 use crate::shard::ReadPoint;
-use crate::tree::{self, From};
+use crate::tree::From;
 use model::Description;
 use std::collections::BTreeSet;
 
@@ -104,7 +104,7 @@ impl AttributeIndex {
 /// A set is ordered by the hash of its values, so those with one tag are neighbours.
 fn has_tag(view: ReadPoint<'_>, root: u32, tag: u32) -> bool {
     let (from, mut first) = (From::At((u64::from(tag) << 32, &[])), None);
-    tree::next_leaf(&view.shard.heap, root, view.sequence, from, |(hash, _)| _ = first.get_or_insert(hash));
+    view.tree(root).next_leaf(from, |(hash, _)| _ = first.get_or_insert(hash));
     first.is_some_and(|hash| crate::hash::tag(hash) == tag)
 }
 

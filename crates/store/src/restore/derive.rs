@@ -13,7 +13,7 @@ use crate::record::{EntryRef, Values, ber_octets};
 use crate::resolve::push_rdn;
 use crate::segment::Object;
 use crate::shard::{ReadPoint, Shard};
-use crate::tree::{self, Visit};
+use crate::tree::Visit;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -183,7 +183,7 @@ impl<'d> Derive<'d> {
                 }
                 Values::Set(set) => {
                     let (mut count, mut ber_bytes) = (0u64, 0);
-                    tree::walk(&shard.heap, set.root, self.view.sequence, &mut |visit| match visit {
+                    self.view.tree(set.root).walk(&mut |visit| match visit {
                         Visit::Node(node) => self.mark(node),
                         Visit::Item((_, value)) => {
                             count += 1;

@@ -12,7 +12,7 @@ use super::work::{self, ITEM, ItemPosition, LONG_VALUE, LOOKUP, Paused, ValuePos
 use crate::dn_cache::DnCache;
 use crate::record::{EntryRef, ValueSet, Values};
 use crate::shard::ReadPoint;
-use crate::tree::{self, From};
+use crate::tree::From;
 use model::{Description, TypeId};
 use schema::Rule;
 
@@ -214,7 +214,7 @@ impl Evaluation<'_, '_> {
                     self.pay(LOOKUP);
                     let hash = at.shard.value_hash(normal);
                     // Equality knows no pause.
-                    let found = tree::find(&at.shard.heap, set.root, at.sequence, hash, |value| {
+                    let found = at.tree(set.root).find(hash, |value| {
                         self.value_passes(test, value, &mut PartPosition::default()) == Some(true)
                     });
                     Some(found.is_some())
@@ -258,7 +258,7 @@ impl Evaluation<'_, '_> {
             // From the key of the pause again; those with it that were looked at are skipped below.
             let begin = last.map_or(From::At((from.key, &[])), From::After);
             // A leaf at a time: nothing of the tree is borrowed between two leaves.
-            let more = tree::next_leaf(&at.shard.heap, set.root, at.sequence, begin, |(key, value)| {
+            let more = at.tree(set.root).next_leaf(begin, |(key, value)| {
                 if outcome != Some(false) {
                     return;
                 }

@@ -15,7 +15,7 @@ use crate::index::kind::{Assertion, IndexKind, Part, Probe};
 use crate::postings::Found;
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
-use crate::tree::{self, From};
+use crate::tree::From;
 use model::{EntryId, Scope, TypeId};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -248,7 +248,7 @@ impl<'a> ReadPoint<'a> {
         while !past {
             let from = last.map_or(From::At((low, &[])), From::After);
             // Leaf by leaf at the search's own read point: the tree has versions, so nothing is missed or met twice.
-            let more = tree::next_leaf(&self.shard.heap, root, self.sequence, from, |(key, id)| {
+            let more = self.tree(root).next_leaf(from, |(key, id)| {
                 past |= key > high;
                 if key <= high {
                     ids.insert(u32::from_be_bytes(id.try_into().expect("the payload is an id")));

@@ -4,7 +4,7 @@ use crate::index::kind::{Assertion, IndexKind, Part};
 use crate::index::settings::IndexSettings;
 use crate::shard::Shard;
 use crate::shard::tests::{shard_of, standard_with};
-use crate::tree::{self, From};
+use crate::tree::From;
 use std::sync::Arc;
 
 const TYPES: &str = "
@@ -41,7 +41,7 @@ fn held(shard: &Shard) -> (u32, usize) {
     let view = shard.unpinned();
     loop {
         let from = last.map_or(From::START, From::After);
-        let more = tree::next_leaf(&shard.heap, root, view.sequence, from, |item| {
+        let more = view.tree(root).next_leaf(from, |item| {
             keys += 1;
             last = Some(item);
         });

@@ -1,9 +1,10 @@
 //! A node of a tree as it lies in the heap: reading one, finding an item in it, and putting one together.
 
+use crate::length::{push_value, split_value};
 use crate::segment::Heap;
 
 /// Level and count, before the items.
-const NODE_HEAD: usize = 3;
+pub(super) const NODE_HEAD: usize = 3;
 /// An item of an inner node without a payload: such items are found by halving.
 const BARE_BYTES: usize = 13;
 
@@ -26,7 +27,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A node as it lies in the heap. Its bytes are trusted: this module wrote them, or [`walk`] looked at them when the
+/// A node as it lies in the heap. Its bytes are trusted: this module wrote them, or [`super::Tree::walk`] looked at them when the
 /// shard was restored. So offsets are followed without an error to return, and a wrong one ends in a panic of slicing.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
@@ -69,18 +70,15 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn entry_at(self, at: usize) -> Entry<'a> {
         let rest = &self.bytes[at..];
-        let (len, width) = match rest[8] {
-            255 => (u32::from_le_bytes([rest[9], rest[10], rest[11], 0]) as usize, 4),
-            short => (short as usize, 1),
-        };
-        let payload_end = 8 + width + len;
-        let (child, end) = if self.level() > 0 {
-            let child = rest[payload_end..payload_end + 4].try_into().expect("four bytes");
-            (u32::from_le_bytes(child), payload_end + 4)
-        } else {
-            (0, payload_end)
-        };
-        Entry { key: self.key_at(at), payload: &rest[8 + width..payload_end], child, raw: &rest[..end] }
+        let (payload, mut behind) = split_value(&rest[8..]);
+        let mut child = [0; 4];
+        if self.level() > 0 {
+            let own;
+            (own, behind) = behind.split_at(4);
+            child.copy_from_slice(own);
+        }
+        let raw = &rest[..rest.len() - behind.len()];
+        Entry { key: self.key_at(at), payload, child: u32::from_le_bytes(child), raw }
     }
 
     pub(super) fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
@@ -143,17 +141,10 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Appends an item as it lies in a node; with a child to an inner one. Lengths are those of values in records.
+/// Appends an item as it lies in a node; with a child to an inner one.
 pub(super) fn push_item(out: &mut Vec<u8>, (key, payload): Item<'_>, child: Option<u32>) {
     out.extend_from_slice(&key.to_le_bytes());
-    if payload.len() < 255 {
-        out.push(payload.len() as u8);
-    } else {
-        assert!(payload.len() < 1 << 24, "limits::VALUE_BYTES_MAX bounds a value");
-        out.push(255);
-        out.extend_from_slice(&(payload.len() as u32).to_le_bytes()[..3]);
-    }
-    out.extend_from_slice(payload);
+    push_value(out, payload);
     if let Some(child) = child {
         out.extend_from_slice(&child.to_le_bytes());
     }
