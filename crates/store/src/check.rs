@@ -30,86 +30,8 @@ pub struct Finding {
     pub entry: Option<EntryId>,
     /// Its DN, as far as it can be known: its RDN alone if a superior is missing.
     pub dn: String,
-    /// What is wrong.
-    pub what: Wrong,
-}
-
-/// What can be wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// The bytes of the record are not an entry's. Nothing else of it is looked at.
-    Record(&'static str),
-    /// Its superior is not there.
-    NoSuperior(EntryId),
-    /// Its DN does not lead to it: only searches from above still find it.
-    NotFound,
-    /// Another entry has the same DN: the one that names lead to.
-    SameName(EntryId),
-    /// It is not among the children of its superior: searches that walk down pass it over, and the superior may be deleted.
-    NotAmongChildren(EntryId),
-    /// The number of its subordinates is another than the one kept: it may be deleted although it has some, or not although it has
-    /// none.
-    Subordinates {
-        /// As counted now.
-        counted: u32,
-        /// As kept.
-        kept: u32,
-    },
-    /// The aliases, the referral objects or the subentries lack it: a search of its scope may not know
-    /// of it.
-    NotAmongItsKind,
-    /// An index lacks it: a search that uses the index misses it.
-    NotInIndex {
-        /// On which attribute.
-        attribute: String,
-        /// Which kind of index.
-        kind: &'static str,
-    },
-    /// An index has it under a key that it does not have, and that is not due to go. Searches look at it and drop it, so it costs
-    /// time only.
-    NotItsKey {
-        /// On which attribute.
-        attribute: String,
-        /// Which kind of index.
-        kind: &'static str,
-    },
-    /// An index holds keys that no entry has, and that are not due to go.
-    TooMuchInIndex {
-        /// On which attribute.
-        attribute: String,
-        /// Which kind of index.
-        kind: &'static str,
-        /// How many.
-        keys: u64,
-    },
-    /// A tree is broken: a big set of the entry, or an ordering index.
-    Tree {
-        /// Which attribute.
-        attribute: String,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// Nodes of trees that nothing leads to: memory that is lost until the next start.
-    LostNodes(u64),
-    /// The number of entries is another than the one kept, by which the choice between a walk and an index is made.
-    Entries {
-        /// As counted now.
-        counted: u64,
-        /// As kept.
-        kept: u64,
-    },
-    /// Live bytes of a segment are others than those kept, which the cleaner goes by: memory may not come back. A checkpoint leaves
-    /// out a segment that seems to have none.
-    LiveBytes {
-        /// Number of the segment.
-        segment: usize,
-        /// As counted now.
-        counted: u64,
-        /// As kept.
-        kept: u64,
-    },
-    /// An id is free and in use: the next entry that is given it would take the place of this one.
-    FreeId(u32),
+    /// What is wrong, in words.
+    pub what: String,
 }
 
 impl fmt::Display for Finding {
@@ -117,39 +39,7 @@ impl fmt::Display for Finding {
         if let Some(entry) = self.entry {
             write!(f, "entry {} \"{}\": ", entry.0, self.dn)?;
         }
-        self.what.fmt(f)
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Wrong::Record(what) => f.write_str(what),
-            Wrong::NoSuperior(id) => write!(f, "its superior, entry {}, is not there", id.0),
-            Wrong::NotFound => f.write_str("its DN does not lead to it"),
-            Wrong::SameName(id) => write!(f, "entry {} has the same DN", id.0),
-            Wrong::NotAmongChildren(id) => write!(f, "it is not among the children of entry {}", id.0),
-            Wrong::Subordinates { counted, kept } => {
-                write!(f, "it has {counted} subordinates, and the count says {kept}")
-            }
-            Wrong::NotAmongItsKind => f.write_str("it is not among the aliases or referral objects"),
-            Wrong::NotInIndex { attribute, kind } => write!(f, "the {kind} index on {attribute} lacks it"),
-            Wrong::NotItsKey { attribute, kind } => {
-                write!(f, "the {kind} index on {attribute} has it under a value that it does not have")
-            }
-            Wrong::TooMuchInIndex { attribute, kind, keys } => {
-                write!(f, "the {kind} index on {attribute} has {keys} keys that no entry has")
-            }
-            Wrong::Tree { attribute, what } => write!(f, "the tree of {attribute}: {what}"),
-            Wrong::LostNodes(count) => write!(f, "nothing leads to {count} nodes of trees"),
-            Wrong::Entries { counted, kept } => {
-                write!(f, "there are {counted} entries, and the count says {kept}")
-            }
-            Wrong::LiveBytes { segment, counted, kept } => {
-                write!(f, "segment {segment} has {counted} live bytes, and the count says {kept}")
-            }
-            Wrong::FreeId(id) => write!(f, "the id {id} is free and in use"),
-        }
+        f.write_str(&self.what)
     }
 }
 
@@ -207,12 +97,12 @@ struct Check<'w> {
 
 impl<'w> Check<'w> {
     /// Notes that something is wrong with an entry, or with no entry in particular.
-    fn find(&mut self, entry: Option<&EntryRef<'_>>, what: Wrong) {
+    fn find(&mut self, entry: Option<&EntryRef<'_>>, what: fmt::Arguments<'_>) {
         if self.findings.len() == self.findings_max {
             return;
         }
         let dn = entry.map(|entry| dn_of(self.view, entry)).unwrap_or_default();
-        self.findings.push(Finding { entry: entry.map(|e| e.id), dn, what });
+        self.findings.push(Finding { entry: entry.map(|e| e.id), dn, what: what.to_string() });
     }
 
     /// Every id that was ever given, since an entry that nothing leads to is found in no other way.
@@ -224,15 +114,18 @@ impl<'w> Check<'w> {
             counted += 1;
             match EntryRef::checked(id, object.flags, object.payload, &shard.shapes, names) {
                 Ok(entry) => self.entry(&entry),
+                // The bytes of the record are not an entry's. Nothing else of it is looked at.
                 Err(what) if self.findings.len() < self.findings_max => {
                     let (entry, dn) = (Some(EntryId(id)), String::new());
-                    self.findings.push(Finding { entry, dn, what: Wrong::Record(what) });
+                    self.findings.push(Finding { entry, dn, what: what.to_owned() });
                 }
                 Err(_) => {}
             }
         }
-        if counted != shard.entries() {
-            self.find(None, Wrong::Entries { counted, kept: shard.entries() });
+        // The choice between a walk and an index is made by this number.
+        let kept = shard.entries();
+        if counted != kept {
+            self.find(None, format_args!("there are {counted} entries, and the count says {kept}"));
         }
     }
 
@@ -242,26 +135,33 @@ impl<'w> Check<'w> {
         *self.children.entry(parent.0).or_default() += 1;
         if parent.0 != 0 && view.entry(parent).is_none() {
             // Without it there is no DN, and all else that is wrong follows.
-            return self.find(Some(entry), Wrong::NoSuperior(parent));
+            let what = format_args!("its superior, entry {}, is not there", parent.0);
+            return self.find(Some(entry), what);
         }
         // The root of a naming context is found under the key of its whole DN.
         let mut key = Vec::new();
         if parent.0 == 0 {
             view.key_of(entry, &mut key);
         } else if push_rdn(&shard.schema, entry, &mut key).is_err() {
-            return self.find(Some(entry), Wrong::Record("the RDN cannot be"));
+            return self.find(Some(entry), format_args!("the RDN cannot be"));
         }
         match view.find(parent.0, &key) {
-            None => self.find(Some(entry), Wrong::NotFound),
-            Some(other) if other != entry.id => self.find(Some(entry), Wrong::SameName(other)),
+            // Only searches from above still find it.
+            None => self.find(Some(entry), format_args!("its DN does not lead to it")),
+            // Names lead to the other one.
+            Some(other) if other != entry.id => {
+                self.find(Some(entry), format_args!("entry {} has the same DN", other.0));
+            }
             Some(_) => {}
         }
         if !is_in(view, &view.child_candidates(parent), entry.id.0) {
-            self.find(Some(entry), Wrong::NotAmongChildren(parent));
+            // Searches that walk down pass it over, and the superior may be deleted.
+            self.find(Some(entry), format_args!("it is not among the children of entry {}", parent.0));
         }
         // An entry that is no longer of a kind may stay among them until its removal is made, so only this direction is compared.
         if shard.kinds.of(entry.shape.kind).is_some_and(|set| !set.contains(entry.id.0, view)) {
-            self.find(Some(entry), Wrong::NotAmongItsKind);
+            // A search of its scope may not know of it.
+            self.find(Some(entry), format_args!("it is not among the aliases or referral objects"));
         }
         self.keys(entry);
     }
@@ -290,8 +190,8 @@ impl<'w> Check<'w> {
         }
         for (attribute_type, set) in sets {
             if let Err(what) = self.set(attribute_type, &set, &mut normal, &mut keys) {
-                let attribute = shard.schema.attribute_type(attribute_type).name().to_owned();
-                self.find(Some(entry), Wrong::Tree { attribute, what });
+                let attribute = shard.schema.attribute_type(attribute_type).name();
+                self.find(Some(entry), format_args!("the tree of {attribute}: {what}"));
             }
         }
         self.normal = normal;
@@ -302,8 +202,8 @@ impl<'w> Check<'w> {
         for (number, key) in &keys {
             let index = indexes.at(*number);
             if !has(view, index, *key, entry.id.0) {
-                let (attribute, kind) = described(view, index);
-                self.find(Some(entry), Wrong::NotInIndex { attribute, kind });
+                // A search that uses the index misses it.
+                self.find(Some(entry), format_args!("{} lacks it", described(view, index)));
             }
         }
         for (number, _) in keys {
@@ -355,7 +255,9 @@ impl<'w> Check<'w> {
             let counted = self.children.get(&id).copied().unwrap_or(0);
             let kept = view.subordinates(entry.id);
             if counted != kept {
-                self.find(Some(&entry), Wrong::Subordinates { counted, kept });
+                // The entry may be deleted although it has some, or not although it has none.
+                let what = format_args!("it has {counted} subordinates, and the count says {kept}");
+                self.find(Some(&entry), what);
             }
         }
     }
@@ -374,8 +276,8 @@ impl<'w> Check<'w> {
             let due = state.deferred.keys_of(number).count() as u64 + state.stale_keys.of_index(number);
             let counted = self.keys.get(&number).copied().unwrap_or(0);
             if self.answering.contains(&number) && count > counted + due {
-                let (attribute, kind) = described(view, index);
-                self.find(None, Wrong::TooMuchInIndex { attribute, kind, keys: count - counted });
+                let (index, keys) = (described(view, index), count - counted);
+                self.find(None, format_args!("{index} has {keys} keys that no entry has"));
             }
         }
         // Of trees that go, what is still there: they are taken away a few nodes at a time, and the rest is led to by these roots.
@@ -386,7 +288,7 @@ impl<'w> Check<'w> {
                 _ => Ok(()),
             });
             if let Err(what) = walked {
-                self.find(None, Wrong::Tree { attribute: "a dropped index".to_owned(), what });
+                self.find(None, format_args!("the tree of a dropped index: {what}"));
             }
         }
     }
@@ -405,8 +307,8 @@ impl<'w> Check<'w> {
             Visit::Node(_) => Ok(()),
         });
         if let Err(what) = walked {
-            let (attribute, _) = described(view, index);
-            self.find(None, Wrong::Tree { attribute, what });
+            let attribute = view.shard.schema.attribute_type(index.name.attribute_type).name();
+            self.find(None, format_args!("the tree of {attribute}: {what}"));
         }
         items
     }
@@ -418,7 +320,7 @@ impl<'w> Check<'w> {
         let is_lost = |id: &u32| heap.read_node(*id, view.sequence).is_some() && !self.nodes.contains(id);
         let lost = (1..self.writer.state.heap.node_ids.end()).filter(is_lost).count();
         if lost > 0 {
-            self.find(None, Wrong::LostNodes(lost as u64));
+            self.find(None, format_args!("nothing leads to {lost} nodes of trees"));
         }
     }
 
@@ -436,19 +338,22 @@ impl<'w> Check<'w> {
         }
         for (segment, (counted, kept)) in counted.into_iter().zip(kept).enumerate() {
             if counted != u64::from(kept) {
-                self.find(None, Wrong::LiveBytes { segment, counted, kept: kept.into() });
+                // A checkpoint leaves out a segment that seems to have none.
+                let what =
+                    format_args!("segment {segment} has {counted} live bytes, and the count says {kept}");
+                self.find(None, what);
             }
         }
         let free =
             writer.ids.freed().map(|id| (false, id)).chain(writer.node_ids.freed().map(|id| (true, id)));
         for (_, id) in free.filter(|(is_node, id)| heap.place_of(*is_node, *id).is_some()) {
-            self.find(None, Wrong::FreeId(id));
+            self.find(None, format_args!("the id {id} is free and in use"));
         }
     }
 }
 
 /// Something about an entry, which may not be there: for the check of one index, which knows ids.
-pub(crate) fn finding(view: ReadPoint<'_>, id: u32, what: Wrong) -> Finding {
+pub(crate) fn finding(view: ReadPoint<'_>, id: u32, what: String) -> Finding {
     let entry = if id < view.shard.ids_end() { view.entry(EntryId(id)) } else { None };
     Finding { entry: Some(EntryId(id)), dn: entry.map(|entry| dn_of(view, &entry)).unwrap_or_default(), what }
 }
@@ -498,8 +403,8 @@ pub(crate) fn has(view: ReadPoint<'_>, index: &AttributeIndex, key: Key, id: u32
     }
 }
 
-/// Attribute and kind of an index.
-pub(crate) fn described(view: ReadPoint<'_>, index: &AttributeIndex) -> (String, &'static str) {
-    let attribute = view.shard.schema.attribute_type(index.name.attribute_type).name().to_owned();
-    (attribute, index.name.kind.text())
+/// An index, for a message.
+pub(crate) fn described(view: ReadPoint<'_>, index: &AttributeIndex) -> String {
+    let attribute = view.shard.schema.attribute_type(index.name.attribute_type).name();
+    format!("the {} index on {attribute}", index.name.kind)
 }
