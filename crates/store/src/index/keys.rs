@@ -96,7 +96,7 @@ impl AttributeIndex {
         normal: &mut Vec<u8>,
         each: &mut impl FnMut(Key),
     ) {
-        self.name.kind.each_key(view.shard.keys(), self.name.attribute_type, value, normal, each);
+        self.name.kind.each_key(view.shard.keys(self.name.attribute_type), value, normal, each);
     }
 }
 

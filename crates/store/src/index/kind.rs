@@ -13,7 +13,6 @@ pub(crate) use self::definition::{Assertion, Keys, Part, Probe, Structure};
 
 use self::definition::Kind;
 use super::key::Key;
-use model::TypeId;
 use schema::AttributeType;
 use std::fmt;
 
@@ -112,13 +111,12 @@ impl IndexKind {
     pub(super) fn each_key(
         self,
         keys: Keys<'_>,
-        attribute_type: TypeId,
         value: &[u8],
         normal: &mut Vec<u8>,
         each: &mut impl FnMut(Key),
     ) {
         normal.clear();
-        of_kind!(self, K => K::each_key(keys, attribute_type, value, normal, each));
+        of_kind!(self, K => K::each_key(keys, value, normal, each));
     }
 
     /// See [`Kind::probe`].

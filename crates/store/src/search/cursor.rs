@@ -234,7 +234,6 @@ impl Cursor {
         }
         let from = self.next;
         match &self.source {
-            Source::Nothing => self.exhausted = true,
             Source::Ids(ids) => {
                 self.slice.extend(ids.iter().copied().filter(|id| *id >= from));
                 self.exhausted = true;

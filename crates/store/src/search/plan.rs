@@ -30,8 +30,6 @@ const WALK_SHARE: u64 = 4;
 /// The source of candidates. All but `All` and long sets are gathered when the search begins.
 /// In order of ids, whatever it is: the answer's order is the same for every plan, and a page goes on behind an id.
 pub(crate) enum Source {
-    /// Nothing can match.
-    Nothing,
     /// These ids, ascending.
     Ids(Vec<u32>),
     /// Many ids, gathered from several lists.
@@ -64,12 +62,11 @@ struct Estimate<'f, 'a> {
 }
 
 enum Choice<'f, 'a> {
-    Nothing,
     /// The entry with this UUID, in normal form.
     Uuid(TypeId, &'f [u8]),
     /// What an index has.
     Index(&'a Arc<AttributeIndex>, Probe),
-    /// The candidates of all of these.
+    /// The candidates of all of these; of none of them nothing can match.
     Any(Vec<Estimate<'f, 'a>>),
 }
 
@@ -101,10 +98,7 @@ impl<'a> ReadPoint<'a> {
             return Source::All;
         }
         if scope == Scope::One {
-            return match self.child_candidates(base) {
-                Found::Few(ids) => Source::Ids(sorted(ids.to_vec())),
-                Found::Many(_) => Source::Live(LiveKey::Children(base)),
-            };
+            return Source::Live(LiveKey::Children(base));
         }
         let limit = (self.shard.entries() / WALK_SHARE).max(1024);
         self.walk(base, limit).map_or(Source::All, |ids| Source::Ids(sorted(ids)))
@@ -140,7 +134,7 @@ impl<'a> ReadPoint<'a> {
     /// Of an `&` the best part is enough; an `|` needs one for every part, or it tells nothing. A negation is true of what no index has.
     fn estimate<'f>(self, node: &'f Node) -> Option<Estimate<'f, 'a>> {
         match node {
-            Node::False | Node::Undefined => Some(Estimate { len: 0, choice: Choice::Nothing }),
+            Node::False | Node::Undefined => Some(Estimate { len: 0, choice: Choice::Any(Vec::new()) }),
             Node::True | Node::Not(_) | Node::Kind(_) => None,
             Node::And(parts) => parts.iter().filter_map(|part| self.estimate(part)).min_by_key(|e| e.len),
             Node::Or(parts) => {
@@ -164,7 +158,7 @@ impl<'a> ReadPoint<'a> {
         let (attribute_type, assertion) = (item.attribute_type?, item.test.assertion());
         let probes = IndexKind::ALL.into_iter().filter_map(|kind| {
             let index = self.indexes().answering(attribute_type, kind)?;
-            Some((index, kind.probe(self.shard.keys(), &assertion)?))
+            Some((index, kind.probe(self.shard.keys(attribute_type), &assertion)?))
         });
         let estimates = probes.map(|(index, probe)| {
             let (len, is_all) = (index.candidates(self, &probe), matches!(probe, Probe::All));
@@ -176,7 +170,6 @@ impl<'a> ReadPoint<'a> {
     /// `None` if there turns out to be too much of it: then the scope is looked through.
     fn gather(self, estimate: &Estimate<'_, '_>) -> Option<Source> {
         match &estimate.choice {
-            Choice::Nothing => Some(Source::Nothing),
             Choice::Uuid(attribute_type, normal) => self.gather_uuid(*attribute_type, normal),
             Choice::Index(index, probe) => self.gather_probe(index, probe),
             Choice::Any(parts) => {
@@ -193,7 +186,6 @@ impl<'a> ReadPoint<'a> {
     /// Lists of an `|` overlap, so they are put together as a set.
     fn add_to(self, union: &mut RoaringBitmap, source: Source) -> Option<()> {
         match source {
-            Source::Nothing => {}
             Source::Ids(ids) => union.extend(ids),
             Source::Bitmap(ids) => *union |= ids,
             Source::All => return None,
@@ -240,7 +232,7 @@ impl<'a> ReadPoint<'a> {
 
     /// An empty tree has no root yet.
     fn range(self, root: Option<u32>, low: u64, high: u64) -> Option<Source> {
-        let Some(root) = root else { return Some(Source::Nothing) };
+        let Some(root) = root else { return Some(Source::Ids(Vec::new())) };
         let mut ids = RoaringBitmap::new();
         let mut last: Option<(u64, &[u8])> = None;
         // The first key beyond the bound ends it, in the middle of a leaf.

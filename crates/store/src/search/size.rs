@@ -47,7 +47,7 @@ impl Source {
             Source::Ids(ids) => ids.capacity() * size_of::<u32>(),
             Source::Bitmap(ids) => ids.serialized_size(),
             // A live list is the index's own.
-            Source::Nothing | Source::Live(_) | Source::All => 0,
+            Source::Live(_) | Source::All => 0,
         }
     }
 }

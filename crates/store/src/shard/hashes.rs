@@ -4,6 +4,7 @@
 use super::Shard;
 use crate::hash::{mix, mix_word, tag};
 use crate::index::kind::Keys;
+use model::TypeId;
 use model::short::Word;
 
 impl Shard {
@@ -37,14 +38,14 @@ impl Shard {
         mix_word(self.settings.key[2], normalised)
     }
 
-    /// What the keys of indexes are made with.
+    /// What the keys of indexes on a type are made with.
     #[inline]
-    pub(crate) fn keys(&self) -> Keys<'_> {
-        Keys { schema: &self.schema, hash_key: self.settings.key[2] }
+    pub(crate) fn keys(&self, attribute_type: TypeId) -> Keys<'_> {
+        Keys { schema: &self.schema, attribute_type, hash_key: self.settings.key[2] }
     }
 
     /// The 64-bit hash of a normalised value, for equality indexes and value sets.
     pub fn value_hash(&self, normalised: &[u8]) -> u64 {
-        self.keys().hash(normalised)
+        mix(self.settings.key[2], normalised)
     }
 }

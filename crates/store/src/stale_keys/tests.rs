@@ -56,7 +56,10 @@ fn candidates(shard: &Shard, part: &str) -> usize {
     let x_text = shard.schema.find_type(b"xText").expect("known");
     let index = shard.unpinned().indexes().answering(x_text, IndexKind::Substring).expect("it is indexed");
     let part = Part { bytes: part.as_bytes(), is_initial: false, is_final: false };
-    let probe = index.name.kind.probe(shard.keys(), &Assertion::Substrings([part].into_iter().collect()));
+    let probe = index
+        .name
+        .kind
+        .probe(shard.keys(index.name.attribute_type), &Assertion::Substrings([part].into_iter().collect()));
     index.candidates(shard.unpinned(), &probe.expect("it is long enough")) as usize
 }
 

@@ -53,25 +53,21 @@ pub(crate) enum Probe {
     Range(u64, u64),
 }
 
-/// What keys are made with.
+/// What the keys of an index are made with.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'k> {
     pub(crate) schema: &'k Schema,
+    /// The type that is indexed.
+    pub(crate) attribute_type: TypeId,
     /// Key of the hashes of values, of this directory alone: clients cannot choose values whose hashes are equal.
     pub(crate) hash_key: u64,
 }
 
 impl Keys<'_> {
-    /// The 64-bit hash of a normalised value, or of a part of one.
-    #[inline]
-    pub(crate) fn hash(self, normal: &[u8]) -> u64 {
-        mix(self.hash_key, normal)
-    }
-
     /// The key of a normalised value, or of a part of one.
     #[inline]
     pub(super) fn tag(self, normal: &[u8]) -> u32 {
-        tag(self.hash(normal))
+        tag(mix(self.hash_key, normal))
     }
 }
 
@@ -93,9 +89,9 @@ pub(super) trait Kind {
         None
     }
 
-    /// Hands the keys of one value of a type to `each`; the same key may come twice. `normal` is room for a normal form, and empty.
+    /// Hands the keys of one value to `each`; the same key may come twice. `normal` is room for a normal form, and empty.
     /// A value that the schema does not take has none: no assertion is true of it.
-    fn each_key(_: Keys<'_>, _: TypeId, _: &[u8], _: &mut Vec<u8>, _: &mut impl FnMut(Key)) {}
+    fn each_key(_: Keys<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut impl FnMut(Key)) {}
 
     /// Where the candidates of an assertion are; `None` if the index does not tell.
     fn probe(_: Keys<'_>, _: &Assertion<'_>) -> Option<Probe>;

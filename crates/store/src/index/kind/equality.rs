@@ -5,7 +5,6 @@
 
 use super::definition::{Assertion, Keys, Kind, Probe, Structure};
 use crate::index::key::Key;
-use model::TypeId;
 use schema::AttributeType;
 use smallvec::smallvec;
 
@@ -22,15 +21,9 @@ impl Kind for Equality {
     }
 
     #[inline]
-    fn each_key(
-        keys: Keys<'_>,
-        attribute_type: TypeId,
-        value: &[u8],
-        normal: &mut Vec<u8>,
-        each: &mut impl FnMut(Key),
-    ) {
+    fn each_key(keys: Keys<'_>, value: &[u8], normal: &mut Vec<u8>, each: &mut impl FnMut(Key)) {
         // A value that its syntax does not take is found by no assertion, so it needs no key.
-        if keys.schema.normalise_equality(attribute_type, value, normal).is_ok() {
+        if keys.schema.normalise_equality(keys.attribute_type, value, normal).is_ok() {
             each(Key::Tag(keys.tag(normal)));
         }
     }

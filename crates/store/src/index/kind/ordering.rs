@@ -5,7 +5,6 @@
 
 use super::definition::{Assertion, Keys, Kind, Probe, Structure};
 use crate::index::key::Key;
-use model::TypeId;
 use schema::AttributeType;
 
 /// `(a>=b)` and `(a<=b)`: ids in a range of prefixes.
@@ -19,15 +18,9 @@ impl Kind for Ordering {
         definition.ordering.is_none().then_some("ordering")
     }
 
-    fn each_key(
-        keys: Keys<'_>,
-        attribute_type: TypeId,
-        value: &[u8],
-        normal: &mut Vec<u8>,
-        each: &mut impl FnMut(Key),
-    ) {
+    fn each_key(keys: Keys<'_>, value: &[u8], normal: &mut Vec<u8>, each: &mut impl FnMut(Key)) {
         let schema = keys.schema;
-        if let Some(rule) = schema.attribute_type(attribute_type).ordering
+        if let Some(rule) = schema.attribute_type(keys.attribute_type).ordering
             && rule.ordering_key(schema, value, normal).is_ok()
         {
             each(Key::Prefix(prefix(normal)));

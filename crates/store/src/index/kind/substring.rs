@@ -5,7 +5,6 @@
 
 use super::definition::{Assertion, Keys, Kind, Part, Probe, Structure};
 use crate::index::key::Key;
-use model::TypeId;
 use schema::AttributeType;
 use smallvec::SmallVec;
 
@@ -25,16 +24,10 @@ impl Kind for Substring {
         definition.substring.is_none().then_some("substring")
     }
 
-    fn each_key(
-        keys: Keys<'_>,
-        attribute_type: TypeId,
-        value: &[u8],
-        normal: &mut Vec<u8>,
-        each: &mut impl FnMut(Key),
-    ) {
+    fn each_key(keys: Keys<'_>, value: &[u8], normal: &mut Vec<u8>, each: &mut impl FnMut(Key)) {
         // The normal form of the substring rule: a filter's parts are brought into the same one.
         let schema = keys.schema;
-        if let Some(rule) = schema.attribute_type(attribute_type).substring
+        if let Some(rule) = schema.attribute_type(keys.attribute_type).substring
             && rule.normalise_value(schema, value, normal).is_ok()
         {
             let at = |n: usize| match n {
