@@ -128,7 +128,6 @@ pub(crate) struct ShapeParts<'d> {
     pub(crate) structural: Option<ClassId>,
     pub(crate) slots: &'d [Slot],
     pub(crate) naming: &'d [u16],
-    pub(crate) schema: &'d Schema,
 }
 
 impl Shapes {
@@ -233,11 +232,11 @@ impl Shapes {
                 number,
                 class_values: parts.class_values.iter().map(|v| (*v).into()).collect(),
                 structural: parts.structural,
-                kind: kind_of(&parts),
+                kind: kind_of(&self.schema, &parts),
                 slots: parts.slots.to_vec(),
                 naming: SmallVec::from_slice(parts.naming),
-                stores_stamps: parts.slots.iter().any(|slot| is_stamp(parts.schema, slot.description)),
-                rdn_start: rdn_start(&parts),
+                stores_stamps: parts.slots.iter().any(|slot| is_stamp(&self.schema, slot.description)),
+                rdn_start: rdn_start(&self.schema, &parts),
             };
             // The table leads to the shape before any record names it; a number that cannot be pushed stays free.
             self.table.push(number as usize, shape).ok()?;
@@ -280,8 +279,8 @@ pub(crate) fn is_stamp(schema: &Schema, description: Description) -> bool {
 }
 
 /// What object classes make of an entry. To follow a referral comes before all else.
-fn kind_of(parts: &ShapeParts<'_>) -> Kind {
-    let (schema, known) = (parts.schema, parts.schema.well_known());
+fn kind_of(schema: &Schema, parts: &ShapeParts<'_>) -> Kind {
+    let known = schema.well_known();
     let is = |class| {
         let of = |value: &&[u8]| schema.find_class(value).is_some_and(|c| schema.is_subclass(c, class));
         parts.class_values.iter().any(of)
@@ -295,11 +294,11 @@ fn kind_of(parts: &ShapeParts<'_>) -> Kind {
 }
 
 /// See [`Shape::rdn_start`].
-fn rdn_start(parts: &ShapeParts<'_>) -> Box<[u8]> {
+fn rdn_start(schema: &Schema, parts: &ShapeParts<'_>) -> Box<[u8]> {
     match parts.naming {
         [at] => {
             let attribute_type = parts.slots[usize::from(*at)].description.attribute_type;
-            format!("{}=", parts.schema.attribute_type(attribute_type).name()).into_bytes().into()
+            format!("{}=", schema.attribute_type(attribute_type).name()).into_bytes().into()
         }
         _ => Box::default(),
     }

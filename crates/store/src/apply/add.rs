@@ -4,6 +4,8 @@
 //! included, finds no entry under the id and goes on. So the record is written last, and an add that runs out of room on
 //! the way has only to remove the ways to its id.
 
+use super::condition::UNSTORED;
+use super::modify::value_bytes;
 use super::name::{Naming, name_entry};
 use super::write::Write;
 use super::{Condition, Stamp};
@@ -105,7 +107,7 @@ impl Writer<'_> {
         // Last, and of what would be stored: an assertion control is judged on the entry as it is to be (RFC 4528).
         if let Some(condition) = condition {
             let stamps = stamps_of_new(stamp);
-            let id = Writer::UNSTORED;
+            let id = UNSTORED;
             let write =
                 Write { id, parent: target.parent, entry: &checked, sets: &[], naming: &naming, stamps };
             if !self.is_met_by(&write, condition)? {
@@ -129,8 +131,7 @@ impl Writer<'_> {
     ) -> Result<EntryId, Refused> {
         let shard = self.shard;
         self.refuse_below_alias(target.parent)?;
-        let values: usize =
-            (0..entry.len()).map(|at| entry.values(at).map(|v| v.len() + 16).sum::<usize>()).sum();
+        let values: usize = (0..entry.len()).map(|at| value_bytes(entry.values(at))).sum();
         // An upper bound, not a count: record or nodes, their headers, keys of ordering indexes. Small nodes of those fit into
         // the segments that the heap keeps beyond each claim.
         self.claim(2 * (values + naming.spelling.len()) + 4096)?;

@@ -12,7 +12,7 @@ use model::EntryId;
 pub type Condition<'c> = &'c mut dyn FnMut(&EntryRef<'_>, ReadPoint<'_>) -> bool;
 
 /// Id of an entry that is not stored: none is ever given to one that is.
-const UNSTORED: u32 = u32::MAX;
+pub(super) const UNSTORED: u32 = u32::MAX;
 
 /// Values of one attribute that a record can hold.
 pub(super) const RECORD_VALUES_MAX: usize = u16::MAX as usize;
@@ -50,7 +50,4 @@ impl Writer<'_> {
         self.state.scratch.record = bytes;
         Ok(is_met)
     }
-
-    /// The id of an entry that is looked at before it is stored.
-    pub(super) const UNSTORED: u32 = UNSTORED;
 }

@@ -7,7 +7,7 @@
 use crate::overlay::Partial;
 use crate::record::{self, EntryRef, Stamps, ValueSet, Values, ber_octets};
 use crate::refused::Refused;
-use crate::shape::ShapeParts;
+use crate::shape::{Shape, ShapeParts};
 use crate::shard::{ReadPoint, Writer};
 use crate::values::SetPosition;
 use model::{Description, EntryId};
@@ -37,13 +37,8 @@ impl Writer<'_> {
         assert_eq!(taken.ok(), Some(id), "an entry is copied under its own id");
         let shape = entry.shape;
         let class_values: SmallVec<[&[u8]; 8]> = shape.class_values.iter().map(|value| &**value).collect();
-        let parts = ShapeParts {
-            class_values: &class_values,
-            structural: shape.structural,
-            slots: &shape.slots,
-            naming: &shape.naming,
-            schema: &shard.schema,
-        };
+        let Shape { structural, slots, naming, .. } = shape;
+        let parts = ShapeParts { class_values: &class_values, structural: *structural, slots, naming };
         // An overlay has few shapes, so this bound is one for broken callers.
         let number = shard.shapes.intern(&mut self.state.shapes, parts);
         let number = number.ok_or(Refused::StoreLimit("distinct combinations of attributes"))?;

@@ -88,9 +88,9 @@ impl<'s> Writer<'s> {
         let old = self.view().entry(id).expect("it was just found");
         // The common modify needs no edit. It says nothing of what it does not take, which is most of what is refused.
         if fast::IS_ON
-            && let Some(outcome) = self.replace_values(&old, &modify, stamp)
+            && let Some(places) = self.places(&old, &modify)
         {
-            return outcome.map(|()| id);
+            return self.replace_at(&old, &modify, &places, stamp).map(|()| id);
         }
         let mut edit = self.begin_edit(&old);
         let outcome = self.change_entry(&old, &mut edit, &modify, stamp);
@@ -476,7 +476,7 @@ impl<'s> Writer<'s> {
 }
 
 /// Bytes of values, with what it takes to keep them: length in the record, and key, length and share of a node in a set.
-fn value_bytes<'v>(values: impl Iterator<Item = &'v [u8]>) -> usize {
+pub(super) fn value_bytes<'v>(values: impl Iterator<Item = &'v [u8]>) -> usize {
     values.map(|value| value.len() + 16).sum()
 }
 

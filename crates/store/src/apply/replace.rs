@@ -28,24 +28,12 @@ pub(super) fn place_of(schema: &Schema, shape: &Shape, description: Description)
 }
 
 /// The slot that each change is about.
-type Places = SmallVec<[usize; CHANGES_MAX]>;
+pub(super) type Places = SmallVec<[usize; CHANGES_MAX]>;
 
 impl Writer<'_> {
-    /// Applies a modify, if it only gives new values to attributes that have one value and keep one. `None` if
-    /// it does more, or may not: then nothing was done.
-    pub(super) fn replace_values(
-        &mut self,
-        old: &EntryRef<'_>,
-        modify: &Modify<'_, '_>,
-        stamp: Stamp,
-    ) -> Option<Result<(), Refused>> {
-        let places = self.places(old, modify)?;
-        Some(self.replace_at(old, modify, &places, stamp))
-    }
-
-    /// The slots of the changes, if each is a replacement that suits, and no attribute comes twice: the second change would
-    /// have to see the first.
-    fn places(&self, old: &EntryRef<'_>, modify: &Modify<'_, '_>) -> Option<Places> {
+    /// The slots of the changes, if a modify only gives new values to attributes that have one value and keep one, and no attribute
+    /// comes twice: the second change would have to see the first. `None` if it does more, or may not.
+    pub(super) fn places(&self, old: &EntryRef<'_>, modify: &Modify<'_, '_>) -> Option<Places> {
         let is_many = modify.changes.is_empty() || modify.changes.len() > CHANGES_MAX;
         if is_many || modify.keep_operational || old.shape.stores_stamps {
             return None;
@@ -64,7 +52,7 @@ impl Writer<'_> {
 
     /// Copies the record with the new values in their places. Form and number of values stay, so shape and spelling of the name
     /// do; only the stamps before them and the lengths change.
-    fn replace_at(
+    pub(super) fn replace_at(
         &mut self,
         old: &EntryRef<'_>,
         modify: &Modify<'_, '_>,

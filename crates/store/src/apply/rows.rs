@@ -7,6 +7,7 @@
 //! The first row that cannot be added ends the run: the caller adds that entry like any other, which finds the reason, and
 //! goes on with the rows behind it. So nothing here decides what the outcome of an add is.
 
+use super::condition::UNSTORED;
 use super::pattern::{Pattern, Rows};
 use super::write::Write;
 use crate::deferred::Later;
@@ -127,7 +128,7 @@ impl Writer<'_> {
         let parent = state.cache.superior(superior).filter(|parent| *parent != 0)?;
         self.refuse_below_alias(parent).ok()?;
         let stamps = stamps_of(Csn::default());
-        let write = Write { id: Writer::UNSTORED, parent, entry, sets: &[], naming: &model.naming, stamps };
+        let write = Write { id: UNSTORED, parent, entry, sets: &[], naming: &model.naming, stamps };
         let shape = self.shape_of(&write).ok()?;
         (self.shard.shapes.at(shape).kind == Kind::Plain).then_some(())?;
         Some(Common { pattern: number, parent, shape, steps: self.steps(pattern) })

@@ -130,7 +130,6 @@ impl Writer<'_> {
             structural: entry.state().structural(),
             slots: &slots,
             naming: &naming,
-            schema: &self.shard.schema,
         };
         let number = self.shard.shapes.intern(&mut self.state.shapes, parts);
         self.state.scratch.slots = slots;

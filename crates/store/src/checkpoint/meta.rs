@@ -338,7 +338,7 @@ impl Meta {
             // The first way that makes a shape which is not there yet is taken, plain ones first.
             for apart in 0..1_u32 << BINARY_SLOTS_MAX {
                 let Some(slots) = stored.slots(schema, &mut held, apart)? else { break };
-                let parts = ShapeParts { class_values, structural, slots: &slots, naming, schema };
+                let parts = ShapeParts { class_values, structural, slots: &slots, naming };
                 is_made = shapes.intern(writer, parts) == Some(stored.number);
                 if is_made {
                     break;
