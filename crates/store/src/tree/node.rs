@@ -70,15 +70,10 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn entry_at(self, at: usize) -> Entry<'a> {
         let rest = &self.bytes[at..];
-        let (payload, mut behind) = split_value(&rest[8..]);
-        let mut child = [0; 4];
-        if self.level() > 0 {
-            let own;
-            (own, behind) = behind.split_at(4);
-            child.copy_from_slice(own);
-        }
-        let raw = &rest[..rest.len() - behind.len()];
-        Entry { key: self.key_at(at), payload, child: u32::from_le_bytes(child), raw }
+        let (payload, behind) = split_value(&rest[8..]);
+        let (child, next) = behind.split_at(if self.level() > 0 { 4 } else { 0 });
+        let child = child.try_into().map_or(0, u32::from_le_bytes);
+        Entry { key: self.key_at(at), payload, child, raw: &rest[..rest.len() - next.len()] }
     }
 
     pub(super) fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
