@@ -22,7 +22,7 @@ mod build;
 mod node;
 mod walk;
 
-pub(crate) use node::Item;
+pub(crate) use node::{Item, Tree};
 pub(crate) use walk::Visit;
 
 use self::node::{Node, finish, node_bytes, push_item, separator};
@@ -273,14 +273,6 @@ pub(crate) enum From<'a> {
 impl From<'_> {
     /// The smallest item there can be.
     pub(crate) const START: From<'static> = From::At((0, &[]));
-}
-
-/// A tree at a read point: what looking at it takes.
-#[derive(Clone, Copy)]
-pub(crate) struct Tree<'a> {
-    pub(crate) heap: &'a Heap,
-    pub(crate) root: u32,
-    pub(crate) sequence: u64,
 }
 
 impl<'a> Tree<'a> {

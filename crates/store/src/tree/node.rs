@@ -11,6 +11,14 @@ const BARE_BYTES: usize = 13;
 /// Key and payload.
 pub(crate) type Item<'a> = (u64, &'a [u8]);
 
+/// A tree at a read point: what looking at it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Tree<'a> {
+    pub(crate) heap: &'a Heap,
+    pub(crate) root: u32,
+    pub(crate) sequence: u64,
+}
+
 /// An item of a node with what stands behind it. `child` is 0 in a leaf.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {

@@ -2,8 +2,7 @@
 //! follows them, and for `Writer::check`. Everything that [`super::node::Node`] relies on is looked at: lengths, counts, levels,
 //! order, and separators that bound what is below them.
 
-use super::Tree;
-use super::node::{Entry, Item, NODE_HEAD, Node};
+use super::node::{Entry, Item, NODE_HEAD, Node, Tree};
 use crate::length::checked_value;
 
 /// What a walk comes by.
@@ -13,7 +12,7 @@ pub(crate) enum Visit<'a> {
     Item(Item<'a>),
 }
 
-/// What is told of each node and item.
+/// What is given each node and item.
 type Visitor<'v, 'a> = &'v mut dyn FnMut(Visit<'a>) -> Result<(), &'static str>;
 
 /// Levels that a tree can have: every inner node but the root has two children or more when it is made.
