@@ -42,22 +42,13 @@ pub trait Disk: Send + Sync + Debug {
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
     /// Names of the folders in `dir`, sorted.
-    ///
-    /// # Errors
-    /// `Unsupported` from a disk that keeps files only; so with the two below.
-    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>> {
-        Err(fault(io::ErrorKind::Unsupported.into(), dir, "list the folders", None))
-    }
+    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>>;
 
     /// Gives the bytes of a file one more name, if the file system can: they must not be changed under either then.
-    fn link(&self, from: &Path, _to: &Path) -> io::Result<()> {
-        Err(fault(io::ErrorKind::Unsupported.into(), from, "link", None))
-    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a folder that is empty.
-    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        Err(fault(io::ErrorKind::Unsupported.into(), dir, "remove the folder", None))
-    }
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// Gives a file, or a folder with all that is in it, another name in the same folder; a file or an empty folder that
     /// had that name is gone. Atomic: a crash leaves one or the other.
@@ -83,9 +74,6 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// `ResourceBusy` when somebody else has it.
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>>;
-
-    /// Bytes that may still be written below `dir`.
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
 }
 
 /// A folder that is ours until this is dropped.

@@ -167,10 +167,6 @@ impl Disk for Hooked {
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
         self.disk.lock_dir(dir)
     }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
-    }
 }
 
 #[derive(Debug)]

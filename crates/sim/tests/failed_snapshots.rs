@@ -113,7 +113,7 @@ fn a_snapshot_without_room_leaves_nothing() {
         let mut server = Server::new(2);
         let before = server.disk.list(&dir).expect("it is there");
         let (checkpoint, index) = server.work(10);
-        let used = u64::MAX - server.disk.free_bytes(&dir).expect("it is there");
+        let used = u64::MAX - server.disk.free_bytes().expect("it is there");
         server.disk.set_faults(Faults { capacity: Some(used + room), ..Faults::default() });
         if server.node.recovered.snapshots.write(checkpoint, index).is_ok() {
             break;

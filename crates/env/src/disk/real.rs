@@ -3,7 +3,7 @@
 mod uncached;
 
 use super::{Disk, File, Lock, fault};
-use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock, statvfs};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
@@ -144,11 +144,6 @@ impl Disk for RealDisk {
             Err(error) => Err(fault(error.into(), &path, "lock", None)),
         }
     }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        let stat = statvfs(dir).map_err(|error| fault(error.into(), dir, "ask for free space", None))?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-    }
 }
 
 /// Two flocks, which end with their descriptors, so with the process at the latest.
@@ -245,7 +240,6 @@ mod tests {
         assert_eq!(&bytes, b"\0hello\0");
         RealDisk.remove(&inner.join("two")).unwrap();
         assert!(RealDisk.list(&inner).unwrap().is_empty());
-        assert!(RealDisk.free_bytes(&inner).unwrap() > 0);
     }
 
     #[test]

@@ -138,8 +138,11 @@ impl Disk for SimDisk {
         }
         world.done(Box::new(SimLock { disk: self.clone(), boot: world.boot, dir: number }))
     }
+}
 
-    fn free_bytes(&self, _dir: &Path) -> io::Result<u64> {
+impl SimDisk {
+    /// Bytes that may still be written.
+    pub fn free_bytes(&self) -> io::Result<u64> {
         let world = self.world();
         let used: u64 = world.files.values().map(Image::claimed).sum();
         world.done(world.faults.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(used)))
