@@ -129,11 +129,7 @@ impl Stream for TcpStream {
         // tokio forgets the readiness after a short read, so the next poll waits instead of asking the kernel without effect:
         // one read per request at queue length 1.
         let mut buffer = ReadBuf::new(buffer);
-        match Pin::new(&mut self.0).poll_read(cx, &mut buffer) {
-            Poll::Ready(Ok(())) => Poll::Ready(Ok(buffer.filled().len())),
-            Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
-            Poll::Pending => Poll::Pending,
-        }
+        Pin::new(&mut self.0).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len())
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {

@@ -37,10 +37,7 @@ impl Thread {
 
     /// Waits for its end. `Err` tells that its event loop could not be made or that it panicked.
     pub fn join(self) -> io::Result<()> {
-        match self.0.join() {
-            Ok(result) => result,
-            Err(_) => Err(io::Error::other("a thread panicked")),
-        }
+        self.0.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
     }
 
     /// Whether it has ended.

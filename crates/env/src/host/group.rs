@@ -3,6 +3,11 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+/// Name of the file with a group's limit in hierarchies of version 1.
+const VERSION_1: &str = "memory.limit_in_bytes";
+/// The same of version 2.
+const VERSION_2: &str = "memory.max";
+
 /// Bytes of the tightest memory limit of this process's groups and of all groups above them. `root` stands for `/`. `None` without
 /// a limit, and where the system does not say.
 pub(super) fn memory_limit(root: &Path) -> Option<u64> {
@@ -13,27 +18,22 @@ pub(super) fn memory_limit(root: &Path) -> Option<u64> {
         // hierarchy-ID:controllers:path
         let mut fields = line.splitn(3, ':');
         let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
-        let version = match controllers {
-            "" => Version::Two,
-            list if list.split(',').any(|name| name == "memory") => Version::One,
+        let file = match controllers {
+            "" => VERSION_2,
+            list if list.split(',').any(|name| name == "memory") => VERSION_1,
             _ => return None,
         };
-        let of_version = mounts.iter().filter(|mount| mount.version == version);
+        let of_version = mounts.iter().filter(|mount| mount.file == file);
         of_version.filter_map(|mount| mount.limit_of(root, group)).min()
     });
     limits.min()
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    One,
-    Two,
-}
-
 /// Where a hierarchy of groups with the memory controller is mounted.
 #[derive(Debug)]
 struct Mount<'m> {
-    version: Version,
+    /// Name of the file with a group's limit, which tells the version.
+    file: &'static str,
     /// The group that the mount point shows: in a container that of the container, not the topmost.
     group: &'m str,
     /// The mount point.
@@ -48,12 +48,12 @@ impl<'m> Mount<'m> {
         let (group, point) = (before.next()?, before.next()?);
         let mut after = after.split(' ');
         let (kind, options) = (after.next()?, after.nth(1).unwrap_or_default());
-        let version = match kind {
-            "cgroup2" => Version::Two,
-            "cgroup" if options.split(',').any(|name| name == "memory") => Version::One,
+        let file = match kind {
+            "cgroup2" => VERSION_2,
+            "cgroup" if options.split(',').any(|name| name == "memory") => VERSION_1,
             _ => return None,
         };
-        Some(Mount { version, group, point })
+        Some(Mount { file, group, point })
     }
 
     /// The tightest limit of `group` and of those above it, as far up as the mount point shows them.
@@ -64,12 +64,8 @@ impl<'m> Mount<'m> {
         let below = own.strip_prefix(self.group).or_else(|_| own.strip_prefix("/")).unwrap_or(Path::new(""));
         let below: PathBuf =
             below.components().take_while(|part| matches!(part, Component::Normal(_))).collect();
-        let name = match self.version {
-            Version::One => "memory.limit_in_bytes",
-            Version::Two => "memory.max",
-        };
         let limit = |folder: &Path| {
-            let text = fs::read_to_string(point.join(folder).join(name)).ok()?;
+            let text = fs::read_to_string(point.join(folder).join(self.file)).ok()?;
             // Version 2 has the word `max` where there is no limit; version 1 a number that no machine has.
             text.trim().parse::<u64>().ok().filter(|bytes| *bytes < 1 << 60)
         };
