@@ -143,6 +143,18 @@ pub trait File: Send + Sync + Debug {
     }
 }
 
+/// Replaces the file `name` in `dir`: a crash leaves the one or the other. Durable once `dir` is synced.
+///
+/// # Errors
+/// What the disk says; then the file may still be what it was.
+pub fn replace_file(disk: &dyn Disk, dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let new = dir.join(format!("{name}.new"));
+    let file = disk.create(&new)?;
+    file.write_at(bytes, 0)?;
+    file.sync_data()?;
+    disk.rename(&new, &dir.join(name))
+}
+
 /// An error with the file, the place in it and what was tried. The kind stays, so that a full disk is still seen as one.
 pub fn fault(error: io::Error, path: &Path, what: &'static str, offset: Option<u64>) -> io::Error {
     let kind = error.kind();

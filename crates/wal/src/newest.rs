@@ -6,13 +6,11 @@ use crate::error::{Damage, OpenError};
 use crate::files::{Role, parse, path};
 use crate::place::Index;
 use crate::scan::Folder;
-use env::disk::Disk;
+use env::disk::{Disk, replace_file};
 use std::io;
 use std::path::Path;
 
 const NAME: &str = "newest";
-/// What it is called while it is written.
-const NEW_NAME: &str = "newest.new";
 const MAGIC: [u8; 8] = *b"PandoNew";
 /// Magic, number, checksum of both.
 const BYTES: usize = 16;
@@ -22,11 +20,7 @@ const BYTES: usize = 16;
 /// # Errors
 /// What the disk says; then what was written down before may still hold.
 pub(crate) fn note(disk: &dyn Disk, dir: &Path, number: u32) -> io::Result<()> {
-    let new = dir.join(NEW_NAME);
-    let file = disk.create(&new)?;
-    file.write_at(&encode(number), 0)?;
-    file.sync_data()?;
-    disk.rename(&new, &dir.join(NAME))?;
+    replace_file(disk, dir, NAME, &encode(number))?;
     disk.sync_dir(dir)
 }
 

@@ -2,7 +2,7 @@
 
 use super::checksummed::Unread;
 use super::error::DataError;
-use env::disk::Disk;
+use env::disk::{Disk, replace_file};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,17 +33,8 @@ pub(super) fn read_text(disk: &dyn Disk, dir: &Path, name: &str) -> Result<Optio
 
 /// Replaces a file of text; durable when it returns.
 pub(super) fn write_text(disk: &dyn Disk, dir: &Path, name: &str, text: &str) -> io::Result<()> {
-    replace_text(disk, dir, name, text)?;
+    replace_file(disk, dir, name, text.as_bytes())?;
     disk.sync_dir(dir)
-}
-
-/// Replaces a file of text; durable once its directory is synced.
-pub(super) fn replace_text(disk: &dyn Disk, dir: &Path, name: &str, text: &str) -> io::Result<()> {
-    let new = dir.join(format!("{name}.new"));
-    let file = disk.create(&new)?;
-    file.write_at(text.as_bytes(), 0)?;
-    file.sync_data()?;
-    disk.rename(&new, &dir.join(name))
 }
 
 /// A key that no version has written, or that a changed byte has made of another.

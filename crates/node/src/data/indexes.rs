@@ -4,10 +4,10 @@
 use super::checksummed::{table, with_checksum};
 use super::dir::Data;
 use super::error::DataError;
-use super::facts::{missing, replace_text, unknown};
+use super::facts::{missing, unknown};
 use crate::faults;
 use dsa::indexing::IndexKeeper;
-use env::disk::Disk;
+use env::disk::{Disk, replace_file};
 use env::planted;
 use model::limits::INDEXES_MAX;
 use schema::Schema;
@@ -101,7 +101,7 @@ impl IndexFile {
             "# Indexes that were made while the directory was served, or by `pando index`, beyond those configured.\n\
              index = {list}\n"
         ));
-        replace_text(&*self.disk, &self.dir, NAME, &text)?;
+        replace_file(&*self.disk, &self.dir, NAME, text.as_bytes())?;
         if !planted::is(faults::INDEX_NOT_KEPT) {
             self.disk.sync_dir(&self.dir)?;
         }
