@@ -82,25 +82,13 @@ pub fn read_chain(
         let first = folder.files.first().and_then(|(_, header)| *header).map_or(from, |header| header.first);
         return Err(OpenError::Missing { wanted: from.plus(1), first, last: None });
     };
-    let begin = folder.files[start].0.header;
+    let begin = &folder.files[start].0;
     let (mut versions, mut unreadable) = (Vec::new(), Vec::new());
     for dir in others.iter().map(PathBuf::as_path).chain([own]) {
         gather(disk, dir, &mut versions, &mut unreadable)?;
     }
-    let (next, previous) = (from.plus(1), 0);
-    let place = folder.files[start].0.begin();
-    let mut chain = Chain {
-        disk,
-        versions,
-        from,
-        next,
-        previous,
-        place,
-        file: begin,
-        began: false,
-        at: None,
-        took: None,
-    };
+    let (next, place, file) = (from.plus(1), begin.begin(), begin.header);
+    let mut chain = Chain { disk, versions, from, next, previous: None, place, file, at: None };
     let enough = chain.read(take)?;
     let mut later = None;
     if !enough {
@@ -129,7 +117,7 @@ fn gather(
                 let first = Window::new().header(&file, file.begin())?.map(|(header, _)| header);
                 versions.push(Version { path, header: file.header, first });
             }
-            Err(what) => unreadable.push(Damage { path, offset: 0, what }),
+            Err(damage) => unreadable.push(damage),
         }
     }
     Ok(())
@@ -141,18 +129,14 @@ struct Chain<'a> {
     from: Index,
     /// The record that comes next.
     next: Index,
-    /// Checksum in the header of the last block; means nothing before the first.
-    previous: u32,
+    /// Checksum in the header of the last block; `None` before the first.
+    previous: Option<u32>,
     /// Where the next block stands.
     place: Place,
     /// Which file that is: all copies have this header.
     file: FileHeader,
-    /// A block was read.
-    began: bool,
     /// The copy that is read.
     at: Option<(LogFile, Window)>,
-    /// The reader's word on the last record.
-    took: Option<Flow>,
 }
 
 impl Chain<'_> {
@@ -160,89 +144,80 @@ impl Chain<'_> {
     fn read(&mut self, take: Taker<'_>) -> Result<bool, OpenError> {
         loop {
             while let Some((file, mut window)) = self.at.take() {
-                let moved = self.block(&file, &mut window, take)?;
-                if self.took == Some(Flow::Enough) {
-                    return Ok(true);
+                match self.block(&file, &mut window, take)? {
+                    Some(Flow::Enough) => return Ok(true),
+                    Some(Flow::On) => self.at = Some((file, window)),
+                    None => {}
                 }
-                self.at = moved.then_some((file, window));
             }
-            if !self.other_copy()? && !self.next_file()? {
+            if !self.go_on()? {
                 return Ok(false);
             }
         }
     }
 
     fn follows(&self, header: &BlockHeader) -> bool {
-        match self.began {
-            true => header.previous == self.previous && header.first == self.next,
-            false => header.first <= self.next,
+        match self.previous {
+            Some(previous) => header.previous == previous && header.first == self.next,
+            None => header.first <= self.next,
         }
     }
 
-    /// Reads the block that comes next, if the copy has it whole.
-    fn block(&mut self, file: &LogFile, window: &mut Window, take: Taker<'_>) -> Result<bool, OpenError> {
+    /// Reads the block that comes next, if the copy has it whole: whether the reader wants more after it.
+    fn block(
+        &mut self,
+        file: &LogFile,
+        window: &mut Window,
+        take: Taker<'_>,
+    ) -> Result<Option<Flow>, OpenError> {
         let Some((header, crc)) = window.header(file, self.place)?.filter(|(h, _)| self.follows(h)) else {
-            return Ok(false);
+            return Ok(None);
         };
-        let Some(body) = window.body(file, &header)? else { return Ok(false) };
-        let damage = |what: &str| {
-            let (path, offset) = (file.file.path().to_owned(), u64::from(self.place.offset));
-            OpenError::Damaged(Damage { path, offset, what: what.to_owned() })
-        };
+        let Some(body) = window.body(file, &header)? else { return Ok(None) };
         let mut records = Records::new(body);
         for n in 0..u64::from(header.records) {
             let (index, place) = (header.first.plus(n), self.place);
             let Some((kind, payload)) = records.next() else {
-                return Err(damage("the checksum is right but a record is of no known kind or length"));
+                let what = "the checksum is right but a record is of no known kind or length";
+                return Err(Damage::at(file.file.path(), place.offset.into(), what).into());
             };
             if index <= self.from {
                 continue;
             }
             let taken = take(Record { index, kind, payload, place });
-            self.took = Some(taken.map_err(|reason| OpenError::Record { index, place, reason })?);
             self.next = index;
-            if self.took == Some(Flow::Enough) {
-                return Ok(true);
+            if taken.map_err(|reason| OpenError::Record { index, place, reason })? == Flow::Enough {
+                return Ok(Some(Flow::Enough));
             }
         }
         self.next = header.next();
-        (self.previous, self.began) = (crc, true);
+        self.previous = Some(crc);
         self.place.offset += header.stride() as u32;
-        Ok(true)
+        Ok(Some(Flow::On))
     }
 
-    /// Goes on in another copy of the same file, if one has the next block.
-    fn other_copy(&mut self) -> Result<bool, OpenError> {
-        let same: Vec<&Version> = self.versions.iter().filter(|v| v.header == self.file).collect();
-        let place = self.place;
-        self.at = self.first_that_follows(&same, place)?;
+    /// Goes on in another copy of the same file, if one has the next block; else in the next file, if it follows.
+    fn go_on(&mut self) -> Result<bool, OpenError> {
+        let here = |v: &Version| (v.header == self.file).then_some(self.place);
+        self.at = self.first_that_follows(here)?;
+        if self.at.is_none() && self.previous.is_some() {
+            let next = |v: &Version| (v.header.number == self.file.number + 1).then(|| v.begin());
+            self.at = self.first_that_follows(next)?;
+            if let Some((file, _)) = &self.at {
+                (self.file, self.place) = (file.header, file.begin());
+            }
+        }
         Ok(self.at.is_some())
     }
 
-    /// Goes on in the next file, if it follows.
-    fn next_file(&mut self) -> Result<bool, OpenError> {
-        if !self.began {
-            return Ok(false);
-        }
-        let next = |v: &&Version| v.header.number == self.file.number + 1;
-        let next: Vec<&Version> = self.versions.iter().filter(next).collect();
-        for version in next {
-            let begin = version.begin();
-            if let Some(found) = self.first_that_follows(&[version], begin)? {
-                (self.file, self.place, self.at) = (version.header, begin, Some(found));
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The first copy that has a whole block at `place` which follows.
+    /// The first copy that has a whole block which follows, at the place that `place_in` gives; that gives none in files that do
+    /// not count.
     fn first_that_follows(
         &self,
-        versions: &[&Version],
-        place: Place,
+        place_in: impl Fn(&Version) -> Option<Place>,
     ) -> Result<Option<(LogFile, Window)>, OpenError> {
-        for version in versions {
+        for version in &self.versions {
+            let Some(place) = place_in(version) else { continue };
             let Ok(file) = LogFile::open_as(self.disk, &version.path)? else { continue };
             let mut window = Window::new();
             let Some((header, _)) = window.header(&file, place)?.filter(|(h, _)| self.follows(h)) else {
@@ -261,7 +236,7 @@ impl Chain<'_> {
         let here =
             self.versions.iter().filter(|v| v.header == self.file).map(|version| (version, self.place));
         let next = |v: &&Version| {
-            let follows = v.first.is_some_and(|header| self.began && self.follows(&header));
+            let follows = v.first.is_some_and(|header| self.previous.is_some() && self.follows(&header));
             v.header.number == self.file.number + 1 && follows
         };
         let next = self.versions.iter().filter(next).map(|version| (version, version.begin()));
@@ -273,8 +248,7 @@ impl Chain<'_> {
                     && header.mark > end
                 {
                     let what = format!("no whole block, though a later one ({place}) says that it was safe");
-                    let (path, offset) = (version.path.clone(), u64::from(end.offset));
-                    return Err(OpenError::Damaged(Damage { path, offset, what }));
+                    return Err(Damage::at(&version.path, end.offset.into(), what).into());
                 }
                 place.offset += SECTOR as u32;
             }

@@ -133,16 +133,15 @@ fn has_same_bytes(disk: &dyn Disk, file: &LogFile, until: u32, known: &Path) -> 
 /// # Errors
 /// What the disk says, or that the file is damaged, or that the archive has another by that name.
 pub fn archive_file(disk: &dyn Disk, file: &Path, archive: &Path) -> Result<(PathBuf, Index), OpenError> {
-    let damaged =
-        |path: &Path, what: String| OpenError::Damaged(Damage { path: path.to_owned(), offset: 0, what });
-    let source = LogFile::open_as(disk, file)?.map_err(|what| damaged(file, what))?;
+    let source = LogFile::open_as(disk, file)??;
     disk.create_dir(archive)?;
     let (first, _) = records_of(disk, file)?;
     let name = format!("{:016x}-{:016x}.log", first.0, source.header.epoch);
     let path = archive.join(&name);
     if disk.list(archive)?.contains(&name) {
-        if !has_all_bytes(disk, &source, &path) {
-            return Err(damaged(&path, "it is in the archive with other bytes than in the log".to_owned()));
+        if !has_same_bytes(disk, &source, source.header.bytes, &path) {
+            let what = "it is in the archive with other bytes than in the log";
+            return Err(Damage::at(&path, 0, what).into());
         }
         // Its name may not have been durable when the process ended that gave it.
         disk.sync_dir(archive)?;
@@ -160,17 +159,10 @@ pub fn archive_file(disk: &dyn Disk, file: &Path, archive: &Path) -> Result<(Pat
     Ok((path, last.1))
 }
 
-fn has_all_bytes(disk: &dyn Disk, file: &LogFile, known: &Path) -> bool {
-    has_same_bytes(disk, file, file.header.bytes, known)
-}
-
 /// First and last record of a file by itself.
 fn records_of(disk: &dyn Disk, file: &Path) -> Result<(Index, Index), OpenError> {
-    let damaged =
-        |what: &str| OpenError::Damaged(Damage { path: file.to_owned(), offset: 0, what: what.to_owned() });
-    let alone = LogFile::open_as(disk, file)?.map_err(|what| damaged(&what))?;
-    let folder = Folder::of_one(alone)?;
+    let folder = Folder::of_one(LogFile::open_as(disk, file)??)?;
     let end = scan(&folder, 0, &mut |_| Ok(()))?;
-    let (first, next) = end.indexes.ok_or_else(|| damaged("it holds no record"))?;
+    let (first, next) = end.indexes.ok_or_else(|| Damage::at(file, 0, "it holds no record"))?;
     Ok((first, Index(next.0 - 1)))
 }

@@ -3,7 +3,7 @@
 use crate::place::{Index, Place};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Why a record was not appended. Nothing of it is in the log.
@@ -66,6 +66,12 @@ pub struct Damage {
     pub what: String,
 }
 
+impl Damage {
+    pub(crate) fn at(path: &Path, offset: u64, what: impl Into<String>) -> Damage {
+        Damage { path: path.to_owned(), offset, what: what.into() }
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: damaged at offset {}: {}", self.path.display(), self.offset, self.what)
@@ -114,20 +120,21 @@ impl From<io::Error> for OpenError {
     }
 }
 
+impl From<Damage> for OpenError {
+    fn from(damage: Damage) -> OpenError {
+        OpenError::Damaged(damage)
+    }
+}
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Settings(reason) => f.write_str(reason),
             OpenError::Io(error) => error.fmt(f),
-            OpenError::Damaged(damage) => {
-                write!(f, "{damage}. {DAMAGE_ADVICE}")
-            }
+            OpenError::Damaged(damage) => write!(f, "{damage}. {DAMAGE_ADVICE}"),
             OpenError::Gone { dir, what } => {
-                write!(
-                    f,
-                    "{}: {what}: changes that were answered would be lost. Nothing was changed. ",
-                    dir.display()
-                )?;
+                let dir = dir.display();
+                write!(f, "{dir}: {what}: changes that were answered would be lost. Nothing was changed. ")?;
                 f.write_str("Is its disk mounted? Bring the files back, or restore a backup")
             }
             OpenError::Missing { wanted, first, last } => {

@@ -4,6 +4,7 @@
 //! being prepared and worth nothing. A name that ends in `.log` is given last, after everything before the first block is
 //! durable: so a log file whose header cannot be read was damaged.
 
+use crate::error::Damage;
 use crate::format::{FILE_HEADER_BYTES, FILE_HEADER_USED, FileHeader};
 use crate::newest;
 use crate::place::Place;
@@ -44,12 +45,13 @@ impl LogFile {
     /// Opens the file called `number`.
     ///
     /// # Errors
-    /// The inner one says in words what is wrong with its bytes.
-    pub(crate) fn open(disk: &dyn Disk, dir: &Path, number: u32) -> io::Result<Result<LogFile, String>> {
-        let opened = LogFile::open_as(disk, &path(dir, number, Role::Log))?;
+    /// The inner one says what is wrong with its bytes.
+    pub(crate) fn open(disk: &dyn Disk, dir: &Path, number: u32) -> io::Result<Result<LogFile, Damage>> {
+        let path = path(dir, number, Role::Log);
+        let opened = LogFile::open_as(disk, &path)?;
         Ok(opened.and_then(|file| match file.number() {
             own if own == number => Ok(file),
-            other => Err(format!("its header says that it is file {other}")),
+            other => Err(Damage::at(&path, 0, format!("its header says that it is file {other}"))),
         }))
     }
 
@@ -57,20 +59,21 @@ impl LogFile {
     ///
     /// # Errors
     /// As [`LogFile::open`].
-    pub(crate) fn open_as(disk: &dyn Disk, path: &Path) -> io::Result<Result<LogFile, String>> {
+    pub(crate) fn open_as(disk: &dyn Disk, path: &Path) -> io::Result<Result<LogFile, Damage>> {
         let file = disk.open(path)?;
         let len = file.len()?;
         if len < FILE_HEADER_BYTES as u64 {
-            return Ok(Err(format!("it has only {len} bytes")));
+            return Ok(Err(Damage::at(path, 0, format!("it has only {len} bytes"))));
         }
         let mut bytes = [0; FILE_HEADER_USED];
         file.read_at(&mut bytes, 0)?;
-        Ok(FileHeader::decode(&bytes).and_then(|header| {
+        let header = FileHeader::decode(&bytes).and_then(|header| {
             if u64::from(header.bytes) > len || (header.bytes as usize) < FILE_HEADER_BYTES {
                 return Err(format!("it should have {} bytes and has {len}", header.bytes));
             }
-            Ok(LogFile::new(file, header))
-        }))
+            Ok(header)
+        });
+        Ok(header.map(|header| LogFile::new(file, header)).map_err(|what| Damage::at(path, 0, what)))
     }
 }
 

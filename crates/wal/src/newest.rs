@@ -41,8 +41,7 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<u32>, OpenError
     }
     let number = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
     if !is_whole || bytes != encode(number) {
-        let what = "it does not tell which log file is the newest".to_owned();
-        return Err(OpenError::Damaged(Damage { path, offset: 0, what }));
+        return Err(Damage::at(&path, 0, "it does not tell which log file is the newest").into());
     }
     Ok(Some(number))
 }

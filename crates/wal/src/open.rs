@@ -125,7 +125,7 @@ fn open_folder(
         newest::must_have_blocks(&folder, newest, from)?;
     }
     let mut seeds = SeededEntropy::new(entropy.next_u64());
-    let end = repair(&disk, &folder, end)?;
+    repair(&disk, &folder, end.as_ref())?;
     let (run, cut) = (seeds.next_u64(), end.as_ref().and_then(|end| cut(dir, end)));
     let (previous, mark) = end.as_ref().map_or((0, Place::default()), |end| (end.previous, end.place));
     let unmarked = end.as_ref().is_some_and(|end| end.mark < end.place);
@@ -135,7 +135,7 @@ fn open_folder(
     let log = Arc::new(Log::new(Arc::clone(&disk), dir.to_owned(), settings, state));
     let mut writer = Writer::new(log.clone(), run, previous, mark, unmarked);
     if is_bare && from > Index(0) {
-        writer.write_first().map_err(|poisoned| io::Error::other(poisoned.to_string()))?;
+        writer.write_first().map_err(io::Error::other)?;
     }
     if !is_new && newest != Some(last) {
         newest::note(&*disk, dir, last)?;
@@ -147,11 +147,7 @@ fn open_folder(
 fn gap(folder: &Folder) -> OpenError {
     let missing = folder.files.first().map_or(0, |(file, _)| file.number() - 1);
     let path = path(&folder.dir, missing, Role::Log);
-    OpenError::Damaged(Damage {
-        path,
-        offset: 0,
-        what: "there is no such file, but files before and after".to_owned(),
-    })
+    Damage::at(&path, 0, "there is no such file, but files before and after").into()
 }
 
 fn cut(dir: &Path, end: &End) -> Option<Cut> {
@@ -161,7 +157,7 @@ fn cut(dir: &Path, end: &End) -> Option<Cut> {
 }
 
 /// Makes the files what they were found to be: what was read is durable, what comes after the end is never read again.
-fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Option<End>, OpenError> {
+fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<&End>) -> Result<(), OpenError> {
     for &number in &folder.new {
         disk.remove(&path(&folder.dir, number, Role::New))?;
     }
@@ -170,7 +166,7 @@ fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Opt
     }
     // Also the names of spares: one is used only when a crash cannot bring its old name back.
     disk.sync_dir(&folder.dir)?;
-    let Some(end) = end else { return Ok(None) };
+    let Some(end) = end else { return Ok(()) };
     if end.has_torn_files() {
         // Their blocks could follow once the log has grown up to them: such files must be prepared anew. The newest
         // first, so that a crash leaves no gap; and not before it is written down that they need not be there.
@@ -180,7 +176,7 @@ fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Opt
             disk.sync_dir(&folder.dir)?;
         }
     }
-    wipe(&folder.files[end.file].0, &end)?;
+    wipe(&folder.files[end.file].0, end)?;
     for (file, _) in &folder.files[..=end.file] {
         if end.mark.file <= file.number() {
             let begin = if end.mark.file == file.number() { end.mark } else { file.begin() };
@@ -192,19 +188,15 @@ fn repair(disk: &Arc<dyn Disk>, folder: &Folder, end: Option<End>) -> Result<Opt
     for (file, _) in &folder.files[end.file..=last] {
         upgrade(file)?;
     }
-    Ok(Some(end))
+    Ok(())
 }
 
 /// Gives a file of an earlier version, which takes records from now on, the header of this version: an earlier program then
 /// refuses it by its version. The header lies in one sector, so a crash leaves the one or the other.
 fn upgrade(file: &LogFile) -> io::Result<()> {
-    match file.header.upgraded() {
-        Some(header) => {
-            file.file.write_at(&header.encode(), 0)?;
-            file.file.sync_data()
-        }
-        None => Ok(()),
-    }
+    let Some(header) = file.header.upgraded() else { return Ok(()) };
+    file.file.write_at(&header.encode(), 0)?;
+    file.file.sync_data()
 }
 
 /// Overwrites the headers of torn blocks in the last file, so that they are not found, and reported, again.

@@ -6,7 +6,7 @@
 
 use crate::error::{Damage, OpenError};
 use crate::faults;
-use crate::files::{LogFile, Role, parse, path};
+use crate::files::{LogFile, Role, parse};
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, Kind, Records, body_crc};
 use crate::newest;
 use crate::place::{Index, Place};
@@ -67,9 +67,7 @@ impl Folder {
         let mut window = Window::new();
         let mut files = Vec::with_capacity(present.len());
         for number in present {
-            let file = LogFile::open(disk, dir, number)?.map_err(|what| {
-                OpenError::Damaged(Damage { path: path(dir, number, Role::Log), offset: 0, what })
-            })?;
+            let file = LogFile::open(disk, dir, number)??;
             let first = window.header(&file, file.begin())?.map(|(header, _)| header);
             files.push((Arc::new(file), first));
         }
@@ -225,9 +223,8 @@ impl Scan<'_> {
     }
 
     fn damage(&self, what: &str) -> OpenError {
-        let path = self.folder.files[self.end.file].0.file.path().to_owned();
-        let offset = u64::from(self.end.place.offset);
-        OpenError::Damaged(Damage { path, offset, what: what.to_owned() })
+        let path = self.folder.files[self.end.file].0.file.path();
+        Damage::at(path, self.end.place.offset.into(), what).into()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::faults;
 use crate::place::Index;
 use env::disk::Disk;
 use env::planted;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,12 @@ pub enum SnapshotError {
 impl From<io::Error> for SnapshotError {
     fn from(error: io::Error) -> SnapshotError {
         SnapshotError::Io(error)
+    }
+}
+
+impl From<Damage> for SnapshotError {
+    fn from(damage: Damage) -> SnapshotError {
+        SnapshotError::Damaged(damage)
     }
 }
 
@@ -79,17 +85,12 @@ impl Snapshots {
     /// `Damaged` if the manifest is, or a file that it names is missing or shorter.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Snapshots, SnapshotError> {
         disk.create_dir(dir)?;
-        let latest = match disk.list(dir)?.iter().any(|name| name == MANIFEST) {
-            true => Some(read_manifest(&*disk, dir)?),
-            false => None,
-        };
+        let latest = read_manifest(&*disk, dir)?;
         // The process before may have ended between the manifest's new name and its being durable. The one that relies on it
         // releases the log, so it must not go back.
         disk.sync_dir(dir)?;
         let snapshots = Snapshots { disk, dir: dir.to_owned(), latest, unsure: false };
-        for record in snapshots.latest.iter().flat_map(|manifest| &manifest.files) {
-            snapshots.check_length(record)?;
-        }
+        snapshots.records().try_for_each(|record| snapshots.check_length(record))?;
         Ok(snapshots)
     }
 
@@ -99,10 +100,7 @@ impl Snapshots {
     /// # Errors
     /// As [`Snapshots::open`]; `Io` of kind `NotFound` when a snapshot was replaced meanwhile: try again.
     pub fn hold(disk: &dyn Disk, dir: &Path) -> Result<Option<Held>, SnapshotError> {
-        if !disk.list(dir)?.iter().any(|name| name == MANIFEST) {
-            return Ok(None);
-        }
-        let manifest = read_manifest(disk, dir)?;
+        let Some(manifest) = read_manifest(disk, dir)? else { return Ok(None) };
         let open = |record| SnapshotFile::open(disk, dir, record);
         let files = manifest.files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(Held { manifest, files }))
@@ -113,17 +111,21 @@ impl Snapshots {
         let len = match self.disk.open(&path) {
             Ok(file) => file.len()?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let what = "the manifest names it, but there is no such file".to_owned();
-                return Err(SnapshotError::Damaged(Damage { path, offset: 0, what }));
+                let what = "the manifest names it, but there is no such file";
+                return Err(Damage::at(&path, 0, what).into());
             }
             Err(error) => return Err(error.into()),
         };
         let expected = file::file_bytes(record.bytes);
         if len != expected {
-            let what = format!("it should have {expected} bytes");
-            return Err(SnapshotError::Damaged(Damage { path, offset: len, what }));
+            return Err(Damage::at(&path, len, format!("it should have {expected} bytes")).into());
         }
         Ok(())
+    }
+
+    /// The files of the last snapshot.
+    fn records(&self) -> impl Iterator<Item = &FileRecord> {
+        self.latest.iter().flat_map(|manifest| &manifest.files)
     }
 
     /// The last snapshot.
@@ -144,17 +146,15 @@ impl Snapshots {
     /// # Errors
     /// The first damage.
     pub fn verify(&self) -> Result<(), SnapshotError> {
-        let mut records = self.latest.iter().flat_map(|manifest| &manifest.files);
-        records.try_for_each(|record| self.file(record)?.verify())
+        self.records().try_for_each(|record| self.file(record)?.verify())
     }
 
     /// Begins the next snapshot.
     pub fn unfinished(&self) -> UnfinishedSnapshot {
-        let known = self.latest.iter().flat_map(|manifest| &manifest.files);
         UnfinishedSnapshot {
             disk: self.disk.clone(),
             dir: self.dir.clone(),
-            known: known.map(|record| (record.id, *record)).collect(),
+            known: self.records().map(|record| (record.id, *record)).collect(),
             files: BTreeMap::new(),
         }
     }
@@ -217,8 +217,7 @@ impl Snapshots {
         if self.unsure {
             return Ok(());
         }
-        let latest = self.latest.iter().flat_map(|manifest| &manifest.files);
-        let named: std::collections::BTreeSet<String> = latest.map(|record| record.id.name()).collect();
+        let named: BTreeSet<String> = self.records().map(|record| record.id.name()).collect();
         let stays = |name: &String| match name.strip_suffix(NEW).unwrap_or(name) {
             MANIFEST => name == MANIFEST,
             ours => !FileId::is_name(ours) || named.contains(name),
@@ -299,11 +298,15 @@ impl UnfinishedSnapshot {
     }
 }
 
-fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Manifest, SnapshotError> {
+/// The manifest of a folder, if there is one.
+fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Option<Manifest>, SnapshotError> {
+    if !disk.list(dir)?.iter().any(|name| name == MANIFEST) {
+        return Ok(None);
+    }
     let path = dir.join(MANIFEST);
     let file = disk.open(&path)?;
     let mut bytes = vec![0; file.len()? as usize];
     file.read_at(&mut bytes, 0)?;
-    Manifest::decode(&bytes)
-        .map_err(|(offset, what)| SnapshotError::Damaged(Damage { path, offset: offset as u64, what }))
+    let manifest = Manifest::decode(&bytes).map(Some);
+    Ok(manifest.map_err(|(offset, what)| Damage::at(&path, offset as u64, what))?)
 }

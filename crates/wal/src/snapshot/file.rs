@@ -133,9 +133,8 @@ impl SnapshotFile {
         let mut crcs = vec![0; (file_bytes(record.bytes) - record.bytes) as usize];
         file.read_at(&mut crcs, record.bytes)?;
         if crc32c::crc32c_append(record.id.seed(), &crcs) != record.crc {
-            let what = "the checksums of its pieces are not what the manifest says".to_owned();
-            let path = file.path().to_owned();
-            return Err(SnapshotError::Damaged(Damage { path, offset: record.bytes, what }));
+            let what = "the checksums of its pieces are not what the manifest says";
+            return Err(Damage::at(file.path(), record.bytes, what).into());
         }
         Ok(SnapshotFile { file, record: *record, crcs })
     }
@@ -170,9 +169,8 @@ impl SnapshotFile {
             let is_right = crc.to_le_bytes() == self.crcs[(first + n) * 4..][..4];
             if !is_right && !planted::is(faults::SNAPSHOT_CHECKSUM_SKIPPED) {
                 let offset = ((first + n) * PIECE_BYTES) as u64;
-                let what = "the checksum of the piece that begins there is wrong".to_owned();
-                let path = self.file.path().to_owned();
-                return Err(SnapshotError::Damaged(Damage { path, offset, what }));
+                let what = "the checksum of the piece that begins there is wrong";
+                return Err(Damage::at(self.file.path(), offset, what).into());
             }
         }
         Ok(())

@@ -415,7 +415,7 @@ impl Work<'_> {
                 self.generation.last
             );
             let offset = u64::from(end.end.offset);
-            return Err(OpenError::Damaged(wal::Damage { path, offset, what }).into());
+            return Err(OpenError::from(wal::Damage { path, offset, what }).into());
         }
         let short = match self.until {
             Until::Sequence(wanted) | Until::Command(wanted, _) => last < wanted,
