@@ -247,7 +247,7 @@ fn what_an_earlier_use_left_in_a_file_is_not_read() {
     let mut opened = open(&disk, 0).0;
     // Twelve blocks to a file. The third is ready when the first is released, so that becomes the fourth.
     (0..24).for_each(|n| append(&mut opened, &[n; 700]));
-    assert_eq!(opened.log.release(Index(12)).unwrap(), 1);
+    assert_eq!(opened.log.release(Index(12), &mut |_| Ok(())).unwrap(), 1);
     (24..37).for_each(|n| append(&mut opened, &[n; 700]));
     drop(opened);
     disk.kill();
@@ -362,7 +362,7 @@ fn a_file_whose_release_is_not_durable_is_not_used_again() {
         (0..24).for_each(|n| append(&mut opened, &[n; 700]));
         let at = disk.operations() + 2;
         disk.set_faults(Faults { fail_at: Some((at, io::ErrorKind::Other)), ..Faults::default() });
-        opened.log.release(Index(12)).unwrap_err();
+        opened.log.release(Index(12), &mut |_| Ok(())).unwrap_err();
         append(&mut opened, &[24; 700]);
         let at = disk.operations() + 4;
         disk.set_faults(Faults { power_at: Some(at), ..Faults::default() });

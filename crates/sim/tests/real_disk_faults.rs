@@ -263,10 +263,10 @@ fn no_release(server: &mut Server, rule: Rule) {
     let index = node.recovered.snapshots.latest().expect("it was made").index;
     server.disk.set(Some(rule));
     let log = Arc::clone(node.recovered.committer.log());
-    log.release(index).expect_err("the disk fails");
+    log.release(index, &mut |_| Ok(())).expect_err("the disk fails");
     assert!(server.disk.set(None) > 0);
     assert_eq!(server.count(&mut node), ResultCode::Success, "changes go on");
-    assert!(log.release(index).expect("the disk works again") > 0);
+    assert!(log.release(index, &mut |_| Ok(())).expect("the disk works again") > 0);
     server.restart(node, false);
 }
 

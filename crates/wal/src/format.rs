@@ -37,16 +37,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    const ALL: [Kind; 6] =
+        [Kind::Commands, Kind::Checkpoint, Kind::Ingest, Kind::Import, Kind::Rules, Kind::Parcel];
+
     fn from_u8(code: u8) -> Option<Kind> {
-        match code {
-            1 => Some(Kind::Commands),
-            2 => Some(Kind::Checkpoint),
-            3 => Some(Kind::Ingest),
-            4 => Some(Kind::Import),
-            5 => Some(Kind::Rules),
-            12 => Some(Kind::Parcel),
-            _ => None,
-        }
+        Kind::ALL.into_iter().find(|kind| *kind as u8 == code)
     }
 }
 
@@ -322,8 +317,7 @@ mod tests {
     proptest! {
         #[test]
         fn records_come_back(payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..20)) {
-            let kinds =
-                [Kind::Commands, Kind::Checkpoint, Kind::Ingest, Kind::Import, Kind::Rules, Kind::Parcel];
+            let kinds = Kind::ALL;
             let mut body = Vec::new();
             for (at, payload) in payloads.iter().enumerate() {
                 push_record(&mut body, kinds[at % 6], |out| out.extend_from_slice(payload));

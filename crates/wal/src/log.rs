@@ -198,19 +198,11 @@ impl Log {
 
     /// Frees the files whose records all have an index up to `up_to`, because a snapshot that is durable holds what they
     /// did, and after which a record is synced. They are kept for use again, or removed when there are enough. Returns how many were freed.
+    /// Each file is first shown to `before`, which keeps what it wants of it. An error of that ends the release, and the file stays.
     ///
     /// # Errors
-    /// What the disk says. Files that were not freed are freed by the next release, or after the next start.
-    pub fn release(&self, up_to: Index) -> io::Result<usize> {
-        self.release_after(up_to, &mut |_| Ok(()))
-    }
-
-    /// As [`Log::release`]; each file is first shown to `before`, which keeps what it wants of it. An error of that ends
-    /// the release, and the file stays.
-    ///
-    /// # Errors
-    /// What the disk says, or `before`.
-    pub fn release_after(
+    /// What the disk says, or `before`. Files that were not freed are freed by the next release, or after the next start.
+    pub fn release(
         &self,
         up_to: Index,
         before: &mut dyn FnMut(&Path) -> io::Result<()>,

@@ -51,9 +51,7 @@ impl Block {
     pub fn last(&self) -> Index {
         Index(self.0.filled.next().0 - 1)
     }
-}
 
-impl Block {
     /// Its records, in order.
     pub(crate) fn records(&self) -> impl Iterator<Item = (Index, Kind, &[u8])> {
         let Filling { bytes, first, records } = &self.0.filled;

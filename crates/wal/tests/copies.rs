@@ -50,7 +50,7 @@ fn write(dir: &Path, history: u8, from: u64, count: u64, release: u64, archive: 
         Some(archive) => archive_file(&RealDisk, file, archive).map(|_| ()).map_err(std::io::Error::other),
         None => Ok(()),
     };
-    log.release_after(Index(release), &mut before).unwrap();
+    log.release(Index(release), &mut before).unwrap();
     writer.close().unwrap();
 }
 

@@ -92,7 +92,7 @@ fn released_files_are_used_again_and_what_they_held_is_not_needed() {
     let opened = open(dir.path(), Mode::None, 40_000, &mut found);
     assert!(found.is_empty());
     let before = opened.log.live_bytes();
-    assert!(opened.log.release(Index(40_000)).unwrap() > 4);
+    assert!(opened.log.release(Index(40_000), &mut |_| Ok(())).unwrap() > 4);
     assert!(opened.log.live_bytes() < before);
     let names = || {
         let mut names: Vec<_> =

@@ -74,7 +74,7 @@ impl SnapshotStore {
             });
             archived.map(|(_, last)| on_archived(last))
         };
-        log.release_after(index, &mut keep).map(|_| ())
+        log.release(index, &mut keep).map(|_| ())
     }
 
     /// Those that there are.
