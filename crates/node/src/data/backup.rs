@@ -14,15 +14,17 @@ mod generation;
 mod restore;
 mod take;
 
+pub(super) use generation::remove_folder;
 pub use generation::{Backups, Generation};
 pub use restore::{Restored, Until, restore};
 pub use take::{TakenBackup, take};
 
 use super::error::DataError;
+use env::disk::Disk;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use wal::snapshot::SnapshotError;
+use wal::snapshot::{Held, Snapshots};
 
 /// Name of the file that says what a backup holds. A folder that has it is not served.
 pub(super) const MARKER: &str = "backup";
@@ -50,28 +52,18 @@ impl fmt::Display for BackupError {
 
 impl std::error::Error for BackupError {}
 
-impl From<DataError> for BackupError {
-    fn from(error: DataError) -> BackupError {
-        BackupError::Data(error)
-    }
-}
-
-impl From<io::Error> for BackupError {
-    fn from(error: io::Error) -> BackupError {
+impl<E> From<E> for BackupError
+where
+    DataError: From<E>,
+{
+    fn from(error: E) -> BackupError {
         BackupError::Data(error.into())
     }
 }
 
-impl From<SnapshotError> for BackupError {
-    fn from(error: SnapshotError) -> BackupError {
-        BackupError::Data(error.into())
-    }
-}
-
-impl From<wal::OpenError> for BackupError {
-    fn from(error: wal::OpenError) -> BackupError {
-        BackupError::Data(DataError::Log(error))
-    }
+/// A folder that is not what it should be.
+fn folder(path: &Path, what: impl Into<String>) -> BackupError {
+    BackupError::Folder(path.to_owned(), what.into())
 }
 
 /// The folder of a data directory that has its snapshot.
@@ -84,7 +76,15 @@ fn log_dir(dir: &Path) -> PathBuf {
     dir.join("log")
 }
 
+/// The last snapshot in a folder, if there is one.
+fn hold(disk: &dyn Disk, dir: &Path) -> Result<Option<Held>, DataError> {
+    match exists(disk, dir) {
+        true => Ok(Snapshots::hold(disk, dir)?),
+        false => Ok(None),
+    }
+}
+
 /// Is there anything by that name? One that may not be looked at is taken for something.
-fn exists(disk: &dyn env::disk::Disk, dir: &Path) -> bool {
+fn exists(disk: &dyn Disk, dir: &Path) -> bool {
     !matches!(disk.list(dir), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }

@@ -71,3 +71,9 @@ impl From<SnapshotError> for DataError {
         DataError::Snapshot(error)
     }
 }
+
+impl From<wal::OpenError> for DataError {
+    fn from(error: wal::OpenError) -> DataError {
+        DataError::Log(error)
+    }
+}

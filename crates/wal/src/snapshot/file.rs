@@ -144,11 +144,6 @@ impl SnapshotFile {
         &self.record
     }
 
-    /// Bytes of its content.
-    pub fn bytes(&self) -> u64 {
-        self.record.bytes
-    }
-
     /// Reads and checks content from `offset`, a multiple of [`PIECE_BYTES`], on. `bytes` has whole pieces, or ends where the
     /// content does.
     ///

@@ -1,6 +1,6 @@
 //! The backups of a folder: which there are, what each says of itself, how one goes away.
 
-use super::{BackupError, MARKER, log_dir, snapshot_dir};
+use super::{BackupError, MARKER, folder, log_dir, snapshot_dir};
 use crate::data::checksummed::{verified, with_checksum};
 use crate::data::error::DataError;
 use crate::data::facts::{missing, read_text, unread, write_text};
@@ -20,7 +20,7 @@ const FORMAT: i64 = 1;
 #[derive(Debug)]
 pub struct Backups {
     disk: Arc<dyn Disk>,
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
 }
 
 /// A whole backup.
@@ -106,21 +106,18 @@ impl Backups {
     /// Makes the folder, unless it is there, for this process alone to write to.
     pub(super) fn begin(&self, data: &Path) -> Result<Box<dyn Lock>, BackupError> {
         if self.dir.starts_with(data) {
-            let text = "backups cannot lie in the data directory that they are made of".to_owned();
-            return Err(BackupError::Folder(self.dir.clone(), text));
+            let text = "backups cannot lie in the data directory that they are made of";
+            return Err(folder(&self.dir, text));
         }
         self.disk.create_dir(&self.dir)?;
-        let refused = |text: &str| Err(BackupError::Folder(self.dir.clone(), text.to_owned()));
-        match self.disk.list(&self.dir)?.iter().any(|name| name == superblock::NAME || name == MARKER) {
-            true => refused("this is a data directory; backups go into a folder of their own"),
-            false => match self.disk.lock_dir(&self.dir) {
-                Ok(lock) => Ok(lock),
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    refused("another process writes a backup here")
-                }
-                Err(error) => Err(error.into()),
-            },
+        if self.disk.list(&self.dir)?.iter().any(|name| name == superblock::NAME || name == MARKER) {
+            let text = "this is a data directory; backups go into a folder of their own";
+            return Err(folder(&self.dir, text));
         }
+        self.disk.lock_dir(&self.dir).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => folder(&self.dir, "another process writes a backup here"),
+            _ => error.into(),
+        })
     }
 
     /// All that are whole, the oldest first; and what is wrong with others.
@@ -171,10 +168,6 @@ impl Backups {
         let name = name(begun_ms);
         (self.dir.join([&*name, NEW].concat()), self.dir.join(name))
     }
-
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
-    }
 }
 
 /// Removes a data directory, or a part of one. A folder that has something else in it stays, and is an error.
@@ -182,16 +175,16 @@ pub(super) fn remove_tree(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     for inner in disk.list_dirs(dir)? {
         let inner = dir.join(inner);
         if inner == log_dir(dir) || inner == snapshot_dir(dir) {
-            remove_files(disk, &inner)?;
-            disk.remove_dir(&inner)?;
+            remove_folder(disk, &inner)?;
         }
     }
-    remove_files(disk, dir)?;
-    disk.remove_dir(dir)
+    remove_folder(disk, dir)
 }
 
-fn remove_files(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
-    disk.list(dir)?.iter().try_for_each(|name| disk.remove(&dir.join(name)))
+/// Removes a folder of files.
+pub(in crate::data) fn remove_folder(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    disk.list(dir)?.iter().try_for_each(|name| disk.remove(&dir.join(name)))?;
+    disk.remove_dir(dir)
 }
 
 /// The texts of the files that tell how a data directory is to be read, checked; and of those of its indexes

@@ -3,8 +3,8 @@
 //! on with: what is written after the restore cannot be mistaken for what was written before.
 
 use super::generation::{Backups, Generation, facts, remove_tree};
-use super::take::verify;
-use super::{BackupError, log_dir, snapshot_dir};
+use super::take::{copy_snapshot, verify};
+use super::{BackupError, folder, hold, log_dir, snapshot_dir};
 use crate::commit;
 use crate::data::error::DataError;
 use crate::data::facts::{missing, unread, write_text};
@@ -21,9 +21,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::Meta;
-use wal::snapshot::{Held, Snapshots};
+use wal::snapshot::Held;
 use wal::{
-    ChainEnd, FILE_HEADER_BYTES, Flow, Index, Kind, Log, Mode, OpenError, Record, Refused, Settings, Writer,
+    ChainEnd, FILE_HEADER_BYTES, Flow, Index, Kind, Mode, OpenError, Record, Refused, Settings, Writer,
 };
 
 /// What the folder that is being made is called, behind the name that it gets.
@@ -127,10 +127,6 @@ pub fn restore(
     Ok(restored)
 }
 
-fn folder(path: &Path, what: &str) -> BackupError {
-    BackupError::Folder(path.to_owned(), what.to_owned())
-}
-
 fn must_be_empty(disk: &dyn Disk, data: &Path) -> Result<(), BackupError> {
     let is_empty = |names: io::Result<Vec<String>>| match names {
         Ok(names) => Ok(names.is_empty()),
@@ -202,30 +198,23 @@ fn reason_against(
     generation: &Generation,
     until: Until,
 ) -> Result<Option<String>, BackupError> {
-    Ok(match until {
-        Until::End => None,
-        Until::Sequence(index) if index < generation.snapshot => {
-            Some(format!("its snapshot holds all up to record {}", generation.snapshot))
-        }
+    let is_later = match until {
+        Until::End => false,
+        Until::Sequence(index) => index < generation.snapshot,
         // All of that record may be more than its first commands.
-        Until::Command(index, _) if index <= generation.snapshot => {
-            Some(format!("its snapshot holds all up to record {}", generation.snapshot))
-        }
-        Until::Sequence(_) | Until::Command(..) => None,
+        Until::Command(index, _) => index <= generation.snapshot,
         Until::Time(ms) => {
             let last = snapshot_ms(disk, generation)?.filter(|last| *last > ms);
-            last.map(|last| format!("its snapshot holds changes up to {}", timestamp(last)))
+            return Ok(last.map(|last| format!("its snapshot holds changes up to {}", timestamp(last))));
         }
-    })
+    };
+    Ok(is_later.then(|| format!("its snapshot holds all up to record {}", generation.snapshot)))
 }
 
 /// When the last change was made that the snapshot of a backup holds.
 fn snapshot_ms(disk: &dyn Disk, generation: &Generation) -> Result<Option<u64>, BackupError> {
     let dir = snapshot_dir(&generation.dir);
-    if !super::exists(disk, &dir) {
-        return Ok(None);
-    }
-    let Some(Held { manifest, .. }) = Snapshots::hold(disk, &dir)? else { return Ok(None) };
+    let Some(Held { manifest, .. }) = hold(disk, &dir)? else { return Ok(None) };
     let meta = Meta::read(snapshot::parts(&dir, &manifest.meta)?.store)
         .map_err(|error| DataError::Restore(dir.join("manifest"), error))?;
     Ok((meta.last_csn().0 > 0).then(|| meta.last_csn().unix_ms()))
@@ -273,10 +262,7 @@ impl Work<'_> {
     /// Copies it; returns the rules that it has.
     fn copy_snapshot(&self, on_bytes: &mut dyn FnMut(u64, u64)) -> Result<Option<Rules>, BackupError> {
         let from = snapshot_dir(&self.generation.dir);
-        let held = match super::exists(&**self.disk, &from) {
-            true => Snapshots::hold(&**self.disk, &from)?,
-            false => None,
-        };
+        let held = hold(&**self.disk, &from)?;
         let index = held.as_ref().map_or(Index(0), |held| held.manifest.index);
         if index != self.generation.snapshot {
             return Err(
@@ -286,19 +272,11 @@ impl Work<'_> {
         let Some(held) = held else { return Ok(None) };
         let rules = snapshot::parts(&from, &held.manifest.meta)?.rules.map(Rules::of_verified).transpose();
         let rules = rules.map_err(|what| DataError::Facts(from.join("manifest"), what))?;
-        let mut snapshots = Snapshots::open(Arc::clone(self.disk), &snapshot_dir(self.to))?;
-        let mut unfinished = snapshots.unfinished();
-        let (mut done, total) = (0, held.manifest.files.iter().map(|record| record.bytes).sum());
-        for file in &held.files {
-            unfinished.copy(file)?;
-            done += file.bytes();
-            on_bytes(done, total);
-        }
-        snapshots.commit(unfinished, held.manifest.index, held.manifest.meta)?;
+        copy_snapshot(self.disk, held, self.to, None, on_bytes)?;
         Ok(rules)
     }
 
-    /// Writes the records after the snapshot up to the point into a log of its own; `course` begins with the rules of the
+    /// Writes the records after the snapshot up to the point into a log of its own; `epochs` begins with the rules of the
     /// snapshot. If an earlier version noted others before the first command, they are written into the file.
     fn write_log(
         &self,
@@ -309,7 +287,7 @@ impl Work<'_> {
         let own = log_dir(&self.generation.dir);
         let settings = log_settings(wal::file_bytes(disk, &own)?);
         let opened = wal::create(Arc::clone(self.disk), &log_dir(self.to), settings, entropy, from)?;
-        let mut pen = Pen { log: opened.log, writer: opened.writer, failed: None };
+        let mut pen = Pen { writer: opened.writer, failed: None };
         let mut restored = Restored {
             generation: self.generation.clone(),
             last: from,
@@ -343,10 +321,7 @@ impl Work<'_> {
             } else if let Some((text, ms)) = rules {
                 epochs.change(text, ms, &record)?;
             } else if !is_settings {
-                match epochs.command() {
-                    Decided::AsBefore => {}
-                    decided => self.decided(epochs, decided)?,
-                }
+                self.decide(epochs)?;
             }
             if let Until::Command(index, commands) = self.until
                 && index == record.index
@@ -371,20 +346,20 @@ impl Work<'_> {
         Ok(restored)
     }
 
-    /// A command comes that was decided by these rules, and the one before it, if there is one, by others.
+    /// A command comes that was decided by these rules. The one before it, if there is one, may have been by others.
     ///
     /// # Errors
     /// In words, when a start cannot apply it.
-    fn decided(&self, epochs: &RulesEpochs, decided: Decided) -> Result<(), String> {
-        match epochs.noted() {
+    fn decide(&self, epochs: &mut RulesEpochs) -> Result<(), String> {
+        match (epochs.command(), epochs.noted()) {
+            (Decided::AsBefore, _) | (_, None) => Ok(()),
             // A start knows them from the log.
             _ if epochs.rules().are_whole() => Ok(()),
-            None => Ok(()),
-            Some(_) if decided == Decided::First => {
+            (Decided::First, Some(_)) => {
                 let written = write_text(&**self.disk, self.to, rules::NAME, &epochs.rules().text());
                 written.map_err(|error| error.to_string())
             }
-            Some(noted) => Err(format!(
+            (Decided::Otherwise, Some(noted)) => Err(format!(
                 "the rules by which changes are applied (schema, suffix, schema-check) changed at {}, and no backup that is older can be restored past that ({}): restore to an earlier point, or start from a later backup",
                 noted.at(),
                 noted.place()
@@ -508,7 +483,6 @@ fn log_settings(file_bytes: Option<u32>) -> Settings {
 
 /// Writes a log, block by block.
 struct Pen {
-    log: Arc<Log>,
     writer: Writer,
     /// Why no more can be written.
     failed: Option<io::Error>,
@@ -516,27 +490,27 @@ struct Pen {
 
 impl Pen {
     fn append(&mut self, record: Record<'_>) -> Result<(), String> {
-        if self.log.waiting_bytes() > TOGETHER_BYTES {
+        if self.writer.log().waiting_bytes() > TOGETHER_BYTES {
             self.write()?;
         }
         loop {
-            match self.log.append(record.kind, |out| out.extend_from_slice(record.payload)) {
+            match self.writer.log().append(record.kind, |out| out.extend_from_slice(record.payload)) {
                 Ok(index) => {
                     assert_eq!(index, record.index, "records keep their numbers");
                     return Ok(());
                 }
                 Err(Refused::Full) => self.write()?,
-                Err(refused) => return Err(self.fail(io::Error::other(refused.to_string()))),
+                Err(refused) => return Err(self.fail(io::Error::other(refused))),
             }
         }
     }
 
     /// Writes what was appended, and prepares the file after the one it is in.
     fn write(&mut self) -> Result<(), String> {
-        self.writer.step(0).map_err(|poisoned| self.fail(io::Error::other(poisoned.to_string())))?;
-        while let Some(preparation) = self.log.wanted() {
+        self.writer.step(0).map_err(|poisoned| self.fail(io::Error::other(poisoned)))?;
+        while let Some(preparation) = self.writer.log().wanted() {
             let prepared = preparation.run().map_err(|error| self.fail(error))?;
-            self.log.prepared(Ok(prepared));
+            self.writer.log().prepared(Ok(prepared));
         }
         Ok(())
     }
@@ -551,7 +525,7 @@ impl Pen {
         if planted::is(faults::RESTORE_NOT_SYNCED) {
             return self.write().map_err(io::Error::other);
         }
-        self.writer.close().map_err(|poisoned| io::Error::other(poisoned.to_string()))
+        self.writer.close().map_err(io::Error::other)
     }
 }
 

@@ -3,7 +3,7 @@
 //! one go, and it is looked afterwards whether they still were what they are called.
 
 use super::generation::{Backups, Generation, facts, remove_tree};
-use super::{BackupError, log_dir, snapshot_dir};
+use super::{BackupError, folder, hold, log_dir, snapshot_dir};
 use crate::data::error::DataError;
 use crate::data::facts::write_text;
 use env::disk::Disk;
@@ -51,8 +51,7 @@ pub fn take(
     let (all, _) = backups.all()?;
     let (new, place) = backups.place(now_ms);
     if all.iter().any(|generation| generation.dir == place) {
-        let text = "a backup of the same millisecond exists".to_owned();
-        return Err(BackupError::Folder(place, text));
+        return Err(folder(&place, "a backup of the same millisecond exists"));
     }
     let work = Work { disk, data, new: &new, known: all.last() };
     let mut taken = work.run(now_ms, on_bytes).inspect_err(|_| {
@@ -60,7 +59,7 @@ pub fn take(
         let _ = remove_tree(&**disk, &new);
     })?;
     disk.rename(&new, &place)?;
-    disk.sync_dir(backups.dir())?;
+    disk.sync_dir(&backups.dir)?;
     taken.generation.dir = place;
     let superfluous = (all.len() + 1).saturating_sub(keep.unwrap_or(usize::MAX).max(1));
     for old in &all[..superfluous] {
@@ -92,7 +91,7 @@ impl Work<'_> {
         let index = snapshot.as_ref().map_or(Index(0), |held| held.manifest.index);
         let (mut bytes, mut shared_bytes) = (log.bytes, log.shared_bytes);
         if let Some(held) = snapshot {
-            let (written, shared) = self.copy_snapshot(&held, on_bytes)?;
+            let (written, shared) = copy_snapshot(self.disk, held, self.new, self.known, on_bytes)?;
             (bytes, shared_bytes) = (bytes + written, shared_bytes + shared);
         }
         for (name, text) in &facts {
@@ -103,14 +102,6 @@ impl Work<'_> {
         let generation = Generation { dir, begun_ms, snapshot: index, last: log.last };
         generation.write(&**self.disk, self.new)?;
         Ok(TakenBackup { generation, bytes, shared_bytes, removed: 0 })
-    }
-
-    /// The files of the snapshot of the backup before. One that is damaged has none.
-    fn known_files(&self) -> BTreeMap<FileId, FileRecord> {
-        let Some(known) = self.known else { return BTreeMap::new() };
-        let held = Snapshots::hold(&**self.disk, &snapshot_dir(&known.dir));
-        let records = held.ok().flatten().into_iter().flat_map(|held| held.manifest.files);
-        records.map(|record| (record.id, record)).collect()
     }
 
     /// Opens the last snapshot and copies the log behind it, again if either was replaced meanwhile.
@@ -132,7 +123,7 @@ impl Work<'_> {
             "log files were reused while they were copied, {ATTEMPTS} times; try again when fewer changes are made{}",
             last.map_or(String::new(), |error| format!(" ({error})"))
         );
-        Err(BackupError::Folder(self.data.to_owned(), text))
+        Err(folder(self.data, text))
     }
 
     fn catch_once(&self) -> Result<Option<Caught>, BackupError> {
@@ -143,10 +134,7 @@ impl Work<'_> {
         let log_copy = log_dir(self.new);
         disk.create_dir(&log_copy)?;
         let before = facts(disk, self.data)?;
-        let snapshot = match super::exists(disk, &snapshot_dir(self.data)) {
-            true => Snapshots::hold(disk, &snapshot_dir(self.data))?,
-            false => None,
-        };
+        let snapshot = hold(disk, &snapshot_dir(self.data))?;
         let from = snapshot.as_ref().map_or(Index(0), |held| held.manifest.index);
         let known_log = self.known.map(|known| log_dir(&known.dir));
         let log = wal::copy_log(disk, &log_dir(self.data), from, &log_copy, known_log.as_deref())?;
@@ -156,37 +144,42 @@ impl Work<'_> {
         let facts = facts(disk, self.data)?;
         Ok((facts == before).then_some(Caught { facts, snapshot, log }))
     }
+}
 
-    /// Copies or links the files of the snapshot; bytes that were written, and those that were not.
-    fn copy_snapshot(
-        &self,
-        held: &Held,
-        on_bytes: &mut dyn FnMut(u64, u64),
-    ) -> Result<(u64, u64), BackupError> {
-        let known_files = self.known_files();
-        let known_dir = self.known.map(|known| snapshot_dir(&known.dir)).unwrap_or_default();
-        let mut snapshots = Snapshots::open(Arc::clone(self.disk), &snapshot_dir(self.new))?;
-        let mut unfinished = snapshots.unfinished();
-        let total = held.manifest.files.iter().map(|record| record.bytes).sum();
-        let (mut written, mut shared) = (0, 0);
-        for file in &held.files {
-            let record = file.record();
-            // What an earlier backup has may have suffered since; then it is copied anew.
-            let is_known = known_files.get(&record.id) == Some(record)
-                && SnapshotFile::open(&**self.disk, &known_dir, record)
-                    .is_ok_and(|known| known.verify().is_ok());
-            if is_known && unfinished.link(&known_dir, record) {
-                shared += record.bytes;
-            } else {
-                unfinished.copy(file)?;
-                written += record.bytes;
-            }
-            on_bytes(written + shared, total);
+/// Copies the files of a snapshot into the directory `to`, or links those that the backup `known` has; bytes that were written,
+/// and those that were not.
+pub(super) fn copy_snapshot(
+    disk: &Arc<dyn Disk>,
+    held: Held,
+    to: &Path,
+    known: Option<&Generation>,
+    on_bytes: &mut dyn FnMut(u64, u64),
+) -> Result<(u64, u64), BackupError> {
+    let known_dir = known.map(|known| snapshot_dir(&known.dir)).unwrap_or_default();
+    // A backup whose snapshot is damaged has no files.
+    let known = known.and_then(|_| Snapshots::hold(&**disk, &known_dir).ok().flatten());
+    let known = known.into_iter().flat_map(|held| held.manifest.files);
+    let known: BTreeMap<FileId, FileRecord> = known.map(|record| (record.id, record)).collect();
+    let mut snapshots = Snapshots::open(Arc::clone(disk), &snapshot_dir(to))?;
+    let mut unfinished = snapshots.unfinished();
+    let total = held.manifest.files.iter().map(|record| record.bytes).sum();
+    let (mut written, mut shared) = (0, 0);
+    for file in &held.files {
+        let record = file.record();
+        // What an earlier backup has may have suffered since; then it is copied anew.
+        let is_known = known.get(&record.id) == Some(record)
+            && SnapshotFile::open(&**disk, &known_dir, record).is_ok_and(|known| known.verify().is_ok());
+        if is_known && unfinished.link(&known_dir, record) {
+            shared += record.bytes;
+        } else {
+            unfinished.copy(file)?;
+            written += record.bytes;
         }
-        assert!(written + shared == total, "each file of the snapshot was copied or linked, and once");
-        snapshots.commit(unfinished, held.manifest.index, held.manifest.meta.clone())?;
-        Ok((written, shared))
+        on_bytes(written + shared, total);
     }
+    assert!(written + shared == total, "each file of the snapshot was copied or linked, and once");
+    snapshots.commit(unfinished, held.manifest.index, held.manifest.meta)?;
+    Ok((written, shared))
 }
 
 /// Compares every checksum of a copy, and that its log, or else its snapshot, ends with record `last`.
@@ -200,7 +193,7 @@ pub(super) fn verify(disk: &Arc<dyn Disk>, dir: &Path, last: Index) -> Result<()
         let text = format!(
             "the copy ends with record {end}, but {last} was copied: the disk does not keep what it is given"
         );
-        return Err(BackupError::Folder(dir.to_owned(), text));
+        return Err(folder(dir, text));
     }
     Ok(())
 }
