@@ -32,8 +32,9 @@ mod superblock;
 
 pub use dir::{Data, open_to_others};
 pub use error::DataError;
-pub use examine::{Contents, Examined, View};
+pub use examine::{Examined, View};
 pub use indexes::{IndexFile, Nowhere};
+pub(crate) use recover::write_snapshot;
 pub use recover::{Recovered, Settled, Stage, Wanted};
 pub use rules::Rules;
 pub use settings::SettingsFile;
@@ -42,6 +43,7 @@ pub use superblock::Superblock;
 use schema::SchemaFile;
 
 use std::io;
+use std::path::Path;
 
 impl Data {
     /// Takes back what a first start made, of which nothing has come: the one that comes next may choose again what is chosen once.
@@ -50,32 +52,26 @@ impl Data {
     /// # Errors
     /// What the disk says. A second attempt, or a start, goes on from whatever is left.
     pub fn roll_back_init(&self) -> io::Result<()> {
-        let (snapshot, manifest) = (self.dir.join("snapshot"), wal::snapshot::MANIFEST);
-        if self.disk.list_dirs(&self.dir)?.iter().any(|name| name == "snapshot")
-            && self.disk.list(&snapshot)?.iter().any(|name| name == manifest)
-        {
+        let mut folders = vec![self.log_dir(), self.snapshot_dir()];
+        let there = self.disk.list_dirs(&self.dir)?;
+        folders.retain(|folder| there.iter().any(|name| self.dir.join(name) == *folder));
+        if folders.contains(&self.snapshot_dir()) {
             // It must not outlive what it names.
-            self.disk.remove(&snapshot.join(manifest))?;
-            self.disk.sync_dir(&snapshot)?;
+            self.remove_if_there(&self.snapshot_dir(), wal::snapshot::MANIFEST)?;
         }
         // Where there are rules there is a log.
-        if self.disk.list(&self.dir)?.iter().any(|name| name == rules::NAME) {
-            self.disk.remove(&self.dir.join(rules::NAME))?;
-            self.disk.sync_dir(&self.dir)?;
-        }
-        for sub in
-            self.disk.list_dirs(&self.dir)?.iter().filter(|name| ["log", "snapshot"].contains(&&***name))
-        {
-            let sub = self.dir.join(sub);
-            self.disk.list(&sub)?.iter().try_for_each(|name| self.disk.remove(&sub.join(name)))?;
-            self.disk.remove_dir(&sub)?;
-        }
+        self.remove_if_there(&self.dir, rules::NAME)?;
+        folders.iter().try_for_each(|folder| backup::remove_folder(&*self.disk, folder))?;
         // Last of all what the others cannot be read without.
-        let own = [schema_time::NAME, superblock::NAME];
-        let there = self.disk.list(&self.dir)?;
-        for name in own.into_iter().filter(|name| there.iter().any(|other| other == name)) {
-            self.disk.remove(&self.dir.join(name))?;
-            self.disk.sync_dir(&self.dir)?;
+        self.remove_if_there(&self.dir, schema_time::NAME)?;
+        self.remove_if_there(&self.dir, superblock::NAME)
+    }
+
+    /// Removes a file, if it is there. Durable when it returns.
+    fn remove_if_there(&self, dir: &Path, name: &str) -> io::Result<()> {
+        if self.disk.list(dir)?.iter().any(|other| other == name) {
+            self.disk.remove(&dir.join(name))?;
+            self.disk.sync_dir(dir)?;
         }
         Ok(())
     }

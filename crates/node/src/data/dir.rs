@@ -43,6 +43,16 @@ impl Data {
         &self.dir
     }
 
+    /// The folder of its log.
+    pub(super) fn log_dir(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    /// The folder of its snapshots.
+    pub(super) fn snapshot_dir(&self) -> PathBuf {
+        self.dir.join("snapshot")
+    }
+
     /// Reads a file of facts, if it is there.
     pub(super) fn facts<T, E: Into<Unread>>(
         &self,

@@ -7,7 +7,6 @@ use super::error::DataError;
 use super::pass::Maker;
 use super::recover::Stage;
 use super::rules_epochs::Decided;
-use super::snapshot::SnapshotStore;
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Dsa};
 use env::disk::Disk;
@@ -16,7 +15,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use store::IndexSettings;
-use wal::snapshot::{FileRecord, Snapshots};
+use wal::snapshot::{Manifest, Snapshots};
 use wal::{Found, Index, Record};
 
 /// What there is.
@@ -44,15 +43,6 @@ pub struct View {
     pub snapshot_bytes: u64,
     /// The log; `None` if there is no file of it.
     pub log: Option<Found>,
-}
-
-/// What a snapshot is made of.
-#[derive(Clone, Debug)]
-pub struct Contents {
-    /// Last record that it holds.
-    pub index: Index,
-    /// Its files.
-    pub files: Vec<FileRecord>,
 }
 
 impl Data {
@@ -88,7 +78,7 @@ impl Data {
             let nothing = Examined { entries: 0, snapshot: None, snapshot_bytes: 0, log, findings: vec![] };
             return Ok(nothing);
         };
-        wal::must_be_there(&*self.disk, &self.dir.join("log")).map_err(DataError::Log)?;
+        wal::must_be_there(&*self.disk, &self.log_dir())?;
         let View { dsa, snapshot, snapshot_bytes, log } = view;
         let mut findings: Vec<String> =
             dsa.shard().writer().check(findings_max).iter().map(ToString::to_string).collect();
@@ -144,7 +134,7 @@ impl Data {
             let mut pass = self.begin_pass(&base, &snapshots, maker, on_progress)?;
             let log = self.run_pass(&mut pass, base.from, on_progress)?;
             others = pass.next_rules(self, &wanted)?;
-            let (epochs, stopped) = (&pass.replay.epochs, pass.replay.stopped());
+            let (epochs, stopped) = (&pass.replay.epochs, pass.replay.stopped);
             rules = epochs.rules().clone();
             if stopped.is_none() && is_wanted && rules.with_schema(schema).agree(&wanted) {
                 break (pass.dsa, log);
@@ -157,7 +147,7 @@ impl Data {
             && (first > from.plus(1) || next <= from)
         {
             let (wanted, last) = (from.plus(1), Some(Index(next.0 - 1)));
-            return Err(DataError::Log(wal::OpenError::Missing { wanted, first, last }));
+            return Err(wal::OpenError::Missing { wanted, first, last }.into());
         }
         dsa.shard().writer().find_free_ids();
         Ok(Some(View { dsa, snapshot, snapshot_bytes, log }))
@@ -167,10 +157,8 @@ impl Data {
     ///
     /// # Errors
     /// When its manifest is damaged.
-    pub fn contents(&self) -> Result<Option<Contents>, DataError> {
-        let keeper = SnapshotStore::new(self.snapshots()?);
-        let contents = |m: &wal::snapshot::Manifest| Contents { index: m.index, files: m.files.clone() };
-        Ok(keeper.latest().map(contents))
+    pub fn contents(&self) -> Result<Option<Manifest>, DataError> {
+        Ok(self.snapshots()?.latest().cloned())
     }
 
     /// Hands out every record of the log, also those that the snapshot holds.
@@ -182,13 +170,13 @@ impl Data {
         visit: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
     ) -> Result<Option<Found>, DataError> {
         let from = self.snapshots()?.latest().map_or(Index(0), |manifest| manifest.index);
-        match wal::read_after(&*self.disk, &self.dir.join("log"), from, visit) {
+        match wal::read_after(&*self.disk, &self.log_dir(), from, visit) {
             Err(wal::OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => read.map_err(DataError::Log),
+            read => Ok(read?),
         }
     }
 
-    fn snapshots(&self) -> Result<Snapshots, DataError> {
+    pub(super) fn snapshots(&self) -> Result<Snapshots, DataError> {
         Ok(Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?)
     }
 

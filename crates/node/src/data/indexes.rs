@@ -96,7 +96,7 @@ impl IndexFile {
         if made.len() > INDEXES_MAX {
             return Err(io::Error::other(format!("there are {INDEXES_MAX} others already")));
         }
-        let list = Value::Array(made.iter().cloned().map(Value::String).collect());
+        let list = Value::from(made.iter().cloned().collect::<Vec<_>>());
         let text = with_checksum(format!(
             "# Indexes that were made while the directory was served, or by `pando index`, beyond those configured.\n\
              index = {list}\n"

@@ -17,6 +17,7 @@ use wal::snapshot::Snapshots;
 use wal::{Found, Index};
 
 /// What a pass begins with.
+#[derive(Default)]
 pub(super) struct Base {
     /// It holds all up to this record.
     pub(super) from: Index,
@@ -55,13 +56,7 @@ impl Data {
     pub(super) fn base(&self, snapshots: &Snapshots, of_file: Option<&Rules>) -> Result<Base, DataError> {
         let dir = self.snapshot_dir();
         let Some(manifest) = snapshots.latest() else {
-            return Ok(Base {
-                from: Index(0),
-                state: LogState::default(),
-                rules: of_file.cloned(),
-                settings: None,
-                held: None,
-            });
+            return Ok(Base { rules: of_file.cloned(), ..Base::default() });
         };
         let parts = snapshot::parts(&dir, &manifest.meta)?;
         let unread = |what| DataError::Facts(dir.join("manifest"), what);
@@ -115,7 +110,7 @@ impl Data {
             false => Ok(()),
         });
         match read {
-            Err(_) if replay.stopped().is_some() => Ok(None),
+            Err(_) if replay.stopped.is_some() => Ok(None),
             read => read.map_err(|error| replay.reason(error)),
         }
     }
@@ -183,7 +178,7 @@ impl Pass {
     /// When only a hash of them is known; `rules` are those that were wanted.
     pub(super) fn next_rules(&self, data: &Data, rules: &Rules) -> Result<Option<Rules>, DataError> {
         let epochs = &self.replay.epochs;
-        match (self.replay.stopped(), epochs.noted()) {
+        match (self.replay.stopped, epochs.noted()) {
             (None, _) => Ok(None),
             (Some(_), _) if epochs.rules().are_whole() => Ok(Some(epochs.rules().clone())),
             (Some(Decided::Otherwise), Some(noted)) => {

@@ -13,11 +13,9 @@ use dsa::chain::Differs;
 use dsa::settings::Record;
 use env::entropy::Entropy;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
-use store::Settings;
 use wal::snapshot::Snapshots;
-use wal::{Cut, LocalLog, Opened};
+use wal::{Cut, Index, LocalLog, Opened};
 
 /// How far a recovery is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,13 +92,12 @@ impl Data {
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
         let text = self.text_of(&rules)?;
         let wall_ms = config.started_ms;
-        let mut snapshots =
-            SnapshotStore::new(Snapshots::open(Arc::clone(&self.disk), &self.snapshot_dir())?);
-        let log_dir = self.dir.join("log");
+        let mut snapshots = SnapshotStore::new(self.snapshots()?);
+        let log_dir = self.log_dir();
         let made = self.rules()?;
         if made.is_some() {
             // The log was begun before the rules were written.
-            wal::must_be_there(&*self.disk, &log_dir).map_err(DataError::Log)?;
+            wal::must_be_there(&*self.disk, &log_dir)?;
         }
         let wanted = Maker { rules: rules.clone(), schema, config };
         let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
@@ -115,7 +112,7 @@ impl Data {
             });
             match (opened, pass.next_rules(self, &rules)?) {
                 (Ok(opened), _) => break (pass, opened),
-                (Err(error), None) => return Err(pass.replay.reason(DataError::Log(error))),
+                (Err(error), None) => return Err(pass.replay.reason(error.into())),
                 (Err(_), Some(others)) => {
                     accepted.end(&mut pass.replay);
                     let maker = self.maker(&others, &wanted.schema, limits.memory_bytes_max)?;
@@ -125,7 +122,7 @@ impl Data {
                         }
                         pass.keep(snapshots)
                     };
-                    if pass.replay.stopped() == Some(Decided::Otherwise) {
+                    if pass.replay.stopped == Some(Decided::Otherwise) {
                         keep(&pass, &mut snapshots)?;
                     }
                     // There is never more than one directory in memory.
@@ -167,8 +164,7 @@ impl Data {
         );
         // The command is durable before anything is decided by it, and before the file says that there is one.
         if !epochs.rules().is_recorded_as(&rules) {
-            let changed = committer.change_rules(wall_ms);
-            changed.map_err(|failed| io::Error::other(failed.to_string()))?;
+            committer.change_rules(wall_ms).map_err(io::Error::other)?;
             rules.changes(epochs.rules()).iter().for_each(|change| tracing::warn!("{change}"));
         }
         if !made.is_some_and(|made| made.is_recorded_as(&rules) && made.are_whole()) {
@@ -176,8 +172,7 @@ impl Data {
         }
         if let Some(Settled { file, record }) = settings {
             if found.is_none_or(|(found, _)| found != record) {
-                let changed = committer.change_settings(&record, wall_ms);
-                changed.map_err(|failed| io::Error::other(failed.to_string()))?;
+                committer.change_settings(&record, wall_ms).map_err(io::Error::other)?;
             }
             file.write(record)?;
             committer.copy_settings_to(file);
@@ -186,9 +181,7 @@ impl Data {
         assert!(accepts || differences.is_empty(), "a directory that differs is not served unasked");
         if !differences.is_empty() {
             // The next start must not come to the difference again.
-            let taken = committer.checkpoint().map_err(|failed| io::Error::other(failed.to_string()))?;
-            let (point, index) = taken.ok_or_else(too_many)?;
-            snapshots.write(point, index)?;
+            write_snapshot(&mut committer, &mut snapshots)?;
         }
         dsa.journal_to(queue);
         Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
@@ -200,16 +193,11 @@ impl Data {
 
     /// Makes the log after record `from` durable, before a snapshot has something of it: a process that was killed, or whose disk
     /// failed, may have left records that were never synced, and that power loss takes from the log alone. A torn tail is cut.
-    fn settle(
-        &self,
-        log: wal::Settings,
-        entropy: &mut dyn Entropy,
-        from: wal::Index,
-    ) -> Result<(), DataError> {
+    fn settle(&self, log: wal::Settings, entropy: &mut dyn Entropy, from: Index) -> Result<(), DataError> {
         let disk = Arc::clone(&self.disk);
-        let opened = wal::open(disk, &self.dir.join("log"), log, entropy, from, &mut |_| Ok(()));
+        let opened = wal::open(disk, &self.log_dir(), log, entropy, from, &mut |_| Ok(()))?;
         // At once: whatever this start comes to, no later one finds it again.
-        opened.map_err(DataError::Log)?.cut.iter().for_each(tell_cut);
+        opened.cut.iter().for_each(tell_cut);
         Ok(())
     }
 
@@ -233,10 +221,6 @@ impl Data {
         Ok(pass)
     }
 
-    pub(super) fn snapshot_dir(&self) -> PathBuf {
-        self.dir.join("snapshot")
-    }
-
     /// The directory as the last snapshot has it; empty without one.
     pub(super) fn restore(
         &self,
@@ -245,13 +229,27 @@ impl Data {
         schema: &Arc<schema::Schema>,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Arc<Dsa>, DataError> {
-        let settings: Settings = config.store.clone();
+        let settings = config.store.clone();
         let mut on_bytes = |done, all| on_progress(Stage::Snapshot(done, all));
         match snapshot::restore(&self.snapshot_dir(), snapshots, settings, schema, &mut on_bytes)? {
             Some(shard) => Ok(Dsa::over(shard, config)?),
             None => Ok(Dsa::new(config, Arc::clone(schema))?),
         }
     }
+}
+
+/// Makes what a committer has applied the last snapshot; returns the record that it goes up to.
+///
+/// # Errors
+/// When the log failed, there are too many readers, or the disk refuses.
+pub(crate) fn write_snapshot(
+    committer: &mut Committer,
+    snapshots: &mut SnapshotStore,
+) -> Result<Index, DataError> {
+    let taken = committer.checkpoint().map_err(io::Error::other)?;
+    let (point, index) = taken.ok_or_else(too_many)?;
+    snapshots.write(point, index)?;
+    Ok(index)
 }
 
 fn tell_cut(cut: &Cut) {
@@ -268,9 +266,7 @@ struct Accepted {
 
 impl Accepted {
     fn begin(&self, replay: &mut Replay) {
-        if self.accepts {
-            replay.accept_differences();
-        }
+        replay.accepts = self.accepts;
     }
 
     fn end(&mut self, replay: &mut Replay) {

@@ -33,10 +33,11 @@ pub(super) struct Replay {
     pub(super) time_ms: u64,
     /// Where the outcome was another than was answered.
     pub(super) differences: Vec<Differs>,
-    accepts: bool,
+    /// An outcome that is another than was answered is noted and taken for true.
+    pub(super) accepts: bool,
     answers: Vec<u8>,
-    /// Others are in force, at which command.
-    stopped: Option<Decided>,
+    /// At which command it ended because other rules are in force, if it did: those of `epochs`. All before is applied.
+    pub(super) stopped: Option<Decided>,
 }
 
 impl Replay {
@@ -62,16 +63,6 @@ impl Replay {
             answers: Vec::new(),
             stopped: None,
         }
-    }
-
-    /// From now on an outcome that is another than was answered is noted and taken for true.
-    pub(super) fn accept_differences(&mut self) {
-        self.accepts = true;
-    }
-
-    /// At which command it ended because other rules are in force, if it did: those of the course. All before is applied.
-    pub(super) fn stopped(&self) -> Option<Decided> {
-        self.stopped
     }
 
     /// The last record that was applied, and what the log came to there.
@@ -101,7 +92,7 @@ impl Replay {
         if record.kind == Kind::Rules {
             self.applier.chain_mut().pass(index);
             // Alone it decides nothing: a start that was stopped before it was through has left it.
-            return self.epochs.note(&record).map(|_| ());
+            return self.epochs.note(&record);
         }
         let is_parcel = record.kind == Kind::Parcel;
         let parcel = is_parcel.then(|| Parcel::decode(index, record.payload)).transpose()?;

@@ -9,6 +9,7 @@ use super::checksummed::{table, verified, with_checksum};
 use super::dir::Data;
 use super::error::DataError;
 use super::facts::{FACTS_BYTES_MAX, missing, unknown};
+use dsa::settings::value::on_off;
 use schema::{Builder, DefinitionKind, Schema, SchemaFile};
 use std::io;
 use std::sync::Arc;
@@ -113,10 +114,9 @@ impl Rules {
     /// What is another than in `before`, in words.
     pub(super) fn changes(&self, before: &Rules) -> Vec<String> {
         let mut changes = Vec::new();
-        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
         for (key, old, new) in [
             ("suffix", before.suffixes.join(" "), self.suffixes.join(" ")),
-            ("schema-check", switch(before.schema_check), switch(self.schema_check)),
+            ("schema-check", on_off(before.schema_check), on_off(self.schema_check)),
         ] {
             if old != new {
                 changes.push(format!("`{key}` of the directory was {old} and is {new} from now on"));
@@ -148,7 +148,7 @@ impl Rules {
             self.definitions.is_some() || self.files.is_none(),
             "files stand beside the definitions in them"
         );
-        let suffixes = Value::Array(self.suffixes.iter().cloned().map(Value::String).collect());
+        let suffixes = Value::from(self.suffixes.clone());
         let schema = match (&self.definitions, &self.hash) {
             (Some(text), _) => {
                 format!("definitions = {}{}", Value::String(text.to_string()), self.files_line())

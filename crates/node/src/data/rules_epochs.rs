@@ -56,14 +56,14 @@ impl RulesEpochs {
         RulesEpochs { decided: rules.clone(), rules, noted: None, changed: false, began: false }
     }
 
-    /// Takes a note of an earlier version; returns its time.
+    /// Takes a note of an earlier version.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) fn note(&mut self, record: &Record<'_>) -> Result<u64, String> {
+    pub(super) fn note(&mut self, record: &Record<'_>) -> Result<(), String> {
         let (ms, rules) = Rules::of_note(record.payload)?;
         self.set(rules, ms, record);
-        Ok(ms)
+        Ok(())
     }
 
     /// Takes a command of rules, of a parcel of this time.

@@ -59,9 +59,8 @@ pub(crate) fn parse(text: &str) -> Result<Record, String> {
 
 fn texts(table: &Table) -> Result<Texts, String> {
     let of = |(name, values): (&String, &Value)| {
-        let values =
-            values.as_array().map(|values| values.iter().map(|text| text.as_str().map(str::to_owned)));
-        let values: Option<Vec<String>> = values.and_then(Iterator::collect);
+        let of_list = |list: &Vec<Value>| list.iter().map(|text| text.as_str().map(str::to_owned)).collect();
+        let values = values.as_array().and_then(of_list);
         Ok((name.clone(), values.ok_or_else(|| format!("`{name}` is not a list of texts"))?))
     };
     table.iter().map(of).collect()
@@ -69,9 +68,8 @@ fn texts(table: &Table) -> Result<Texts, String> {
 
 /// The text of a record.
 pub(crate) fn text(record: &Record) -> String {
-    let list = |values: &Vec<String>| Value::Array(values.iter().cloned().map(Value::String).collect());
     let table = |texts: &Texts| -> Table {
-        texts.iter().map(|(name, values)| (name.clone(), list(values))).collect()
+        texts.iter().map(|(name, values)| (name.clone(), Value::from(values.clone()))).collect()
     };
     let mut all = table(&record.values);
     all.extend(record.file.iter().map(|file| (FILE.to_owned(), Value::Table(table(file)))));

@@ -124,14 +124,12 @@ impl SnapshotStore {
     /// # Errors
     /// As [`SnapshotStore::write`].
     pub fn go_on(&mut self, mut writing: Box<Writing>) -> Result<Step, SnapshotError> {
-        match writing.write_next().inspect_err(|_| self.clear(&mut |_, _| ()))? {
-            true => Ok(Step::Goes(writing)),
-            false => {
-                let written =
-                    writing.commit(&mut self.snapshots).inspect_err(|_| self.clear(&mut |_, _| ()))?;
-                Ok(Step::Written(written))
-            }
-        }
+        let step = match writing.write_next() {
+            Ok(true) => Ok(Step::Goes(writing)),
+            Ok(false) => writing.commit(&mut self.snapshots).map(Step::Written),
+            Err(error) => Err(error),
+        };
+        step.inspect_err(|_| self.clear(&mut |_, _| ()))
     }
 
     /// Removes the files that the last snapshot does not have. `on_removed` is called after each with how many are removed, of how many,
@@ -232,13 +230,7 @@ fn read(
 /// Runs a job for each number below `jobs`, on all cores.
 fn on_all_cores(jobs: usize, job: &(dyn Fn(usize) + Sync)) {
     let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            match next.fetch_add(1, Ordering::Relaxed) {
-                taken if taken < jobs => job(taken),
-                _ => return,
-            }
-        }
-    };
+    let number = || next.fetch_add(1, Ordering::Relaxed);
+    let work = || std::iter::repeat_with(number).take_while(|number| *number < jobs).for_each(job);
     task::run_with_workers(task::cores().min(jobs.max(1)) - 1, |_| work(), work);
 }

@@ -4,6 +4,7 @@ use super::checksummed::{Unread, table, with_checksum};
 use super::dir::Data;
 use super::error::DataError;
 use super::facts::{missing, unknown};
+use dsa::settings::value::on_off;
 
 pub(super) const NAME: &str = "founding";
 /// Key of the initial owner: data directories that are in use have this word.
@@ -33,12 +34,11 @@ impl Data {
             self.write_facts(NAME, &wanted.text())?;
             return Ok(wanted.clone());
         };
-        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
         if made.operational_attributes != wanted.operational_attributes {
             return Err(DataError::Differs {
                 key: "operational-attributes",
-                made: switch(made.operational_attributes),
-                wanted: switch(wanted.operational_attributes),
+                made: on_off(made.operational_attributes),
+                wanted: on_off(wanted.operational_attributes),
                 advice: "it was chosen when the directory was made and cannot be changed",
             });
         }
