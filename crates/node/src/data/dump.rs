@@ -17,26 +17,29 @@ use wal::{Kind, Record};
 /// # Errors
 /// In words, if it is none that this program could have written.
 pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
-    if record.kind == Kind::Rules {
-        let (ms, rules) = Rules::of_note(record.payload)?;
-        let _ = write!(out, "# record {} at {}, ", record.index, record.place);
-        write_generalized_time(ms, out);
-        let _ = writeln!(out, ": the rules are from here on");
-        rules.text().lines().skip(1).for_each(|line| _ = writeln!(out, "#   {line}"));
-        out.push(b'\n');
-        return Ok(());
-    }
-    match record.kind {
+    let Record { index, place, kind, payload } = record;
+    match kind {
         Kind::Parcel => return parcel(record, out),
-        Kind::Commands => {}
-        other => {
-            let _ = writeln!(out, "# record {} at {}: {other:?}\n", record.index, record.place);
-            return Ok(());
+        Kind::Rules => {
+            let (ms, rules) = Rules::of_note(payload)?;
+            let _ = write!(out, "# record {index} at {place}, ");
+            from_here_on("rules", ms, rules.text().lines().skip(1), out);
         }
+        Kind::Commands => {
+            let _ = write!(out, "# record {index} at {place}, ");
+            updates(&Command::decode(payload)?, &Envelope::default(), out);
+        }
+        other => _ = writeln!(out, "# record {index} at {place}: {other:?}\n"),
     }
-    let _ = write!(out, "# record {} at {}, ", record.index, record.place);
-    updates(&Command::decode(record.payload)?, &Envelope::default(), out);
     Ok(())
+}
+
+/// The lines of what holds from a time on.
+fn from_here_on<'t>(what: &str, ms: u64, lines: impl Iterator<Item = &'t str>, out: &mut Vec<u8>) {
+    write_generalized_time(ms, out);
+    let _ = writeln!(out, ": the {what} are from here on");
+    lines.for_each(|line| _ = writeln!(out, "#   {line}"));
+    out.push(b'\n');
 }
 
 /// Appends the commands of a parcel, each with the name by which a restore ends at it.
@@ -49,20 +52,12 @@ fn parcel(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
         let _ = write!(out, "# command 0:{index}.{number} at {place}, ");
         match item.body {
             Body::Updates(command) => updates(&command, &item.envelope, out),
-            Body::Rules(text) => {
-                write_generalized_time(parcel.head.time_ms, out);
-                let _ = writeln!(out, ": the rules are from here on");
-                text.lines().skip(1).for_each(|line| _ = writeln!(out, "#   {line}"));
-                out.push(b'\n');
-            }
+            Body::Rules(text) => from_here_on("rules", parcel.head.time_ms, text.lines().skip(1), out),
             Body::Settings(text) => {
-                write_generalized_time(parcel.head.time_ms, out);
-                let _ = writeln!(out, ": the settings are from here on");
                 // Without the remarks, the checksum and the hash of a password.
                 let hidden = ["#", "checksum", "root-password "];
                 let is_shown = |line: &&str| !hidden.iter().any(|begin| line.starts_with(begin));
-                text.lines().filter(is_shown).for_each(|line| _ = writeln!(out, "#   {line}"));
-                out.push(b'\n');
+                from_here_on("settings", parcel.head.time_ms, text.lines().filter(is_shown), out);
             }
             Body::Nothing => {
                 write_generalized_time(parcel.head.time_ms, out);

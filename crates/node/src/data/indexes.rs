@@ -133,38 +133,24 @@ impl IndexFile {
 impl IndexKeeper for IndexFile {
     fn made(&mut self, index: &str) -> io::Result<()> {
         self.make([index.to_owned()])?;
-        tracing::info!(index, "an index was built");
-        Ok(())
+        Nowhere.made(index)
     }
 
     fn dropped(&mut self, index: &str) -> io::Result<()> {
         self.unmake(&[index.to_owned()])?;
-        tracing::info!(index, "an index was dropped");
-        Ok(())
+        Nowhere.dropped(index)
     }
 
     fn failed(&mut self, index: &str, why: &str) {
-        tracing::warn!(index, why, "an index was neither built nor dropped");
+        Nowhere.failed(index, why);
     }
 
     fn verified(&mut self, index: &str, found: u64, first: Option<&str>) {
-        tell_verified(index, found, first);
+        Nowhere.verified(index, found, first);
     }
 }
 
-fn tell_verified(index: &str, found: u64, first: Option<&str>) {
-    match first {
-        None => tracing::info!(index, "an index was verified"),
-        Some(first) => tracing::error!(
-            index,
-            found,
-            first,
-            "an index differs from the entries: drop it and build it again, or restart the server"
-        ),
-    }
-}
-
-/// Where nothing outlives the process.
+/// Where nothing outlives the process: only the server's log reports it.
 pub struct Nowhere;
 
 impl IndexKeeper for Nowhere {
@@ -183,7 +169,15 @@ impl IndexKeeper for Nowhere {
     }
 
     fn verified(&mut self, index: &str, found: u64, first: Option<&str>) {
-        tell_verified(index, found, first);
+        match first {
+            None => tracing::info!(index, "an index was verified"),
+            Some(first) => tracing::error!(
+                index,
+                found,
+                first,
+                "an index differs from the entries: drop it and build it again, or restart the server"
+            ),
+        }
     }
 }
 
