@@ -7,9 +7,9 @@ mod keys;
 mod row;
 pub mod value;
 
-pub use keys::{ONLINE, find};
+pub use keys::{Holds, ONLINE, find, put};
 pub(crate) use row::INDEX;
-pub use row::{About, Bad, Row, Scope, Values};
+pub use row::{Bad, Row, Scope, Values};
 
 use crate::indexing::IndexChange;
 use crate::transaction;

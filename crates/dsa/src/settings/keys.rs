@@ -7,7 +7,7 @@
 //! that. Values are checked by `set` alone, so no other place has to know a bound.
 
 use super::Choices;
-use super::row::{About, Bad, Row, Scope, Values};
+use super::row::{Bad, Row, Scope, Values};
 use super::value::{bytes_within, number, on_off, switch};
 use crate::transaction::Precedence;
 use model::limits::{
@@ -22,10 +22,38 @@ pub fn find(name: &str) -> Option<&'static Row<Choices>> {
 }
 
 /// Every one.
-/// In the order in which documentation and template list them.
-pub const ONLINE: &[Row<Choices>] = &[
-    Row {
-        about: About {
+pub const ONLINE: &[Row<Choices>] = Row::ONLINE;
+
+impl<T> Row<T> {
+    /// Can it be changed while the server runs?
+    pub fn is_online(&self) -> bool {
+        self.name == "index" || find(self.name).is_some()
+    }
+}
+
+/// What has the settings that can be changed while the server runs.
+pub trait Holds: 'static {
+    /// Those settings.
+    fn choices(&self) -> &Choices;
+
+    /// Those settings, to be changed.
+    fn choices_mut(&mut self) -> &mut Choices;
+}
+
+impl Holds for Choices {
+    fn choices(&self) -> &Choices {
+        self
+    }
+
+    fn choices_mut(&mut self) -> &mut Choices {
+        self
+    }
+}
+
+impl<T: Holds> Row<T> {
+    /// Every one, in the order in which documentation and template list them.
+    pub const ONLINE: &'static [Row<T>] = &[
+        Row {
             // Both of the first two are off by default: a client that does not know them must not have its updates held back.
             name: "txn-implicit-begin",
             form: "on|off",
@@ -34,12 +62,10 @@ pub const ONLINE: &[Row<Choices>] = &[
             default: "off",
             text: "Whether a client may choose the identifier of a transaction: the first update that names it starts \
                    the transaction.",
+            set: |c, v| put(&mut c.choices_mut().transactions.implicit_begin, v, switch),
+            show: |c| vec![on_off(c.choices().transactions.implicit_begin)],
         },
-        set: |c, v| put(&mut c.transactions.implicit_begin, v, switch),
-        show: |c| vec![on_off(c.transactions.implicit_begin)],
-    },
-    Row {
-        about: About {
+        Row {
             // For clients that cannot send controls.
             name: "txn-implicit-membership",
             form: "on|off",
@@ -47,12 +73,10 @@ pub const ONLINE: &[Row<Choices>] = &[
             scope: Scope::Directory,
             default: "off",
             text: "Whether an update without a control belongs to the open transaction of its session.",
+            set: |c, v| put(&mut c.choices_mut().transactions.implicit_membership, v, switch),
+            show: |c| vec![on_off(c.choices().transactions.implicit_membership)],
         },
-        set: |c, v| put(&mut c.transactions.implicit_membership, v, switch),
-        show: |c| vec![on_off(c.transactions.implicit_membership)],
-    },
-    Row {
-        about: About {
+        Row {
             // Off by default, for each such search costs what the transaction has cost.
             name: "txn-search",
             form: "on|off",
@@ -61,12 +85,10 @@ pub const ONLINE: &[Row<Choices>] = &[
             default: "off",
             text: "Whether a search or compare with the transaction specification control sees the updates of the \
                    transaction.",
+            set: |c, v| put(&mut c.choices_mut().transactions.search, v, switch),
+            show: |c| vec![on_off(c.choices().transactions.search)],
         },
-        set: |c, v| put(&mut c.transactions.search, v, switch),
-        show: |c| vec![on_off(c.transactions.search)],
-    },
-    Row {
-        about: About {
+        Row {
             // A commit holds the writer's role for all of its updates.
             name: "txn-updates-max",
             form: "N",
@@ -74,13 +96,15 @@ pub const ONLINE: &[Row<Choices>] = &[
             scope: Scope::Directory,
             default: "10000",
             text: "Updates of one transaction.",
+            // 0 would refuse every transaction at its first update; `txn-open-max = 0` says so at the begin.
+            set: |c, v| {
+                put(&mut c.choices_mut().transactions.updates_max, v, |t| {
+                    number(t, 1, TRANSACTION_UPDATES_MAX)
+                })
+            },
+            show: |c| vec![c.choices().transactions.updates_max.to_string()],
         },
-        // 0 would refuse every transaction at its first update; `txn-open-max = 0` says so at the begin.
-        set: |c, v| put(&mut c.transactions.updates_max, v, |t| number(t, 1, TRANSACTION_UPDATES_MAX)),
-        show: |c| vec![c.transactions.updates_max.to_string()],
-    },
-    Row {
-        about: About {
+        Row {
             // The messages wait in the session, and then are one command.
             name: "txn-bytes-max",
             form: "BYTES",
@@ -88,13 +112,15 @@ pub const ONLINE: &[Row<Choices>] = &[
             scope: Scope::Directory,
             default: "4MiB",
             text: "Bytes of the updates of one transaction, 16 MiB at most; units KiB and MiB.",
+            // The upper bound is that of one command of the log.
+            set: |c, v| {
+                put(&mut c.choices_mut().transactions.bytes_max, v, |t| {
+                    bytes_within(t, 1, TRANSACTION_BYTES_MAX)
+                })
+            },
+            show: |c| vec![c.choices().transactions.bytes_max.to_string()],
         },
-        // The upper bound is that of one command of the log.
-        set: |c, v| put(&mut c.transactions.bytes_max, v, |t| bytes_within(t, 1, TRANSACTION_BYTES_MAX)),
-        show: |c| vec![c.transactions.bytes_max.to_string()],
-    },
-    Row {
-        about: About {
+        Row {
             // An open transaction holds names where precedence is configured, and memory in any case.
             name: "txn-age-max",
             form: "MS",
@@ -102,12 +128,12 @@ pub const ONLINE: &[Row<Choices>] = &[
             scope: Scope::Directory,
             default: "60000",
             text: "Milliseconds that a transaction may be open. Then it is aborted, and its client is notified.",
+            set: |c, v| {
+                put(&mut c.choices_mut().transactions.age_max_ms, v, |t| number(t, 1, TRANSACTION_AGE_MS_MAX))
+            },
+            show: |c| vec![c.choices().transactions.age_max_ms.to_string()],
         },
-        set: |c, v| put(&mut c.transactions.age_max_ms, v, |t| number(t, 1, TRANSACTION_AGE_MS_MAX)),
-        show: |c| vec![c.transactions.age_max_ms.to_string()],
-    },
-    Row {
-        about: About {
+        Row {
             // Shares of it are kept for the root DN and for each identity.
             name: "txn-open-max",
             form: "N",
@@ -115,12 +141,12 @@ pub const ONLINE: &[Row<Choices>] = &[
             scope: Scope::Directory,
             default: "1000",
             text: "Open transactions in the server. 0: none can be started.",
+            set: |c, v| {
+                put(&mut c.choices_mut().transactions.open_max, v, |t| number(t, 0, TRANSACTIONS_OPEN_MAX))
+            },
+            show: |c| vec![c.choices().transactions.open_max.to_string()],
         },
-        set: |c, v| put(&mut c.transactions.open_max, v, |t| number(t, 0, TRANSACTIONS_OPEN_MAX)),
-        show: |c| vec![c.transactions.open_max.to_string()],
-    },
-    Row {
-        about: About {
+        Row {
             // Several values, so that one key has all names; the order does not matter.
             name: "txn-precedence",
             form: "N:DN",
@@ -129,14 +155,21 @@ pub const ONLINE: &[Row<Choices>] = &[
             default: "none: all have 0",
             text: "Precedence, 0 to 9, of the clients whose names are DN or lie below it; the highest that matches \
                    counts. A transaction with higher precedence preempts another that changes the same entry.",
+            set: |c, v| each(&mut c.choices_mut().transactions.precedence, v),
+            show: |c| c.choices().transactions.precedence.iter().map(Precedence::to_string).collect(),
         },
-        set: |c, v| each(&mut c.transactions.precedence, v),
-        show: |c| c.transactions.precedence.iter().map(Precedence::to_string).collect(),
-    },
-];
+    ];
+}
 
-/// A key with one value has exactly one here: the number of values was checked before.
-fn put<T>(place: &mut T, values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<(), Bad> {
+/// Sets a key with one value. It has exactly one here: the number of values was checked before.
+///
+/// # Errors
+/// Why the value is bad.
+pub fn put<T>(
+    place: &mut T,
+    values: &[String],
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<(), Bad> {
     *place = parse(&values[0]).map_err(|reason| vec![(0, reason)])?;
     Ok(())
 }

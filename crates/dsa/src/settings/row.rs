@@ -1,8 +1,6 @@
 //! A row of the table of settings: all that there is to say of a key stands in it. Flags, the reader of the configuration
 //! file, `cn=config`, its template and its documentation are made of the rows.
 
-use std::ops::Deref;
-
 /// The attribute of `cn=config` that shows the indexes, a value for each: OpenLDAP's name for it.
 pub(crate) const INDEX: &str = "olcDbIndex";
 
@@ -35,9 +33,8 @@ pub enum Scope {
     Node,
 }
 
-/// What a key is called, and what it means.
-#[derive(Debug)]
-pub struct About {
+/// A row: what a key is called, what it means, how text sets it in a `T`, and what text it has there.
+pub struct Row<T> {
     /// Name in the file, those of a section as `section.name`; and of the flag, which those of a section have not.
     pub name: &'static str,
     /// Form of a value, as in `--help`.
@@ -50,9 +47,13 @@ pub struct About {
     pub default: &'static str,
     /// What it does: the line of the documentation, and of `--help`.
     pub text: &'static str,
+    /// Sets it. Of a key with many values, those that are good may be kept although others are bad.
+    pub set: fn(&mut T, &[String]) -> Result<(), Bad>,
+    /// Its values, as text.
+    pub show: fn(&T) -> Vec<String>,
 }
 
-impl About {
+impl<T> Row<T> {
     /// Whether it may have several values.
     pub fn many(&self) -> bool {
         matches!(self.values, Values::Each | Values::List)
@@ -66,27 +67,12 @@ impl About {
         let word = |word: &str| word[..1].to_uppercase() + &word[1..];
         "pando".to_owned() + &self.name.split(['-', '.']).map(word).collect::<String>()
     }
-}
 
-/// A row: what a key is, how text sets it in a `T`, and what text it has there.
-pub struct Row<T> {
-    /// What it is.
-    pub about: About,
-    /// Sets it. Of a key with many values, those that are good may be kept although others are bad.
-    pub set: fn(&mut T, &[String]) -> Result<(), Bad>,
-    /// Its values, as text.
-    pub show: fn(&T) -> Vec<String>,
-}
-
-impl<T> Deref for Row<T> {
-    type Target = About;
-
-    fn deref(&self) -> &About {
-        &self.about
+    /// The section of the file that it is in; empty for none. Only keys outside of sections are flags.
+    pub fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(section, _)| section)
     }
-}
 
-impl<T> Row<T> {
     /// Sets it from text.
     ///
     /// # Errors

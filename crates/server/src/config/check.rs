@@ -54,15 +54,13 @@ impl Config {
                 problem("listen", format!("`{listen}` is listed twice"));
             }
         }
-        match self.root_password() {
-            Ok(password) => {
-                if let Some(reason) = password.and_then(|stored| dsa::password::never_matches(&stored)) {
-                    problem(
-                        "root-password-file",
-                        format!("its first line cannot be used as a password: {reason}"),
-                    );
-                }
+        let never_matches = |stored: Option<Vec<u8>>| dsa::password::never_matches(&stored?);
+        match self.root_password().map(never_matches) {
+            Ok(Some(reason)) => {
+                let text = format!("its first line cannot be used as a password: {reason}");
+                problem("root-password-file", text);
             }
+            Ok(None) => {}
             Err(error) => {
                 let path = self.root_password_file.as_deref().unwrap_or(Path::new("")).display();
                 problem("root-password-file", format!("`{path}`: cannot be read: {error}"));

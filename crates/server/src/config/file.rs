@@ -2,6 +2,7 @@
 
 use super::check::Problem;
 use super::{Config, Given, keys, near};
+use dsa::settings::value::on_off;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -31,6 +32,7 @@ impl fmt::Display for Fault {
 }
 
 /// What was read: the configuration as far as it could be, where each key stood, and all faults.
+#[derive(Default)]
 pub struct Read {
     /// What the file says; keys with faults have their defaults.
     pub config: Config,
@@ -71,16 +73,7 @@ pub fn read_file(path: &Path) -> Result<Read, Fault> {
 
 /// Reads `text`, called `file` in faults.
 pub fn read(file: &str, text: &str) -> Read {
-    let mut reader = Reader {
-        text,
-        read: Read {
-            config: Config::default(),
-            faults: Vec::new(),
-            file: file.to_owned(),
-            places: BTreeMap::new(),
-            bad: BTreeSet::new(),
-        },
-    };
+    let mut reader = Reader { text, read: Read { file: file.to_owned(), ..Read::default() } };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         reader.fault(error.span(), format!("not TOML: {} (text stands in quotes)", error.message()));
@@ -161,11 +154,11 @@ impl Reader<'_> {
 fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
-        DeValue::Boolean(on) => Some(if *on { "on" } else { "off" }.to_owned()),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map(|number| number.to_string())
-            .or_else(|_| Ok::<_, ()>(number.as_str().to_owned()))
-            .ok(),
+        DeValue::Boolean(on) => Some(on_off(*on)),
+        DeValue::Integer(number) => {
+            let decimal = i64::from_str_radix(number.as_str(), number.radix());
+            Some(decimal.map_or_else(|_| number.as_str().to_owned(), |decimal| decimal.to_string()))
+        }
         DeValue::Float(number) => Some(number.as_str().to_owned()),
         DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
     }

@@ -3,63 +3,25 @@
 
 use super::Config;
 use super::table::ROWS;
-use dsa::settings::{About, Bad, Choices, Fixed, ONLINE, Row};
-use std::ops::Deref;
+use dsa::settings::{Choices, Fixed, Holds, Row};
 
-/// One configuration key.
-#[derive(Clone, Copy)]
-pub enum Key {
-    /// One that holds as long as the process; or `index`.
-    Start(&'static Row<Config>),
-    /// One that changes while the server runs.
-    Online(&'static Row<Choices>),
-}
+/// One configuration key. A default that is not a value is shown as none, and of secrets only where they lie.
+pub type Key = &'static Row<Config>;
 
-impl Deref for Key {
-    type Target = About;
-
-    fn deref(&self) -> &About {
-        match self {
-            Key::Start(row) => row,
-            Key::Online(row) => row,
-        }
-    }
-}
-
-impl Key {
-    /// Sets it from text.
-    pub(super) fn set(&self, config: &mut Config, values: &[String]) -> Result<(), Bad> {
-        match self {
-            Key::Start(row) => row.set(config, values),
-            Key::Online(row) => row.set(&mut config.settings, values),
-        }
+impl Holds for Config {
+    fn choices(&self) -> &Choices {
+        &self.settings
     }
 
-    /// Its values, as text; none for a default that is not a value. Of secrets only where they lie.
-    pub fn show(&self, config: &Config) -> Vec<String> {
-        match self {
-            Key::Start(row) => row.show(config),
-            Key::Online(row) => row.show(&config.settings),
-        }
-    }
-
-    /// Can it be changed while the server runs?
-    pub fn is_online(&self) -> bool {
-        matches!(self, Key::Online(_)) || self.name == "index"
-    }
-
-    /// The section of the file that it is in; empty for none. Only keys outside of sections are flags.
-    pub fn section(&self) -> &'static str {
-        self.name.split_once('.').map_or("", |(section, _)| section)
+    fn choices_mut(&mut self) -> &mut Choices {
+        &mut self.settings
     }
 }
 
 /// Every key, in the order of the documentation: sections come last.
 pub fn keys() -> impl Iterator<Item = Key> {
-    let own = |is_in_section: bool| {
-        ROWS.iter().map(Key::Start).filter(move |key| key.section().is_empty() != is_in_section)
-    };
-    own(false).chain(ONLINE.iter().map(Key::Online)).chain(own(true))
+    let own = |is_in_section: bool| ROWS.iter().filter(move |key| key.section().is_empty() != is_in_section);
+    own(false).chain(Row::ONLINE).chain(own(true))
 }
 
 /// The key called `name`.

@@ -36,17 +36,13 @@ impl fmt::Display for Change {
             [] => "none".to_owned(),
             values => values.join(" "),
         };
+        let key = self.key;
         match &self.values {
             Some((old, new)) => {
-                write!(
-                    f,
-                    "`{}` of the directory was {} and is {} from now on",
-                    self.key,
-                    shown(old),
-                    shown(new)
-                )
+                let (old, new) = (shown(old), shown(new));
+                write!(f, "`{key}` of the directory was {old} and is {new} from now on")
             }
-            None => write!(f, "`{}` of the directory is another from now on", self.key),
+            None => write!(f, "`{key}` of the directory is another from now on"),
         }
     }
 }
@@ -105,14 +101,14 @@ impl Config {
                 record.values.insert(key.name.to_owned(), now.clone());
                 let old = old.unwrap_or_else(|| key.show(&Config::default()));
                 let is_change = !said_before && old != now;
-                Ok(is_change.then(|| Change { key: key.name, values: Some((old, now)) }))
+                Ok(is_change.then_some(Change { key: key.name, values: Some((old, now)) }))
             }
         }
     }
 
     /// Takes what is recorded of a key.
     fn recall(&mut self, key: Key, values: &[String]) -> Result<(), String> {
-        if matches!(key, Key::Online(_)) {
+        if dsa::settings::find(key.name).is_some() {
             return Ok(());
         }
         let bad =
@@ -143,7 +139,6 @@ impl Config {
     /// themselves.
     pub fn take_rules(&mut self, made: &Made) {
         let is_open = |name: &str| !self.given.contains_key(name);
-        let (suffix, check) = (is_open("suffix"), is_open("schema-check"));
         if is_open("schema") {
             self.recorded_schema.clone_from(&made.schema_files);
             self.schema = made.schema_files.iter().flatten().map(|file| file.name.to_string()).collect();
@@ -151,10 +146,10 @@ impl Config {
         if is_open("operational-attributes") {
             self.operational_attributes = made.operational_attributes;
         }
-        if check {
+        if is_open("schema-check") {
             self.schema_check = made.schema_check;
         }
-        if suffix {
+        if is_open("suffix") {
             self.suffixes.clone_from(&made.suffixes);
         }
     }

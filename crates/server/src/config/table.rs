@@ -4,7 +4,7 @@
 use super::Config;
 use super::value::{ANONYMOUS, Listen, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, word};
 use dsa::settings::value::{bytes, number, on_off, switch};
-use dsa::settings::{self, About, Bad, Row, Scope, Values};
+use dsa::settings::{self, Bad, Row, Scope, Values, put};
 use model::limits::MESSAGE_BYTES_MAX;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,490 +13,414 @@ use store::{IndexKind, IndexSettings};
 /// Every one, in the order of the documentation.
 pub(super) const ROWS: &[Row<Config>] = &[
     Row {
-        about: About {
-            name: "memory",
-            form: "on|off",
-            values: Values::Switch,
-            scope: Scope::Node,
-            default: "off",
-            text: "Keep the directory in memory only: all changes are lost when the server ends.",
-        },
-        set: |c, v| put(&mut c.memory, one(v, switch).map(Some)),
+        name: "memory",
+        form: "on|off",
+        values: Values::Switch,
+        scope: Scope::Node,
+        default: "off",
+        text: "Keep the directory in memory only: all changes are lost when the server ends.",
+        set: |c, v| put(&mut c.memory, v, |t| switch(t).map(Some)),
         show: |c| vec![on_off(c.data.is_none())],
     },
     Row {
-        about: About {
-            name: "data",
-            form: "DIR",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "`pando-data` in the folder where the server is started, unless `memory` is on",
-            text: "The data directory, which makes changes durable: they are logged there. It is created if missing. \
-                   One process uses it at a time. The directory is served from memory all the same.",
-        },
-        set: |c, v| put(&mut c.data, one(v, path).map(Some)),
+        name: "data",
+        form: "DIR",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "`pando-data` in the folder where the server is started, unless `memory` is on",
+        text: "The data directory, which makes changes durable: they are logged there. It is created if missing. \
+               One process uses it at a time. The directory is served from memory all the same.",
+        set: |c, v| put(&mut c.data, v, |t| path(t).map(Some)),
         show: |c| paths(&c.data),
     },
     Row {
-        about: About {
-            name: "sync",
-            form: "always|interval=MS|none",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "always",
-            text: "When a change is acknowledged: when it is synced to the disk (always), or when the system has it, \
-                   which is synced within MS milliseconds (interval=MS) or left to the system (none). With the latter \
-                   two a power failure may lose the last changes; a kill of the process loses none.",
-        },
-        set: |c, v| put(&mut c.sync, one(v, mode)),
+        name: "sync",
+        form: "always|interval=MS|none",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "always",
+        text: "When a change is acknowledged: when it is synced to the disk (always), or when the system has it, \
+               which is synced within MS milliseconds (interval=MS) or left to the system (none). With the latter \
+               two a power failure may lose the last changes; a kill of the process loses none.",
+        set: |c, v| put(&mut c.sync, v, mode),
         show: |c| vec![mode_text(c.sync)],
     },
     Row {
-        about: About {
-            name: "on-log-failure",
-            form: "exit|read-only",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "exit",
-            text: "What to do when the log cannot be written: end with exit code 1, or continue to answer searches and \
-                   refuse all changes.",
-        },
-        set: |c, v| put(&mut c.on_log_failure, one(v, |t| meant(t, &ON_LOG_FAILURE))),
+        name: "on-log-failure",
+        form: "exit|read-only",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "exit",
+        text: "What to do when the log cannot be written: end with exit code 1, or continue to answer searches and \
+               refuse all changes.",
+        set: |c, v| put(&mut c.on_log_failure, v, |t| meant(t, &ON_LOG_FAILURE)),
         show: |c| vec![word(&c.on_log_failure, &ON_LOG_FAILURE)],
     },
     Row {
-        about: About {
-            name: "snapshot-after",
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "the size of the directory, 256 MiB to 1 GiB",
-            text: "Bytes of log after which a snapshot of `data` is made, so that older log files can be reused. \
-                   Writing it is throttled, and ends within 30 s or before three quarters of as much log again. A \
-                   smaller value makes a start after a crash faster, and writes more.",
-        },
-        set: |c, v| put(&mut c.snapshot_after, one(v, bytes).map(Some)),
+        name: "snapshot-after",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "the size of the directory, 256 MiB to 1 GiB",
+        text: "Bytes of log after which a snapshot of `data` is made, so that older log files can be reused. \
+               Writing it is throttled, and ends within 30 s or before three quarters of as much log again. A \
+               smaller value makes a start after a crash faster, and writes more.",
+        set: |c, v| put(&mut c.snapshot_after, v, |t| bytes(t).map(Some)),
         show: |c| texts(c.snapshot_after),
     },
     Row {
-        about: About {
-            name: "snapshot-interval",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "900",
-            text: "Seconds after which a snapshot of `data` is made if something has changed since the last; 0: only by \
-                   `snapshot-after` and at a clean end.",
-        },
-        set: |c, v| put(&mut c.snapshot_interval_s, one(v, |t| number(t, 0, 1 << 31))),
+        name: "snapshot-interval",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "900",
+        text: "Seconds after which a snapshot of `data` is made if something has changed since the last; 0: only by \
+               `snapshot-after` and at a clean end.",
+        set: |c, v| put(&mut c.snapshot_interval_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.snapshot_interval_s.to_string()],
     },
     Row {
-        about: About {
-            name: "archive",
-            form: "DIR",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "none",
-            text: "A folder to which log files are copied before they are reused. With it `pando restore` goes from a \
-                   backup to any point in time. While it cannot be written, log files are kept and take disk space. \
-                   Nothing in it is ever removed.",
-        },
-        set: |c, v| put(&mut c.archive, one(v, path).map(Some)),
+        name: "archive",
+        form: "DIR",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none",
+        text: "A folder to which log files are copied before they are reused. With it `pando restore` goes from a \
+               backup to any point in time. While it cannot be written, log files are kept and take disk space. \
+               Nothing in it is ever removed.",
+        set: |c, v| put(&mut c.archive, v, |t| path(t).map(Some)),
         show: |c| paths(&c.archive),
     },
     Row {
-        about: About {
-            name: "suffix",
-            form: "DN",
-            values: Values::Each,
-            scope: Scope::Rules,
-            default: "none: a new directory needs at least one, another keeps its own",
-            text: "A naming context to hold. Its entry comes by import or add.",
-        },
+        name: "suffix",
+        form: "DN",
+        values: Values::Each,
+        scope: Scope::Rules,
+        default: "none: a new directory needs at least one, another keeps its own",
+        text: "A naming context to hold. Its entry comes by import or add.",
         set: |c, v| each(&mut c.suffixes, v, dn),
         show: |c| c.suffixes.clone(),
     },
     Row {
-        about: About {
-            name: "listen",
-            form: "ldap://HOST:PORT",
-            values: Values::Each,
-            scope: Scope::Node,
-            default: "ldap://127.0.0.1:389",
-            text: "An address to serve. Port 0 lets the system choose one; the ready line has it.",
-        },
+        name: "listen",
+        form: "ldap://HOST:PORT",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "ldap://127.0.0.1:389",
+        text: "An address to serve. Port 0 lets the system choose one; the ready line has it.",
         set: |c, v| each(&mut c.listen, v, parse::<Listen>),
         show: |c| texts(&c.listen),
     },
     Row {
-        about: About {
-            name: "root-dn",
-            form: "DN",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "none",
-            text: "The name with all rights. It needs no entry. Its password is in `root-password-file`; with that file \
-                   no other password binds as it. Only the root DN can give an entry this name.",
-        },
-        set: |c, v| put(&mut c.root_dn, one(v, dn).map(Some)),
+        name: "root-dn",
+        form: "DN",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "none",
+        text: "The name with all rights. It needs no entry. Its password is in `root-password-file`; with that file \
+               no other password binds as it. Only the root DN can give an entry this name.",
+        set: |c, v| put(&mut c.root_dn, v, |t| dn(t).map(Some)),
         show: |c| texts(&c.root_dn),
     },
     Row {
-        about: About {
-            name: "root-password-file",
-            form: "FILE",
-            values: Values::One,
-            scope: Scope::Hash,
-            default: "none",
-            text: "A file whose first line is the password of `root-dn`.",
-        },
-        set: |c, v| put(&mut c.root_password_file, one(v, path).map(Some)),
+        name: "root-password-file",
+        form: "FILE",
+        values: Values::One,
+        scope: Scope::Hash,
+        default: "none",
+        text: "A file whose first line is the password of `root-dn`.",
+        set: |c, v| put(&mut c.root_password_file, v, |t| path(t).map(Some)),
         show: |c| paths(&c.root_password_file),
     },
     Row {
-        about: About {
-            name: "write-dn",
-            form: "DN",
-            values: Values::Each,
-            scope: Scope::Directory,
-            default: "none",
-            text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no \
-                   configuration, and cannot become `root-dn`; but it can give any other entry a password \
-                   ([secrets](controls.md#secrets)).",
-        },
+        name: "write-dn",
+        form: "DN",
+        values: Values::Each,
+        scope: Scope::Directory,
+        default: "none",
+        text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no \
+               configuration, and cannot become `root-dn`; but it can give any other entry a password \
+               ([secrets](controls.md#secrets)).",
         set: |c, v| each(&mut c.writers, v, dn),
         show: |c| c.writers.clone(),
     },
     Row {
-        about: About {
-            name: "proxy-dn",
-            form: "DN",
-            values: Values::Each,
-            scope: Scope::Directory,
-            default: "none",
-            text: "A name that may act as others with the proxied authorization control, but never as `root-dn` or a \
-                   name of `write-dn`. `root-dn` always may.",
-        },
+        name: "proxy-dn",
+        form: "DN",
+        values: Values::Each,
+        scope: Scope::Directory,
+        default: "none",
+        text: "A name that may act as others with the proxied authorization control, but never as `root-dn` or a \
+               name of `write-dn`. `root-dn` always may.",
         set: |c, v| each(&mut c.proxies, v, dn),
         show: |c| c.proxies.clone(),
     },
     Row {
-        about: About {
-            name: "password-scheme",
-            form: "ssha|clear",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "ssha",
-            text: "How passwords are stored that are set by password modify, or by users for themselves: as a salted \
-                   hash or in clear text. Passwords of adds, other modifies and imports are stored as they are sent.",
-        },
-        set: |c, v| put(&mut c.password_scheme, one(v, |t| meant(t, &SCHEMES))),
+        name: "password-scheme",
+        form: "ssha|clear",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "ssha",
+        text: "How passwords are stored that are set by password modify, or by users for themselves: as a salted \
+               hash or in clear text. Passwords of adds, other modifies and imports are stored as they are sent.",
+        set: |c, v| put(&mut c.password_scheme, v, |t| meant(t, &SCHEMES)),
         show: |c| vec![word(&c.password_scheme, &SCHEMES)],
     },
     Row {
-        about: About {
-            name: "anonymous",
-            form: "none|read",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "none",
-            text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may \
-                   read.",
-        },
-        set: |c, v| put(&mut c.anonymous, one(v, |t| meant(t, &ANONYMOUS))),
+        name: "anonymous",
+        form: "none|read",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "none",
+        text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may \
+               read.",
+        set: |c, v| put(&mut c.anonymous, v, |t| meant(t, &ANONYMOUS)),
         show: |c| vec![word(&c.anonymous, &ANONYMOUS)],
     },
     Row {
-        about: About {
-            name: "schema",
-            form: "FILE",
-            values: Values::List,
-            scope: Scope::Rules,
-            default: "none beyond the standard schema: in a new directory; another keeps its own",
-            text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order; or the \
-                   name of a built-in schema, such as `dvtds`.",
-        },
+        name: "schema",
+        form: "FILE",
+        values: Values::List,
+        scope: Scope::Rules,
+        default: "none beyond the standard schema: in a new directory; another keeps its own",
+        text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order; or the \
+               name of a built-in schema, such as `dvtds`.",
         set: |c, v| each(&mut c.schema, v, non_empty),
         show: |c| c.schema.clone(),
     },
     Row {
-        about: About {
-            name: "schema-check",
-            form: "on|off",
-            values: Values::One,
-            scope: Scope::Rules,
-            default: "on: in a new directory; another keeps its own",
-            text: "Whether every change is checked against the schema.",
-        },
-        set: |c, v| put(&mut c.schema_check, one(v, switch)),
+        name: "schema-check",
+        form: "on|off",
+        values: Values::One,
+        scope: Scope::Rules,
+        default: "on: in a new directory; another keeps its own",
+        text: "Whether every change is checked against the schema.",
+        set: |c, v| put(&mut c.schema_check, v, switch),
         show: |c| vec![on_off(c.schema_check)],
     },
     Row {
-        about: About {
-            name: "operational-attributes",
-            form: "on|off",
-            values: Values::One,
-            scope: Scope::Rules,
-            default: "on: in a new directory; another keeps its own",
-            text: "Whether entries have entryUUID, entryCSN, and the names and times of creation and modification. \
-                   Fixed when the directory is created. When off, structuralObjectClass, subschemaSubentry and \
-                   hasSubordinates are still returned if requested by name.",
-        },
-        set: |c, v| put(&mut c.operational_attributes, one(v, switch)),
+        name: "operational-attributes",
+        form: "on|off",
+        values: Values::One,
+        scope: Scope::Rules,
+        default: "on: in a new directory; another keeps its own",
+        text: "Whether entries have entryUUID, entryCSN, and the names and times of creation and modification. \
+               Fixed when the directory is created. When off, structuralObjectClass, subschemaSubentry and \
+               hasSubordinates are still returned if requested by name.",
+        set: |c, v| put(&mut c.operational_attributes, v, switch),
         show: |c| vec![on_off(c.operational_attributes)],
     },
     Row {
-        about: About {
-            name: "index",
-            form: IndexKind::FORM,
-            values: Values::Each,
-            scope: Scope::Directory,
-            default: "none",
-            text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` builds more, also \
-                   while the directory is served.",
-        },
+        name: "index",
+        form: IndexKind::FORM,
+        values: Values::Each,
+        scope: Scope::Directory,
+        default: "none",
+        text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` builds more, also \
+               while the directory is served.",
         set: |c, v| each(&mut c.indexes, v, parse::<IndexSettings>),
         show: |c| texts(&c.indexes),
     },
     Row {
-        about: About {
-            name: "memory-max",
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "`memory-share` of the memory of the machine, or of the control group",
-            text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, \
-                   and changes that make an entry larger, are refused with adminLimitExceeded; other changes and \
-                   deletes continue.",
-        },
-        set: |c, v| put(&mut c.memory_bytes_max, one(v, bytes).map(Some)),
+        name: "memory-max",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "`memory-share` of the memory of the machine, or of the control group",
+        text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, \
+               and changes that make an entry larger, are refused with adminLimitExceeded; other changes and \
+               deletes continue.",
+        set: |c, v| put(&mut c.memory_bytes_max, v, |t| bytes(t).map(Some)),
         show: |c| vec![c.memory_bytes_max().to_string()],
     },
     Row {
-        about: About {
-            name: "memory-share",
-            form: "PERCENT",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "80",
-            text: "Percent of the memory of the machine, or of the control group, that the directory may occupy where `memory-max` \
-                   does not say how many bytes: 1 to 100.",
-        },
-        set: |c, v| put(&mut c.memory_share, one(v, |t| number(t, 1, 100))),
+        name: "memory-share",
+        form: "PERCENT",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "80",
+        text: "Percent of the memory of the machine, or of the control group, that the directory may occupy where `memory-max` \
+               does not say how many bytes: 1 to 100.",
+        set: |c, v| put(&mut c.memory_share, v, |t| number(t, 1, 100)),
         show: |c| vec![c.memory_share.to_string()],
     },
     Row {
-        about: About {
-            name: "import",
-            form: "FILE",
-            values: Values::Each,
-            scope: Scope::Node,
-            default: "none",
-            text: "Files or FIFOs of LDIF or of BER adds to load before the first client is served, all at the same time.",
-        },
+        name: "import",
+        form: "FILE",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "none",
+        text: "Files or FIFOs of LDIF or of BER adds to load before the first client is served, all at the same time.",
         set: |c, v| each(&mut c.import, v, path),
         show: |c| paths(&c.import),
     },
     Row {
-        about: About {
-            name: "threads",
-            form: "N",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "one for each core",
-            text: "IO threads. A connection stays on one thread.",
-        },
-        set: |c, v| put(&mut c.options.threads, one(v, |t| number(t, 1, 1024))),
+        name: "threads",
+        form: "N",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "one for each core",
+        text: "IO threads. A connection stays on one thread.",
+        set: |c, v| put(&mut c.options.threads, v, |t| number(t, 1, 1024)),
         show: |c| vec![c.options.threads.to_string()],
     },
     Row {
-        about: About {
-            name: "queue-length-oid",
-            form: "OID",
-            values: Values::One,
-            scope: Scope::Node,
-            default: "none",
-            text: "A further OID of the queue length control, which must not be critical under it. Its own OID is \
-                   always known.",
-        },
-        set: |c, v| put(&mut c.queue_length_oid, one(v, oid).map(Some)),
+        name: "queue-length-oid",
+        form: "OID",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none",
+        text: "A further OID of the queue length control, which must not be critical under it. Its own OID is \
+               always known.",
+        set: |c, v| put(&mut c.queue_length_oid, v, |t| oid(t).map(Some)),
         show: |c| texts(&c.queue_length_oid),
     },
     Row {
-        about: About {
-            name: "limits.size",
-            form: "N",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "0: no limit",
-            text: "Entries that one search may return, on all its pages together, except for the root DN.",
-        },
-        set: |c, v| put(&mut c.size_limit, one(v, |t| number(t, 0, i32::MAX as u64))),
+        name: "limits.size",
+        form: "N",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "0: no limit",
+        text: "Entries that one search may return, on all its pages together, except for the root DN.",
+        set: |c, v| put(&mut c.size_limit, v, |t| number(t, 0, i32::MAX as u64)),
         show: |c| vec![c.size_limit.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.time",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "0: no limit",
-            text: "Seconds that one search may take, except for the root DN.",
-        },
-        set: |c, v| put(&mut c.time_limit_s, one(v, |t| number(t, 0, i32::MAX as u64))),
+        name: "limits.time",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "0: no limit",
+        text: "Seconds that one search may take, except for the root DN.",
+        set: |c, v| put(&mut c.time_limit_s, v, |t| number(t, 0, i32::MAX as u64)),
         show: |c| vec![c.time_limit_s.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.update-bytes",
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "256MiB",
-            text: "Bytes of updates that wait for the log, of all clients together. Clients beyond it wait in order: no \
-                   update is refused, but their next requests are not read.",
-        },
-        set: |c, v| put(&mut c.clients.update_bytes_max, one(v, bytes)),
+        name: "limits.update-bytes",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "256MiB",
+        text: "Bytes of updates that wait for the log, of all clients together. Clients beyond it wait in order: no \
+               update is refused, but their next requests are not read.",
+        set: |c, v| put(&mut c.clients.update_bytes_max, v, bytes),
         show: |c| vec![c.clients.update_bytes_max.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.idle-timeout",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "3600",
-            text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: \
-                   no limit.",
-        },
-        set: |c, v| put(&mut c.options.idle_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        name: "limits.idle-timeout",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "3600",
+        text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: \
+               no limit.",
+        set: |c, v| put(&mut c.options.idle_timeout_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.idle_timeout_s.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.idle-anonymous",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "900",
-            text: "The same for clients that have not bound, if it is less.",
-        },
-        set: |c, v| put(&mut c.options.unbound_idle_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        name: "limits.idle-anonymous",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "900",
+        text: "The same for clients that have not bound, if it is less.",
+        set: |c, v| put(&mut c.options.unbound_idle_timeout_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.unbound_idle_timeout_s.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.message-timeout",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "120",
-            text: "Seconds from the first byte of a request to its last; 0: no limit.",
-        },
-        set: |c, v| put(&mut c.options.message_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        name: "limits.message-timeout",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "120",
+        text: "Seconds from the first byte of a request to its last; 0: no limit.",
+        set: |c, v| put(&mut c.options.message_timeout_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.message_timeout_s.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.message-anonymous",
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "256KiB",
-            text: "Bytes of one request of a client that has not bound, 16 MiB at most. Others may send 16 MiB.",
-        },
-        set: |c, v| put(&mut c.clients.unbound_message_bytes_max, one(v, message_bytes)),
+        name: "limits.message-anonymous",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "256KiB",
+        text: "Bytes of one request of a client that has not bound, 16 MiB at most. Others may send 16 MiB.",
+        set: |c, v| put(&mut c.clients.unbound_message_bytes_max, v, message_bytes),
         show: |c| vec![c.clients.unbound_message_bytes_max.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.client-memory",
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "an eighth of `memory-max`, 64 MiB to 4 GiB",
-            text: "Bytes that are kept for all clients together: incomplete requests, answers that clients have not \
-                   read, filters of active searches, open transactions. An eighth of it is for clients that have not \
-                   bound. When it is used up, requests are not read and long searches are answered busy.",
-        },
-        set: |c, v| put(&mut c.client_memory, one(v, bytes).map(Some)),
+        name: "limits.client-memory",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "an eighth of `memory-max`, 64 MiB to 4 GiB",
+        text: "Bytes that are kept for all clients together: incomplete requests, answers that clients have not \
+               read, filters of active searches, open transactions. An eighth of it is for clients that have not \
+               bound. When it is used up, requests are not read and long searches are answered busy.",
+        set: |c, v| put(&mut c.client_memory, v, |t| bytes(t).map(Some)),
         show: |c| vec![c.client_memory().to_string()],
     },
     Row {
-        about: About {
-            name: "limits.connections",
-            form: "N",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "0: as many as files may be open, less 128",
-            text: "Concurrent connections. Further ones are closed at once; a few more are accepted from the same \
-                   machine.",
-        },
-        set: |c, v| put(&mut c.options.connections_max, one(v, |t| number(t, 0, 1 << 31))),
+        name: "limits.connections",
+        form: "N",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "0: as many as files may be open, less 128",
+        text: "Concurrent connections. Further ones are closed at once; a few more are accepted from the same \
+               machine.",
+        set: |c, v| put(&mut c.options.connections_max, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.connections_max.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.connections-per-address",
-            form: "N",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "0: any number",
-            text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are \
-                   closed at once.",
-        },
-        set: |c, v| put(&mut c.clients.address_connections_max, one(v, |t| number(t, 0, 1 << 31))),
+        name: "limits.connections-per-address",
+        form: "N",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "0: any number",
+        text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are \
+               closed at once.",
+        set: |c, v| put(&mut c.clients.address_connections_max, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.clients.address_connections_max.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.old-versions",
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "a quarter of memory-max",
-            text: "Bytes of old versions of changed entries that active searches may hold. Beyond it the oldest search \
-                   is ended with adminLimitExceeded, as it is when memory is short.",
-        },
-        set: |c, v| put(&mut c.held_bytes_max, one(v, bytes).map(Some)),
+        name: "limits.old-versions",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "a quarter of memory-max",
+        text: "Bytes of old versions of changed entries that active searches may hold. Beyond it the oldest search \
+               is ended with adminLimitExceeded, as it is when memory is short.",
+        set: |c, v| put(&mut c.held_bytes_max, v, |t| bytes(t).map(Some)),
         show: |c| vec![c.held_bytes_max.unwrap_or(c.memory_bytes_max() / dsa::held::SHARE).to_string()],
     },
     Row {
-        about: About {
-            name: "limits.old-versions-age",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "60",
-            text: "Seconds that a search may hold more than 8 MiB of old versions before it is ended with \
-                   adminLimitExceeded; 0: 600 s, the limit of any search.",
-        },
-        set: |c, v| put(&mut c.held_seconds_max, one(v, |t| number(t, 0, 1 << 31))),
+        name: "limits.old-versions-age",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "60",
+        text: "Seconds that a search may hold more than 8 MiB of old versions before it is ended with \
+               adminLimitExceeded; 0: 600 s, the limit of any search.",
+        set: |c, v| put(&mut c.held_seconds_max, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.held_seconds_max.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.write-timeout",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "60",
-            text: "Seconds that a client may leave answers unread before its connection is closed; 0: no limit.",
-        },
-        set: |c, v| put(&mut c.options.write_timeout_s, one(v, |t| number(t, 0, 1 << 31))),
+        name: "limits.write-timeout",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "60",
+        text: "Seconds that a client may leave answers unread before its connection is closed; 0: no limit.",
+        set: |c, v| put(&mut c.options.write_timeout_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.write_timeout_s.to_string()],
     },
     Row {
-        about: About {
-            name: "limits.shutdown-timeout",
-            form: "SECONDS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "10",
-            text: "Seconds that connections have to finish their requests when the server ends.",
-        },
-        set: |c, v| put(&mut c.options.shutdown_timeout_s, one(v, |t| number(t, 0, 3600))),
+        name: "limits.shutdown-timeout",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "10",
+        text: "Seconds that connections have to finish their requests when the server ends.",
+        set: |c, v| put(&mut c.options.shutdown_timeout_s, v, |t| number(t, 0, 3600)),
         show: |c| vec![c.options.shutdown_timeout_s.to_string()],
     },
 ];
@@ -508,11 +432,6 @@ fn texts<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
 fn paths<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<String> {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     paths.into_iter().map(|path| absolute(path).display().to_string()).collect()
-}
-
-fn put<T>(place: &mut T, value: Result<T, Bad>) -> Result<(), Bad> {
-    *place = value?;
-    Ok(())
 }
 
 fn each<T>(
@@ -529,10 +448,6 @@ fn each<T>(
         }
     }
     if bad.is_empty() { Ok(()) } else { Err(bad) }
-}
-
-fn one<T>(values: &[String], parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Bad> {
-    parse(&values[0]).map_err(|reason| vec![(0, reason)])
 }
 
 fn message_bytes(text: &str) -> Result<usize, String> {
