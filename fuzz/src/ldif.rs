@@ -1,31 +1,31 @@
-//! LDIF: the same records and errors come out however the bytes are cut, and lines that are written come back.
+//! LDIF: the same records and errors come out wherever a file is cut behind a record, and lines that are written come back.
 
-use proto::ldif::{Body, Lines, Record, Stream, StreamError, Value, write_attribute_folded};
+use proto::ldif::{Body, Lines, Parser, Record, Value, write_attribute_folded};
 
-/// The first byte is the size of pieces, the rest is the file.
+/// The first byte tells how many records are read before the file is cut, the rest is the file.
 pub fn check(data: &[u8]) {
-    let Some((&size, file)) = data.split_first() else { return };
-    let whole = read(file, file.len().max(1));
-    assert_eq!(read(file, size as usize + 1), whole);
+    let Some((&count, file)) = data.split_first() else { return };
+    assert_eq!(read(file, count as usize + 1), read(file, usize::MAX));
 }
 
-fn read(file: &[u8], size: usize) -> Vec<String> {
-    let mut pieces = file.chunks(size);
-    let mut stream = Stream::new(|buffer: &mut Vec<u8>| -> Result<usize, ()> {
-        let piece = pieces.next().unwrap_or_default();
-        buffer.extend_from_slice(piece);
-        Ok(piece.len())
-    });
-    let mut out = Vec::new();
-    loop {
-        match stream.next_record() {
-            Ok(Some(record)) => out.push(show(&record)),
-            Ok(None) => return out,
-            Err(StreamError::Ldif(error)) => out.push(error.to_string()),
-            Err(StreamError::Source(())) => unreachable!("this source does not fail"),
-        }
+/// Reads a file; a new parser goes on behind each `count` records and errors, once there was a record: before it, a version
+/// line may still come.
+fn read(file: &[u8], count: usize) -> Vec<String> {
+    let (mut parser, mut at, mut out) = (Parser::new(), 0, Vec::new());
+    let mut is_in_the_middle = false;
+    while let Some((record, consumed)) = parser.next_record(&file[at..]) {
+        is_in_the_middle |= record.is_ok();
+        out.push(match record {
+            Ok(record) => show(&record),
+            Err(error) => error.to_string(),
+        });
         assert!(out.len() <= file.len() + 1, "every step takes some bytes");
+        at += consumed;
+        if is_in_the_middle && out.len().is_multiple_of(count) {
+            parser = Parser::in_the_middle(parser.line());
+        }
     }
+    out
 }
 
 fn show(record: &Record<'_>) -> String {
@@ -61,8 +61,9 @@ fn lines_come_back(lines: Lines<'_>) {
             expected.push((line.description, value));
         }
     }
-    let mut parser = proto::ldif::Parser::new();
-    let (record, _) = parser.next_record(&file, true).expect("written LDIF is read").expect("a record");
+    let mut parser = Parser::new();
+    let (record, _) = parser.next_record(&file).expect("a record");
+    let record = record.expect("written LDIF is read");
     let Body::Content(again) = record.body else { panic!("content was written") };
     assert_eq!(again.len(), expected.len());
     for (line, (description, value)) in again.iter().zip(expected) {

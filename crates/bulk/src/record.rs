@@ -113,11 +113,11 @@ fn next_of_ber<'a>(rest: &'a [u8], at: &mut usize) -> Option<RecordOrFault<'a>> 
 
 fn next_of_ldif<'a>(parser: &'a mut Parser, rest: &'a [u8], at: &mut usize) -> Option<RecordOrFault<'a>> {
     let begin_line = parser.line();
-    match parser.advance(rest, true) {
-        Ok(proto::ldif::Step::Record { consumed }) => {
-            let range = *at..*at + consumed;
-            *at += consumed;
-            let record = parser.record(rest);
+    let (record, consumed) = parser.next_record(rest)?;
+    let range = *at..*at + consumed;
+    *at += consumed;
+    Some(match record {
+        Ok(record) => {
             if record.controls.iter().any(|control| control.critical) {
                 let fault = Fault::of(record.line, record.dn, add_stream::CRITICAL_CONTROL);
                 return Some(Err((fault, range)));
@@ -127,14 +127,8 @@ fn next_of_ldif<'a>(parser: &'a mut Parser, rest: &'a [u8], at: &mut usize) -> O
                 return Some(Err((fault, range)));
             };
             let place = Place { range, begin_line, line: record.line };
-            Some(Ok(Record { dn: record.dn, content: Content::Ldif(lines), place }))
+            Ok(Record { dn: record.dn, content: Content::Ldif(lines), place })
         }
-        Ok(_) => None,
-        Err(error) => {
-            let skipped = parser.skip_record(rest, true).unwrap_or(rest.len());
-            let range = *at..*at + skipped;
-            *at += skipped;
-            Some(Err((Fault::at(error.line, error.reason), range)))
-        }
-    }
+        Err(error) => Err((Fault::at(error.line, error.reason), range)),
+    })
 }

@@ -3,9 +3,8 @@
 use loadgen::generate::{self, Format, Job};
 use loadgen::order::{Order, Part};
 use loadgen::template::{Options, Template, built_in};
-use proto::ldif::{Body, Stream, Value};
+use proto::ldif::{Body, Parser, Value};
 use proto::{Frame, Message, Request};
-use std::convert::Infallible;
 use std::io;
 
 /// DN, then attributes with their values, both sorted.
@@ -67,14 +66,10 @@ fn from_ber(bytes: &[u8]) -> Vec<Plain> {
 }
 
 fn from_ldif(bytes: &[u8]) -> Vec<Plain> {
-    let mut once = Some(bytes);
-    let mut stream = Stream::new(|buffer: &mut Vec<u8>| {
-        let bytes = once.take().unwrap_or_default();
-        buffer.extend_from_slice(bytes);
-        Ok::<usize, Infallible>(bytes.len())
-    });
-    let mut entries = Vec::new();
-    while let Some(record) = stream.next_record().expect("LDIF") {
+    let (mut parser, mut at, mut entries) = (Parser::new(), 0, Vec::new());
+    while let Some((record, consumed)) = parser.next_record(&bytes[at..]) {
+        let record = record.expect("LDIF");
+        at += consumed;
         let Body::Content(lines) = record.body else { panic!("a content record") };
         let values = lines.iter().map(|line| match line.value {
             Value::Bytes(value) => (line.description.to_vec(), value.to_vec()),

@@ -64,8 +64,8 @@ fn main() {
     }
     let begin = Instant::now();
     let (mut parser, mut at, mut bytes) = (ldif::Parser::new(), 0, 0);
-    while let Some((record, consumed)) = parser.next_record(&file[at..], true).expect("LDIF") {
-        if let ldif::Body::Content(lines) = record.body {
+    while let Some((record, consumed)) = parser.next_record(&file[at..]) {
+        if let ldif::Body::Content(lines) = record.expect("LDIF").body {
             bytes += lines.iter().map(|line| line.description.len()).sum::<usize>();
         }
         at += consumed;

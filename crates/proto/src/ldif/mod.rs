@@ -1,5 +1,5 @@
 //! LDIF (RFC 2849, increment RFC 4525): a reader that borrows values where they stand on one line, and a
-//! writer. Sans-IO: the caller brings bytes, or a function that brings them ([`Stream`]).
+//! writer. Sans-IO: the caller brings the bytes of whole records.
 //!
 //! More is accepted than the RFC allows where real files need it: UTF-8 that is not base64, values that end
 //! with a space, any version line or none, a modification that ends without `-` at the end of its record.
@@ -7,14 +7,12 @@
 mod line;
 mod parser;
 mod record;
-mod stream;
 mod write;
 
-pub use parser::{Parser, Step, record_boundary};
+pub use parser::Parser;
 pub use record::{
     Body, Line, Lines, Modification, Modifications, Record, RecordControl, RecordControls, Value,
 };
-pub use stream::{Stream, StreamError};
 pub use write::{FOLD_COLUMNS, put_base64, write_attribute, write_attribute_folded, write_control, write_dn};
 
 use std::fmt;

@@ -1,24 +1,10 @@
-//! Cuts input into records. One pass over the bytes; when they end too early it goes on where it stopped.
+//! Cuts input into records, in one pass over the bytes.
 
 use super::line::{self, Home, Homes, Kind, Parsed, Span};
 use super::record::{Layout, Record, View};
 use super::{LdifError, RECORD_BYTES_MAX};
 use memchr::memchr;
 use model::limits::LDIF_LINE_BYTES_MAX;
-
-/// What [`Parser::advance`] found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// A record: [`Parser::record`] shows it. It and what came before took `consumed` bytes of the input.
-    Record {
-        /// Bytes that the next input must leave out.
-        consumed: usize,
-    },
-    /// The record goes on behind the input: call again with the same bytes and more after them.
-    More,
-    /// No record follows.
-    End,
-}
 
 /// Reads records. It keeps its buffers, so reading allocates nothing once they have grown.
 #[derive(Debug)]
@@ -35,7 +21,6 @@ pub struct Parser {
     first_line: u64,
     /// A version line may still come.
     at_top: bool,
-    finished: bool,
 }
 
 impl Default for Parser {
@@ -57,7 +42,7 @@ impl Parser {
         Parser { at_top: true, ..Parser::in_the_middle(1) }
     }
 
-    /// Begins at a record within a file, such as [`record_boundary`] finds, with this line number.
+    /// Begins at a record within a file, behind a blank line, with this line number.
     pub fn in_the_middle(line: u64) -> Parser {
         Parser {
             lines: Vec::new(),
@@ -68,79 +53,32 @@ impl Parser {
             line,
             first_line: line,
             at_top: false,
-            finished: false,
         }
     }
 
-    /// Looks for the next record. `input` begins where the last record ended; `is_last` tells that nothing
-    /// follows it. After an error, [`Parser::skip_record`] goes on behind the bad record.
-    pub fn advance(&mut self, input: &[u8], is_last: bool) -> Result<Step, LdifError> {
-        if self.finished {
-            self.begin_record();
+    /// The next record, or what is wrong with it, and how many bytes of `input` it and what came before it took. `None` if no
+    /// record follows. `input` begins where the last record ended, and ends where a record or the file ends.
+    pub fn next_record<'a>(&'a mut self, input: &'a [u8]) -> Option<(Result<Record<'a>, LdifError>, usize)> {
+        self.lines.clear();
+        self.unfolded.clear();
+        self.decoded.clear();
+        self.layout.clear();
+        self.at = 0;
+        if let Err(error) = self.read_lines(input) {
+            self.skip_rest(input);
+            return Some((Err(error), self.at));
         }
-        loop {
-            if self.at > RECORD_BYTES_MAX {
-                return Err(self.error("the record is too long"));
-            }
-            let rest = &input[self.at..];
-            let Some(first) = rest.first() else {
-                return self.at_end_of_input(input, is_last);
-            };
-            if matches!(first, b'\n' | b'\r') {
-                match blank_line(rest, is_last) {
-                    Some(0) => {}
-                    Some(len) => {
-                        self.at += len;
-                        self.line += 1;
-                        if self.lines.is_empty() {
-                            continue;
-                        }
-                        return self.complete(input);
-                    }
-                    None => return Ok(Step::More),
-                }
-            }
-            let Some(logical) = self.next_line(input, is_last)? else {
-                return Ok(Step::More);
-            };
-            self.take(input, logical)?;
+        if self.lines.is_empty() {
+            return None;
         }
-    }
-
-    /// The record that [`Parser::advance`] found in this input.
-    pub fn record<'a>(&'a self, input: &'a [u8]) -> Record<'a> {
-        let homes = Homes { input, unfolded: &self.unfolded, decoded: &self.decoded };
+        let homes = Homes { input, unfolded: &self.unfolded, decoded: &[] };
+        if let Err((number, reason)) = self.layout.find(homes, &self.lines, &mut self.decoded) {
+            let error = LdifError { line: self.first_line + u64::from(number), reason };
+            return Some((Err(error), self.at));
+        }
+        let homes = Homes { decoded: &self.decoded, ..homes };
         let view = View { homes, lines: &self.lines, first_line: self.first_line };
-        self.layout.show(view)
-    }
-
-    /// [`Parser::advance`] and [`Parser::record`] in one: the next record and the bytes it took; `None` if
-    /// there is no whole one.
-    pub fn next_record<'a>(
-        &'a mut self,
-        input: &'a [u8],
-        is_last: bool,
-    ) -> Result<Option<(Record<'a>, usize)>, LdifError> {
-        match self.advance(input, is_last)? {
-            Step::Record { consumed } => Ok(Some((self.record(input), consumed))),
-            Step::More | Step::End => Ok(None),
-        }
-    }
-
-    /// After an error: gives up the current record and says how many bytes to leave out to be at the next one.
-    /// `None`: its end is not in the input; call again with more after it.
-    pub fn skip_record(&mut self, input: &[u8], is_last: bool) -> Option<usize> {
-        // A fault of the whole record was found behind it, any other one at the begin of a line.
-        let end = match record_boundary(input, self.at) {
-            _ if self.finished => self.at,
-            Some(end) => end,
-            None if is_last => input.len(),
-            None => return None,
-        };
-        assert!(self.at <= end && end <= input.len(), "what is skipped is the rest of this record");
-        self.line += input[self.at..end].iter().filter(|&&b| b == b'\n').count() as u64;
-        self.begin_record();
-        Some(end)
+        Some((Ok(self.layout.show(view)), self.at))
     }
 
     /// Line of the file that the parser has come to.
@@ -148,74 +86,62 @@ impl Parser {
         self.line
     }
 
-    fn begin_record(&mut self) {
-        self.lines.clear();
-        self.unfolded.clear();
-        self.decoded.clear();
-        self.layout.clear();
-        self.at = 0;
-        self.finished = false;
-    }
-
     #[cold]
     fn error(&self, reason: &'static str) -> LdifError {
         LdifError { line: self.line, reason }
     }
 
-    fn at_end_of_input(&mut self, input: &[u8], is_last: bool) -> Result<Step, LdifError> {
-        match (is_last, self.lines.is_empty()) {
-            (false, _) => Ok(Step::More),
-            (true, true) => Ok(Step::End),
-            (true, false) => self.complete(input),
-        }
-    }
-
-    /// All lines are there: are they a record?
-    fn complete(&mut self, input: &[u8]) -> Result<Step, LdifError> {
-        assert!(!self.lines.is_empty() && !self.finished, "a record has a line, and is complete once");
-        let homes = Homes { input, unfolded: &self.unfolded, decoded: &[] };
-        let fault = self.layout.find(homes, &self.lines, &mut self.decoded);
-        self.finished = true;
-        fault.map_err(|(number, reason)| LdifError { line: self.first_line + number as u64, reason })?;
-        Ok(Step::Record { consumed: self.at })
-    }
-
-    /// Finds the end of the line at `at`, folded parts included. `None`: it may go on behind the input.
-    #[inline]
-    fn next_line(&mut self, input: &[u8], is_last: bool) -> Result<Option<Logical>, LdifError> {
-        let start = self.at;
-        let Some((end, next)) = physical_line(input, start, is_last) else {
-            return self.too_long_or_more(input.len() - start);
-        };
-        match input.get(next) {
-            Some(b' ') => self.unfold(input, is_last, start),
-            None if !is_last => self.too_long_or_more(input.len() - start),
-            _ => {
-                assert!(
-                    u32::try_from(next).is_ok(),
-                    "a record, as far as it is looked at, has less than 4 GiB"
-                );
-                let place = Span { start: start as u32, end: end as u32, home: Home::Input };
-                Ok(Some(Logical { place, next, physical: 1 }))
+    /// Reads the lines of the next record and the blank line behind them.
+    fn read_lines(&mut self, input: &[u8]) -> Result<(), LdifError> {
+        loop {
+            if self.at > RECORD_BYTES_MAX {
+                return Err(self.error("the record is too long"));
+            }
+            let blank = match &input[self.at..] {
+                [] => return Ok(()),
+                [b'\n', ..] | [b'\r'] => 1,
+                [b'\r', b'\n', ..] => 2,
+                _ => 0,
+            };
+            if blank == 0 {
+                let logical = self.next_line(input)?;
+                self.take(input, logical)?;
+                continue;
+            }
+            self.at += blank;
+            self.line += 1;
+            if !self.lines.is_empty() {
+                return Ok(());
             }
         }
     }
 
-    #[cold]
-    fn too_long_or_more(&self, seen: usize) -> Result<Option<Logical>, LdifError> {
-        if seen > LDIF_LINE_BYTES_MAX { Err(self.error("the line is too long")) } else { Ok(None) }
+    /// Goes to the record behind one that has a bad line.
+    fn skip_rest(&mut self, input: &[u8]) {
+        let end = record_boundary(input, self.at).unwrap_or(input.len());
+        assert!(self.at <= end && end <= input.len(), "what is skipped is the rest of this record");
+        self.line += input[self.at..end].iter().filter(|&&b| b == b'\n').count() as u64;
+        self.at = end;
+    }
+
+    /// Finds the end of the line at `at`, folded parts included.
+    #[inline]
+    fn next_line(&mut self, input: &[u8]) -> Result<Logical, LdifError> {
+        let (end, next) = physical_line(input, self.at);
+        if input.get(next) == Some(&b' ') {
+            return self.unfold(input);
+        }
+        assert!(u32::try_from(next).is_ok(), "a record, as far as it is looked at, has less than 4 GiB");
+        let place = Span { start: self.at as u32, end: end as u32, home: Home::Input };
+        Ok(Logical { place, next, physical: 1 })
     }
 
     /// Copies a folded line without its folds.
-    fn unfold(&mut self, input: &[u8], is_last: bool, start: usize) -> Result<Option<Logical>, LdifError> {
+    fn unfold(&mut self, input: &[u8]) -> Result<Logical, LdifError> {
         let begin = self.unfolded.len();
-        let (mut from, mut physical) = (start, 0);
+        let (mut from, mut physical) = (self.at, 0);
         loop {
-            let line = physical_line(input, from, is_last).filter(|&(_, next)| is_last || next < input.len());
-            let Some((end, next)) = line else {
-                self.unfolded.truncate(begin);
-                return self.too_long_or_more(input.len() - start);
-            };
+            let (end, next) = physical_line(input, from);
             self.unfolded.extend_from_slice(&input[from..end]);
             physical += 1;
             if self.unfolded.len() - begin > LDIF_LINE_BYTES_MAX {
@@ -224,7 +150,7 @@ impl Parser {
             if input.get(next) != Some(&b' ') {
                 let end = self.unfolded.len() as u32;
                 let place = Span { start: begin as u32, end, home: Home::Unfolded };
-                return Ok(Some(Logical { place, next, physical }));
+                return Ok(Logical { place, next, physical });
             }
             from = next + 1;
         }
@@ -269,33 +195,19 @@ impl Parser {
     }
 }
 
-/// Length of the blank line at the front: 0 if it is not blank, `None` if that cannot be known yet.
-fn blank_line(rest: &[u8], is_last: bool) -> Option<usize> {
-    match rest {
-        [b'\n', ..] => Some(1),
-        [b'\r', b'\n', ..] => Some(2),
-        [b'\r'] if is_last => Some(1),
-        [b'\r'] => None,
-        _ => Some(0),
-    }
-}
-
 /// The physical line at `start`: where its text ends and where the next one begins.
 #[inline(always)]
-fn physical_line(input: &[u8], start: usize, is_last: bool) -> Option<(usize, usize)> {
-    let rest = &input[start..];
-    let (end, next) = match memchr(b'\n', rest) {
+fn physical_line(input: &[u8], start: usize) -> (usize, usize) {
+    let (end, next) = match memchr(b'\n', &input[start..]) {
         Some(n) => (start + n, start + n + 1),
-        None if is_last => (input.len(), input.len()),
-        None => return None,
+        None => (input.len(), input.len()),
     };
     let end = if end > start && input[end - 1] == b'\r' { end - 1 } else { end };
-    Some((end, next))
+    (end, next)
 }
 
-/// Where the next record may begin at or after `from`: behind a blank line. Cuts a file into pieces that can
-/// be read one beside the other.
-pub fn record_boundary(input: &[u8], from: usize) -> Option<usize> {
+/// Where the next record may begin at or after `from`: behind a blank line.
+pub(super) fn record_boundary(input: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         at += memchr(b'\n', input.get(at..)?)? + 1;

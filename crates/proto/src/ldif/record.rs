@@ -127,12 +127,11 @@ impl<'a> Modifications<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Modification<'a>> + Clone + use<'a> {
         let mut view = self.0;
         std::iter::from_fn(move || {
-            let (head, rest) = view.lines.split_first()?;
-            let count = rest.iter().position(|line| line.kind == Kind::Dash).unwrap_or(rest.len());
-            let values = Lines(View { lines: &rest[..count], ..view });
+            let (head, lines, rest) = split_modification(view.lines)?;
+            let values = Lines(View { lines, ..view });
             let kind = modify_kind(view.homes.bytes(head.name))?;
             let line = view.line(head);
-            view.lines = rest.get(count + 1..).unwrap_or_default();
+            view.lines = rest;
             Some(Modification { line: line.line, kind, description: view.homes.bytes(head.value), values })
         })
     }
@@ -219,6 +218,7 @@ impl Layout {
         lines: &[Parsed],
         decoded: &mut Vec<u8>,
     ) -> Result<(), Fault> {
+        assert!(!lines.is_empty(), "a record has a line");
         let first = &lines[0];
         if first.kind != Kind::Value || !homes.bytes(first.name).eq_ignore_ascii_case(b"dn") {
             return Err((first.number, "a record begins with `dn:`"));
@@ -297,8 +297,15 @@ fn modify_kind(name: &[u8]) -> Option<ModifyKind> {
     kinds.iter().find(|(n, _)| name.eq_ignore_ascii_case(n)).map(|(_, kind)| *kind)
 }
 
+/// The first modification: its head, its values, and the lines behind it.
+fn split_modification(lines: &[Parsed]) -> Option<(&Parsed, &[Parsed], &[Parsed])> {
+    let (head, rest) = lines.split_first()?;
+    let count = rest.iter().position(|line| line.kind == Kind::Dash).unwrap_or(rest.len());
+    Some((head, &rest[..count], rest.get(count + 1..).unwrap_or_default()))
+}
+
 fn check_modifications(homes: Homes<'_>, mut lines: &[Parsed]) -> Result<(), Fault> {
-    while let Some((head, rest)) = lines.split_first() {
+    while let Some((head, values, rest)) = split_modification(lines) {
         let kind = modify_kind(homes.bytes(head.name));
         let Some(kind) = kind.filter(|_| head.kind == Kind::Value) else {
             return Err((head.number, "expected `add:`, `delete:`, `replace:` or `increment:`"));
@@ -307,15 +314,14 @@ fn check_modifications(homes: Homes<'_>, mut lines: &[Parsed]) -> Result<(), Fau
         if description.is_empty() {
             return Err((head.number, "expected an attribute to modify"));
         }
-        let count = rest.iter().position(|line| line.kind == Kind::Dash).unwrap_or(rest.len());
         let stranger = |line: &&Parsed| !homes.bytes(line.name).eq_ignore_ascii_case(description);
-        if let Some(line) = rest[..count].iter().find(stranger) {
+        if let Some(line) = values.iter().find(stranger) {
             return Err((line.number, "expected a value of the modified attribute, or `-`"));
         }
-        if count == 0 && matches!(kind, ModifyKind::Add | ModifyKind::Increment) {
+        if values.is_empty() && matches!(kind, ModifyKind::Add | ModifyKind::Increment) {
             return Err((head.number, "expected values to add"));
         }
-        lines = rest.get(count + 1..).unwrap_or_default();
+        lines = rest;
     }
     Ok(())
 }
