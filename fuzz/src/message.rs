@@ -68,7 +68,7 @@ fn check_reply(reply: &Reply<'_>) {
             entry.encode(&mut out, reply.id, &controls);
         }
         Response::SearchReference(uris) => {
-            proto::op::search::encode_reference(&mut out, reply.id, uris, &controls);
+            proto::op::search::encode_reference(&mut out, reply.id, uris.iter(), &controls);
         }
         Response::Done(tag, result) => {
             proto::result::encode_response(&mut out, reply.id, tag, &result, |_| {}, &controls);

@@ -52,16 +52,16 @@ pub fn ours(message: &Message<'_>) -> Seen {
         }
         Request::Modify(m) => {
             f.push(m.dn.to_vec());
-            for change in m.changes {
+            for change in m.changes.iter() {
                 f.extend([number(change.kind as u8), change.modification.description.to_vec()]);
-                f.extend(sorted(change.modification.values));
+                f.extend(sorted(change.modification.values.iter()));
             }
         }
         Request::Add(add) => {
             f.push(add.dn.to_vec());
-            for attribute in add.attributes {
+            for attribute in add.attributes.iter() {
                 f.push(attribute.description.to_vec());
-                f.extend(sorted(attribute.values));
+                f.extend(sorted(attribute.values.iter()));
             }
         }
         Request::Delete(dn) => f.push(dn.to_vec()),

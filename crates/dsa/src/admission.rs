@@ -59,7 +59,7 @@ fn one_set_too_many(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
     }
     let is_too_many = |description: &[u8]| schema.is_one_set_too_many(description);
     let found = match request {
-        Request::Add(add) => add.attributes.into_iter().any(|attribute| is_too_many(attribute.description)),
+        Request::Add(add) => add.attributes.iter().any(|attribute| is_too_many(attribute.description)),
         Request::Modify(modify) => {
             modify.changes.iter().any(|change| is_too_many(change.modification.description))
         }

@@ -35,8 +35,9 @@ impl<'a> Octets<'a> {
 
     /// The strings in order.
     #[inline]
-    pub fn iter(&self) -> OctetsIter<'a> {
-        OctetsIter(self.0)
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || ber::next_valid(&mut rest).map(|(_, contents)| contents))
     }
 
     /// Number of strings; walks the list.
@@ -55,28 +56,6 @@ impl<'a> Octets<'a> {
     #[inline]
     pub fn raw(&self) -> &'a [u8] {
         self.0
-    }
-}
-
-impl<'a> IntoIterator for Octets<'a> {
-    type Item = &'a [u8];
-    type IntoIter = OctetsIter<'a>;
-
-    fn into_iter(self) -> OctetsIter<'a> {
-        self.iter()
-    }
-}
-
-/// Walks [`Octets`].
-#[derive(Clone, Debug)]
-pub struct OctetsIter<'a>(&'a [u8]);
-
-impl<'a> Iterator for OctetsIter<'a> {
-    type Item = &'a [u8];
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        ber::next_valid(&mut self.0).map(|(_, contents)| contents)
     }
 }
 
@@ -151,8 +130,9 @@ impl<'a> Attributes<'a> {
 
     /// The attributes in order.
     #[inline]
-    pub fn iter(&self) -> AttributesIter<'a> {
-        AttributesIter(self.0)
+    pub fn iter(&self) -> impl Iterator<Item = Attribute<'a>> + Clone + use<'a> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || attribute_of_valid(&mut ber::next_valid(&mut rest)?.1))
     }
 
     /// Number of attributes; walks the list.
@@ -168,29 +148,6 @@ impl<'a> Attributes<'a> {
     /// The list as it came, without the tag and length around it.
     pub fn raw(&self) -> &'a [u8] {
         self.0
-    }
-}
-
-impl<'a> IntoIterator for Attributes<'a> {
-    type Item = Attribute<'a>;
-    type IntoIter = AttributesIter<'a>;
-
-    fn into_iter(self) -> AttributesIter<'a> {
-        self.iter()
-    }
-}
-
-/// Walks [`Attributes`].
-#[derive(Clone, Debug)]
-pub struct AttributesIter<'a>(&'a [u8]);
-
-impl<'a> Iterator for AttributesIter<'a> {
-    type Item = Attribute<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Attribute<'a>> {
-        let (_, mut body) = ber::next_valid(&mut self.0)?;
-        attribute_of_valid(&mut body)
     }
 }
 

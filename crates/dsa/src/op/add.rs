@@ -73,7 +73,7 @@ fn fill(
 ) -> Result<(), Refusal> {
     // Nearly no request names an attribute with options, so nothing is allocated for it.
     let mut sent = SentAs::default();
-    for attribute in attributes {
+    for attribute in attributes.iter() {
         let text = attribute.description;
         let description =
             descriptions.describe(text).map_err(|error| outcome::undescribed(schema, text, error))?;

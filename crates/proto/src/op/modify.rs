@@ -94,8 +94,16 @@ impl<'a> Changes<'a> {
 
     /// The changes in order.
     #[inline]
-    pub fn iter(&self) -> ChangesIter<'a> {
-        ChangesIter(self.0)
+    pub fn iter(&self) -> impl Iterator<Item = Change<'a>> + Clone + use<'a> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let (_, mut change) = ber::next_valid(&mut rest)?;
+            let (_, kind) = ber::next_valid(&mut change)?;
+            // Longer forms of a small number end in that number.
+            let kind = ModifyKind::from_number(*kind.last()? as i32)?;
+            let (_, mut body) = ber::next_valid(&mut change)?;
+            Some(Change { kind, modification: list::attribute_of_valid(&mut body)? })
+        })
     }
 
     /// Number of changes; walks the list.
@@ -106,33 +114,6 @@ impl<'a> Changes<'a> {
     /// No changes?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl<'a> IntoIterator for Changes<'a> {
-    type Item = Change<'a>;
-    type IntoIter = ChangesIter<'a>;
-
-    fn into_iter(self) -> ChangesIter<'a> {
-        self.iter()
-    }
-}
-
-/// Walks [`Changes`].
-#[derive(Clone, Debug)]
-pub struct ChangesIter<'a>(&'a [u8]);
-
-impl<'a> Iterator for ChangesIter<'a> {
-    type Item = Change<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Change<'a>> {
-        let (_, mut change) = ber::next_valid(&mut self.0)?;
-        let (_, kind) = ber::next_valid(&mut change)?;
-        // Longer forms of a small number end in that number.
-        let kind = ModifyKind::from_number(*kind.last()? as i32)?;
-        let (_, mut body) = ber::next_valid(&mut change)?;
-        Some(Change { kind, modification: list::attribute_of_valid(&mut body)? })
     }
 }
 
