@@ -2,7 +2,6 @@
 //! mixed as they like. The tag tells which it is.
 
 use crate::ber::Reader;
-use crate::error::Error;
 use crate::message::{Frame, Message, Request, frame_tagged};
 use crate::op::Add;
 use crate::tag;
@@ -34,9 +33,8 @@ pub fn frame(bytes: &[u8]) -> Result<Frame, &'static str> {
 /// What is wrong with it; or it is well-formed, but no add.
 pub fn decode(bytes: &[u8]) -> Result<Add<'_>, &'static str> {
     if bytes.first() == Some(&tag::ADD) {
-        let mut outer = Reader::new(bytes);
-        let add = outer.enter(tag::ADD, "expected an AddRequest").and_then(Add::decode);
-        return add.and_then(|add| outer.end().map(|()| add)).map_err(|error: Error| error.reason);
+        let add = Reader::inside(bytes, tag::ADD, "expected an AddRequest").and_then(Add::decode);
+        return add.map_err(|error| error.reason);
     }
     let message = Message::decode(bytes).map_err(|error| error.reason)?;
     if message.controls.iter().any(|control| control.critical) {

@@ -18,6 +18,15 @@ impl<'a> Reader<'a> {
         Reader { buf, pos: 0 }
     }
 
+    /// A reader of the elements in the one that fills `bytes`, which must have this tag.
+    #[inline(always)]
+    pub fn inside(bytes: &'a [u8], tag: u8, what: &'static str) -> Result<Reader<'a>, Error> {
+        let mut outer = Reader::new(bytes);
+        let body = outer.enter(tag, what)?;
+        outer.end()?;
+        Ok(body)
+    }
+
     /// Nothing left?
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -310,6 +319,15 @@ pub fn put_enumerated(out: &mut Vec<u8>, value: u32) {
 #[inline]
 pub fn put_boolean(out: &mut Vec<u8>, tag: u8, value: bool) {
     out.extend_from_slice(&[tag, 1, if value { 0xff } else { 0 }]);
+}
+
+/// The bytes of a SEQUENCE with what `contents` appends.
+pub fn sequence(contents: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mark = begin(&mut out, tag::SEQUENCE);
+    contents(&mut out);
+    end(&mut out, mark);
+    out
 }
 
 /// Where the length of an element under construction is.

@@ -1,7 +1,8 @@
 //! LDAPMessage (RFC 4511 section 4.1.1): finding its end in a stream, decoding it, encoding it.
 
-use crate::ber::{self, Reader};
-use crate::control::{self, Control, Controls};
+use crate::ber::Reader;
+pub use crate::control::encode_message as encode;
+use crate::control::{Control, Controls};
 use crate::error::{DecodeError, Error, Kind};
 use crate::list::Octets;
 use crate::op::{
@@ -72,7 +73,7 @@ fn short_frame(bytes: &[u8], wanted: u8) -> Result<Frame, DecodeError> {
 
 #[cold]
 fn refuse(offset: usize, reason: &'static str) -> DecodeError {
-    DecodeError::new(Error::structure(offset, reason), None, None)
+    Error::structure(offset, reason).into()
 }
 
 /// A request, borrowed from the bytes it came in.
@@ -117,13 +118,10 @@ type Envelope<'a> = (i32, u8, Reader<'a>, Reader<'a>);
 /// Opens an LDAPMessage that fills `bytes` exactly.
 #[inline(always)]
 fn open(bytes: &[u8]) -> Result<Envelope<'_>, DecodeError> {
-    let mut outer = Reader::new(bytes);
-    let unknown = |error| DecodeError::new(error, None, None);
-    let mut message = outer.enter(tag::SEQUENCE, "expected an LDAPMessage").map_err(unknown)?;
-    outer.end().map_err(unknown)?;
+    let mut message = Reader::inside(bytes, tag::SEQUENCE, "expected an LDAPMessage")?;
     let id = message.number(tag::INTEGER, i32::MAX, "expected a messageID from 0 to 2147483647");
     // Without an id nothing can be answered, whatever was wrong with it.
-    let id = id.map_err(|e| unknown(Error { kind: Kind::Structure, ..e }))?;
+    let id = id.map_err(|e| Error { kind: Kind::Structure, ..e })?;
     let (op_tag, body) = message.enter_any().map_err(|e| DecodeError::new(e, Some(id), None))?;
     Ok((id, op_tag, body, message))
 }
@@ -212,15 +210,6 @@ impl<'a> Request<'a> {
             Request::Extended(extended) => extended.encode(out),
         });
     }
-}
-
-/// Appends a whole message around the protocolOp that `op` appends.
-pub fn encode(out: &mut Vec<u8>, message_id: i32, controls: &[Control<'_>], op: impl FnOnce(&mut Vec<u8>)) {
-    let message = ber::begin(out, tag::SEQUENCE);
-    ber::put_integer(out, message_id as i64);
-    op(out);
-    control::put_controls(out, controls);
-    ber::end(out, message);
 }
 
 /// A response, borrowed from the bytes it came in.

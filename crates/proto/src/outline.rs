@@ -79,14 +79,15 @@ fn long_id(id: &[u8]) -> Option<i32> {
 
 type Element<'a> = ((u8, &'a [u8]), &'a [u8]);
 
+/// The first element, which must have this tag.
 #[inline(always)]
-fn element(bytes: &[u8], tag: u8) -> Option<Element<'_>> {
+pub(crate) fn element(bytes: &[u8], tag: u8) -> Option<Element<'_>> {
     if bytes.first() != Some(&tag) { None } else { any_element(bytes) }
 }
 
 /// The first element, tag and contents, and what follows it.
 #[inline(always)]
-fn any_element(bytes: &[u8]) -> Option<Element<'_>> {
+pub(crate) fn any_element(bytes: &[u8]) -> Option<Element<'_>> {
     let [tag, first, rest @ ..] = bytes else { return None };
     let (len, rest) = match *first {
         len @ 0..0x80 => (usize::from(len), rest),

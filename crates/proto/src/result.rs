@@ -2,10 +2,11 @@
 
 use crate::answer::{MessageId, PIECE_MAX, put_done};
 use crate::ber::{self, Reader};
-use crate::control::{self, Control};
+use crate::control::{Control, encode_message};
 use crate::diagnostic::printable;
 use crate::error::Error;
 use crate::list::Octets;
+use crate::outline::{any_element, element};
 use crate::tag;
 use model::ResultCode;
 use model::short::Short;
@@ -100,14 +101,12 @@ pub fn encode_response(
     extra: impl FnOnce(&mut Vec<u8>),
     controls: &[Control<'_>],
 ) {
-    let message = ber::begin(out, tag::SEQUENCE);
-    ber::put_integer(out, message_id as i64);
-    let op = ber::begin(out, op_tag);
-    result.encode(out);
-    extra(out);
-    ber::end(out, op);
-    control::put_controls(out, controls);
-    ber::end(out, message);
+    encode_message(out, message_id, controls, |out| {
+        let op = ber::begin(out, op_tag);
+        result.encode(out);
+        extra(out);
+        ber::end(out, op);
+    });
 }
 
 /// The result code of the response at the front of `messages`, and what follows it. `None` where none stands.
@@ -125,27 +124,12 @@ pub fn result_code(messages: &[u8]) -> Option<(u32, &[u8])> {
 
 #[cold]
 fn long_result_code(messages: &[u8]) -> Option<(u32, &[u8])> {
-    let (body, rest) = contents(messages, tag::SEQUENCE)?;
-    let [tag::INTEGER, id_bytes, after @ ..] = body else { return None };
-    let op = after.get(usize::from(*id_bytes)..)?;
-    let (op, _) = contents(op, *op.first()?)?;
-    let (code, _) = contents(op, tag::ENUMERATED)?;
+    let ((_, body), rest) = element(messages, tag::SEQUENCE)?;
+    let (_, body) = element(body, tag::INTEGER)?;
+    let ((_, op), _) = any_element(body)?;
+    let ((_, code), _) = element(op, tag::ENUMERATED)?;
     let code = code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte));
     Some((code, rest))
-}
-
-/// The contents of the element with this tag at the front of `bytes`, and what follows it.
-#[inline]
-fn contents(bytes: &[u8], expected: u8) -> Option<(&[u8], &[u8])> {
-    let [tag, length, rest @ ..] = bytes else { return None };
-    if *tag != expected {
-        return None;
-    }
-    if *length < 0x80 {
-        return rest.split_at_checked(usize::from(*length));
-    }
-    let (length, rest) = rest.split_at_checked(usize::from(*length & 0x7f))?;
-    rest.split_at_checked(length.iter().fold(0, |all, byte| all << 8 | usize::from(*byte)))
 }
 
 #[cfg(test)]

@@ -66,7 +66,10 @@ impl<'a> Controls<'a> {
     /// Decodes what may follow the protocolOp.
     #[inline(always)]
     pub(crate) fn decode(message: &mut Reader<'a>) -> Result<Controls<'a>, Error> {
-        if message.peek() == Some(CONTROLS) { Controls::check(message) } else { Ok(Controls(&[])) }
+        match message.peek() {
+            Some(CONTROLS) => Controls::decode_tagged(message, CONTROLS),
+            _ => Ok(Controls::NONE),
+        }
     }
 
     /// Those of a message that [`crate::frame`] delimited; none if it is not one that can be decoded.
@@ -74,21 +77,11 @@ impl<'a> Controls<'a> {
         Controls::find_in(message).unwrap_or(Controls::NONE)
     }
 
-    /// As [`Controls::of`], of a message that is known to have some, or to have none.
-    #[inline]
-    pub fn of_some(message: &'a [u8], has_some: bool) -> Controls<'a> {
-        if has_some { Controls::of(message) } else { Controls::NONE }
-    }
-
     fn find_in(message: &'a [u8]) -> Result<Controls<'a>, Error> {
         let mut body = Reader::new(message).enter(tag::SEQUENCE, "expected an LDAPMessage")?;
         body.element()?;
         body.element()?;
         Controls::decode(&mut body)
-    }
-
-    fn check(message: &mut Reader<'a>) -> Result<Controls<'a>, Error> {
-        Controls::decode_tagged(message, CONTROLS)
     }
 
     /// Decodes controls that stand under a tag.
@@ -128,6 +121,20 @@ impl<'a> Controls<'a> {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// Appends a whole message around the protocolOp that `op` appends.
+pub fn encode_message(
+    out: &mut Vec<u8>,
+    message_id: i32,
+    controls: &[Control<'_>],
+    op: impl FnOnce(&mut Vec<u8>),
+) {
+    let message = ber::begin(out, tag::SEQUENCE);
+    ber::put_integer(out, message_id as i64);
+    op(out);
+    put_controls(out, controls);
+    ber::end(out, message);
 }
 
 /// Appends the controls of a message; nothing if there are none.

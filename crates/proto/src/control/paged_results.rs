@@ -19,12 +19,10 @@ pub struct PagedResults<'a> {
 impl<'a> PagedResults<'a> {
     /// Decodes the value of the control.
     pub fn decode(value: &'a [u8]) -> Result<PagedResults<'a>, Error> {
-        let mut outer = Reader::new(value);
-        let mut body = outer.enter(tag::SEQUENCE, "expected the value of paged results")?;
+        let mut body = Reader::inside(value, tag::SEQUENCE, "expected the value of paged results")?;
         let size = body.number(tag::INTEGER, i32::MAX, "expected a page size")?;
         let cookie = body.octets("expected a cookie")?;
         body.finish(&[])?;
-        outer.end()?;
         Ok(PagedResults { size, cookie })
     }
 

@@ -17,9 +17,7 @@ pub const POST_OID: &[u8] = b"1.3.6.1.1.13.2";
 /// # Errors
 /// When it is none, or has more selectors than a search may have.
 pub fn decode_selection(value: &[u8]) -> Result<Octets<'_>, Error> {
-    let mut outer = Reader::new(value);
-    let selectors = outer.enter(tag::SEQUENCE, "expected an attribute selection")?;
-    outer.end()?;
+    let selectors = Reader::inside(value, tag::SEQUENCE, "expected an attribute selection")?;
     Octets::check(selectors, SELECTION_MAX, "expected an attribute selector")
 }
 
@@ -35,10 +33,7 @@ pub fn encode_selection(selectors: Octets<'_>) -> Vec<u8> {
 /// # Errors
 /// When it is none.
 pub fn decode_entry(value: &[u8]) -> Result<SearchEntry<'_>, Error> {
-    let mut outer = Reader::new(value);
-    let body = outer.enter(tag::SEARCH_ENTRY, "expected a SearchResultEntry")?;
-    outer.end()?;
-    SearchEntry::decode(body)
+    SearchEntry::decode(Reader::inside(value, tag::SEARCH_ENTRY, "expected a SearchResultEntry")?)
 }
 
 /// The value of a response control, in a message that carries nothing but the entry.
@@ -46,9 +41,7 @@ pub fn decode_entry(value: &[u8]) -> Result<SearchEntry<'_>, Error> {
 /// # Errors
 /// When the message is not a whole one of an entry.
 pub fn entry_of_message(message: &[u8]) -> Result<&[u8], Error> {
-    let mut outer = Reader::new(message);
-    let mut body = outer.enter(tag::SEQUENCE, "expected an LDAPMessage")?;
-    outer.end()?;
+    let mut body = Reader::inside(message, tag::SEQUENCE, "expected an LDAPMessage")?;
     body.number(tag::INTEGER, i32::MAX, "expected a messageID")?;
     match body.peek() {
         Some(tag::SEARCH_ENTRY) => Ok(body.rest()),

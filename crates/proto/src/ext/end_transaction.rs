@@ -29,9 +29,7 @@ impl<'a> EndTransaction<'a> {
     /// # Errors
     /// When it is none.
     pub fn decode(value: &'a [u8]) -> Result<EndTransaction<'a>, Error> {
-        let mut outer = Reader::new(value);
-        let mut body = outer.enter(tag::SEQUENCE, "expected the value of an end of transaction")?;
-        outer.end()?;
+        let mut body = Reader::inside(value, tag::SEQUENCE, "expected the value of an end of transaction")?;
         let commit = match body.peek() {
             Some(tag::BOOLEAN) => body.boolean("expected whether to commit")?,
             _ => true,
@@ -46,14 +44,12 @@ impl<'a> EndTransaction<'a> {
 
     /// The requestValue.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mark = ber::begin(&mut out, tag::SEQUENCE);
-        if !self.commit {
-            ber::put_boolean(&mut out, tag::BOOLEAN, false);
-        }
-        ber::put_octets(&mut out, self.identifier);
-        ber::end(&mut out, mark);
-        out
+        ber::sequence(|out| {
+            if !self.commit {
+                ber::put_boolean(out, tag::BOOLEAN, false);
+            }
+            ber::put_octets(out, self.identifier);
+        })
     }
 }
 
@@ -95,11 +91,7 @@ impl UpdatesControls {
 
 /// txnEndRes with the message that stood against the transaction.
 pub fn encode_culprit(message_id: i32) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mark = ber::begin(&mut out, tag::SEQUENCE);
-    ber::put_integer(&mut out, i64::from(message_id));
-    ber::end(&mut out, mark);
-    out
+    ber::sequence(|out| ber::put_integer(out, i64::from(message_id)))
 }
 
 /// txnEndRes
@@ -117,10 +109,8 @@ impl<'a> EndTransactionResult<'a> {
     /// # Errors
     /// When it is none.
     pub fn decode(value: &'a [u8]) -> Result<EndTransactionResult<'a>, Error> {
-        let mut outer = Reader::new(value);
         let mut body =
-            outer.enter(tag::SEQUENCE, "expected the value of an end of transaction's response")?;
-        outer.end()?;
+            Reader::inside(value, tag::SEQUENCE, "expected the value of an end of transaction's response")?;
         let mut result = EndTransactionResult::default();
         if body.peek() == Some(tag::INTEGER) {
             result.culprit = Some(body.number(tag::INTEGER, i32::MAX, "expected a message id")?);

@@ -1,7 +1,7 @@
 //! Notice of Disconnection (RFC 4511 section 4.4.1): the server's last words.
 
-use crate::result::{LdapResult, encode_response};
-use crate::{ber, tag};
+use crate::op::extended::ExtendedResponse;
+use crate::result::LdapResult;
 use model::ResultCode;
 
 /// Its OID.
@@ -11,8 +11,7 @@ pub const OID: &[u8] = b"1.3.6.1.4.1.1466.20036";
 /// strongerAuthRequired, unavailable; others may be used where they say more (busy, adminLimitExceeded).
 pub fn encode(out: &mut Vec<u8>, code: ResultCode, diagnostic: &str) {
     let result = LdapResult { diagnostic: diagnostic.as_bytes(), ..LdapResult::new(code) };
-    let name = |out: &mut Vec<u8>| ber::put_tlv(out, tag::context(10), OID);
-    encode_response(out, 0, tag::EXTENDED_RESPONSE, &result, name, &[]);
+    ExtendedResponse { result, oid: Some(OID), value: None }.encode(out, 0, &[]);
 }
 
 #[cfg(test)]

@@ -31,9 +31,7 @@ impl<'a> PasswordModify<'a> {
     /// # Errors
     /// When it is none.
     pub fn decode(value: &'a [u8]) -> Result<PasswordModify<'a>, Error> {
-        let mut outer = Reader::new(value);
-        let mut body = outer.enter(tag::SEQUENCE, "expected the value of a password modify")?;
-        outer.end()?;
+        let mut body = Reader::inside(value, tag::SEQUENCE, "expected the value of a password modify")?;
         let request = PasswordModify {
             user: body.optional(context(0))?,
             old: body.optional(context(1))?,
@@ -45,23 +43,17 @@ impl<'a> PasswordModify<'a> {
 
     /// The requestValue.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mark = ber::begin(&mut out, tag::SEQUENCE);
-        for (number, field) in [(0, self.user), (1, self.old), (2, self.new)] {
-            field.iter().for_each(|field| ber::put_tlv(&mut out, context(number), field));
-        }
-        ber::end(&mut out, mark);
-        out
+        ber::sequence(|out| {
+            for (number, field) in [(0, self.user), (1, self.old), (2, self.new)] {
+                field.iter().for_each(|field| ber::put_tlv(out, context(number), field));
+            }
+        })
     }
 }
 
 /// The responseValue that tells a password that the server made.
 pub fn encode_generated(password: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mark = ber::begin(&mut out, tag::SEQUENCE);
-    ber::put_tlv(&mut out, context(0), password);
-    ber::end(&mut out, mark);
-    out
+    ber::sequence(|out| ber::put_tlv(out, context(0), password))
 }
 
 /// The password that a responseValue tells.
@@ -69,9 +61,8 @@ pub fn encode_generated(password: &[u8]) -> Vec<u8> {
 /// # Errors
 /// When it is no responseValue.
 pub fn decode_generated(value: &[u8]) -> Result<Option<&[u8]>, Error> {
-    let mut outer = Reader::new(value);
-    let mut body = outer.enter(tag::SEQUENCE, "expected the value of a password modify's response")?;
-    outer.end()?;
+    let mut body =
+        Reader::inside(value, tag::SEQUENCE, "expected the value of a password modify's response")?;
     let generated = body.optional(context(0))?;
     body.finish(&[0])?;
     Ok(generated)

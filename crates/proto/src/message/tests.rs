@@ -1,4 +1,5 @@
 use super::*;
+use crate::ber;
 use crate::list::{Attributes, attribute_list, octet_list};
 use crate::op::modify::change_list;
 use crate::op::{Authentication, Changes, ModifyKind};

@@ -195,13 +195,11 @@ pub fn encode_reference<'v>(
     uris: impl IntoIterator<Item = &'v [u8]>,
     controls: &[Control<'_>],
 ) {
-    let message = ber::begin(out, tag::SEQUENCE);
-    ber::put_integer(out, message_id as i64);
-    let op = ber::begin(out, tag::SEARCH_REFERENCE);
-    uris.into_iter().for_each(|uri| ber::put_octets(out, uri));
-    ber::end(out, op);
-    control::put_controls(out, controls);
-    ber::end(out, message);
+    control::encode_message(out, message_id, controls, |out| {
+        let op = ber::begin(out, tag::SEARCH_REFERENCE);
+        uris.into_iter().for_each(|uri| ber::put_octets(out, uri));
+        ber::end(out, op);
+    });
 }
 
 #[cfg(test)]
