@@ -2,7 +2,8 @@
 //! 2020-01-01T00:00:00Z (139 years), 14 of a counter inside the millisecond, 8 of the site.
 
 use crate::calendar::{DAY_S, date, time_of_day};
-use std::fmt::{self, Write as _};
+use std::fmt;
+use std::io::Write as _;
 
 /// Milliseconds from the Unix epoch to 2020-01-01T00:00:00Z, where CSN time begins.
 pub const EPOCH_UNIX_MS: u64 = 1_577_836_800_000;
@@ -42,19 +43,14 @@ impl Csn {
     pub fn tick(self, unix_ms: u64) -> Csn {
         Csn::from_unix_ms(unix_ms, self.site()).max(self.next())
     }
-
-    /// Appends the generalized time of the change, `20260102030405Z`.
-    pub fn write_time(self, out: &mut Vec<u8>) {
-        write_generalized_time(self.unix_ms(), out);
-    }
 }
 
 /// The form of OpenLDAP's entryCSN: `20260102030405.123456Z#00000a#001#000000`. The last three digits of the
 /// fraction are 0, the counter is in hexadecimal.
 impl fmt::Display for Csn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (date, ms) = (civil(self.unix_ms()), self.unix_ms() % 1000);
-        let (year, month, day, hour, minute, second) = date;
+        let ms = self.unix_ms() % 1000;
+        let (year, month, day, hour, minute, second) = civil(self.unix_ms());
         write!(
             f,
             "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}.{ms:03}000Z#{:06x}#{:03x}#000000",
@@ -67,9 +63,7 @@ impl fmt::Display for Csn {
 /// Appends `20260102030405Z` for a Unix time in milliseconds.
 pub fn write_generalized_time(unix_ms: u64, out: &mut Vec<u8>) {
     let (year, month, day, hour, minute, second) = civil(unix_ms);
-    let mut text = String::with_capacity(15);
-    write!(text, "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}Z").expect("a String takes all");
-    out.extend_from_slice(text.as_bytes());
+    write!(out, "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}Z").expect("a Vec takes all");
 }
 
 /// Year, month, day, hour, minute, second of a Unix time.
@@ -88,7 +82,7 @@ mod tests {
         let csn = Csn::from_unix_ms(1_767_323_045_123, 1);
         assert_eq!(csn.to_string(), "20260102030405.123000Z#000000#001#000000");
         let mut time = Vec::new();
-        csn.write_time(&mut time);
+        write_generalized_time(csn.unix_ms(), &mut time);
         assert_eq!(time, b"20260102030405Z");
         assert_eq!(csn.unix_ms(), 1_767_323_045_123);
     }

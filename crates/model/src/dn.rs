@@ -1,6 +1,7 @@
 //! Distinguished names in their string form (RFC 4514), borrowed from where they were read. Nothing here
 //! knows the schema: values are unescaped, not normalised.
 
+use crate::hex;
 use crate::limits::{DN_BYTES_MAX, DN_RDNS_MAX, RDN_AVAS_MAX};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -150,8 +151,7 @@ fn parse_ava(rdn: &[u8], start: usize) -> Result<(Ava<'_>, Option<usize>), DnErr
         Some(n) => start + n,
         None => return err(start, "expected attribute=value"),
     };
-    let attribute_type = trim(&rdn[start..equals]);
-    let attribute_type = strip_oid_prefix(attribute_type);
+    let attribute_type = strip_oid_prefix(trim_spaces(&rdn[start..equals]));
     if !crate::oid::is_descriptor(attribute_type) && !crate::oid::is_numeric(attribute_type) {
         return err(start, "not an attribute type");
     }
@@ -159,11 +159,12 @@ fn parse_ava(rdn: &[u8], start: usize) -> Result<(Ava<'_>, Option<usize>), DnErr
     while rdn.get(at) == Some(&b' ') {
         at += 1;
     }
-    match rdn.get(at) {
-        Some(b'#') => parse_hex(rdn, at + 1).map(|(value, next)| (Ava { attribute_type, value }, next)),
-        Some(b'"') => parse_quoted(rdn, at + 1).map(|(value, next)| (Ava { attribute_type, value }, next)),
-        _ => parse_string(rdn, at).map(|(value, next)| (Ava { attribute_type, value }, next)),
-    }
+    let (value, next) = match rdn.get(at) {
+        Some(b'#') => parse_hex(rdn, at + 1),
+        Some(b'"') => parse_quoted(rdn, at + 1),
+        _ => parse_string(rdn, at),
+    }?;
+    Ok((Ava { attribute_type, value }, next))
 }
 
 type Parsed<'a> = Result<(Cow<'a, [u8]>, Option<usize>), DnError>;
@@ -238,28 +239,26 @@ fn parse_quoted(rdn: &[u8], start: usize) -> Parsed<'_> {
 fn parse_hex(rdn: &[u8], start: usize) -> Parsed<'_> {
     let mut ber = Vec::new();
     let mut at = start;
-    while at + 1 < rdn.len() {
-        match (hex(rdn[at]), hex(rdn[at + 1])) {
-            (Some(high), Some(low)) => ber.push(high << 4 | low),
-            _ => break,
-        }
+    while let Some(octet) = hex::octet(&rdn[at..]) {
+        ber.push(octet);
         at += 2;
     }
     let bad = DnError { at: start, reason: "not the hexadecimal form of a BER element" };
-    let content = match ber.get(1).copied() {
-        Some(short) if short < 0x80 => 2..2 + short as usize,
-        Some(long) if (0x81..=0x84).contains(&long) => {
-            let width = (long & 0x7f) as usize;
-            let digits = ber.get(2..2 + width).ok_or(bad)?;
-            let length = digits.iter().fold(0usize, |n, &b| n << 8 | b as usize);
-            2 + width..2 + width + length
+    let contents = ber_contents(&ber).ok_or(bad)?.to_vec();
+    Ok((Cow::Owned(contents), after_value(rdn, at)?))
+}
+
+/// The contents of the BER element that fills `element`, whatever its tag, which has one byte.
+pub fn ber_contents(element: &[u8]) -> Option<&[u8]> {
+    let (length, contents) = match element {
+        [_, short @ ..=0x7f, rest @ ..] => (usize::from(*short), rest),
+        [_, long @ 0x81..=0x84, rest @ ..] => {
+            let (digits, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
+            (digits.iter().fold(0, |n, digit| n << 8 | usize::from(*digit)), rest)
         }
-        _ => return Err(bad),
+        _ => return None,
     };
-    if content.end != ber.len() {
-        return Err(bad);
-    }
-    Ok((Cow::Owned(ber[content].to_vec()), after_value(rdn, at)?))
+    (contents.len() == length).then_some(contents)
 }
 
 /// Only spaces and a `+` may follow a quoted or hexadecimal value.
@@ -279,22 +278,16 @@ fn unescape(rdn: &[u8], at: usize) -> Result<(u8, usize), DnError> {
     let Some(&first) = rdn.get(at + 1) else {
         return Err(DnError { at, reason: "nothing follows the backslash" });
     };
-    match (hex(first), rdn.get(at + 2).copied().and_then(hex)) {
-        (Some(high), Some(low)) => Ok((high << 4 | low, 3)),
-        _ if b" \"#+,;<=>\\".contains(&first) => Ok((first, 2)),
-        _ => Err(DnError { at, reason: "not an escape" }),
+    match hex::octet(&rdn[at + 1..]) {
+        Some(octet) => Ok((octet, 3)),
+        None if b" \"#+,;<=>\\".contains(&first) => Ok((first, 2)),
+        None => Err(DnError { at, reason: "not an escape" }),
     }
 }
 
-fn hex(digit: u8) -> Option<u8> {
-    (digit as char).to_digit(16).map(|d| d as u8)
-}
-
-fn trim(mut text: &[u8]) -> &[u8] {
-    while let [b' ', rest @ ..] = text {
-        text = rest;
-    }
-    while let [rest @ .., b' '] = text {
+/// A text without the spaces at its ends.
+pub fn trim_spaces(mut text: &[u8]) -> &[u8] {
+    while let [b' ', rest @ ..] | [rest @ .., b' '] = text {
         text = rest;
     }
     text
@@ -327,10 +320,7 @@ pub fn escape_value(value: &[u8], out: &mut Vec<u8>) {
         if special {
             out.extend_from_slice(&[b'\\', byte]);
         } else if byte < b' ' || byte == 0x7f || (byte >= 0x80 && !is_utf8) {
-            out.push(b'\\');
-            for digit in [byte >> 4, byte & 15] {
-                out.push(b"0123456789abcdef"[digit as usize]);
-            }
+            out.extend_from_slice(&hex::escape(byte));
         } else {
             out.push(byte);
         }

@@ -38,71 +38,45 @@ impl Entry<Raw> {
 
     /// Appends a value to the attribute that was begun last.
     pub fn push_value(&mut self, value: &[u8]) {
-        let span = self.append(value);
-        self.values.push(span);
+        self.append(value);
         let (_, range) = self.attributes.last_mut().expect("an attribute was begun");
         range.end = self.values.len() as u32;
     }
 
     /// Sets the values of an attribute, adding it if it is new; no values take it away.
     pub fn replace<'v>(&mut self, description: Description, values: impl IntoIterator<Item = &'v [u8]>) {
-        let start = self.values.len() as u32;
-        for value in values {
-            let span = self.append(value);
-            self.values.push(span);
-        }
-        let range = start..self.values.len() as u32;
-        match (self.position(description), range.is_empty()) {
-            (Some(at), true) => drop(self.attributes.remove(at)),
-            (Some(at), false) => self.attributes[at].1 = range,
-            (None, true) => {}
-            (None, false) => self.attributes.push((description, range)),
-        }
+        let start = self.values.len();
+        values.into_iter().for_each(|value| self.append(value));
+        self.set_values(description, self.position(description), start);
     }
 
     /// Appends values to an attribute, adding it if it is new. Duplicates are the caller's to refuse.
     pub fn extend<'v>(&mut self, description: Description, values: impl IntoIterator<Item = &'v [u8]>) {
-        let start = self.values.len() as u32;
-        if let Some(at) = self.position(description) {
-            let old = self.attributes[at].1.clone();
-            self.values.extend_from_within(old.start as usize..old.end as usize);
+        let (start, found) = (self.values.len(), self.position(description));
+        if let Some(at) = found {
+            self.values.extend_from_within(self.range(at));
         }
-        for value in values {
-            let span = self.append(value);
-            self.values.push(span);
-        }
-        let range = start..self.values.len() as u32;
-        match self.position(description) {
-            Some(at) => self.attributes[at].1 = range,
-            None if !range.is_empty() => self.attributes.push((description, range)),
-            None => {}
-        }
+        values.into_iter().for_each(|value| self.append(value));
+        self.set_values(description, found, start);
     }
 
     /// Keeps the values of one attribute for which `keep` says yes; an attribute without values is taken away.
     pub fn retain(&mut self, description: Description, mut keep: impl FnMut(&[u8]) -> bool) {
         let Some(at) = self.position(description) else { return };
-        let range = self.attributes[at].1.clone();
-        let start = self.values.len() as u32;
-        for index in range {
-            let span = self.values[index as usize].clone();
+        let start = self.values.len();
+        for index in self.range(at) {
+            let span = self.values[index].clone();
             if keep(&self.bytes[span.start as usize..span.end as usize]) {
                 self.values.push(span);
             }
         }
-        let kept = start..self.values.len() as u32;
-        if kept.is_empty() {
-            self.attributes.remove(at);
-        } else {
-            self.attributes[at].1 = kept;
-        }
+        self.set_values(description, Some(at), start);
     }
 
     /// Moves a value to the front of its attribute.
     pub fn move_to_front(&mut self, attribute: usize, value: usize) {
-        let range = self.attributes[attribute].1.clone();
-        let values = &mut self.values[range.start as usize..range.end as usize];
-        values[..=value].rotate_right(1);
+        let range = self.range(attribute);
+        self.values[range][..=value].rotate_right(1);
     }
 
     /// Takes the proof of a check. Only the owner of a `State` can call this with it.
@@ -110,11 +84,22 @@ impl Entry<Raw> {
         Entry { bytes: self.bytes, values: self.values, attributes: self.attributes, state }
     }
 
-    fn append(&mut self, value: &[u8]) -> Range<u32> {
+    /// Makes the values from `start` on those of an attribute, which is at `found` if it is there; no values take it away.
+    fn set_values(&mut self, description: Description, found: Option<usize>, start: usize) {
+        let range = start as u32..self.values.len() as u32;
+        match found {
+            Some(at) if range.is_empty() => drop(self.attributes.remove(at)),
+            Some(at) => self.attributes[at].1 = range,
+            None if range.is_empty() => {}
+            None => self.attributes.push((description, range)),
+        }
+    }
+
+    fn append(&mut self, value: &[u8]) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(value);
         assert!(u32::try_from(self.bytes.len()).is_ok(), "an entry in flight has less than 4 GiB of values");
-        start..self.bytes.len() as u32
+        self.values.push(start..self.bytes.len() as u32);
     }
 }
 
@@ -164,10 +149,14 @@ impl<State> Entry<State> {
 
     /// Values of the attribute at a position.
     pub fn values(&self, at: usize) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
-        let range = self.attributes[at].1.clone();
-        self.values[range.start as usize..range.end as usize]
-            .iter()
-            .map(|span| &self.bytes[span.start as usize..span.end as usize])
+        let spans = self.values[self.range(at)].iter();
+        spans.map(|span| &self.bytes[span.start as usize..span.end as usize])
+    }
+
+    /// Where the values of the attribute at a position are among all values.
+    fn range(&self, at: usize) -> Range<usize> {
+        let range = &self.attributes[at].1;
+        range.start as usize..range.end as usize
     }
 
     /// Values of a description; none if it is absent.

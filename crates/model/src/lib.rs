@@ -7,6 +7,7 @@ pub mod csn;
 pub mod dn;
 pub mod entry;
 pub mod filter;
+pub mod hex;
 pub mod ids;
 pub mod limits;
 pub mod oid;

@@ -1,6 +1,7 @@
 //! diagnosticMessage (RFC 4511 section 4.1.9) as it travels. Texts repeat names, OIDs and values of clients, so none is sent
 //! as it comes: libldap takes an answer whose text has a NUL for one that cannot be decoded, and its client never sees the code.
 
+use model::hex::escape;
 use model::limits::DIAGNOSTIC_BYTES_MAX;
 use std::borrow::Cow;
 
@@ -22,13 +23,13 @@ pub fn printable(text: &[u8]) -> Cow<'_, [u8]> {
             let encoded = character.encode_utf8(&mut bytes).as_bytes();
             let fits = match is_shown(character) {
                 true => push(&mut out, encoded),
-                false => encoded.iter().all(|byte| push(&mut out, &escaped(*byte))),
+                false => encoded.iter().all(|byte| push(&mut out, &escape(*byte))),
             };
             if !fits {
                 return Cow::Owned(cut(out));
             }
         }
-        if !chunk.invalid().iter().all(|byte| push(&mut out, &escaped(*byte))) {
+        if !chunk.invalid().iter().all(|byte| push(&mut out, &escape(*byte))) {
             return Cow::Owned(cut(out));
         }
     }
@@ -47,11 +48,6 @@ fn push(out: &mut Vec<u8>, piece: &[u8]) -> bool {
 fn cut(mut out: Vec<u8>) -> Vec<u8> {
     out.extend_from_slice(CUT);
     out
-}
-
-fn escaped(byte: u8) -> [u8; 3] {
-    let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble & 15)];
-    [b'\\', digit(byte >> 4), digit(byte)]
 }
 
 /// Control characters, and separators and directions of Unicode that forge lines, are not.

@@ -6,8 +6,8 @@ use crate::filter::{
     self, AND, APPROX, EQUALITY, EXTENSIBLE, GREATER_OR_EQUAL, LESS_OR_EQUAL, NOT, OR, PRESENT,
 };
 use crate::tag::{self, context};
-use model::Filter;
 use model::limits::FILTER_DEPTH_MAX;
+use model::{Filter, hex};
 use std::fmt;
 
 /// Why a string is not a filter, and where.
@@ -192,8 +192,7 @@ impl<'t> Parser<'t> {
             match byte {
                 b'*' => return Err(FilterError { at, reason: "write * as \\2a in this value" }),
                 b'\\' => {
-                    let digits = tail.first_chunk().and_then(|&[a, b]| Some(hex(a)? << 4 | hex(b)?));
-                    let Some(byte) = digits else {
+                    let Some(byte) = hex::octet(tail) else {
                         return Err(FilterError { at, reason: "expected two hexadecimal digits after \\" });
                     };
                     self.out.push(byte);
@@ -215,12 +214,10 @@ impl<'t> Parser<'t> {
         for (n, part) in value.split(|&b| b == b'*').enumerate() {
             // `a**b` is `a*b`.
             if !part.is_empty() {
-                let choice = if n == 0 {
-                    0
-                } else if n == last {
-                    2
-                } else {
-                    1
+                let choice = match n {
+                    0 => 0,
+                    _ if n == last => 2,
+                    _ => 1,
                 };
                 self.value(context(choice), part)?;
                 some = true;
@@ -270,10 +267,6 @@ impl<'t> Parser<'t> {
         ber::end(&mut self.out, mark);
         Ok(())
     }
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    (digit as char).to_digit(16).map(|d| d as u8)
 }
 
 /// Appends a filter as text. What is no UTF-8 is escaped, so the text always is.
@@ -331,16 +324,11 @@ pub fn write_value(value: &[u8], out: &mut Vec<u8>) {
     let is_utf8 = std::str::from_utf8(value).is_ok();
     for &byte in value {
         match byte {
-            0..b' ' | b'*' | b'(' | b')' | b'\\' | 0x7f => escape(byte, out),
-            0x80.. if !is_utf8 => escape(byte, out),
+            0..b' ' | b'*' | b'(' | b')' | b'\\' | 0x7f => out.extend_from_slice(&hex::escape(byte)),
+            0x80.. if !is_utf8 => out.extend_from_slice(&hex::escape(byte)),
             _ => out.push(byte),
         }
     }
-}
-
-fn escape(byte: u8, out: &mut Vec<u8>) {
-    let digit = |n: u8| b"0123456789abcdef"[n as usize];
-    out.extend_from_slice(&[b'\\', digit(byte >> 4), digit(byte & 15)]);
 }
 
 #[cfg(test)]
