@@ -43,7 +43,7 @@ pub(crate) fn normalise_rdn(schema: &Schema, rdn: &[u8], out: &mut Vec<u8>) -> R
             append_graphic(kind, value, fold, out);
             return Ok(());
         }
-        return append_part(schema, kind, trim_spaces(value), out);
+        return append_part(schema, kind, model::dn::trim_spaces(value), out);
     }
     let avas = model::dn::parse_rdn(rdn).map_err(|e| Invalid::at(e.reason, e.at))?;
     // A zero in place of the count ends the DN of a name with a UID (see `form::name_and_uid`).
@@ -112,13 +112,6 @@ fn append_graphic(kind: TypeId, value: &[u8], fold: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(value);
     }
     out.push(b' ');
-}
-
-fn trim_spaces(mut value: &[u8]) -> &[u8] {
-    while let [b' ', rest @ ..] | [rest @ .., b' '] = value {
-        value = rest;
-    }
-    value
 }
 
 fn append_part(schema: &Schema, kind: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {

@@ -1,11 +1,12 @@
 //! Normal forms of values that are not strings: integers, times, OIDs, lists, UUIDs, bit strings.
 
+use crate::invalid::utf8;
 use crate::prep::{self, Edges, Part};
 use crate::time::GeneralizedTime;
 use crate::{Invalid, Schema, definition, dn};
 
 /// Digits of an integer. More do not occur, and the length must fit its two bytes.
-const INTEGER_DIGITS_MAX: usize = 16 << 10;
+pub(crate) const INTEGER_DIGITS_MAX: usize = 16 << 10;
 
 /// Bytes of the form of a change sequence number: 14 digits, a dot, six digits, `Z`, and three numbers of six, three and six
 /// digits behind a `#` each.
@@ -250,8 +251,7 @@ pub(crate) fn csn(value: &[u8], out: &mut Vec<u8>) -> Result {
 
 /// The first component of a description: `2.5.4.3` of `( 2.5.4.3 NAME 'cn' )`.
 pub(crate) fn first(value: &[u8]) -> std::result::Result<&[u8], Invalid> {
-    let text = std::str::from_utf8(value).map_err(|e| Invalid::at("not UTF-8", e.valid_up_to()))?;
-    definition::first_component(text)
+    definition::first_component(utf8(value)?)
         .map(str::as_bytes)
         .ok_or(Invalid::new("not a definition in parentheses"))
 }

@@ -23,6 +23,20 @@ impl Invalid {
     }
 }
 
+/// The text that a value is.
+pub(crate) fn utf8(value: &[u8]) -> Result<&str, Invalid> {
+    std::str::from_utf8(value).map_err(|e| Invalid::at("not UTF-8", e.valid_up_to()))
+}
+
+/// A value of ASCII alone.
+#[inline]
+pub(crate) fn ia5(value: &[u8]) -> Result<&[u8], Invalid> {
+    match value.iter().position(|b| !b.is_ascii()) {
+        None => Ok(value),
+        Some(at) => Err(Invalid::at("not an IA5 (ASCII) string", at)),
+    }
+}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {

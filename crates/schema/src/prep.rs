@@ -1,6 +1,7 @@
 //! String preparation of RFC 4518. ASCII takes a path of one pass; all else goes through the tables.
 
 use crate::Invalid;
+use crate::invalid::utf8;
 use model::short::Word;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -150,10 +151,6 @@ fn append_cased(value: &[u8], fold: bool, out: &mut Vec<u8>) {
     if fold {
         out[start..].make_ascii_lowercase();
     }
-}
-
-fn utf8(value: &[u8]) -> Result<&str, Invalid> {
-    std::str::from_utf8(value).map_err(|e| Invalid::at("not UTF-8", e.valid_up_to()))
 }
 
 /// RFC 4518 sections 2.2 to 2.4. Code points that Unicode 3.2 had not assigned are let through: the table is

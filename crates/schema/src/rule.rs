@@ -1,5 +1,6 @@
 //! Matching rules of RFC 4517 section 4.2 and a few more that files in use name.
 
+use crate::invalid::ia5;
 use crate::prep::{self, Edges, Part};
 use crate::{Invalid, Schema, dn, form};
 
@@ -135,8 +136,8 @@ impl Rule {
 
     /// Appends the normal form of an attribute value: two values match under an equality rule if and only if
     /// their forms are the same bytes ([`Rule::matches`] for the few rules that are no equality). For strings
-    /// this is the prepared string of RFC 4518, with its space at each end. After an error `out` may hold a
-    /// part of the form.
+    /// this is the prepared string of RFC 4518, with its space at each end. The order of forms is that of values under the
+    /// ordering rule of the family. After an error `out` may hold a part of the form.
     pub fn normalise_value(self, schema: &Schema, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
         match self.form() {
             Form::Folded => prep::prepare(value, true, Edges::VALUE, out),
@@ -213,12 +214,6 @@ impl Rule {
         }
     }
 
-    /// Appends bytes whose order is the order of values under this rule: the normal forms have it already.
-    /// An equality rule gives the same as the ordering rule of its family.
-    pub fn ordering_key(self, schema: &Schema, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
-        self.normalise_value(schema, value, out)
-    }
-
     /// Appends the form of a part of a substring assertion. The parts of an assertion match a value if they
     /// are found one after the other, without overlap, in what [`Rule::normalise_value`] makes of the value:
     /// the initial one at its beginning, the final one at its end.
@@ -267,13 +262,6 @@ impl Rule {
             _ if self.kind() == RuleKind::Ordering => value < assertion,
             _ => value == assertion,
         }
-    }
-}
-
-fn ia5(value: &[u8]) -> Result<&[u8], Invalid> {
-    match value.iter().position(|b| !b.is_ascii()) {
-        None => Ok(value),
-        Some(at) => Err(Invalid::at("not an IA5 (ASCII) string", at)),
     }
 }
 

@@ -3,6 +3,7 @@
 mod text;
 
 use crate::definition::{self, parse_attribute_type, parse_object_class, parse_syntax};
+use crate::invalid::{ia5, utf8};
 use crate::{Invalid, Schema, dn, form, scratch, time};
 
 macro_rules! syntaxes {
@@ -109,7 +110,7 @@ impl Syntax {
     pub(crate) fn check_in(self, value: &[u8], schema: &Schema, buffer: &mut Vec<u8>) -> Result<(), Invalid> {
         match self {
             Syntax::DirectoryString => text::directory_string(value),
-            Syntax::Ia5String => text::ia5_string(value),
+            Syntax::Ia5String => ia5(value).map(drop),
             Syntax::OctetString | Syntax::Jpeg | Syntax::Binary => Ok(()),
             Syntax::Dn => {
                 buffer.clear();
@@ -167,7 +168,7 @@ impl Syntax {
             | Syntax::MatchingRuleUseDescription
             | Syntax::NameFormDescription
             | Syntax::DitContentRuleDescription
-            | Syntax::DitStructureRuleDescription => match definition::is_description(text::utf8(value)?) {
+            | Syntax::DitStructureRuleDescription => match definition::is_description(utf8(value)?) {
                 true => Ok(()),
                 false => Err(Invalid::new("not a description in parentheses")),
             },
@@ -192,7 +193,7 @@ fn parsed<T>(
     value: &[u8],
     parse: impl Fn(&str) -> Result<T, definition::DefinitionError>,
 ) -> Result<(), Invalid> {
-    match parse(text::utf8(value)?) {
+    match parse(utf8(value)?) {
         Ok(_) => Ok(()),
         Err(e) => Err(Invalid::at("not a definition", e.at)),
     }

@@ -1,6 +1,8 @@
 //! Checks of syntaxes that are text.
 
 use crate::Invalid;
+use crate::form::INTEGER_DIGITS_MAX;
+use crate::invalid::{ia5, utf8};
 
 type Result = std::result::Result<(), Invalid>;
 
@@ -8,8 +10,9 @@ fn ensure(holds: bool, reason: &'static str) -> Result {
     if holds { Ok(()) } else { Err(Invalid::new(reason)) }
 }
 
-pub(super) fn utf8(value: &[u8]) -> std::result::Result<&str, Invalid> {
-    std::str::from_utf8(value).map_err(|e| Invalid::at("not UTF-8", e.valid_up_to()))
+/// Is a word one of these, which have spaces between them, in any case?
+fn is_one_of(words: &str, word: &[u8]) -> bool {
+    words.split(' ').any(|known| known.as_bytes().eq_ignore_ascii_case(word))
 }
 
 /// UTF-8, at least one character (RFC 4517 section 3.3.6).
@@ -27,14 +30,6 @@ fn prepared(value: &[u8]) -> Result {
     use crate::prep::{Edges, prepare};
     utf8(value)?;
     crate::scratch::with(|buffer| prepare(value, false, Edges::VALUE, buffer))
-}
-
-#[inline]
-pub(super) fn ia5_string(value: &[u8]) -> Result {
-    match value.iter().position(|b| !b.is_ascii()) {
-        None => Ok(()),
-        Some(at) => Err(Invalid::at("not an IA5 (ASCII) string", at)),
-    }
 }
 
 /// Letters, digits and a few signs (RFC 4517 section 3.3.29).
@@ -55,7 +50,7 @@ pub(super) fn integer(value: &[u8]) -> Result {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     ensure(!digits.is_empty() && digits.iter().all(u8::is_ascii_digit), "not an integer")?;
     ensure(digits[0] != b'0' || value == b"0", "an integer with leading zeros")?;
-    ensure(digits.len() <= 16 << 10, "an integer with too many digits")
+    ensure(digits.len() <= INTEGER_DIGITS_MAX, "an integer with too many digits")
 }
 
 pub(super) fn numeric_string(value: &[u8]) -> Result {
@@ -69,19 +64,11 @@ pub(super) fn country(value: &[u8]) -> Result {
 
 /// A telephone number and parameters such as `$fineResolution` (RFC 4517 section 3.3.11).
 pub(super) fn facsimile(value: &[u8]) -> Result {
-    const PARAMETERS: [&[u8]; 7] = [
-        b"twoDimensional",
-        b"fineResolution",
-        b"unlimitedLength",
-        b"b4Length",
-        b"a3Width",
-        b"b4Width",
-        b"uncompressed",
-    ];
+    const PARAMETERS: &str =
+        "twoDimensional fineResolution unlimitedLength b4Length a3Width b4Width uncompressed";
     let mut parts = value.split(|b| *b == b'$');
     printable_string(parts.next().unwrap_or_default())?;
-    let is_known = |p: &[u8]| PARAMETERS.iter().any(|known| known.eq_ignore_ascii_case(p));
-    ensure(parts.all(is_known), "an unknown fax parameter")
+    ensure(parts.all(|part| is_one_of(PARAMETERS, part)), "an unknown fax parameter")
 }
 
 /// `number$country$answerback` (RFC 4517 section 3.3.33).
@@ -93,12 +80,12 @@ pub(super) fn telex(value: &[u8]) -> Result {
 
 /// `identifier$key:value` (RFC 4517 section 3.3.32).
 pub(super) fn teletex(value: &[u8]) -> Result {
-    const KEYS: [&[u8]; 5] = [b"graphic", b"control", b"misc", b"page", b"private"];
+    const KEYS: &str = "graphic control misc page private";
     let mut parts = value.split(|b| *b == b'$');
     printable_string(parts.next().unwrap_or_default())?;
     let is_parameter = |p: &[u8]| {
         let colon = p.iter().position(|b| *b == b':');
-        colon.is_some_and(|at| KEYS.iter().any(|key| key.eq_ignore_ascii_case(&p[..at])))
+        colon.is_some_and(|at| is_one_of(KEYS, &p[..at]))
     };
     ensure(parts.all(is_parameter), "an unknown teletex parameter")
 }
@@ -124,24 +111,13 @@ pub(super) fn other_mailbox(value: &[u8]) -> Result {
         return Err(Invalid::new("not type$mailbox"));
     };
     printable_string(&value[..dollar])?;
-    ia5_string(&value[dollar + 1..])
+    ia5(&value[dollar + 1..]).map(drop)
 }
 
 /// `telephone $ physical` (RFC 4517 section 3.3.5).
 pub(super) fn delivery_method(value: &[u8]) -> Result {
-    const METHODS: [&[u8]; 10] = [
-        b"any",
-        b"mhs",
-        b"physical",
-        b"telex",
-        b"teletex",
-        b"g3fax",
-        b"g4fax",
-        b"ia5",
-        b"videotex",
-        b"telephone",
-    ];
-    let is_known = |m: &[u8]| METHODS.iter().any(|known| known.eq_ignore_ascii_case(m.trim_ascii()));
+    const METHODS: &str = "any mhs physical telex teletex g3fax g4fax ia5 videotex telephone";
+    let is_known = |method: &[u8]| is_one_of(METHODS, method.trim_ascii());
     ensure(value.split(|b| *b == b'$').all(is_known), "an unknown delivery method")
 }
 
@@ -159,18 +135,15 @@ pub(super) fn guide(value: &[u8]) -> Result {
 
 /// `person#criteria#wholeSubtree` (RFC 4517 section 3.3.10).
 pub(super) fn enhanced_guide(value: &[u8]) -> Result {
-    const SUBSETS: [&[u8]; 3] = [b"baseobject", b"oneLevel", b"wholeSubtree"];
     let parts: Vec<&[u8]> = value.split(|b| *b == b'#').collect();
     let [class, text, subset] = parts[..] else { return Err(Invalid::new("not class#criteria#subset")) };
     oid(class.trim_ascii())?;
     criteria(text)?;
-    let is_known = SUBSETS.iter().any(|known| known.eq_ignore_ascii_case(subset.trim_ascii()));
-    ensure(is_known, "an unknown subset")
+    ensure(is_one_of("baseobject oneLevel wholeSubtree", subset.trim_ascii()), "an unknown subset")
 }
 
 /// Terms `attribute$EQ`, with `&`, `|`, `!` and parentheses (RFC 4517 section 3.3.10).
 fn criteria(text: &[u8]) -> Result {
-    const TYPES: [&[u8]; 5] = [b"EQ", b"SUBSTR", b"GE", b"LE", b"APPROX"];
     let is_separator = |b: &u8| b"&|!()".contains(b);
     let mut depth = 0i32;
     for byte in text {
@@ -185,7 +158,7 @@ fn criteria(text: &[u8]) -> Result {
     let is_term = |term: &[u8]| {
         let term = term.trim_ascii();
         let typed = term.iter().position(|b| *b == b'$').is_some_and(|at| {
-            oid(&term[..at]).is_ok() && TYPES.iter().any(|t| t.eq_ignore_ascii_case(&term[at + 1..]))
+            oid(&term[..at]).is_ok() && is_one_of("EQ SUBSTR GE LE APPROX", &term[at + 1..])
         });
         typed || term == b"?true" || term == b"?false"
     };
@@ -204,7 +177,7 @@ pub(super) fn netgroup_triple(value: &[u8]) -> Result {
     let inner = value.strip_prefix(b"(").and_then(|v| v.strip_suffix(b")"));
     let inner = inner.ok_or(Invalid::new("not (host,user,domain)"))?;
     ensure(inner.split(|b| *b == b',').count() == 3, "not (host,user,domain)")?;
-    ia5_string(inner)
+    ia5(inner).map(drop)
 }
 
 /// `key=server:path` (RFC 2307 section 2.4).
@@ -212,7 +185,7 @@ pub(super) fn boot_parameter(value: &[u8]) -> Result {
     let equals = value.iter().position(|b| *b == b'=');
     let fits = equals.is_some_and(|at| at > 0 && value[at..].contains(&b':'));
     ensure(fits, "not key=server:path")?;
-    ia5_string(value)
+    ia5(value).map(drop)
 }
 
 /// `initial*any*final` (RFC 4517 section 3.3.30).
@@ -226,7 +199,7 @@ pub(super) fn substring_assertion(value: &[u8]) -> Result {
 
 /// `scheme$info$value` (RFC 3112 section 2).
 pub(super) fn auth_password(value: &[u8]) -> Result {
-    ia5_string(value)?;
+    ia5(value)?;
     ensure(value.split(|b| *b == b'$').count() == 3, "not scheme$authInfo$authValue")
 }
 
@@ -238,14 +211,6 @@ pub(super) fn subtree_specification(value: &[u8]) -> Result {
 
 /// One BER SEQUENCE that fills the value: the outside of a certificate or a list of them.
 pub(super) fn ber_sequence(value: &[u8]) -> Result {
-    let content = match value {
-        [0x30, short, rest @ ..] if *short < 0x80 => Some((*short as usize, rest)),
-        [0x30, long, rest @ ..] if (0x81..=0x84).contains(long) => {
-            let width = (*long & 0x7f) as usize;
-            rest.split_at_checked(width)
-                .map(|(digits, rest)| (digits.iter().fold(0usize, |n, d| n << 8 | *d as usize), rest))
-        }
-        _ => None,
-    };
-    ensure(content.is_some_and(|(length, rest)| length == rest.len()), "not a DER SEQUENCE")
+    let is_one = value.first() == Some(&0x30) && model::dn::ber_contents(value).is_some();
+    ensure(is_one, "not a DER SEQUENCE")
 }

@@ -21,7 +21,7 @@ impl Kind for Ordering {
     fn each_key(keys: Keys<'_>, value: &[u8], normal: &mut Vec<u8>, each: &mut impl FnMut(Key)) {
         let schema = keys.schema;
         if let Some(rule) = schema.attribute_type(keys.attribute_type).ordering
-            && rule.ordering_key(schema, value, normal).is_ok()
+            && rule.normalise_value(schema, value, normal).is_ok()
         {
             each(Key::Prefix(prefix(normal)));
         }
