@@ -1,6 +1,10 @@
 //! Schema files: RFC text and slapd's `.schema` (`attributetype ( ... )`), cn=config LDIF
 //! (`olcAttributeTypes: {0}( ... )`) and subschema LDIF (`attributeTypes: ( ... )`).
 
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
 /// Kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatementKind {
@@ -38,6 +42,16 @@ pub(crate) struct Remark {
     pub(crate) line: usize,
     pub(crate) message: String,
     pub(crate) is_error: bool,
+}
+
+impl Remark {
+    fn error(line: usize, message: impl Into<String>) -> Remark {
+        Remark { line, message: message.into(), is_error: true }
+    }
+
+    fn warning(line: usize, message: &str) -> Remark {
+        Remark { line, message: message.to_owned(), is_error: false }
+    }
 }
 
 /// Splits a file into statements.
@@ -96,12 +110,11 @@ fn read_plain(text: &str) -> (Vec<Statement>, Vec<Remark>) {
                 skipping = false;
                 statements.push(Statement { kind, text: rest.to_owned(), pieces: vec![(0, number)] });
             }
-            Ok(None) => remarks.push(Remark {
-                line: number,
-                message: format!("'{keyword}' is not the beginning of a definition"),
-                is_error: true,
-            }),
-            Err(why) => remarks.push(Remark { line: number, message: why.to_owned(), is_error: false }),
+            Ok(None) => {
+                let message = format!("'{keyword}' is not the beginning of a definition");
+                remarks.push(Remark::error(number, message));
+            }
+            Err(why) => remarks.push(Remark::warning(number, why)),
         }
     }
     (statements, remarks)
@@ -133,7 +146,6 @@ impl Nesting {
 
 fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
     let (mut statements, mut remarks) = (Vec::new(), Vec::new());
-    let mut current: Option<Statement> = None;
     let mut lines =
         text.lines().enumerate().map(|(at, l)| (at + 1, l.strip_suffix('\r').unwrap_or(l))).peekable();
     while let Some((number, line)) = lines.next() {
@@ -147,8 +159,7 @@ fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
             continue;
         }
         let Some((name, value)) = folded.split_once(':') else {
-            let message = "expected 'attribute: value'".to_owned();
-            remarks.push(Remark { line: number, message, is_error: true });
+            remarks.push(Remark::error(number, "expected 'attribute: value'"));
             continue;
         };
         // The entry's own class, `objectClass: olcSchemaConfig`, is no definition.
@@ -158,18 +169,14 @@ fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
                 Some((text, cut)) if is_definition(&text) => {
                     let prefix = name.len() + 1 + cut;
                     let moved = pieces.iter().map(|(at, line)| (at.saturating_sub(prefix), *line)).collect();
-                    current.replace(Statement { kind, text, pieces: moved });
+                    statements.push(Statement { kind, text, pieces: moved });
                 }
                 Some(_) => {}
-                None => {
-                    let message = "a value that is not base64 of UTF-8".to_owned();
-                    remarks.push(Remark { line: number, message, is_error: true });
-                }
+                None => remarks.push(Remark::error(number, "a value that is not base64 of UTF-8")),
             },
             Ok(None) => {}
-            Err(why) => remarks.push(Remark { line: number, message: why.to_owned(), is_error: false }),
+            Err(why) => remarks.push(Remark::warning(number, why)),
         }
-        statements.extend(current.take());
     }
     (statements, remarks)
 }
@@ -188,28 +195,12 @@ fn decode(value: &str) -> Option<(String, usize)> {
     Some((bare.to_owned(), cut))
 }
 
-/// Base64 (RFC 4648 section 4); schema files seldom have it.
+/// Base64 (RFC 4648 section 4), with padding or without; schema files seldom have it.
 fn base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
-    let (mut bits, mut count) = (0u32, 0);
-    for byte in digits.bytes() {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-        }
-    }
-    Some(out)
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(&STANDARD, config).decode(text).ok()
 }
 
 #[cfg(test)]
