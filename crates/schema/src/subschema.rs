@@ -84,7 +84,10 @@ impl Schema {
 
     /// The attributes that [`crate::Builder::settings`] made, and whether each may have several values.
     pub fn settings(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.types.iter().filter(|kind| kind.is_setting).map(|kind| (kind.name(), !kind.single_value))
+        self.types
+            .iter()
+            .filter(|kind| kind.is_setting)
+            .map(|kind| (kind.name(), !kind.definition.single_value))
     }
 
     /// Does the rule suit the values of this attribute, so that an extensible match may apply it? Rules for Directory
@@ -110,13 +113,12 @@ impl Schema {
     fn rule_use(&self, rule: Rule) -> Option<String> {
         let suited: Vec<&str> =
             self.types.iter().filter(|t| self.applies_to(rule, t)).map(AttributeType::name).collect();
-        let mut text = format!("( {} NAME '{}' APPLIES ", rule.oid(), rule.name());
-        match &suited[..] {
+        let list = match &suited[..] {
             [] => return None,
-            [one] => write!(text, "{one} )").expect("a String takes all"),
-            many => write!(text, "( {} ) )", many.join(" $ ")).expect("a String takes all"),
-        }
-        Some(text)
+            [one] => (*one).to_owned(),
+            many => format!("( {} )", many.join(" $ ")),
+        };
+        Some(format!("( {} NAME '{}' APPLIES {list} )", rule.oid(), rule.name()))
     }
 }
 

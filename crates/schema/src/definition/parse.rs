@@ -49,11 +49,21 @@ struct Reader<'a> {
     at: usize,
     /// Where the token that was read last begins.
     start: usize,
+    /// Keywords so far: each may be given once.
+    seen: Vec<&'static str>,
 }
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Reader<'a> {
-        Reader { text, at: 0, start: 0 }
+        Reader { text, at: 0, start: 0, seen: Vec::new() }
+    }
+
+    /// Reads the begin of a definition, up to its OID.
+    fn begin(text: &'a str) -> Result<(Reader<'a>, String)> {
+        let mut reader = Reader::new(text);
+        reader.open()?;
+        let oid = reader.oid("an OID")?;
+        Ok((reader, oid))
     }
 
     fn error<T>(&self, reason: impl Into<String>) -> Result<T> {
@@ -192,19 +202,6 @@ fn unescape(text: &str) -> String {
     text.replace("\\27", "'").replace("\\5C", "\\").replace("\\5c", "\\")
 }
 
-/// Each keyword once.
-struct Seen(Vec<&'static str>);
-
-impl Seen {
-    fn once(&mut self, reader: &Reader<'_>, keyword: &'static str) -> Result<()> {
-        if self.0.contains(&keyword) {
-            return reader.error(format!("{keyword} is given twice"));
-        }
-        self.0.push(keyword);
-        Ok(())
-    }
-}
-
 const KEYWORDS: [&str; 18] = [
     "NAME",
     "DESC",
@@ -227,11 +224,7 @@ const KEYWORDS: [&str; 18] = [
 ];
 
 /// The keyword that comes next, `None` at the closing parenthesis, or an extension, which is read whole.
-fn keyword(
-    reader: &mut Reader<'_>,
-    seen: &mut Seen,
-    extensions: &mut Extensions,
-) -> Result<Option<&'static str>> {
+fn keyword(reader: &mut Reader<'_>, extensions: &mut Extensions) -> Result<Option<&'static str>> {
     loop {
         match reader.next()? {
             Token::Close => {
@@ -244,8 +237,11 @@ fn keyword(
                 extensions.push((word.to_owned(), reader.strings()?));
             }
             Token::Word(word) => match KEYWORDS.iter().find(|k| k.eq_ignore_ascii_case(word)) {
+                Some(keyword) if reader.seen.contains(keyword) => {
+                    return reader.error(format!("{keyword} is given twice"));
+                }
                 Some(keyword) => {
-                    seen.once(reader, keyword)?;
+                    reader.seen.push(keyword);
                     return Ok(Some(keyword));
                 }
                 None => return reader.error(format!("'{word}' is not a keyword of a definition")),
@@ -258,11 +254,9 @@ fn keyword(
 
 /// Reads an AttributeTypeDescription (RFC 4512 section 4.1.2).
 pub fn parse_attribute_type(text: &str) -> Result<AttributeTypeDefinition> {
-    let mut reader = Reader::new(text);
-    let mut seen = Seen(Vec::new());
-    reader.open()?;
-    let mut d = AttributeTypeDefinition { oid: reader.oid("an OID")?, ..Default::default() };
-    while let Some(keyword) = keyword(&mut reader, &mut seen, &mut d.extensions)? {
+    let (mut reader, oid) = Reader::begin(text)?;
+    let mut d = AttributeTypeDefinition { oid, ..Default::default() };
+    while let Some(keyword) = keyword(&mut reader, &mut d.extensions)? {
         match keyword {
             "NAME" => d.names = reader.names()?,
             "DESC" => d.description = Some(reader.string()?),
@@ -309,18 +303,10 @@ fn usage(reader: &mut Reader<'_>) -> Result<Usage> {
 
 /// Reads an ObjectClassDescription (RFC 4512 section 4.1.1).
 pub fn parse_object_class(text: &str) -> Result<ObjectClassDefinition> {
-    let mut reader = Reader::new(text);
-    let mut seen = Seen(Vec::new());
-    reader.open()?;
-    let mut d = ObjectClassDefinition { oid: reader.oid("an OID")?, ..Default::default() };
+    let (mut reader, oid) = Reader::begin(text)?;
+    let mut d = ObjectClassDefinition { oid, ..Default::default() };
     let mut kind = None;
-    while let Some(keyword) = keyword(&mut reader, &mut seen, &mut d.extensions)? {
-        let named = match keyword {
-            "ABSTRACT" => Some(ClassKind::Abstract),
-            "STRUCTURAL" => Some(ClassKind::Structural),
-            "AUXILIARY" => Some(ClassKind::Auxiliary),
-            _ => None,
-        };
+    while let Some(keyword) = keyword(&mut reader, &mut d.extensions)? {
         match keyword {
             "NAME" => d.names = reader.names()?,
             "DESC" => d.description = Some(reader.string()?),
@@ -328,8 +314,12 @@ pub fn parse_object_class(text: &str) -> Result<ObjectClassDefinition> {
             "SUP" => d.sup = reader.oids("an object class")?,
             "MUST" => d.must = reader.oids("an attribute type")?,
             "MAY" => d.may = reader.oids("an attribute type")?,
-            _ if named.is_some() && kind.is_none() => kind = named,
-            _ if named.is_some() => return reader.error("an object class has one kind"),
+            "ABSTRACT" | "STRUCTURAL" | "AUXILIARY" if kind.is_some() => {
+                return reader.error("an object class has one kind");
+            }
+            "ABSTRACT" => kind = Some(ClassKind::Abstract),
+            "STRUCTURAL" => kind = Some(ClassKind::Structural),
+            "AUXILIARY" => kind = Some(ClassKind::Auxiliary),
             other => return reader.error(format!("{other} is not for object classes")),
         }
     }
@@ -339,11 +329,9 @@ pub fn parse_object_class(text: &str) -> Result<ObjectClassDefinition> {
 
 /// Reads a SyntaxDescription (RFC 4512 section 4.1.5).
 pub fn parse_syntax(text: &str) -> Result<SyntaxDefinition> {
-    let mut reader = Reader::new(text);
-    let mut seen = Seen(Vec::new());
-    reader.open()?;
-    let mut d = SyntaxDefinition { oid: reader.oid("an OID")?, ..Default::default() };
-    while let Some(keyword) = keyword(&mut reader, &mut seen, &mut d.extensions)? {
+    let (mut reader, oid) = Reader::begin(text)?;
+    let mut d = SyntaxDefinition { oid, ..Default::default() };
+    while let Some(keyword) = keyword(&mut reader, &mut d.extensions)? {
         match keyword {
             "DESC" => d.description = Some(reader.string()?),
             other => return reader.error(format!("{other} is not for syntaxes")),
