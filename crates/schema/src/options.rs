@@ -183,17 +183,17 @@ impl OptionTable {
         Ok(id)
     }
 
-    /// The id of `options`, and whether they are held from now on, until [`OptionTable::release`]. The empty set need not be. Others
+    /// The id of `options`, which are held from now on, until [`OptionTable::release`]. The empty set need not be. Others
     /// that are kept are held as well: the shard whose shape keeps them may be dropped meanwhile.
-    pub(crate) fn hold(&self, options: &[u8]) -> Result<(OptionsId, bool), DescriptionError> {
+    pub(crate) fn hold(&self, options: &[u8]) -> Result<OptionsId, DescriptionError> {
         if options.is_empty() {
-            return Ok((OptionsId::NONE, false));
+            return Ok(OptionsId::NONE);
         }
         let text = describing(options)?;
         let mut sets = self.write();
         let id = sets.id_of(text);
         sets.at(id).holders += 1;
-        Ok((id, true))
+        Ok(id)
     }
 
     /// Somebody else needs it for a while, too.
@@ -312,9 +312,6 @@ impl<'s> HeldDescriptions<'s> {
     #[cold]
     fn describe_options(&mut self, text: &[u8]) -> Result<Description, DescriptionError> {
         let (attribute_type, options) = self.schema.split(text)?;
-        if options.is_empty() {
-            return Ok(Description::plain(attribute_type));
-        }
         self.hold(attribute_type, &options)
     }
 
@@ -348,8 +345,8 @@ impl<'s> HeldDescriptions<'s> {
     }
 
     fn hold(&mut self, attribute_type: TypeId, options: &[u8]) -> Result<Description, DescriptionError> {
-        let (options, is_held) = self.schema.options.hold(options)?;
-        if is_held {
+        let options = self.schema.options.hold(options)?;
+        if options != OptionsId::NONE {
             self.held.push(options);
         }
         Ok(Description { attribute_type, options })
@@ -422,20 +419,20 @@ mod tests {
     #[test]
     fn what_nobody_needs_is_given_up() {
         let table = OptionTable::new();
-        let (id, is_held) = table.hold(b"x-a").unwrap();
-        assert!(is_held && table.find(b"x-a").is_none() && &*table.text(id) == "x-a");
-        assert_eq!(table.hold(b"X-A").unwrap(), (id, true));
+        let id = table.hold(b"x-a").unwrap();
+        assert!(id != OptionsId::NONE && table.find(b"x-a").is_none() && &*table.text(id) == "x-a");
+        assert_eq!(table.hold(b"X-A").unwrap(), id);
         table.release(id);
         assert_eq!(&*table.text(id), "x-a");
         table.keep(id);
         table.release(id);
         // Held, it outlives the shape that kept it.
-        assert_eq!((table.find(b"x-a"), table.hold(b"x-a")), (Some(id), Ok((id, true))));
+        assert_eq!((table.find(b"x-a"), table.hold(b"x-a")), (Some(id), Ok(id)));
         table.unkeep(id);
         assert_eq!((table.find(b"x-a"), &*table.text(id)), (None, "x-a"));
         table.release(id);
         assert_eq!((table.find(b"x-a"), &*table.text(id), table.count()), (None, "", 1));
-        assert_eq!(table.hold(b"x-b").unwrap(), (id, true), "its id is used again");
+        assert_eq!(table.hold(b"x-b").unwrap(), id, "its id is used again");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use model::calendar::{DAY_S, date, days, time_of_day};
 const FRACTION_DIGITS_MAX: usize = 32;
 
 /// A point in time, in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct GeneralizedTime {
     /// Seconds since 1970-01-01T00:00:00Z; negative before.
     seconds: i64,
@@ -40,12 +40,11 @@ impl GeneralizedTime {
         }
         let day = days(date).ok_or(Invalid::new("a date that does not exist"))?;
         let seconds = day * DAY_S + hour * 3600 + minute * 60 + second - offset;
-        GeneralizedTime::new(seconds, unit, fraction)
+        Ok(GeneralizedTime::new(seconds, unit, fraction))
     }
 
     /// `unit` is what the fraction is a fraction of, in seconds.
-    fn new(seconds: i64, unit: i64, fraction: &[u8]) -> Result<GeneralizedTime, Invalid> {
-        let mut time = GeneralizedTime { seconds, fraction: [0; FRACTION_DIGITS_MAX], fraction_len: 0 };
+    fn new(seconds: i64, unit: i64, fraction: &[u8]) -> GeneralizedTime {
         let mut digits = [0u8; FRACTION_DIGITS_MAX];
         let len = fraction.len().min(FRACTION_DIGITS_MAX);
         digits[..len].copy_from_slice(&fraction[..len]);
@@ -59,11 +58,8 @@ impl GeneralizedTime {
         }
         // The fraction is less than 1, so what it comes to is less than its unit.
         assert!(carry < unit, "a fraction of an hour or a minute is less than that");
-        time.seconds += carry;
-        let kept = digits[..len].iter().rposition(|d| *d != b'0').map_or(0, |at| at + 1);
-        time.fraction[..kept].copy_from_slice(&digits[..kept]);
-        time.fraction_len = kept;
-        Ok(time)
+        let fraction_len = digits[..len].iter().rposition(|d| *d != b'0').map_or(0, |at| at + 1);
+        GeneralizedTime { seconds: seconds + carry, fraction: digits, fraction_len }
     }
 
     /// Appends 14 digits and the fraction's, in memory order of time. Years before 0 and after 9999, which only
