@@ -304,8 +304,8 @@ impl Plan {
         let slots = entry.shape.slots.iter().enumerate();
         let slots = slots.filter(|(_, slot)| {
             let kind = slot.description.attribute_type;
-            let is_stripped =
-                operational == Operational::Strip && schema.attribute_type(kind).no_user_modification;
+            let is_stripped = operational == Operational::Strip
+                && schema.attribute_type(kind).definition.no_user_modification;
             !is_stripped && !kept_types.contains(&kind)
         });
         let mut next = 0;

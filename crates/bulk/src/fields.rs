@@ -175,7 +175,9 @@ impl<'s> Fields<'s> {
         }
         let is_stripped = self.operational == Operational::Strip;
         match (description, known) {
-            (Ok(_), Some(attribute)) if is_stripped && attribute.no_user_modification => Ok(Fate::Drop),
+            (Ok(_), Some(attribute)) if is_stripped && attribute.definition.no_user_modification => {
+                Ok(Fate::Drop)
+            }
             (Ok(description), _) => Ok(Fate::Keep(description)),
             (Err(error), _) => {
                 let like =

@@ -5,9 +5,10 @@ mod settings;
 mod table;
 
 use crate::builtin;
-use crate::definition::{ClassKind, Usage};
+use crate::class_set::is_ascending;
+use crate::definition::{AttributeTypeDefinition, ClassKind, Usage};
 use crate::source::{self, Statement};
-use crate::{AttributeType, ObjectClass, RuleKind, Schema};
+use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema};
 use model::{ClassId, TypeId};
 use std::fmt;
 use std::sync::Arc;
@@ -136,16 +137,16 @@ impl Builder {
 
     /// Resolves everything.
     pub fn build(self) -> Result<Schema, BuildErrors> {
-        let mut schema = resolve::Resolver::new(self.faults, self.warnings).build(&self.files)?;
+        let mut schema = resolve::build(&self.files, self.faults, self.warnings)?;
         assert_sound(&schema);
         schema.files = self.added;
         Ok(schema)
     }
 }
 
-/// Is each larger than the one before it, as a binary search needs it?
-fn is_ascending<T: Ord>(list: &[T]) -> bool {
-    list.is_sorted_by(|a, b| a < b)
+/// Is it in a list in order?
+fn holds<T: Ord>(list: &[T], item: &T) -> bool {
+    list.binary_search(item).is_ok()
 }
 
 /// Asserts what holds of every schema that was built without a fault, in time in proportion to its definitions. Look-ups rely
@@ -178,7 +179,7 @@ fn assert_sound(schema: &Schema) {
         "a well-known type is found by its name"
     );
     assert!(
-        of_entries.names.iter().any(|name| name.eq_ignore_ascii_case("objectClass")),
+        of_entries.definition.names.iter().any(|name| name.eq_ignore_ascii_case("objectClass")),
         "and it has that name"
     );
     assert_eq!(schema.find_class(b"top"), Some(known.top), "a well-known class is found by its name");
@@ -190,57 +191,49 @@ fn assert_type(schema: &Schema, id: TypeId, kind: &AttributeType) {
     assert!(traits.equality == kind.equality, "hot paths compare by the rule of the definition");
     assert!(traits.syntax == kind.syntax, "hot paths check the syntax of the definition");
     assert!(is_ascending(&kind.subtypes), "subtypes are in order of id, each once");
-    assert!(kind.subtypes.binary_search(&id).is_ok(), "an attribute type is among its subtypes");
+    assert!(holds(&kind.subtypes, &id), "an attribute type is among its subtypes");
     assert!(
         kind.subtypes.last().is_some_and(|last| usize::from(last.0) < schema.types.len()),
         "subtypes are types of this schema"
     );
-    assert!(
-        kind.equality.is_none_or(|rule| rule.kind() == RuleKind::Equality),
-        "EQUALITY is an equality rule"
-    );
-    assert!(
-        kind.ordering.is_none_or(|rule| rule.kind() == RuleKind::Ordering),
-        "ORDERING is an ordering rule"
-    );
-    assert!(
-        kind.substring.is_none_or(|rule| rule.kind() == RuleKind::Substring),
-        "SUBSTR is a substrings rule"
-    );
-    let is_user = kind.usage == Usage::UserApplications;
+    let is_for = |rule: Option<Rule>, kind| rule.is_none_or(|rule| rule.kind() == kind);
+    assert!(is_for(kind.equality, RuleKind::Equality), "EQUALITY is an equality rule");
+    assert!(is_for(kind.ordering, RuleKind::Ordering), "ORDERING is an ordering rule");
+    assert!(is_for(kind.substring, RuleKind::Substring), "SUBSTR is a substrings rule");
+    let AttributeTypeDefinition { usage, collective, single_value, no_user_modification, .. } =
+        kind.definition;
+    let is_user = usage == Usage::UserApplications;
     // RFC 4512 section 4.1.2.
-    assert!(is_user || !kind.collective, "a collective attribute is a user attribute");
-    assert!(!(kind.collective && kind.single_value), "a collective attribute has several values");
-    assert!(!(is_user && kind.no_user_modification), "users may modify user attributes");
+    assert!(is_user || !collective, "a collective attribute is a user attribute");
+    assert!(!(collective && single_value), "a collective attribute has several values");
+    assert!(!(is_user && no_user_modification), "users may modify user attributes");
     if let Some(sup) = kind.sup {
         let above = schema.attribute_type(sup);
-        assert!(above.subtypes.binary_search(&id).is_ok(), "a supertype lists its subtypes");
+        assert!(holds(&above.subtypes, &id), "a supertype lists its subtypes");
         // Strictly fewer with every step up or down: so nothing is derived from itself, and every walk ends.
         assert!(
             kind.subtypes.len() < above.subtypes.len(),
             "a supertype has more subtypes than those below it"
         );
-        assert!(above.usage == kind.usage, "a subtype has the usage of its supertype");
+        assert!(above.definition.usage == usage, "a subtype has the usage of its supertype");
     }
 }
 
 fn assert_class(schema: &Schema, id: ClassId, class: &ObjectClass) {
     assert!(is_ascending(&class.superiors), "superclasses are in order of id, each once");
-    assert!(class.superiors.binary_search(&id).is_ok(), "a class is among its superclasses");
+    assert!(holds(&class.superiors, &id), "a class is among its superclasses");
     assert!(
         class.superiors.last().is_some_and(|last| usize::from(last.0) < schema.classes.len()),
         "superclasses are classes of this schema"
     );
     for sup in &class.sup {
         let above = schema.class(*sup);
-        assert!(class.superiors.binary_search(sup).is_ok(), "what a class is derived from is a superclass");
+        assert!(holds(&class.superiors, sup), "what a class is derived from is a superclass");
         // As with subtypes: strictly fewer, so the classes have no circle.
         assert!(above.superiors.len() < class.superiors.len(), "a superclass has fewer superclasses");
         // RFC 4512 section 2.4.
-        assert!(
-            above.kind == ClassKind::Abstract || above.kind == class.kind,
-            "a class is derived from its kind"
-        );
+        let (above, kind) = (above.definition.kind, class.definition.kind);
+        assert!(above == ClassKind::Abstract || above == kind, "a class is derived from its kind");
     }
     assert!(is_ascending(&class.all_must), "required attributes are in order of id, each once");
     assert!(is_ascending(&class.all_may), "allowed attributes are in order of id, each once");
@@ -249,11 +242,11 @@ fn assert_class(schema: &Schema, id: ClassId, class: &ObjectClass) {
         "classes name attribute types of this schema"
     );
     assert!(
-        class.must.iter().all(|kind| class.all_must.binary_search(kind).is_ok()),
+        class.must.iter().all(|kind| holds(&class.all_must, kind)),
         "what a class requires itself is among all that it requires"
     );
     assert!(
-        class.all_may.iter().all(|kind| class.all_must.binary_search(kind).is_err()),
+        !class.all_may.iter().any(|kind| holds(&class.all_must, kind)),
         "what is required is not listed again as allowed"
     );
 }

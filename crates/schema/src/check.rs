@@ -12,8 +12,9 @@ mod violation;
 pub use recheck::Changed;
 pub use violation::Violation;
 
+use crate::class_set::ClassSet;
 use crate::element::Traits;
-use crate::{ClassSet, Schema, scratch};
+use crate::{ClassKind, ObjectClass, Schema, scratch};
 use model::entry::{Entry, Raw};
 use model::{ClassId, Description, TypeId};
 
@@ -35,24 +36,12 @@ impl CheckOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
     structural: Option<ClassId>,
-    alias: bool,
-    referral: bool,
 }
 
 impl Checked {
     /// The most specific structural class; `None` only if the check was off and the entry has none.
     pub fn structural(&self) -> Option<ClassId> {
         self.structural
-    }
-
-    /// Is the entry an alias?
-    pub fn is_alias(&self) -> bool {
-        self.alias
-    }
-
-    /// Is the entry a referral (RFC 3296)?
-    pub fn is_referral(&self) -> bool {
-        self.referral
     }
 }
 
@@ -71,29 +60,18 @@ impl Schema {
 
     /// Takes an entry as it is: for a server whose schema check is off. Unknown classes count for nothing.
     pub fn accept(&self, entry: Entry<Raw>) -> Entry<Checked> {
-        let known = self.well_known();
-        let values = entry.values_of(Description::plain(known.object_class));
-        let classes: Vec<ClassId> = values.filter_map(|v| self.find_class(v)).collect();
-        let is = |class: ClassId| classes.iter().any(|c| self.is_subclass(*c, class));
-        let structural = self.resolve_classes(classes.iter().map(|c| self.class(*c).oid.as_bytes()));
-        let proof = Checked {
-            structural: structural.ok().map(|set| set.structural),
-            alias: is(known.alias),
-            referral: is(known.referral),
-        };
-        entry.into_state(proof)
+        let values = entry.values_of(Description::plain(self.well_known.object_class));
+        let known = values.filter(|value| self.find_class(value).is_some());
+        let structural = self.with_classes(known, |_, set| set.structural).ok();
+        entry.into_state(Checked { structural })
     }
 
     fn examine(&self, entry: &Entry<Raw>, options: CheckOptions) -> Result<Checked, Violation> {
-        let known = self.well_known();
-        let at = entry.position(Description::plain(known.object_class)).ok_or(Violation::NoObjectClass)?;
+        let class_type = Description::plain(self.well_known.object_class);
+        let at = entry.position(class_type).ok_or(Violation::NoObjectClass)?;
         self.with_classes(entry.values(at), |buffer, set| {
             self.examine_with(entry, set, options, buffer)?;
-            Ok(Checked {
-                structural: Some(set.structural),
-                alias: set.contains(known.alias),
-                referral: set.contains(known.referral),
-            })
+            Ok(Checked { structural: Some(set.structural) })
         })?
     }
 
@@ -109,13 +87,10 @@ impl Schema {
         }
         for at in 0..entry.len() {
             let description = entry.description(at);
-            let id = description.attribute_type;
-            if id == self.well_known.object_class {
+            if description.attribute_type == self.well_known.object_class {
                 continue; // its values were looked up and distinguished with the set
             }
-            if !set.allows(id) && !self.traits[id.0 as usize].has(Traits::OPERATIONAL) {
-                return Err(self.not_allowed(description, set));
-            }
+            self.examine_allowed(description, set)?;
             self.examine_values(description, entry.values(at), options, buffer)?;
         }
         let is_there = |id: TypeId| entry.descriptions().any(|d| d.attribute_type == id);
@@ -238,19 +213,19 @@ impl Schema {
     #[cold]
     fn not_allowed(&self, description: Description, set: &ClassSet) -> Violation {
         let id = description.attribute_type;
-        let would = |c: &crate::ObjectClass| {
-            c.kind == crate::ClassKind::Auxiliary && c.all_attributes().any(|a| a == id)
-                || self.is_subclass_of_structural(c, set.structural) && c.all_attributes().any(|a| a == id)
+        let would = |c: &ObjectClass| {
+            let may_be_added = match c.definition.kind {
+                ClassKind::Abstract => false,
+                ClassKind::Structural => c.superiors.binary_search(&set.structural).is_ok(),
+                ClassKind::Auxiliary => true,
+            };
+            may_be_added && c.all_attributes().any(|a| a == id)
         };
         Violation::AttributeNotAllowed {
             attribute: self.describe(description).into_owned(),
             classes: self.class_names_of(&set.ids),
             class: self.classes.iter().find(|c| would(c)).map(|c| c.name().to_owned()),
         }
-    }
-
-    fn is_subclass_of_structural(&self, class: &crate::ObjectClass, structural: ClassId) -> bool {
-        class.kind == crate::ClassKind::Structural && class.superiors.binary_search(&structural).is_ok()
     }
 
     #[cold]

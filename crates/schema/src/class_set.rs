@@ -14,29 +14,22 @@ const CLASSES_MAX: usize = 256;
 
 /// What the object classes of an entry come to.
 #[derive(Debug)]
-pub struct ClassSet {
+pub(crate) struct ClassSet {
     /// The classes named and all their superclasses, in order of id.
-    pub ids: Vec<ClassId>,
+    pub(crate) ids: Vec<ClassId>,
     /// The most specific structural class.
-    pub structural: ClassId,
+    pub(crate) structural: ClassId,
     /// Attributes that must be there, in order of id; `objectClass` itself is left out.
-    pub must: Vec<TypeId>,
-    /// Does `extensibleObject` allow all user attributes?
-    pub extensible: bool,
+    pub(crate) must: Vec<TypeId>,
     /// Is one of the classes named obsolete?
-    pub obsolete: Option<ClassId>,
+    pub(crate) obsolete: Option<ClassId>,
     allowed: Vec<u64>,
 }
 
 impl ClassSet {
-    /// Is this class, or one derived from it, among the entry's?
-    pub fn contains(&self, class: ClassId) -> bool {
-        self.ids.binary_search(&class).is_ok()
-    }
-
     /// Do the classes require or allow this attribute? (Operational attributes need no class.)
     #[inline]
-    pub fn allows(&self, id: TypeId) -> bool {
+    pub(crate) fn allows(&self, id: TypeId) -> bool {
         self.allowed.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
     }
 }
@@ -65,17 +58,22 @@ impl ClassSets {
     }
 }
 
-impl Schema {
-    /// What the values of an entry's `objectClass` come to, or the first rule of RFC 4512 that they break.
-    pub fn resolve_classes<'v>(
-        &self,
-        values: impl Iterator<Item = &'v [u8]> + Clone,
-    ) -> Result<Arc<ClassSet>, Violation> {
-        self.with_classes(values, |_, set| set.clone())
-    }
+/// Items in order, each once.
+pub(crate) fn ascending<'i, T: Copy + Ord + 'i>(items: impl Iterator<Item = &'i T>) -> Vec<T> {
+    let mut list: Vec<T> = items.copied().collect();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
 
-    /// As [`Schema::resolve_classes`] without a reference count: `run` sees the set. The buffer it is lent is for
-    /// forms that are thrown away.
+/// Is each larger than the one before it, as a binary search needs it?
+pub(crate) fn is_ascending<T: Ord>(list: &[T]) -> bool {
+    list.is_sorted_by(|a, b| a < b)
+}
+
+impl Schema {
+    /// Shows `run` what the values of an entry's `objectClass` come to; fails with the first rule of RFC 4512 that they break.
+    /// The buffer that `run` is lent is for forms that are thrown away.
     pub(crate) fn with_classes<'v, R>(
         &self,
         values: impl Iterator<Item = &'v [u8]> + Clone,
@@ -118,29 +116,25 @@ impl Schema {
             return Err(Violation::NoObjectClass);
         }
         let structural = self.structural_of(&named)?;
-        let mut ids: Vec<ClassId> = named.iter().flat_map(|c| &self.class(*c).superiors).copied().collect();
-        ids.sort_unstable();
-        ids.dedup();
+        let ids = ascending(named.iter().flat_map(|c| &self.class(*c).superiors));
         self.abstract_alone(&named)?;
-        let mut must: Vec<TypeId> = ids.iter().flat_map(|c| &self.class(*c).must).copied().collect();
-        must.sort_unstable();
-        must.dedup();
-        let extensible = ids.binary_search(&self.well_known.extensible_object).is_ok();
-        let allowed = self.allowed_by(&ids, extensible);
+        let mut must = ascending(ids.iter().flat_map(|c| &self.class(*c).must));
+        let allowed = self.allowed_by(&ids);
         must.retain(|id| *id != self.well_known.object_class);
         assert!(ids.len() >= named.len(), "a class named is among the classes of the entry");
         assert!(ids.binary_search(&structural).is_ok(), "the structural class is one of the entry's");
-        assert!(ids.is_sorted_by(|a, b| a < b), "the classes of an entry are in order of id, each once");
-        assert!(must.is_sorted_by(|a, b| a < b), "required attributes are in order of id, each once");
+        assert!(is_ascending(&ids), "the classes of an entry are in order of id, each once");
+        assert!(is_ascending(&must), "required attributes are in order of id, each once");
         let is_allowed = |id: &TypeId| allowed[usize::from(id.0) / 64] >> (id.0 % 64) & 1 == 1;
         assert!(must.iter().all(is_allowed), "what classes require they allow");
-        let obsolete = named.iter().copied().find(|c| self.class(*c).obsolete);
-        Ok(ClassSet { ids, structural, must, extensible, obsolete, allowed })
+        let obsolete = named.iter().copied().find(|c| self.class(*c).definition.obsolete);
+        Ok(ClassSet { ids, structural, must, obsolete, allowed })
     }
 
     /// The one structural class that all other structural ones are superclasses of.
     fn structural_of(&self, named: &[ClassId]) -> Result<ClassId, Violation> {
-        let structural = || named.iter().copied().filter(|c| self.class(*c).kind == ClassKind::Structural);
+        let structural =
+            || named.iter().copied().filter(|c| self.class(*c).definition.kind == ClassKind::Structural);
         let lowest = structural().reduce(|a, b| if self.is_subclass(b, a) { b } else { a });
         let name = |c: ClassId| self.class(c).name().to_owned();
         match lowest {
@@ -157,11 +151,15 @@ impl Schema {
     /// An abstract class is there only as a superclass of another (RFC 4512 section 2.4.1).
     fn abstract_alone(&self, named: &[ClassId]) -> Result<(), Violation> {
         let is_derived_from = |a: ClassId| {
-            named.iter().any(|c| self.class(*c).kind != ClassKind::Abstract && self.is_subclass(*c, a))
+            named
+                .iter()
+                .any(|c| self.class(*c).definition.kind != ClassKind::Abstract && self.is_subclass(*c, a))
         };
         // `top` is above everything, also where a file forgot to say so.
         let alone = |c: &ClassId| {
-            *c != self.well_known.top && self.class(*c).kind == ClassKind::Abstract && !is_derived_from(*c)
+            *c != self.well_known.top
+                && self.class(*c).definition.kind == ClassKind::Abstract
+                && !is_derived_from(*c)
         };
         match named.iter().find(|c| alone(c)) {
             None => Ok(()),
@@ -169,14 +167,14 @@ impl Schema {
         }
     }
 
-    fn allowed_by(&self, ids: &[ClassId], extensible: bool) -> Vec<u64> {
+    fn allowed_by(&self, ids: &[ClassId]) -> Vec<u64> {
         let mut allowed = vec![0u64; self.types.len().div_ceil(64)];
         let mut allow = |id: TypeId| allowed[id.0 as usize / 64] |= 1 << (id.0 % 64);
         allow(self.well_known.object_class);
         for class in ids.iter().map(|c| self.class(*c)) {
             class.must.iter().chain(&class.may).for_each(|id| allow(*id));
         }
-        if extensible {
+        if ids.binary_search(&self.well_known.extensible_object).is_ok() {
             self.attribute_types().filter(|(_, t)| !t.is_operational()).for_each(|(id, _)| allow(id));
         }
         allowed
@@ -184,7 +182,7 @@ impl Schema {
 
     fn unknown_class(&self, value: &[u8]) -> Violation {
         let class = String::from_utf8_lossy(&value[..value.len().min(256)]).into_owned();
-        let names = self.classes.iter().flat_map(|c| &c.names).map(String::as_str);
+        let names = self.classes.iter().flat_map(|c| &c.definition.names).map(String::as_str);
         let meant = crate::names::nearest(&class, names).map(str::to_owned);
         Violation::UnknownObjectClass { class, meant }
     }

@@ -63,8 +63,10 @@ pub type Extensions = Vec<(String, Vec<String>)>;
 #[allow(missing_docs)]
 pub struct AttributeTypeDefinition {
     pub oid: String,
+    /// The first is the canonical one; there may be none.
     pub names: Vec<String>,
     pub description: Option<String>,
+    /// Not to be used in new entries.
     pub obsolete: bool,
     pub sup: Option<String>,
     pub equality: Option<String>,
@@ -73,11 +75,21 @@ pub struct AttributeTypeDefinition {
     pub syntax: Option<String>,
     /// The number in braces after the syntax: a length that servers should at least take.
     pub length_max: Option<u32>,
+    /// One value at most.
     pub single_value: bool,
+    /// RFC 3671.
     pub collective: bool,
+    /// Only the server changes it.
     pub no_user_modification: bool,
     pub usage: Usage,
     pub extensions: Extensions,
+}
+
+impl AttributeTypeDefinition {
+    /// Is it returned only when asked for?
+    pub fn is_operational(&self) -> bool {
+        self.usage != Usage::UserApplications
+    }
 }
 
 /// An ObjectClassDescription, nothing resolved.
@@ -85,8 +97,10 @@ pub struct AttributeTypeDefinition {
 #[allow(missing_docs)]
 pub struct ObjectClassDefinition {
     pub oid: String,
+    /// The first is the canonical one; there may be none.
     pub names: Vec<String>,
     pub description: Option<String>,
+    /// Not to be used in new entries.
     pub obsolete: bool,
     pub sup: Vec<String>,
     pub kind: ClassKind,

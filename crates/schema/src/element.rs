@@ -1,6 +1,6 @@
 //! Attribute types and object classes as built: every name resolved, what is inherited filled in.
 
-use crate::definition::{AttributeTypeDefinition, ClassKind, Extensions, ObjectClassDefinition, Usage};
+use crate::definition::{AttributeTypeDefinition, ObjectClassDefinition};
 use crate::{Rule, Syntax};
 use model::{ClassId, TypeId};
 
@@ -18,10 +18,10 @@ pub enum BinaryTransfer {
 /// An attribute type (RFC 4512 section 2.5.1) with what it inherits.
 #[derive(Clone, Debug)]
 pub struct AttributeType {
-    /// Its numeric OID.
+    /// Its numeric OID, as clients are shown it.
     pub oid: String,
-    /// Its names, the first is the canonical one; may be empty.
-    pub names: Vec<String>,
+    /// As defined, with macros resolved.
+    pub definition: AttributeTypeDefinition,
     /// The type it is a subtype of.
     pub sup: Option<TypeId>,
     /// Equality rule. Without one, values are the same if their bytes are.
@@ -34,28 +34,10 @@ pub struct AttributeType {
     pub syntax: Syntax,
     /// What the option `;binary` is to its values.
     pub binary: BinaryTransfer,
-    /// OID of the syntax, as defined.
-    pub syntax_oid: String,
     /// Length that the definition asks servers to take at least; not enforced.
     pub length_max: Option<u32>,
-    /// One value at most.
-    pub single_value: bool,
-    /// Collective (RFC 3671).
-    pub collective: bool,
-    /// Only the server changes it.
-    pub no_user_modification: bool,
-    /// What it is for.
-    pub usage: Usage,
-    /// Not to be used in new entries.
-    pub obsolete: bool,
-    /// DESC of the definition.
-    pub description: Option<String>,
-    /// `X-...` of the definition.
-    pub extensions: Extensions,
     /// Itself and all its subtypes, in order of id.
     pub(crate) subtypes: Vec<TypeId>,
-    /// As defined, with macros resolved.
-    pub(crate) definition: AttributeTypeDefinition,
     /// Of the entries that the server itself shows: no part of what decides changes.
     pub(crate) is_own: bool,
     /// Made by [`crate::Builder::settings`]: no part of that either.
@@ -65,26 +47,24 @@ pub struct AttributeType {
 impl AttributeType {
     /// The first name, else the OID.
     pub fn name(&self) -> &str {
-        self.names.first().unwrap_or(&self.oid)
+        self.definition.names.first().unwrap_or(&self.oid)
     }
 
     /// Is it returned only when asked for?
     pub fn is_operational(&self) -> bool {
-        self.usage != Usage::UserApplications
+        self.definition.is_operational()
     }
 }
 
 /// An object class (RFC 4512 section 2.4) with what it inherits.
 #[derive(Clone, Debug)]
 pub struct ObjectClass {
-    /// Its numeric OID.
+    /// Its numeric OID, as clients are shown it.
     pub oid: String,
-    /// Its names, the first is the canonical one; may be empty.
-    pub names: Vec<String>,
+    /// As defined, with macros resolved.
+    pub definition: ObjectClassDefinition,
     /// Direct superclasses.
     pub sup: Vec<ClassId>,
-    /// Abstract, structural or auxiliary.
-    pub kind: ClassKind,
     /// Attributes that itself requires.
     pub must: Vec<TypeId>,
     /// Attributes that itself allows.
@@ -95,14 +75,6 @@ pub struct ObjectClass {
     pub all_may: Vec<TypeId>,
     /// Itself and all superclasses, in order of id.
     pub superiors: Vec<ClassId>,
-    /// Not to be used in new entries.
-    pub obsolete: bool,
-    /// DESC of the definition.
-    pub description: Option<String>,
-    /// `X-...` of the definition.
-    pub extensions: Extensions,
-    /// As defined, with macros resolved.
-    pub(crate) definition: ObjectClassDefinition,
     /// See [`AttributeType::is_own`].
     pub(crate) is_own: bool,
 }
@@ -110,7 +82,7 @@ pub struct ObjectClass {
 impl ObjectClass {
     /// The first name, else the OID.
     pub fn name(&self) -> &str {
-        self.names.first().unwrap_or(&self.oid)
+        self.definition.names.first().unwrap_or(&self.oid)
     }
 
     /// All attributes that `@class` selects (RFC 4529): those required, then those allowed.
@@ -136,10 +108,10 @@ impl Traits {
 
     pub(crate) fn of(kind: &AttributeType) -> Traits {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        let flags = flag(kind.single_value, Traits::SINGLE_VALUE)
-            | flag(kind.no_user_modification, Traits::NO_USER_MODIFICATION)
+        let flags = flag(kind.definition.single_value, Traits::SINGLE_VALUE)
+            | flag(kind.definition.no_user_modification, Traits::NO_USER_MODIFICATION)
             | flag(kind.is_operational(), Traits::OPERATIONAL)
-            | flag(kind.obsolete, Traits::OBSOLETE);
+            | flag(kind.definition.obsolete, Traits::OBSOLETE);
         Traits { equality: kind.equality, syntax: kind.syntax, flags }
     }
 

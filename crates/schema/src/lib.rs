@@ -30,7 +30,6 @@ mod well_known;
 pub use builder::{BuildErrors, Builder, Fault, SchemaFile, UnknownBuiltin};
 pub use builtin::BUILTIN_NAMES;
 pub use check::{Changed, CheckOptions, Checked, Violation};
-pub use class_set::ClassSet;
 pub use definition::{ClassKind, Usage};
 pub use element::{AttributeType, BinaryTransfer, ObjectClass};
 pub use invalid::Invalid;

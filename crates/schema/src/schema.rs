@@ -5,15 +5,14 @@ use crate::element::Traits;
 use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions, without_binary};
 use crate::{
-    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, SchemaFile,
-    WellKnown, definition, dn, names, prep, secret,
+    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, SchemaFile, WellKnown,
+    definition, dn, names, prep, secret,
 };
 use model::attribute::split_options;
 use model::short::Word;
 use model::{ClassId, Description, OptionsId, TypeId};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 /// Characters of a value that a text shows.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -182,11 +181,6 @@ impl Schema {
         }
     }
 
-    /// Canonical text of a set of options: `lang-de;x-a`, empty for none.
-    pub fn options_text(&self, options: OptionsId) -> Arc<str> {
-        self.options.text(options)
-    }
-
     /// Does a description with options `have` answer for one that asks for `want` (RFC 4512 section 2.5.2.1:
     /// all wanted options are there)?
     #[inline]
@@ -225,7 +219,7 @@ impl Schema {
     /// The name of an attribute type so like an unknown one that it may be meant.
     pub fn nearest_type(&self, unknown: &[u8]) -> Option<&str> {
         let unknown = std::str::from_utf8(split_options(unknown).0).ok()?;
-        names::nearest(unknown, self.types.iter().flat_map(|t| &t.names).map(String::as_str))
+        names::nearest(unknown, self.types.iter().flat_map(|t| &t.definition.names).map(String::as_str))
     }
 
     /// Types and classes that the server itself speaks of.
@@ -282,13 +276,13 @@ impl Schema {
     /// [`Schema::normalise_equality`] appends. `None` of any other value, which may have a form all the same.
     #[inline(always)]
     pub fn short_form(&self, id: TypeId, value: Word) -> Option<Word> {
-        prep::short_form(value, self.traits[id.0 as usize].equality?.folds()?)
+        prep::short_form(value, self.folds(id)?)
     }
 
     /// As [`Schema::short_form`], of a value that is known to be graphic ASCII.
     #[inline(always)]
     pub fn graphic_form(&self, id: TypeId, value: Word) -> Option<Word> {
-        prep::graphic_form(value, self.traits[id.0 as usize].equality?.folds()?)
+        prep::graphic_form(value, self.folds(id)?)
     }
 
     /// As [`Schema::normalise_equality`], for an assertion value.
@@ -322,13 +316,9 @@ impl Schema {
     }
 
     /// Of types whose equality rule prepares strings: does it take upper and lower case for the same?
-    #[inline]
+    #[inline(always)]
     pub(crate) fn folds(&self, id: TypeId) -> Option<bool> {
-        match self.traits[id.0 as usize].equality? {
-            Rule::CaseIgnore | Rule::CaseIgnoreIa5 => Some(true),
-            Rule::CaseExact | Rule::CaseExactIa5 => Some(false),
-            _ => None,
-        }
+        self.traits[id.0 as usize].equality?.folds()
     }
 
     #[inline]

@@ -1,15 +1,15 @@
 //! From statements to a schema: macros, replacement by OID, names, inheritance.
 
-use super::table::{Placed, Table};
+use super::table::{Placed, Report, Table};
 use super::{BuildErrors, Fault};
 use crate::builtin;
-use crate::class_set::ClassSets;
+use crate::class_set::{ClassSets, ascending};
 use crate::definition::{
     AttributeTypeDefinition, ClassKind, DefinitionError, ObjectClassDefinition, SyntaxDefinition, Usage,
     parse_attribute_type, parse_object_class, parse_syntax,
 };
 use crate::element::{BinaryTransfer, Traits};
-use crate::names::{NameTable, nearest};
+use crate::names::NameTable;
 use crate::options::OptionTable;
 use crate::published;
 use crate::secret;
@@ -23,55 +23,48 @@ use std::sync::Arc;
 const DEFINITIONS_MAX: usize = 30_000;
 /// Types or classes that one is derived from, near and far. With more of them the work grows with the square of their number.
 const SUPERIORS_MAX: usize = 250;
-/// Unknown names for which is looked what may be meant: each costs a look at every name.
-const NEAREST_MAX: usize = 100;
 /// What a syntax that is defined in a file says of its values.
 const BINARY_EXTENSION: &str = "X-BINARY-TRANSFER-REQUIRED";
 /// Steps from a macro to the OID it stands for.
 const MACRO_STEPS_MAX: usize = 16;
 
-#[derive(Default)]
-pub(super) struct Resolver {
+/// Builds the schema that these files define. `faults` and `warnings` were found when they were read.
+pub(super) fn build(
+    files: &[(Arc<str>, Vec<Statement>)],
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
+) -> Result<Schema, BuildErrors> {
+    let mut all = Definitions { faults, ..Definitions::default() };
+    let each = || files.iter().flat_map(|(file, list)| list.iter().map(move |s| (file, s)));
+    each().filter(|(_, s)| s.kind == StatementKind::Macro).for_each(|(f, s)| all.read_macro(f, s));
+    for (file, statement) in each() {
+        all.read(file, statement);
+    }
+    if all.types.list.len().max(all.classes.list.len()) > DEFINITIONS_MAX {
+        all.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
+        return Err(BuildErrors(all.faults));
+    }
+    let Definitions { mut faults, mut types, mut classes, syntaxes, .. } = all;
+    faults.extend(types.index(|d| &d.names));
+    faults.extend(classes.index(|d| &d.names));
+    let report = Report { faults, warnings, unknown: 0 };
+    let mut resolver = Resolver { report, types: &types, classes: &classes, syntaxes: &syntaxes };
+    let (types, classes) = (resolver.resolve_types(), resolver.resolve_classes());
+    let Report { faults, warnings, .. } = resolver.report;
+    if faults.is_empty() { assemble(types, classes, syntaxes, warnings) } else { Err(BuildErrors(faults)) }
+}
+
+/// The definitions of all files, nothing resolved but macros.
+#[derive(Default)]
+struct Definitions {
+    faults: Vec<Fault>,
     macros: BTreeMap<String, String>,
     types: Table<AttributeTypeDefinition>,
     classes: Table<ObjectClassDefinition>,
     syntaxes: BTreeMap<String, SyntaxDefinition>,
-    /// Is something derived from more others than may be?
-    has_long_chains: bool,
-    /// Unknown names that were looked at for what may be meant.
-    unknown: usize,
 }
 
-impl Resolver {
-    pub(super) fn new(faults: Vec<Fault>, warnings: Vec<Fault>) -> Resolver {
-        Resolver { faults, warnings, ..Resolver::default() }
-    }
-
-    pub(super) fn build(mut self, files: &[(Arc<str>, Vec<Statement>)]) -> Result<Schema, BuildErrors> {
-        let each = || files.iter().flat_map(|(file, list)| list.iter().map(move |s| (file, s)));
-        each().filter(|(_, s)| s.kind == StatementKind::Macro).for_each(|(f, s)| self.read_macro(f, s));
-        for (file, statement) in each() {
-            self.read(file, statement);
-        }
-        if self.types.list.len().max(self.classes.list.len()) > DEFINITIONS_MAX {
-            self.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
-            return Err(BuildErrors(self.faults));
-        }
-        self.index_names();
-        let types = self.resolve_types();
-        let classes = self.resolve_classes();
-        let schema = if self.faults.is_empty() { self.assemble(types, classes) } else { None };
-        match schema {
-            Some(mut schema) => {
-                schema.warnings = self.warnings;
-                Ok(schema)
-            }
-            None => Err(BuildErrors(self.faults)),
-        }
-    }
-
+impl Definitions {
     fn fault(&mut self, file: &Arc<str>, line: usize, message: String) {
         self.faults.push(Fault { file: file.clone(), line, message });
     }
@@ -110,77 +103,86 @@ impl Resolver {
     }
 
     fn read(&mut self, file: &Arc<str>, statement: &Statement) {
-        let result = match statement.kind {
-            StatementKind::Macro => Ok(()),
-            StatementKind::AttributeType => {
-                parse_attribute_type(&statement.text).map(|d| self.add_type(file, statement, d))
-            }
-            StatementKind::ObjectClass => {
-                parse_object_class(&statement.text).map(|d| self.add_class(file, statement, d))
-            }
-            StatementKind::Syntax => {
-                parse_syntax(&statement.text).map(|d| self.add_syntax(file, statement, d))
-            }
+        let (text, line) = (&*statement.text, statement.line());
+        let added = match statement.kind {
+            StatementKind::Macro => return,
+            StatementKind::AttributeType => parse_attribute_type(text).map(|d| self.add_type(file, line, d)),
+            StatementKind::ObjectClass => parse_object_class(text).map(|d| self.add_class(file, line, d)),
+            StatementKind::Syntax => parse_syntax(text).map(|d| self.add_syntax(d)),
         };
-        if let Err(DefinitionError { at, reason }) = result {
-            self.fault(file, statement.line_of(at), reason);
+        match added {
+            Ok(Ok(())) => {}
+            Ok(Err(message)) => self.fault(file, line, message),
+            Err(DefinitionError { at, reason }) => self.fault(file, statement.line_of(at), reason),
         }
     }
 
-    fn add_type(&mut self, file: &Arc<str>, statement: &Statement, mut d: AttributeTypeDefinition) {
-        let line = statement.line();
-        match self
-            .expand(&d.oid)
-            .and_then(|oid| Ok((oid, d.syntax.as_deref().map(|s| self.expand(s)).transpose()?)))
-        {
-            Ok((oid, syntax)) => (d.oid, d.syntax) = (oid, syntax),
-            Err(message) => return self.fault(file, line, message),
-        }
-        let oid = d.oid.clone();
-        if let Err(message) = self.types.add(oid, Placed { definition: d, file: file.clone(), line }) {
-            self.fault(file, line, message);
-        }
+    fn add_type(
+        &mut self,
+        file: &Arc<str>,
+        line: usize,
+        mut d: AttributeTypeDefinition,
+    ) -> Result<(), String> {
+        d.oid = self.expand(&d.oid)?;
+        d.syntax = d.syntax.map(|syntax| self.expand(&syntax)).transpose()?;
+        self.types.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
     }
 
-    fn add_class(&mut self, file: &Arc<str>, statement: &Statement, mut d: ObjectClassDefinition) {
-        let line = statement.line();
-        match self.expand(&d.oid) {
-            Ok(oid) => d.oid = oid,
-            Err(message) => return self.fault(file, line, message),
-        }
-        let oid = d.oid.clone();
-        if let Err(message) = self.classes.add(oid, Placed { definition: d, file: file.clone(), line }) {
-            self.fault(file, line, message);
-        }
+    fn add_class(
+        &mut self,
+        file: &Arc<str>,
+        line: usize,
+        mut d: ObjectClassDefinition,
+    ) -> Result<(), String> {
+        d.oid = self.expand(&d.oid)?;
+        self.classes.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
     }
 
-    fn add_syntax(&mut self, file: &Arc<str>, statement: &Statement, mut d: SyntaxDefinition) {
-        match self.expand(&d.oid) {
-            Ok(oid) => d.oid = oid,
-            Err(message) => return self.fault(file, statement.line(), message),
-        }
+    fn add_syntax(&mut self, mut d: SyntaxDefinition) -> Result<(), String> {
+        d.oid = self.expand(&d.oid)?;
         if Syntax::find(&d.oid).is_none() {
             self.syntaxes.insert(d.oid.clone(), d);
         }
+        Ok(())
+    }
+}
+
+/// Gives names their meaning, and what is derived what it inherits.
+struct Resolver<'d> {
+    report: Report,
+    types: &'d Table<AttributeTypeDefinition>,
+    classes: &'d Table<ObjectClassDefinition>,
+    syntaxes: &'d BTreeMap<String, SyntaxDefinition>,
+}
+
+impl Resolver<'_> {
+    /// The position of an attribute type; that there is none is a fault.
+    fn find_type<D>(&mut self, placed: &Placed<D>, word: &str) -> Option<usize> {
+        let found = self.types.find(word);
+        if found.is_none() {
+            self.report.undefined(placed, "attribute type", word, self.types.names(|d| &d.names));
+        }
+        found
     }
 
-    fn index_names(&mut self) {
-        let clashes = self.types.index(|d| &d.names).into_iter().chain(self.classes.index(|d| &d.names));
-        self.faults.extend(clashes);
+    /// The object class with this name; that there is none is a fault.
+    fn find_class<D>(&mut self, placed: &Placed<D>, word: &str) -> Option<ClassId> {
+        let found = self.classes.find(word);
+        if found.is_none() {
+            self.report.undefined(placed, "object class", word, self.classes.names(|d| &d.names));
+        }
+        found.map(|at| ClassId(at as u16))
     }
 
     fn resolve_types(&mut self) -> Vec<AttributeType> {
-        let table = std::mem::take(&mut self.types);
-        let sups: Vec<Option<usize>> = table.list.iter().map(|p| self.sup_of(&table, p)).collect();
-        let chains = self.chains(&table, &sups);
-        if self.has_long_chains {
-            // What comes would take too long.
-            self.types = table;
-            return Vec::new();
-        }
-        let mut built = Vec::with_capacity(table.list.len());
-        for (at, placed) in table.list.iter().enumerate() {
-            built.push(self.resolve_type(&table, placed, sups[at], &chains[at]));
+        let list = &self.types.list;
+        let sups: Vec<Option<usize>> =
+            list.iter().map(|p| self.find_type(p, p.definition.sup.as_ref()?)).collect();
+        // What comes would take too long.
+        let Some(chains) = self.chains(&sups) else { return Vec::new() };
+        let mut built = Vec::with_capacity(list.len());
+        for (at, placed) in list.iter().enumerate() {
+            built.push(self.resolve_type(placed, sups[at], &chains[at]));
         }
         for (at, chain) in chains.iter().enumerate() {
             for above in chain {
@@ -188,71 +190,52 @@ impl Resolver {
             }
         }
         assert_eq!(chains.len(), built.len(), "each type has its list of supertypes");
-        self.check_replaced(&table, &built);
-        self.types = table;
+        self.check_replaced(&built);
         built
     }
 
-    fn sup_of(
-        &mut self,
-        table: &Table<AttributeTypeDefinition>,
-        placed: &Placed<AttributeTypeDefinition>,
-    ) -> Option<usize> {
-        let sup = placed.definition.sup.as_ref()?;
-        let found = table.find(sup);
-        if found.is_none() {
-            let message = self.undefined("attribute type", sup, table.names(|d| &d.names));
-            self.fault(&placed.file, placed.line, message);
-        }
-        found
-    }
-
-    /// For each type: itself and what it is derived from, nearest first.
-    fn chains(&mut self, table: &Table<AttributeTypeDefinition>, sups: &[Option<usize>]) -> Vec<Vec<usize>> {
+    /// For each type: itself and what it is derived from, nearest first. `None` if something is derived from more others than
+    /// may be.
+    fn chains(&mut self, sups: &[Option<usize>]) -> Option<Vec<Vec<usize>>> {
         let mut chains = Vec::with_capacity(sups.len());
-        for (at, placed) in table.list.iter().enumerate() {
+        let mut has_long_ones = false;
+        for (at, placed) in self.types.list.iter().enumerate() {
             let mut chain = vec![at];
             while let Some(above) = sups[*chain.last().expect("begins with itself")] {
                 if chain.contains(&above) {
-                    self.fault(
-                        &placed.file,
-                        placed.line,
-                        format!(
-                            "'{}' is derived from itself",
-                            name(&placed.definition.names, &placed.definition.oid)
-                        ),
-                    );
+                    let d = &placed.definition;
+                    self.report.fault(placed, format!("'{}' is derived from itself", name(&d.names, &d.oid)));
                     break;
                 }
                 chain.push(above);
                 if chain.len() > SUPERIORS_MAX {
-                    if !self.has_long_chains {
+                    if !has_long_ones {
                         let message = format!("it is derived from more than {SUPERIORS_MAX} others");
-                        self.fault(&placed.file, placed.line, message);
+                        self.report.fault(placed, message);
                     }
-                    self.has_long_chains = true;
+                    has_long_ones = true;
                     break;
                 }
             }
             chains.push(chain);
         }
-        chains
+        (!has_long_ones).then_some(chains)
     }
 
     fn resolve_type(
         &mut self,
-        table: &Table<AttributeTypeDefinition>,
         placed: &Placed<AttributeTypeDefinition>,
         sup: Option<usize>,
         chain: &[usize],
     ) -> AttributeType {
         let d = &placed.definition;
-        let up = || chain.iter().map(|at| &table.list[*at].definition);
+        let types = self.types;
+        let up = || chain.iter().map(|at| &types.list[*at].definition);
         let syntax_oid = up().find_map(|d| d.syntax.clone());
         if syntax_oid.is_none() {
-            self.fault(&placed.file, placed.line, "an attribute type needs SYNTAX or SUP".to_owned());
+            self.report.fault(placed, "an attribute type needs SYNTAX or SUP");
         }
-        self.check_usage(placed, sup.map(|at| &table.list[at].definition));
+        self.check_usage(placed, sup.map(|at| &types.list[at].definition));
         let syntax_oid = syntax_oid.unwrap_or_else(|| Syntax::OctetString.oid().to_owned());
         let syntax = self.syntax_of(placed, &syntax_oid);
         let mut rule = |of: fn(&AttributeTypeDefinition) -> &Option<String>, kind| {
@@ -266,42 +249,23 @@ impl Resolver {
             ordering,
             substring,
             oid: shown_oid(&placed.file, &d.oid),
-            names: d.names.clone(),
+            definition: d.clone(),
             sup: sup.map(|at| TypeId(at as u16)),
             syntax,
             binary: self.binary_transfer(&d.oid, syntax, &syntax_oid),
-            syntax_oid,
             length_max: up().find_map(|d| d.length_max),
-            single_value: d.single_value,
-            collective: d.collective,
-            no_user_modification: d.no_user_modification,
-            usage: d.usage,
-            obsolete: d.obsolete,
-            description: d.description.clone(),
-            extensions: d.extensions.clone(),
             subtypes: Vec::new(),
-            definition: d.clone(),
             is_own: *placed.file == *builtin::OWN,
             is_setting: *placed.file == *builtin::SETTINGS,
         }
     }
 
-    /// Says that a name is not defined, and which one may be meant.
-    fn undefined<'n>(&mut self, what: &str, word: &str, names: impl Iterator<Item = &'n str>) -> String {
-        self.unknown += 1;
-        let meant = if self.unknown <= NEAREST_MAX { nearest(word, names) } else { None };
-        match meant {
-            Some(meant) => format!("{what} '{word}' is not defined; did you mean '{meant}'?"),
-            None => format!("{what} '{word}' is not defined"),
-        }
-    }
-
     /// Nothing that is stored by one matching rule can be looked up by another: a file may replace a definition, but for
     /// that. The built-in files are made to replace each other.
-    fn check_replaced(&mut self, table: &Table<AttributeTypeDefinition>, built: &[AttributeType]) {
-        for (at, former) in &table.replaced {
-            let now = &table.list[*at];
-            let old = self.former_rule(table, former);
+    fn check_replaced(&mut self, built: &[AttributeType]) {
+        for (at, former) in &self.types.replaced {
+            let now = &self.types.list[*at];
+            let old = self.former_rule(former);
             let is_other =
                 old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
             let is_ours = builtin::text(&now.file).is_some() || *now.file == *super::RECORDED;
@@ -317,22 +281,18 @@ impl Resolver {
                     former.file,
                     former.line
                 );
-                self.fault(&now.file, now.line, message);
+                self.report.fault(now, message);
             }
         }
     }
 
     /// The equality rule of a definition that was replaced.
-    fn former_rule(
-        &self,
-        table: &Table<AttributeTypeDefinition>,
-        former: &Placed<AttributeTypeDefinition>,
-    ) -> Option<Rule> {
+    fn former_rule(&self, former: &Placed<AttributeTypeDefinition>) -> Option<Rule> {
         let mut definition = &former.definition;
         for _ in 0..SUPERIORS_MAX {
             match (&definition.equality, &definition.sup) {
                 (Some(rule), _) => return Rule::find(rule.as_bytes()),
-                (None, Some(sup)) => definition = &table.list[table.find(sup)?].definition,
+                (None, Some(sup)) => definition = &self.types.list[self.types.find(sup)?].definition,
                 (None, None) => return None,
             }
         }
@@ -354,7 +314,7 @@ impl Resolver {
             (sup.is_some_and(|s| s.usage != d.usage), "a subtype has the usage of its supertype"),
         ];
         for (_, message) in faults.iter().filter(|(broken, _)| *broken) {
-            self.fault(&placed.file, placed.line, (*message).to_owned());
+            self.report.fault(placed, *message);
         }
     }
 
@@ -390,7 +350,7 @@ impl Resolver {
         });
         substitute.unwrap_or_else(|| {
             let message = format!("syntax {oid} is not known; its values are taken as octet strings");
-            self.warnings.push(Fault { file: placed.file.clone(), line: placed.line, message });
+            self.report.warn(placed, message);
             Syntax::OctetString
         })
     }
@@ -409,146 +369,100 @@ impl Resolver {
             }
             None => format!("matching rule '{text}' is not known; left out"),
         };
-        self.warnings.push(Fault { file: placed.file.clone(), line: placed.line, message });
+        self.report.warn(placed, message);
         None
     }
 
     fn resolve_classes(&mut self) -> Vec<ObjectClass> {
-        let table = std::mem::take(&mut self.classes);
-        let mut built: Vec<ObjectClass> = table.list.iter().map(|p| self.resolve_class(&table, p)).collect();
-        for at in 0..built.len() {
+        let list = &self.classes.list;
+        let mut built: Vec<ObjectClass> = list.iter().map(|p| self.resolve_class(p)).collect();
+        for (at, placed) in list.iter().enumerate() {
             let Some(superiors) = superiors_of(&built, at) else {
-                let placed = &table.list[at];
-                let message = format!("it is derived from more than {SUPERIORS_MAX} others");
-                self.fault(&placed.file, placed.line, message);
+                self.report.fault(placed, format!("it is derived from more than {SUPERIORS_MAX} others"));
                 break;
             };
             if superiors.iter().any(|c| built[c.0 as usize].sup.contains(&ClassId(at as u16))) {
-                let placed = &table.list[at];
-                self.fault(
-                    &placed.file,
-                    placed.line,
-                    format!("'{}' is derived from itself", built[at].name()),
-                );
+                self.report.fault(placed, format!("'{}' is derived from itself", built[at].name()));
             }
-            self.check_kinds(&table.list[at], &built, at);
-            built[at].all_must = gather(&built, &superiors, |c| &c.must);
-            built[at].all_may = gather(&built, &superiors, |c| &c.may);
-            let required = std::mem::take(&mut built[at].all_must);
-            built[at].all_may.retain(|id| required.binary_search(id).is_err());
-            built[at].all_must = required;
-            built[at].superiors = superiors;
+            self.check_kinds(placed, &built, at);
+            let all_must = ascending(superiors.iter().flat_map(|c| &built[c.0 as usize].must));
+            let mut all_may = ascending(superiors.iter().flat_map(|c| &built[c.0 as usize].may));
+            all_may.retain(|id| all_must.binary_search(id).is_err());
+            let class = &mut built[at];
+            (class.all_must, class.all_may, class.superiors) = (all_must, all_may, superiors);
         }
-        self.classes = table;
         built
     }
 
-    fn resolve_class(
-        &mut self,
-        table: &Table<ObjectClassDefinition>,
-        placed: &Placed<ObjectClassDefinition>,
-    ) -> ObjectClass {
+    fn resolve_class(&mut self, placed: &Placed<ObjectClassDefinition>) -> ObjectClass {
         let d = &placed.definition;
-        let mut sup = Vec::new();
-        for word in &d.sup {
-            match table.find(word) {
-                Some(at) => sup.push(ClassId(at as u16)),
-                None => {
-                    let message = self.undefined("object class", word, table.names(|d| &d.names));
-                    self.fault(&placed.file, placed.line, message);
-                }
-            }
-        }
         ObjectClass {
             oid: shown_oid(&placed.file, &d.oid),
-            names: d.names.clone(),
-            sup,
-            kind: d.kind,
+            definition: d.clone(),
+            sup: d.sup.iter().filter_map(|word| self.find_class(placed, word)).collect(),
             must: self.types_of(placed, &d.must),
             may: self.types_of(placed, &d.may),
             all_must: Vec::new(),
             all_may: Vec::new(),
             superiors: Vec::new(),
-            obsolete: d.obsolete,
-            description: d.description.clone(),
-            extensions: d.extensions.clone(),
-            definition: d.clone(),
             is_own: *placed.file == *builtin::OWN,
         }
     }
 
     fn types_of(&mut self, placed: &Placed<ObjectClassDefinition>, words: &[String]) -> Vec<TypeId> {
-        let mut ids = Vec::with_capacity(words.len());
-        for word in words {
-            match self.types.find(word) {
-                Some(at) => ids.push(TypeId(at as u16)),
-                None => {
-                    let types = std::mem::take(&mut self.types);
-                    let message = self.undefined("attribute type", word, types.names(|d| &d.names));
-                    self.types = types;
-                    self.fault(&placed.file, placed.line, message);
-                }
-            }
-        }
-        ids
+        let found = words.iter().filter_map(|word| self.find_type(placed, word));
+        found.map(|at| TypeId(at as u16)).collect()
     }
 
     /// What may be derived from what (RFC 4512 section 2.4).
     fn check_kinds(&mut self, placed: &Placed<ObjectClassDefinition>, built: &[ObjectClass], at: usize) {
         let class = &built[at];
         for sup in class.sup.iter().map(|c| &built[c.0 as usize]) {
-            let fits = sup.kind == ClassKind::Abstract || sup.kind == class.kind;
-            if !fits {
-                let words = |k: ClassKind| k.name().to_ascii_lowercase();
-                let message = format!(
-                    "{} class '{}' cannot be derived from {} class '{}'",
-                    words(class.kind),
-                    class.name(),
-                    words(sup.kind),
-                    sup.name()
-                );
-                self.fault(&placed.file, placed.line, message);
+            if ![ClassKind::Abstract, class.definition.kind].contains(&sup.definition.kind) {
+                let shown = |class: &ObjectClass| {
+                    format!("{} class '{}'", class.definition.kind.name().to_ascii_lowercase(), class.name())
+                };
+                let message = format!("{} cannot be derived from {}", shown(class), shown(sup));
+                self.report.fault(placed, message);
             }
         }
     }
+}
 
-    fn assemble(&mut self, types: Vec<AttributeType>, classes: Vec<ObjectClass>) -> Option<Schema> {
-        // An OID that is no longer shown is still known: data and logs may have it.
-        let type_names = NameTable::new(types.iter().enumerate().flat_map(|(at, t)| {
-            let oids = [&t.oid, &t.definition.oid];
-            t.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
-        }));
-        let class_names = NameTable::new(classes.iter().enumerate().flat_map(|(at, c)| {
-            let oids = [&c.oid, &c.definition.oid];
-            c.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
-        }));
-        let well_known = match WellKnown::find(&type_names, &class_names) {
-            Ok(well_known) => well_known,
-            Err(missing) => {
-                self.fault(
-                    &"schema".into(),
-                    0,
-                    format!("a file takes away names that the server needs: {}", missing.join(", ")),
-                );
-                return None;
-            }
-        };
-        let mut traits: Vec<Traits> = types.iter().map(Traits::of).collect();
-        secret::mark(&types, &type_names, &mut traits);
-        Some(Schema {
-            traits,
-            types,
-            classes,
-            syntaxes: std::mem::take(&mut self.syntaxes).into_values().collect(),
-            type_names,
-            class_names,
-            options: OptionTable::new(),
-            class_sets: ClassSets::new(),
-            well_known,
-            files: Vec::new(),
-            warnings: Vec::new(),
-        })
-    }
+fn assemble(
+    types: Vec<AttributeType>,
+    classes: Vec<ObjectClass>,
+    syntaxes: BTreeMap<String, SyntaxDefinition>,
+    warnings: Vec<Fault>,
+) -> Result<Schema, BuildErrors> {
+    // An OID that is no longer shown is still known: data and logs may have it.
+    let type_names = NameTable::new(types.iter().enumerate().flat_map(|(at, t)| {
+        let oids = [&t.oid, &t.definition.oid];
+        t.definition.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
+    }));
+    let class_names = NameTable::new(classes.iter().enumerate().flat_map(|(at, c)| {
+        let oids = [&c.oid, &c.definition.oid];
+        c.definition.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
+    }));
+    let well_known = WellKnown::find(&type_names, &class_names).map_err(|missing| {
+        let message = format!("a file takes away names that the server needs: {}", missing.join(", "));
+        BuildErrors(vec![Fault { file: "schema".into(), line: 0, message }])
+    })?;
+    let mut traits: Vec<Traits> = types.iter().map(Traits::of).collect();
+    secret::mark(&types, &type_names, &mut traits);
+    Ok(Schema {
+        traits,
+        types,
+        classes,
+        syntaxes: syntaxes.into_values().collect(),
+        type_names,
+        class_names,
+        options: OptionTable::new(),
+        class_sets: ClassSets::new(),
+        well_known,
+        files: Vec::new(),
+        warnings,
+    })
 }
 
 /// The OID that clients are shown: that of the definition, but for some of the built-in ones.
@@ -579,11 +493,4 @@ fn superiors_of(built: &[ObjectClass], at: usize) -> Option<Vec<ClassId>> {
     }
     found.sort_unstable();
     Some(found)
-}
-
-fn gather(built: &[ObjectClass], classes: &[ClassId], of: fn(&ObjectClass) -> &Vec<TypeId>) -> Vec<TypeId> {
-    let mut ids: Vec<TypeId> = classes.iter().flat_map(|c| of(&built[c.0 as usize])).copied().collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
 }

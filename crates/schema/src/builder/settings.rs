@@ -56,7 +56,9 @@ mod tests {
         let schema = Builder::new().standard().settings(names).build().expect("it is sound");
         assert_eq!(written(&schema), written(&standard));
         let of = |name: &str| schema.attribute_type(schema.find_type(name.as_bytes()).expect("it is there"));
-        assert!(of("pandoTasteOfTheDay").single_value && !of("pandoColours").single_value);
+        assert!(
+            of("pandoTasteOfTheDay").definition.single_value && !of("pandoColours").definition.single_value
+        );
         let numbers = of("pandoColours").oid.split('.').map(str::parse::<i32>);
         assert!(
             numbers.clone().count() > 7 && numbers.clone().all(|number| number.is_ok()),

@@ -1,15 +1,51 @@
 //! Definitions by OID and by name while a schema is built.
 
 use super::Fault;
+use crate::names::nearest;
 use crate::published::short_oid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Unknown names for which is looked what may be meant: each costs a look at every name.
+const NEAREST_MAX: usize = 100;
 
 /// A definition and where it is.
 pub(super) struct Placed<D> {
     pub(super) definition: D,
     pub(super) file: Arc<str>,
     pub(super) line: usize,
+}
+
+/// What was found wrong so far.
+pub(super) struct Report {
+    pub(super) faults: Vec<Fault>,
+    pub(super) warnings: Vec<Fault>,
+    /// Unknown names that were looked at for what may be meant.
+    pub(super) unknown: usize,
+}
+
+impl Report {
+    pub(super) fn fault<D>(&mut self, placed: &Placed<D>, message: impl Into<String>) {
+        self.faults.push(Fault { file: placed.file.clone(), line: placed.line, message: message.into() });
+    }
+
+    pub(super) fn warn<D>(&mut self, placed: &Placed<D>, message: String) {
+        self.warnings.push(Fault { file: placed.file.clone(), line: placed.line, message });
+    }
+
+    /// Says that a name is not defined, and which one may be meant.
+    pub(super) fn undefined<'n, D>(
+        &mut self,
+        placed: &Placed<D>,
+        what: &str,
+        word: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) {
+        self.unknown += 1;
+        let meant = if self.unknown <= NEAREST_MAX { nearest(word, names) } else { None };
+        let hint = meant.map_or(String::new(), |meant| format!("; did you mean '{meant}'?"));
+        self.fault(placed, format!("{what} '{word}' is not defined{hint}"));
+    }
 }
 
 /// Definitions by OID; a later file replaces, the same file may not.

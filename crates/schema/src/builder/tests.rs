@@ -44,7 +44,7 @@ fn later_files_replace() {
     let with = |name: &str| Builder::new().standard().builtin(name).unwrap().build().unwrap();
     let nis = standard();
     let bis = with("rfc2307bis");
-    let kind = |s: &Schema| s.class(s.find_class(b"posixGroup").unwrap()).kind;
+    let kind = |s: &Schema| s.class(s.find_class(b"posixGroup").unwrap()).definition.kind;
     assert_eq!((kind(&nis), kind(&bis)), (ClassKind::Structural, ClassKind::Auxiliary));
     let dvtds = with("dvtds");
     let person = dvtds.class(dvtds.find_class(b"inetOrgPerson").unwrap());

@@ -1,8 +1,9 @@
 //! Checks of an entry that passed before and was then changed: only what the change touched is looked at again.
 
 use super::{CheckOptions, Checked, Violation};
+use crate::class_set::ClassSet;
 use crate::element::Traits;
-use crate::{ClassSet, Schema, scratch};
+use crate::{Schema, scratch};
 use model::entry::{Entry, Raw};
 use model::{ClassId, Description};
 
@@ -57,8 +58,7 @@ impl Schema {
         changed: Changed<'_>,
         options: CheckOptions,
     ) -> Result<Checked, Violation> {
-        let known = self.well_known();
-        let class_type = Description::plain(known.object_class);
+        let class_type = Description::plain(self.well_known.object_class);
         let at = entry.position(class_type).ok_or(Violation::NoObjectClass)?;
         self.with_classes(entry.values(at), |buffer, set| {
             if let Some(before) = changed.structural {
@@ -82,15 +82,12 @@ impl Schema {
                     .try_for_each(|description| self.examine_allowed(*description, set))?;
             }
             self.examine_must(entry, changed, set, must_look_at_all)?;
-            Ok(Checked {
-                structural: Some(set.structural),
-                alias: set.contains(known.alias),
-                referral: set.contains(known.referral),
-            })
+            Ok(Checked { structural: Some(set.structural) })
         })?
     }
 
-    fn examine_allowed(&self, description: Description, set: &ClassSet) -> Result<(), Violation> {
+    #[inline]
+    pub(super) fn examine_allowed(&self, description: Description, set: &ClassSet) -> Result<(), Violation> {
         let id = description.attribute_type;
         match set.allows(id) || self.traits[id.0 as usize].has(Traits::OPERATIONAL) {
             true => Ok(()),

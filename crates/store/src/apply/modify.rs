@@ -156,7 +156,7 @@ impl<'s> Writer<'s> {
 
     /// NO-USER-MODIFICATION (RFC 4512 section 4.1.2): no client changes such an attribute, whatever its rights.
     fn refuse_kept_by_server(&self, description: Description) -> Result<(), Refused> {
-        if !self.shard.schema.attribute_type(description.attribute_type).no_user_modification {
+        if !self.shard.schema.attribute_type(description.attribute_type).definition.no_user_modification {
             return Ok(());
         }
         let name = self.shard.schema.describe(description);

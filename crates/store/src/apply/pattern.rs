@@ -184,7 +184,7 @@ impl Common {
 fn begin(shard: &Shard, prepared: &Prepared, at: usize, text: &[u8], value: &[u8]) -> Option<Common> {
     let (schema, entry) = (shard.schema(), prepared.checked.as_ref()?);
     let description = (at < entry.len()).then(|| entry.description(at))?;
-    let known = schema.attribute_type(description.attribute_type);
+    let known = &schema.attribute_type(description.attribute_type).definition;
     // What is left out or renamed on the way is nothing to learn from.
     schema.find_description(text).filter(|named| *named == description)?;
     let what = match description == Description::plain(schema.well_known().object_class) {

@@ -23,7 +23,7 @@ pub(super) fn place_of(schema: &Schema, shape: &Shape, description: Description)
     let place = shape.position(description)?;
     let suits = shape.slots[place].form == Form::One
         && !shape.naming.contains(&(place as u16))
-        && !schema.attribute_type(description.attribute_type).no_user_modification;
+        && !schema.attribute_type(description.attribute_type).definition.no_user_modification;
     suits.then_some(place)
 }
 

@@ -17,7 +17,11 @@ fn every_key_has_an_attribute_that_the_schema_knows() {
     for key in keys() {
         let attribute =
             schema.find_type(key.attribute().as_bytes()).map(|found| schema.attribute_type(found));
-        assert!(attribute.is_some_and(|found| found.single_value != key.many()), "{}", key.attribute());
+        assert!(
+            attribute.is_some_and(|found| found.definition.single_value != key.many()),
+            "{}",
+            key.attribute()
+        );
     }
 }
 
