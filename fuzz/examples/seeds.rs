@@ -11,7 +11,7 @@ use proto::ext::end_transaction::{self, EndTransaction, encode_culprit};
 use proto::ext::{aborted_transaction, start_transaction};
 use proto::list::{Attributes, Octets, attribute_list, octet_list};
 use proto::op::modify::change_list;
-use proto::op::search::{EntryWriter, encode_reference};
+use proto::op::search::{SearchEntry, encode_reference};
 use proto::op::{
     Add, Authentication, Bind, BindResponse, Changes, Compare, Extended, ExtendedResponse, Intermediate,
     Modify, ModifyDn, ModifyKind, Search,
@@ -188,17 +188,16 @@ fn responses() {
     let bind = BindResponse { result: refers, server_sasl_credentials: Some(b"x") };
     response("bind-response", |out| bind.encode(out, 5, &[]));
     response("done", |out| result::encode_done(out, 5, tag::SEARCH_DONE, ResultCode::Success));
-    response("reference", |out| encode_reference(out, 5, referral, &[]));
+    response("reference", |out| encode_reference(out, 5, referral.iter(), &[]));
     response("notice", |out| ext::notice_of_disconnection::encode(out, ResultCode::Unavailable, "bye"));
     let extended = ExtendedResponse { result: refers, oid: Some(b"1.2"), value: Some(b"dn:") };
     response("extended", |out| extended.encode(out, 5, &[]));
     let intermediate = Intermediate { oid: Some(b"1.2"), value: None };
     response("intermediate", |out| proto::message::encode(out, 5, &[], |out| intermediate.encode(out)));
     response("entry", |out| {
-        let mut writer = EntryWriter::begin(out, 5, DN);
-        writer.attribute(b"cn", [&b"a"[..], b"b"]);
-        writer.attribute(b"sn", []);
-        writer.finish(&[manage_dsa_it::control(false)]);
+        let list = attribute_list([(&b"cn"[..], vec![&b"a"[..], b"b"]), (b"sn", vec![])]);
+        let attributes = Attributes::parse(&list).expect("just made");
+        SearchEntry { dn: DN, attributes }.encode(out, 5, &[manage_dsa_it::control(false)]);
     });
 }
 

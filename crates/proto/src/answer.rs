@@ -84,7 +84,8 @@ pub fn put_done<const N: usize>(out: &mut Short<N>, id: &MessageId, op_tag: u8, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::search::EntryWriter;
+    use crate::list::Attributes;
+    use crate::op::SearchEntry;
     use proptest::prelude::*;
 
     proptest! {
@@ -100,7 +101,7 @@ mod tests {
             let mut short = Short::<PIECE_MAX>::default();
             put_bare_entry(&mut short, &MessageId::new(id), [&dn[..first], &dn[first..second], &dn[second..]]);
             let mut wanted = Vec::new();
-            EntryWriter::begin(&mut wanted, id, dn).finish(&[]);
+            SearchEntry { dn, attributes: Attributes::default() }.encode(&mut wanted, id, &[]);
             prop_assert_eq!(short.bytes(), &wanted[..]);
         }
     }

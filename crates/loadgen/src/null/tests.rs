@@ -3,10 +3,11 @@ use super::*;
 use model::filter::{Assertion, Filter};
 use model::scope::Scope;
 use proptest::prelude::*;
+use proto::list::{Attributes, attribute_list};
 use proto::list::{Octets, octet_list};
 use proto::message::Request;
+use proto::op::SearchEntry;
 use proto::op::modify::{Changes, ModifyKind, change_list};
-use proto::op::search::EntryWriter;
 use proto::op::{Modify, Search};
 
 impl Default for Settings {
@@ -89,11 +90,13 @@ fn a_modified_value_is_answered() {
     let null = null(50);
     let all = |value: &str| {
         let mut out = Vec::new();
-        let mut entry = EntryWriter::begin(&mut out, 7, b"uid=3,dc=com");
-        entry.attribute(b"objectClass", [&b"top"[..], b"person"]);
-        entry.attribute(b"uid", [&b"3"[..]]);
-        entry.attribute(b"carLicense", [value.as_bytes()]);
-        entry.finish(&[]);
+        let list = attribute_list([
+            (&b"objectClass"[..], vec![&b"top"[..], b"person"]),
+            (b"uid", vec![b"3"]),
+            (b"carLicense", vec![value.as_bytes()]),
+        ]);
+        let attributes = Attributes::parse(&list).unwrap();
+        SearchEntry { dn: b"uid=3,dc=com", attributes }.encode(&mut out, 7, &[]);
         [out, done(0x65, 7, 0)].concat()
     };
     let read = search(7, "uid=3,dc=com", None, "");

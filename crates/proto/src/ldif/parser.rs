@@ -76,6 +76,7 @@ impl Parser {
             let error = LdifError { line: self.first_line + u64::from(number), reason };
             return Some((Err(error), self.at));
         }
+        assert!(self.at <= input.len(), "a record ends within the input");
         let homes = Homes { decoded: &self.decoded, ..homes };
         let view = View { homes, lines: &self.lines, first_line: self.first_line };
         Some((Ok(self.layout.show(view)), self.at))

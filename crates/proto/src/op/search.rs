@@ -5,7 +5,7 @@ use crate::ber::{self, Reader};
 use crate::control::{self, Control};
 use crate::error::{DecodeError, Error};
 use crate::filter;
-use crate::list::{Attributes, Octets, put_attribute};
+use crate::list::{Attributes, Octets};
 use crate::tag;
 use model::limits::SELECTION_MAX;
 use model::short::Short;
@@ -111,27 +111,13 @@ impl<'a> SearchEntry<'a> {
 
     /// Appends the whole message.
     pub fn encode(&self, out: &mut Vec<u8>, message_id: i32, controls: &[Control<'_>]) {
-        if controls.is_empty() {
-            let (attributes, start) = (self.attributes.raw(), out.len());
-            put_entry_head(out, message_id, self.dn.len(), attributes.len());
-            out.extend_from_slice(self.dn);
-            ber::put_tlv(out, tag::SEQUENCE, attributes);
-            let len = entry_len(message_id, self.dn.len(), attributes.len());
-            assert_eq!(out.len() - start, len, "the head of an entry counts all that follows it");
-            return;
-        }
-        let writer = EntryWriter::begin(out, message_id, self.dn);
-        writer.out.extend_from_slice(self.attributes.raw());
-        writer.finish(controls);
+        control::encode_message(out, message_id, controls, |out| {
+            let op = ber::begin(out, tag::SEARCH_ENTRY);
+            ber::put_octets(out, self.dn);
+            ber::put_tlv(out, tag::SEQUENCE, self.attributes.raw());
+            ber::end(out, op);
+        });
     }
-}
-
-/// Bytes of the whole message of an entry with `dn_len` bytes of DN and `attributes_len` bytes of ready
-/// PartialAttribute elements, without controls.
-#[inline]
-pub fn entry_len(message_id: i32, dn_len: usize, attributes_len: usize) -> usize {
-    let op = ber::tlv_len(dn_len) + ber::tlv_len(attributes_len);
-    ber::tlv_len(2 + ber::integer_len(message_id as i64) + ber::tlv_len(op))
 }
 
 /// Appends the head of a message for an entry: everything up to the contents of its DN. The caller appends exactly
@@ -151,41 +137,6 @@ pub fn put_entry_head(out: &mut Vec<u8>, message_id: i32, dn_len: usize, attribu
     ber::put_integer(out, message_id as i64);
     ber::put_header(out, tag::SEARCH_ENTRY, op);
     ber::put_header(out, tag::OCTET_STRING, dn_len);
-}
-
-/// Writes the message of an entry attribute by attribute, when lengths are not known beforehand.
-#[derive(Debug)]
-pub struct EntryWriter<'o> {
-    /// Where the message grows. Ready PartialAttribute elements may be appended directly.
-    pub out: &'o mut Vec<u8>,
-    message: ber::Mark,
-    op: ber::Mark,
-    attributes: ber::Mark,
-}
-
-impl<'o> EntryWriter<'o> {
-    /// Begins the message.
-    pub fn begin(out: &'o mut Vec<u8>, message_id: i32, dn: &[u8]) -> EntryWriter<'o> {
-        let message = ber::begin(out, tag::SEQUENCE);
-        ber::put_integer(out, message_id as i64);
-        let op = ber::begin(out, tag::SEARCH_ENTRY);
-        ber::put_octets(out, dn);
-        let attributes = ber::begin(out, tag::SEQUENCE);
-        EntryWriter { out, message, op, attributes }
-    }
-
-    /// Appends an attribute.
-    pub fn attribute<'v>(&mut self, description: &[u8], values: impl IntoIterator<Item = &'v [u8]>) {
-        put_attribute(self.out, description, values);
-    }
-
-    /// Ends the message.
-    pub fn finish(self, controls: &[Control<'_>]) {
-        ber::end(self.out, self.attributes);
-        ber::end(self.out, self.op);
-        control::put_controls(self.out, controls);
-        ber::end(self.out, self.message);
-    }
 }
 
 /// Appends a SearchResultReference, the whole message.
@@ -211,14 +162,13 @@ mod tests {
         for len in [0, 1, 100, 127, 128, 200, 255, 256, 65536, 70000] {
             let value = vec![b'x'; len];
             let (mut exact, mut patched) = (Vec::new(), Vec::new());
-            let mut writer = EntryWriter::begin(&mut patched, 300, b"cn=a");
-            writer.attribute(b"cn", [&value[..]]);
-            writer.finish(&[]);
             let raw = crate::list::attribute_list([(&b"cn"[..], [&value[..]])]);
             let attributes = Attributes::parse(&raw).unwrap();
-            SearchEntry { dn: b"cn=a", attributes }.encode(&mut exact, 300, &[]);
+            SearchEntry { dn: b"cn=a", attributes }.encode(&mut patched, 300, &[]);
+            put_entry_head(&mut exact, 300, 4, raw.len());
+            exact.extend_from_slice(b"cn=a");
+            ber::put_tlv(&mut exact, tag::SEQUENCE, &raw);
             assert_eq!(exact, patched);
-            assert_eq!(exact.len(), entry_len(300, 4, raw.len()));
         }
     }
 }
