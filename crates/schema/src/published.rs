@@ -22,13 +22,8 @@ pub(crate) fn short_oid(oid: &str) -> Option<String> {
 
 /// The names of a definition, each once: case does not tell names apart.
 fn once(names: &[String]) -> Vec<String> {
-    let mut list: Vec<String> = Vec::with_capacity(names.len());
-    for name in names {
-        if !list.iter().any(|other| other.eq_ignore_ascii_case(name)) {
-            list.push(name.clone());
-        }
-    }
-    list
+    let is_new = |(at, name): &(usize, &String)| !names[..*at].iter().any(|n| n.eq_ignore_ascii_case(name));
+    names.iter().enumerate().filter(is_new).map(|(_, name)| name.clone()).collect()
 }
 
 /// An attribute type as it is shown.

@@ -202,26 +202,9 @@ fn unescape(text: &str) -> String {
     text.replace("\\27", "'").replace("\\5C", "\\").replace("\\5c", "\\")
 }
 
-const KEYWORDS: [&str; 18] = [
-    "NAME",
-    "DESC",
-    "OBSOLETE",
-    "SUP",
-    "EQUALITY",
-    "ORDERING",
-    "SUBSTR",
-    "SYNTAX",
-    "SINGLE-VALUE",
-    "COLLECTIVE",
-    "NO-USER-MODIFICATION",
-    "USAGE",
-    "ABSTRACT",
-    "STRUCTURAL",
-    "AUXILIARY",
-    "MUST",
-    "MAY",
-    "KIND",
-];
+/// All keywords, with spaces between them.
+const KEYWORDS: &str = "NAME DESC OBSOLETE SUP EQUALITY ORDERING SUBSTR SYNTAX SINGLE-VALUE COLLECTIVE \
+    NO-USER-MODIFICATION USAGE ABSTRACT STRUCTURAL AUXILIARY MUST MAY KIND";
 
 /// The keyword that comes next, `None` at the closing parenthesis, or an extension, which is read whole.
 fn keyword(reader: &mut Reader<'_>, extensions: &mut Extensions) -> Result<Option<&'static str>> {
@@ -236,8 +219,8 @@ fn keyword(reader: &mut Reader<'_>, extensions: &mut Extensions) -> Result<Optio
             {
                 extensions.push((word.to_owned(), reader.strings()?));
             }
-            Token::Word(word) => match KEYWORDS.iter().find(|k| k.eq_ignore_ascii_case(word)) {
-                Some(keyword) if reader.seen.contains(keyword) => {
+            Token::Word(word) => match KEYWORDS.split(' ').find(|k| k.eq_ignore_ascii_case(word)) {
+                Some(keyword) if reader.seen.contains(&keyword) => {
                     return reader.error(format!("{keyword} is given twice"));
                 }
                 Some(keyword) => {
