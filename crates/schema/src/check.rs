@@ -93,11 +93,7 @@ impl Schema {
             self.examine_allowed(description, set)?;
             self.examine_values(description, entry.values(at), options, buffer)?;
         }
-        let is_there = |id: TypeId| entry.descriptions().any(|d| d.attribute_type == id);
-        match set.must.iter().find(|id| !is_there(**id)) {
-            None => Ok(()),
-            Some(id) => Err(self.missing(*id, set)),
-        }
+        self.examine_must(entry, Changed { touched: &[], elsewhere: &[], structural: None }, set, true)
     }
 
     /// Checks the values of one attribute by themselves: number, syntax, duplicates, who may change it.

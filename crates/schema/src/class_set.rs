@@ -136,15 +136,13 @@ impl Schema {
         let structural =
             || named.iter().copied().filter(|c| self.class(*c).definition.kind == ClassKind::Structural);
         let lowest = structural().reduce(|a, b| if self.is_subclass(b, a) { b } else { a });
+        let Some(lowest) = lowest else {
+            return Err(Violation::NoStructuralClass { classes: self.class_names_of(named) });
+        };
         let name = |c: ClassId| self.class(c).name().to_owned();
-        match lowest {
-            None => Err(Violation::NoStructuralClass { classes: self.class_names_of(named) }),
-            Some(lowest) => match structural().find(|c| !self.is_subclass(lowest, *c)) {
-                None => Ok(lowest),
-                Some(other) => {
-                    Err(Violation::SeveralStructuralClasses { one: name(other), other: name(lowest) })
-                }
-            },
+        match structural().find(|c| !self.is_subclass(lowest, *c)) {
+            None => Ok(lowest),
+            Some(other) => Err(Violation::SeveralStructuralClasses { one: name(other), other: name(lowest) }),
         }
     }
 

@@ -56,13 +56,8 @@ pub(crate) fn integer(value: &[u8], out: &mut Vec<u8>) -> Result {
 pub(crate) fn bits(value: &[u8], out: &mut Vec<u8>) -> Result {
     let text = std::str::from_utf8(value.trim_ascii()).ok();
     let number = text.and_then(|t| t.parse::<i64>().map(|n| n as u64).or_else(|_| t.parse::<u64>()).ok());
-    match number {
-        Some(number) => {
-            out.extend_from_slice(&number.to_be_bytes());
-            Ok(())
-        }
-        None => Err(Invalid::new("not an integer of 64 bits")),
-    }
+    out.extend_from_slice(&number.ok_or(Invalid::new("not an integer of 64 bits"))?.to_be_bytes());
+    Ok(())
 }
 
 /// The numeric OID of a class, attribute type or matching rule; unknown names in lower case.
@@ -81,13 +76,10 @@ pub(crate) fn oid(schema: &Schema, value: &[u8], out: &mut Vec<u8>) -> Result {
 /// The numeric OID that an assertion means. A name that the schema does not know makes the match Undefined (RFC 4517
 /// section 4.2.26).
 pub(crate) fn oid_assertion(schema: &Schema, assertion: &[u8], out: &mut Vec<u8>) -> Result {
-    match numeric_oid(schema, assertion.trim_ascii()) {
-        Some(oid) => {
-            out.extend_from_slice(oid);
-            Ok(())
-        }
-        None => Err(Invalid::new("not the name of a class, attribute type or matching rule of this schema")),
-    }
+    const UNKNOWN: Invalid =
+        Invalid::new("not the name of a class, attribute type or matching rule of this schema");
+    out.extend_from_slice(numeric_oid(schema, assertion.trim_ascii()).ok_or(UNKNOWN)?);
+    Ok(())
 }
 
 fn numeric_oid<'a>(schema: &'a Schema, text: &'a [u8]) -> Option<&'a [u8]> {

@@ -69,9 +69,13 @@ pub(crate) fn graphic_form(value: Word, fold: bool) -> Option<Word> {
 
 fn prepare_any(value: &[u8], fold: bool, edges: Edges, out: &mut Vec<u8>) -> Result<(), Invalid> {
     if edges == Edges::VALUE && !value.is_empty() && value.iter().all(u8::is_ascii_graphic) {
+        let start = out.len();
         out.reserve(value.len() + 2);
         out.push(b' ');
-        append_cased(value, fold, out);
+        out.extend_from_slice(value);
+        if fold {
+            out[start..].make_ascii_lowercase();
+        }
         out.push(b' ');
         return Ok(());
     }
@@ -140,14 +144,6 @@ fn append_words(value: &[u8], fold: bool, out: &mut Vec<u8>) {
         out.len() - start <= value.len() * 2 + 2,
         "a prepared string takes no more room than was reserved"
     );
-    if fold {
-        out[start..].make_ascii_lowercase();
-    }
-}
-
-fn append_cased(value: &[u8], fold: bool, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(value);
     if fold {
         out[start..].make_ascii_lowercase();
     }

@@ -5,8 +5,8 @@ use crate::element::Traits;
 use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions, without_binary};
 use crate::{
-    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, SchemaFile, WellKnown,
-    definition, dn, names, prep, secret,
+    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, SchemaFile,
+    WellKnown, definition, dn, names, prep, secret,
 };
 use model::attribute::split_options;
 use model::short::Word;
@@ -292,13 +292,7 @@ impl Schema {
         value: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Invalid> {
-        restoring(out, |out| match self.traits[id.0 as usize].equality {
-            Some(rule) => rule.normalise_assertion(self, value, out),
-            None => {
-                out.extend_from_slice(value);
-                Ok(())
-            }
-        })
+        restoring(out, |out| self.equality_of(id).normalise_assertion(self, value, out))
     }
 
     /// Appends the normal form of a DN in its string form: per RDN (the leftmost first) a count of parts, per
@@ -323,13 +317,13 @@ impl Schema {
 
     #[inline]
     pub(crate) fn append_equality(&self, id: TypeId, value: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
-        match self.traits[id.0 as usize].equality {
-            Some(rule) => rule.normalise_value(self, value, out),
-            None => {
-                out.extend_from_slice(value);
-                Ok(())
-            }
-        }
+        self.equality_of(id).normalise_value(self, value, out)
+    }
+
+    /// The equality rule of a type. Without one, values are the same if their bytes are.
+    #[inline]
+    fn equality_of(&self, id: TypeId) -> Rule {
+        self.traits[id.0 as usize].equality.unwrap_or(Rule::OctetString)
     }
 }
 

@@ -86,10 +86,8 @@ pub(crate) fn check_utc_time(value: &[u8]) -> Result<(), Invalid> {
         return Err(invalid);
     }
     // The century is not known; in a leap year every date of either century exists.
-    if days((2000 + number(0), number(2), number(4))).is_none() || number(6) > 23 || number(8) > 59 {
-        return Err(invalid);
-    }
-    if digits == 12 && number(10) > 59 {
+    let has_day = days((2000 + number(0), number(2), number(4))).is_some();
+    if !has_day || number(6) > 23 || number(8) > 59 || (digits == 12 && number(10) > 59) {
         return Err(invalid);
     }
     match &value[digits..] {

@@ -95,7 +95,7 @@ impl Schema {
         }
     }
 
-    fn examine_must(
+    pub(super) fn examine_must(
         &self,
         entry: &Entry<Raw>,
         changed: Changed<'_>,
