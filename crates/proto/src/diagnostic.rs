@@ -17,23 +17,25 @@ pub fn printable(text: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(DIAGNOSTIC_BYTES_MAX);
-    for chunk in text.utf8_chunks() {
-        let (valid, mut bytes) = (chunk.valid().chars(), [0; 4]);
-        for character in valid {
-            let encoded = character.encode_utf8(&mut bytes).as_bytes();
-            let fits = match is_shown(character) {
-                true => push(&mut out, encoded),
-                false => encoded.iter().all(|byte| push(&mut out, &escape(*byte))),
-            };
-            if !fits {
-                return Cow::Owned(cut(out));
-            }
-        }
-        if !chunk.invalid().iter().all(|byte| push(&mut out, &escape(*byte))) {
-            return Cow::Owned(cut(out));
-        }
+    if !put_shown(text, &mut out) {
+        out.extend_from_slice(CUT);
     }
     Cow::Owned(out)
+}
+
+/// Appends a text, escaped where it must be; `false` if there is no room for all of it.
+fn put_shown(text: &[u8], out: &mut Vec<u8>) -> bool {
+    text.utf8_chunks().all(|chunk| {
+        let mut bytes = [0; 4];
+        let fits = chunk.valid().chars().all(|character| {
+            let encoded = character.encode_utf8(&mut bytes).as_bytes();
+            match is_shown(character) {
+                true => push(out, encoded),
+                false => encoded.iter().all(|byte| push(out, &escape(*byte))),
+            }
+        });
+        fits && chunk.invalid().iter().all(|byte| push(out, &escape(*byte)))
+    })
 }
 
 /// Appends a piece if there is room for it and for the mark of a cut.
@@ -43,11 +45,6 @@ fn push(out: &mut Vec<u8>, piece: &[u8]) -> bool {
         out.extend_from_slice(piece);
     }
     fits
-}
-
-fn cut(mut out: Vec<u8>) -> Vec<u8> {
-    out.extend_from_slice(CUT);
-    out
 }
 
 /// Control characters, and separators and directions of Unicode that forge lines, are not.

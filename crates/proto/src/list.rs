@@ -135,11 +135,6 @@ impl<'a> Attributes<'a> {
         std::iter::from_fn(move || attribute_of_valid(&mut ber::next_valid(&mut rest)?.1))
     }
 
-    /// Number of attributes; walks the list.
-    pub fn len(&self) -> usize {
-        self.iter().count()
-    }
-
     /// No attributes?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -193,7 +188,7 @@ mod tests {
         assert_eq!((list.len(), Octets::EMPTY.len()), (3, 0));
         let raw = attribute_list([(&b"cn"[..], vec![&b"x"[..], b"y"]), (b"sn", vec![])]);
         let list = Attributes::parse(&raw).unwrap();
-        assert_eq!(list.len(), 2);
+        assert_eq!(list.iter().count(), 2);
         let first = list.iter().next().unwrap();
         assert_eq!((first.description, first.values.len()), (&b"cn"[..], 2));
         let mut again = Vec::new();

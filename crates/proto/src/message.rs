@@ -245,15 +245,12 @@ impl<'a> Reply<'a> {
     /// Decodes one whole message, as [`frame`] delimits it.
     pub fn decode(bytes: &'a [u8]) -> Result<Reply<'a>, DecodeError> {
         let (id, op_tag, body, mut rest) = open(bytes)?;
-        let parts = Response::decode(op_tag, body).and_then(|response| {
+        let reply = Response::decode(op_tag, body).and_then(|response| {
             let controls = Controls::decode(&mut rest)?;
             rest.finish(&[0])?;
-            Ok((response, controls))
+            Ok(Reply { id, response, controls })
         });
-        match parts {
-            Ok((response, controls)) => Ok(Reply { id, response, controls }),
-            Err(error) => Err(DecodeError::new(error, Some(id), Some(op_tag))),
-        }
+        reply.map_err(|error| DecodeError::new(error, Some(id), Some(op_tag)))
     }
 
     /// The LDAPResult, if this is the end of an operation.

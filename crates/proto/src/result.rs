@@ -75,12 +75,7 @@ pub fn encode_result(
     if matched_dn.is_empty() && diagnostic.is_empty() && controls.is_empty() {
         return encode_done(out, message_id, op_tag, code);
     }
-    let result = LdapResult {
-        code: code as u32,
-        matched_dn,
-        diagnostic: diagnostic.as_bytes(),
-        referral: Octets::EMPTY,
-    };
+    let result = LdapResult { matched_dn, diagnostic: diagnostic.as_bytes(), ..LdapResult::new(code) };
     encode_response(out, message_id, op_tag, &result, |_| {}, controls);
 }
 

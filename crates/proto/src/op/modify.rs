@@ -105,16 +105,6 @@ impl<'a> Changes<'a> {
             Some(Change { kind, modification: list::attribute_of_valid(&mut body)? })
         })
     }
-
-    /// Number of changes; walks the list.
-    pub fn len(&self) -> usize {
-        self.iter().count()
-    }
-
-    /// No changes?
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// A change that gives an attribute one value in place of those it has.
@@ -317,7 +307,7 @@ mod tests {
         ];
         let raw = change_list(changes.clone());
         let list = Changes::parse(&raw).unwrap();
-        assert_eq!(list.len(), 4);
+        assert_eq!(list.iter().count(), 4);
         for (got, (kind, description, values)) in list.iter().zip(changes) {
             assert_eq!((got.kind, got.modification.description), (kind, description));
             assert_eq!(got.modification.values.iter().collect::<Vec<_>>(), values);
