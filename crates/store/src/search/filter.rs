@@ -224,7 +224,7 @@ impl<'c> Compiling<'c> {
     fn ordering(&self, assertion: &Assertion<'_>, test: impl FnOnce(Rule, Normal) -> Test) -> Option<Node> {
         let found = self.described(assertion.attribute)?;
         let rule = self.schema.attribute_type(found.0).ordering?;
-        let key = normalised(|out| rule.ordering_key(self.schema, assertion.value, out))?;
+        let key = normalised(|out| rule.normalise_value(self.schema, assertion.value, out))?;
         Some(self.item(found, test(rule, key)))
     }
 
