@@ -95,7 +95,7 @@ fn put_group(out: &mut Vec<u8>, id: u32, dn: &[u8], group: u64, members: Octets<
     put_operation(out, id, tag::ADD, dn, |out| {
         put_attribute(out, b"objectClass", [&b"top"[..], b"groupOfNames"]);
         put_attribute(out, b"cn", [format!("group.{group}").as_bytes()]);
-        put_attribute(out, b"member", members);
+        put_attribute(out, b"member", members.iter());
     });
 }
 
@@ -103,7 +103,7 @@ fn put_more(out: &mut Vec<u8>, id: u32, dn: &[u8], members: Octets<'_>) {
     put_operation(out, id, tag::MODIFY, dn, |out| {
         let change = ber::begin(out, tag::SEQUENCE);
         ber::put_enumerated(out, ModifyKind::Add as u32);
-        put_attribute(out, b"member", members);
+        put_attribute(out, b"member", members.iter());
         ber::end(out, change);
     });
 }
