@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use env::poll::on_threads;
 use loadgen::generate::{self, Format, GenerateError, Job, Made};
 use loadgen::order::{Order, Part};
-use loadgen::template::{Options, Template, built_in};
+use loadgen::template::{Options, Template, TemplateError, built_in};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -176,10 +176,14 @@ fn template(args: &Args) -> Result<Template, String> {
     let mut defines = Vec::new();
     defines.extend(count.as_deref().map(|count| ("count", count)));
     defines.extend(args.suffix.as_deref().map(|suffix| ("suffix", suffix)));
+    let place = |error: TemplateError| {
+        let line = if error.line > 0 { format!(":{}", error.line) } else { String::new() };
+        format!("{}{line}: {error}", args.template)
+    };
     if let Some(text) = built_in(&args.template) {
         let load = |_: &str| Err(io::ErrorKind::NotFound.into());
         let options = Options { defines: &defines, load: &load };
-        return Template::parse(text, &options).map_err(|error| error.to_string());
+        return Template::parse(text, &options).map_err(place);
     }
     let path = Path::new(&args.template);
     let text = std::fs::read_to_string(path).map_err(|error| {
@@ -189,8 +193,5 @@ fn template(args: &Args) -> Result<Template, String> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let load = |name: &str| std::fs::read(folder.join(name));
     let options = Options { defines: &defines, load: &load };
-    Template::parse(&text, &options).map_err(|error| {
-        let place = if error.line > 0 { format!(":{}", error.line) } else { String::new() };
-        format!("{}{place}: {error}", args.template)
-    })
+    Template::parse(&text, &options).map_err(place)
 }

@@ -195,12 +195,15 @@ fn decode(value: &str) -> Option<(String, usize)> {
     Some((bare.to_owned(), cut))
 }
 
-/// Base64 (RFC 4648 section 4), with padding or without; schema files seldom have it.
+/// Base64 (RFC 4648 section 4), with any padding or none; schema files seldom have it. A digit that is left over is dropped, as earlier
+/// versions did: a directory reads the files that it has recorded again at each start.
 fn base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    let whole = digits.len() - usize::from(digits.len() % 4 == 1);
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
-    GeneralPurpose::new(&STANDARD, config).decode(text).ok()
+    GeneralPurpose::new(&STANDARD, config).decode(digits.get(..whole)?).ok()
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ const RANGE_IDS_MAX: u64 = 4 << 20;
 /// Walking jumps from entry to entry; looking at all ids goes through memory in order, at a fraction of the cost for each.
 const WALK_SHARE: u64 = 4;
 
-/// The source of candidates. All but `All` and long sets are gathered when the search begins.
+/// The source of candidates. All but `All` and `Live` are gathered when the search begins.
 /// In order of ids, whatever it is: the answer's order is the same for every plan, and a page goes on behind an id.
 pub(crate) enum Source {
     /// These ids, ascending.
@@ -40,7 +40,7 @@ pub(crate) enum Source {
     All,
 }
 
-/// A long list that is read in slices. An index that is dropped meanwhile is kept by it.
+/// A list that may be long, and is read in slices. An index that is dropped meanwhile is kept by it.
 /// A slice is found anew by its key each time, so the list may change in between. What was in it all the time is found.
 #[derive(Clone)]
 pub(crate) enum LiveKey {
@@ -257,7 +257,7 @@ impl<'a> ReadPoint<'a> {
         Some(Source::Bitmap(ids))
     }
 
-    /// Appends up to `max` ids of a long list that are at least `from`, ascending.
+    /// Appends up to `max` ids of a list that are at least `from`, ascending.
     /// An empty slice is the end of the list.
     pub(crate) fn live_slice(self, key: &LiveKey, from: u32, max: usize, out: &mut Vec<u32>) {
         let set = match key {

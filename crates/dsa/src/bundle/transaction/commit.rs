@@ -38,7 +38,7 @@ use store::overlay::Overlay;
 use store::{Known, PreparedWrite, Stamp, Writer};
 
 /// Prepared writes that another client or the cleaner made stale are few: a share of the room is kept for them.
-/// Where there is no such room the commit is tried without a spare, and fails over to [`apply_all`] if one was stale.
+/// Where there is no such room the commit is tried without a spare, and fails over to [`WriteSet::apply_all`] if one was stale.
 const SPARE_SHARE: usize = 8;
 
 /// Where the answer to the end goes.
