@@ -199,6 +199,7 @@ fn config() -> Config {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::Read,
+        security: Default::default(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -31,6 +31,7 @@ use crate::monitor_entries;
 use crate::op;
 use crate::op::search::{LEAST_WORK, SLICE_WORK, SearchContext, again};
 use crate::prepared_writes::PreparedWrites;
+use crate::session::security::Tls;
 use crate::session::{Phase, Session};
 use crate::worker::{Parts, Scratch, Worker};
 use env::clock::Now;
@@ -153,6 +154,7 @@ fn run_groups(
     // One group for the whole call. It lies on the stack and has room for all that it may hold, so gathering allocates nothing.
     let mut group = Group::new();
     session.pauses = false;
+    parts.security = session.security;
     // The budget is for all searches of the bundle together: a client that sends many at once gets no more turns than others.
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
@@ -407,7 +409,9 @@ impl ReadBatch<'_> {
     fn run_again(&mut self, rights: Rights, pending: &Pending<'_>, out: &mut Vec<u8>) -> bool {
         let (Some(again), Some(outline)) = (pending.again, &pending.outline) else { return false };
         let read_point = self.look.read_point();
-        let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
+        let offers_tls = false;
+        let mut reading =
+            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, offers_tls };
         let (reading, id, counters) = (&mut reading, outline.id, self.counters);
         let done = match &pending.hint {
             Hint::Target(target) => again::base(reading, id, rights, again, target, counters, out),
@@ -447,7 +451,9 @@ impl ReadBatch<'_> {
     ) {
         let id = message.id;
         let read_point = self.look.read_point();
-        let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
+        let offers_tls = session.security.offers_tls();
+        let mut reading =
+            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, offers_tls };
         match &message.request {
             Request::Search(search) => {
                 // A hint is what the name meant when the group was prefetched. If a name has changed since, the base is resolved anew.
@@ -487,11 +493,15 @@ impl ReadBatch<'_> {
                 session.searches.clear();
                 // RFC 5805 section 2.5: so are its transactions, silently.
                 session.transactions.clear();
-                op::bind::run(&mut reading, &mut session.identity, id, bind, out);
+                op::bind::run(&mut reading, (&mut session.identity, session.security), id, bind, out);
             }
             // Those that change something are updates, and went another way.
             Request::Extended(extended) => {
-                op::extended::run(acting.unwrap_or(&session.identity), id, extended, out)
+                let active = session.stands_against_tls();
+                let identity = acting.unwrap_or(&session.identity);
+                op::extended::run(identity, (&mut session.security, active), id, extended, out);
+                // Nothing behind a StartTLS is looked at.
+                session.pauses |= matches!(session.security.tls, Tls::Requested(_));
             }
             // It has no answer (RFC 4511 section 4.11). Only searches can be abandoned: a session takes no
             // input while its updates are on their way.

@@ -44,6 +44,15 @@ impl Default for ClientLimits {
     }
 }
 
+/// What protects connections, and what they need for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Security {
+    /// Can connections be secured by StartTLS?
+    pub offers_tls: bool,
+    /// Bits of the key that must protect a connection on which a password comes; `None`: any, on connections from other machines.
+    pub password_strength: Option<u16>,
+}
+
 /// The agent's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -61,6 +70,8 @@ pub struct Config {
     pub password_scheme: Scheme,
     /// What those may do who did not bind.
     pub anonymous: Anonymous,
+    /// What protects connections.
+    pub security: Security,
     /// Limits on searches.
     pub limits: SearchLimits,
     /// Limits on what clients take of the server.

@@ -18,6 +18,8 @@ pub(crate) struct Reading<'r> {
     pub(crate) read_point: ReadPoint<'r>,
     pub(crate) scratch: &'r mut Scratch,
     pub(crate) now: Now,
+    /// May the client secure its connection? The root DSE says so.
+    pub(crate) offers_tls: bool,
 }
 
 /// A request that changes: in the writer's role, several requests of a bundle in one batch.

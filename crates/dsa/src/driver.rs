@@ -5,7 +5,9 @@
 
 use crate::bundle;
 use crate::monitor::count;
+use crate::op::extended::start_tls;
 use crate::op::search::Progress;
+use crate::session::security::Tls;
 use crate::session::{Feed, Phase, Session, State};
 use crate::worker::Worker;
 use model::limits::OUT_BYTES_SOFT_MAX;
@@ -19,9 +21,22 @@ impl Session {
         let before = out.len();
         let (consumed, needed) = bundle::run(self, worker, input, out);
         count(&worker.counters.bytes_in, consumed as u64);
+        let state = self.answer_start_tls(consumed < input.len(), out);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
-        Feed { consumed, state: self.state(), needed }
+        Feed { consumed, state, needed }
+    }
+
+    /// Answers a StartTLS that was admitted. `follows`: there is more input. Returns what the session wants next.
+    #[inline]
+    fn answer_start_tls(&mut self, follows: bool, out: &mut Vec<u8>) -> State {
+        let Tls::Requested(id) = self.security.tls else { return self.state() };
+        self.security.tls = Tls::Offered;
+        if start_tls::answer(id, follows, out) {
+            return State::Secure;
+        }
+        self.end();
+        State::Close
     }
 
     /// Goes on with what is in progress; returns when `out` has enough for one write.

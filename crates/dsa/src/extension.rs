@@ -6,6 +6,7 @@ use crate::access::Effective;
 use crate::context::Reading;
 use crate::identity::Identity;
 use crate::outcome::FixedRefusal;
+use crate::session::security::Security;
 use proto::message::{Reply, Response};
 use proto::{LdapResult, Outline};
 
@@ -22,6 +23,8 @@ pub(crate) struct Extension {
 pub(crate) enum Role {
     /// It changes nothing, and is answered at once.
     Reads(fn(&Identity, i32, Option<&[u8]>, &mut Vec<u8>)),
+    /// It secures the connection, and changes the session only.
+    Secures(Secures),
     /// It begins or ends a transaction.
     Bounds(Bound),
     /// It changes an entry.
@@ -46,6 +49,10 @@ pub(crate) struct Writes {
     pub(crate) prepare: Prepare,
 }
 
+/// Admits or refuses a request to secure the connection. Its arguments: what protects it now, message id, value, and what of the session is
+/// active and stands against it.
+pub(crate) type Secures = fn(&mut Security, i32, Option<&[u8]>, Option<&str>, &mut Vec<u8>);
+
 /// See [`Writes::target`].
 pub(crate) type Target =
     fn(&mut Reading<'_>, &Identity, Option<&[u8]>) -> Result<Option<Vec<u8>>, FixedRefusal>;
@@ -62,7 +69,7 @@ impl Extension {
 
     /// Does it change the directory, or has a say in what does?
     pub(crate) fn is_update(&self) -> bool {
-        !matches!(self.role, Role::Reads(_))
+        !matches!(self.role, Role::Reads(_) | Role::Secures(_))
     }
 }
 

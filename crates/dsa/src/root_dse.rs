@@ -6,9 +6,10 @@
 use crate::config::Config;
 use crate::control::CONTROLS;
 use crate::engine::Dsa;
+use crate::extension::{Extension, Role};
 use crate::op::extended::EXTENSIONS;
 use crate::settings::Choices;
-use crate::system::{CONFIG_DN, MONITOR_DN, ROOT_DSE, put, put_all};
+use crate::system::{CONFIG_DN, MONITOR_DN, ROOT_DSE, ROOT_DSE_BEFORE_TLS, put, put_all};
 use env::clock::Now;
 use model::Entry;
 use proto::feature;
@@ -45,13 +46,15 @@ fn features(choices: &Choices) -> Vec<&'static str> {
 /// The value is worked out under the role of that shard's writer, so of two changes the later one is shown.
 pub(crate) fn show_features(dsa: &Dsa, now: Now) {
     dsa.system.update(now, |update| {
-        let features = features(&dsa.chosen.now()).into_iter().map(str::to_owned).collect();
-        update.replace(ROOT_DSE, [(SUPPORTED_FEATURES, features)]);
+        let features: Vec<String> = features(&dsa.chosen.now()).into_iter().map(str::to_owned).collect();
+        for dn in [ROOT_DSE, ROOT_DSE_BEFORE_TLS] {
+            update.replace(dn, [(SUPPORTED_FEATURES, features.clone())]);
+        }
     });
 }
 
-/// Puts the attributes of the root DSE into an entry.
-pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices) {
+/// Puts the attributes of the root DSE into an entry, as a session sees it. `offers_tls`: it may secure its connection.
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices, offers_tls: bool) {
     let contexts = &config.store.suffixes;
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
@@ -66,7 +69,9 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
     // The list of the code that reads controls, so the two cannot differ.
     let controls = CONTROLS.into_iter().chain(config.queue_length_oid.as_deref());
     put_all(entry, schema, "supportedControl", controls);
-    put_all(entry, schema, "supportedExtension", EXTENSIONS.iter().map(|extension| extension.oid));
+    let is_offered = |extension: &&&Extension| offers_tls || !matches!(extension.role, Role::Secures(_));
+    let extensions = EXTENSIONS.iter().filter(is_offered).map(|extension| extension.oid);
+    put_all(entry, schema, "supportedExtension", extensions);
     put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");
     put(entry, schema, "vendorVersion", &config.version);

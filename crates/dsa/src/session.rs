@@ -2,8 +2,10 @@
 //! [`crate::driver`].
 
 mod reads;
+pub(crate) mod security;
 
 pub(crate) use self::reads::Mixed;
+use self::security::Security;
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
 use crate::extension::Change;
@@ -34,6 +36,9 @@ pub enum State {
     Busy,
     /// For its updates to be durable and applied: call [`Session::poll_updates`]. It takes no input before.
     Waiting,
+    /// For the connection to be secured: what it wrote is to be sent in the clear, and from then on TLS is spoken. See
+    /// [`Session::secured`].
+    Secure,
     /// The end: what it wrote is to be sent, then the connection closed.
     Close,
 }
@@ -130,6 +135,7 @@ pub struct Session {
     pub(crate) identity: Identity,
     /// The address that the client comes from, with what its clients may take.
     pub(crate) peer: Peer,
+    pub(crate) security: Security,
     /// Searches that outlived their bundle, in turn.
     pub(crate) searches: VecDeque<SuspendedSearch>,
     /// Of them, those that the thread's counters know of.
@@ -162,6 +168,7 @@ impl Session {
         Some(Session {
             identity: worker.dsa.anonymous(),
             peer,
+            security: Security::open(&worker.dsa.config.security, client),
             searches: VecDeque::new(),
             searches_counted: 0,
             phase: Phase::Open,
@@ -173,6 +180,28 @@ impl Session {
             queue: None,
             pauses: false,
         })
+    }
+
+    /// Its connection is secured by TLS, with keys of so many bits. Who the client proved to be on an open wire counts no more (RFC 4513
+    /// section 3.1.5 lets a server drop it).
+    pub fn secured(&mut self, worker: &Worker, strength: u16) {
+        assert!(
+            self.searches.is_empty() && self.transactions.is_empty(),
+            "nothing is active while a connection is secured"
+        );
+        self.security.secure(strength);
+        self.identity = worker.dsa.anonymous();
+        // A client's request for it came on an open wire, too.
+        self.queue = None;
+    }
+
+    /// What of it is active that would be answered on a connection that is secured by then (RFC 4511 section 4.14.1).
+    pub(crate) fn stands_against_tls(&self) -> Option<&'static str> {
+        match (self.searches.is_empty(), self.transactions.is_empty()) {
+            (true, true) => None,
+            (false, _) => Some("searches are active: StartTLS comes when they are answered"),
+            (true, false) => Some("a transaction is open: StartTLS comes before it or after it"),
+        }
     }
 
     /// Whether its next updates may go to the log. If not, it waits for its turn from now on.

@@ -23,6 +23,8 @@ const INITIAL_OWNER: u32 = 0;
 
 /// Name under which the shard keeps the root DSE, whose DN is empty.
 pub(crate) const ROOT_DSE: &str = "cn=Root DSE";
+/// The same for the root DSE as those see it who may secure their connection.
+pub(crate) const ROOT_DSE_BEFORE_TLS: &str = "cn=Root DSE before TLS";
 /// DN of the monitor.
 pub(crate) const MONITOR_DN: &str = "cn=Monitor";
 /// DN of the configuration.
@@ -52,7 +54,9 @@ impl System {
         entries: impl IntoIterator<Item = (String, Entry)>,
     ) -> io::Result<System> {
         let settings = Settings {
-            suffixes: [ROOT_DSE, SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN].map(str::to_owned).to_vec(),
+            suffixes: [ROOT_DSE, ROOT_DSE_BEFORE_TLS, SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN]
+                .map(str::to_owned)
+                .to_vec(),
             indexes: Vec::new(),
             memory_bytes_max: MEMORY_BYTES_MAX,
             // Clients look at the subschema's modifyTimestamp, whatever the directory's entries have.
@@ -79,17 +83,23 @@ impl System {
     /// Is this the DN of an entry of the server's own, or below one? The empty DN is that of the root DSE.
     /// The name under which the root DSE is kept is nobody's.
     pub(crate) fn holds(&self, dn: &[u8]) -> bool {
-        is_root_dse(dn) || (self.shard.holds(dn) && !self.is_same(dn, ROOT_DSE))
+        is_root_dse(dn) || (self.shard.holds(dn) && !self.is_inner_name(dn))
     }
 
     /// The name under which the shard keeps the entry with this DN. The name that stands for the empty one is
-    /// nobody's DN: it leads to the empty DN, which the shard does not have.
-    pub(crate) fn kept_as<'d>(&self, dn: &'d [u8]) -> &'d [u8] {
+    /// nobody's DN: it leads to the empty DN, which the shard does not have. `offers_tls`: to a session that may secure its connection.
+    pub(crate) fn kept_as<'d>(&self, dn: &'d [u8], offers_tls: bool) -> &'d [u8] {
         match is_root_dse(dn) {
+            true if offers_tls => ROOT_DSE_BEFORE_TLS.as_bytes(),
             true => ROOT_DSE.as_bytes(),
-            false if self.is_same(dn, ROOT_DSE) => b"",
+            false if self.is_inner_name(dn) => b"",
             false => dn,
         }
+    }
+
+    /// Is this a name under which a root DSE is kept?
+    fn is_inner_name(&self, dn: &[u8]) -> bool {
+        self.is_same(dn, ROOT_DSE) || self.is_same(dn, ROOT_DSE_BEFORE_TLS)
     }
 
     /// May these rights look at the entry with this DN? The root DSE and the subschema are for all, the monitor

@@ -8,6 +8,7 @@ use crate::marks::Marks;
 use crate::monitor::Counters;
 use crate::prepared_writes::PreparedWrites;
 use crate::recent::Recent;
+use crate::session::security::Security;
 use crate::wakes::Wakes;
 use env::clock::Now;
 use model::Entry;
@@ -42,6 +43,8 @@ pub(crate) struct Parts<'w> {
     pub(crate) scratch: &'w mut Scratch,
     pub(crate) counters: &'w Counters,
     pub(crate) now: Now,
+    /// What protects the connection that the bundle came on.
+    pub(crate) security: Security,
     /// Commit sequence at which the group's hints were worked out.
     pub(crate) hinted_at: Option<u64>,
     /// Where what is applied is to be published.
@@ -133,7 +136,18 @@ impl Worker {
     /// Its parts, borrowed apart.
     pub(crate) fn parts(&mut self) -> Parts<'_> {
         let Worker { dsa, reader, system_reader, scratch, counters, now, .. } = self;
-        Parts { dsa, reader, system_reader, scratch, counters, now: *now, hinted_at: None, marks: None }
+        let security = Security::INTERNAL;
+        Parts {
+            dsa,
+            reader,
+            system_reader,
+            scratch,
+            counters,
+            now: *now,
+            security,
+            hinted_at: None,
+            marks: None,
+        }
     }
 
     /// Says how many of the thread's connections wait for their client to take answers.

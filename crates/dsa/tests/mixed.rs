@@ -41,7 +41,7 @@ fn exchange(client: &mut Client, input: &[u8], others: Others<'_>) -> Vec<u8> {
                     Poll::Pending => panic!("what was submitted was answered"),
                 }
             }
-            State::Close => panic!("the session goes on"),
+            State::Close | State::Secure => panic!("the session goes on"),
         }
         all.append(&mut out);
         others();

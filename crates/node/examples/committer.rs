@@ -111,7 +111,7 @@ fn go_on(
                 feed.state
             }
             State::Busy => session.step(worker, out),
-            State::Close => panic!("the session was closed"),
+            State::Close | State::Secure => panic!("the session was closed"),
         };
     }
 }
@@ -202,6 +202,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
+        security: Default::default(),
         limits: SearchLimits::default(),
         queue_length_oid: None,
         settings,

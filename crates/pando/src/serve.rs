@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::serve_data;
 use clap::Args as ClapArgs;
 use dsa::Dsa;
-use env::clock::SystemClock;
+use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use env::lines::Lines;
 use env::net::{self, TcpBound};
@@ -16,7 +16,8 @@ use node::data::Nowhere;
 use node::indexer;
 use schema::Schema;
 use server::config::{self, Config};
-use server::{directory, import};
+use server::tls::Tls;
+use server::{Endpoints, directory, import};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
@@ -135,9 +136,9 @@ fn serve(config: &Config) -> Result<(), Failed> {
     let schema = if is_recorded { None } else { Some(schema(config, "serve")?) };
     env::host::raise_descriptor_limit();
     // A port that is taken is found before the import, not after it.
-    let bound = bind(config)?;
+    let endpoints = endpoints(config, &clock)?;
     if let Some(dir) = &config.data {
-        return serve_data::serve(config, dir, schema, bound, &clock);
+        return serve_data::serve(config, dir, schema, endpoints, &clock);
     }
     let schema = schema.expect("without a data directory none is recorded");
     let dsa = directory::create(config, schema, &clock, &directory::superblock(config, &mut SystemEntropy));
@@ -145,7 +146,7 @@ fn serve(config: &Config) -> Result<(), Failed> {
     load(config, &dsa, &clock)?;
     let ready = print_ready;
     let indexer = indexer::Thread::start(Arc::clone(&dsa), Nowhere).map_err(cannot_serve)?;
-    let served = server::serve(dsa, bound, config.options, ready);
+    let served = server::serve(dsa, endpoints, config.options, ready);
     served.and(indexer.stop()).map_err(cannot_serve)
 }
 
@@ -177,8 +178,8 @@ pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<()
     Ok(())
 }
 
-/// Binds all configured addresses.
-fn bind(config: &Config) -> Result<Vec<TcpBound>, Failed> {
+/// Binds all configured addresses, and reads certificates.
+fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> {
     let mut bound = Vec::new();
     for listen in &config.listen {
         let addresses = net::resolve(&listen.host, listen.port).map_err(|error| Failed::at(listen, error))?;
@@ -189,9 +190,16 @@ fn bind(config: &Config) -> Result<Vec<TcpBound>, Failed> {
             let error = failed.into_iter().find_map(Result::err);
             return Err(Failed::at(listen, error.map_or("no such address".to_owned(), |e| e.to_string())));
         }
-        bound.extend(taken.into_iter().flatten());
+        bound.extend(taken.into_iter().flatten().map(|bound| (bound, listen.is_tls)));
     }
-    Ok(bound)
+    let mut tls = None;
+    if let Some(settings) = config.tls() {
+        let loaded = Tls::load(settings, (clock.wall_ms() / 1000) as i64);
+        let (loaded, warnings) = loaded.map_err(|reason| Failed::configured([reason]))?;
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        tls = Some(Arc::new(loaded));
+    }
+    Ok(Endpoints { bound, tls })
 }
 
 pub(crate) fn log_to_stderr() {

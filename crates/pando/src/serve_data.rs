@@ -7,13 +7,12 @@ use crate::serve::{self, cannot_serve, load};
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
-use env::net::TcpBound;
 use node::commit::Limits;
 use node::data::{self, Data, DataError, Recovered, Settled, Wanted};
 use node::keep::keep;
 use schema::Schema;
 use server::config::{Change, Config, DEFAULT_DATA};
-use server::directory;
+use server::{Endpoints, directory};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub(crate) fn serve(
     config: &Config,
     dir: &Path,
     schema: Option<Schema>,
-    bound: Vec<TcpBound>,
+    endpoints: Endpoints,
     clock: &SystemClock,
 ) -> Result<(), Failed> {
     let data = open(dir, refused)?;
@@ -53,7 +52,7 @@ pub(crate) fn serve(
         committer,
         snapshots,
         indexes,
-        bound,
+        endpoints,
         config.options,
         config.on_log_failure,
         ready,

@@ -4,6 +4,7 @@ mod kept;
 
 use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
+use crate::tls::Secured;
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
 use dsa::{Feed, Session, State};
 use env::clock::Clock;
@@ -53,7 +54,7 @@ enum Input {
 /// A connection and its session.
 pub(crate) struct Connection<S: Stream> {
     shared: Rc<Shared>,
-    stream: S,
+    stream: Secured<S>,
     session: Session,
     member: Rc<Member>,
     state: State,
@@ -84,7 +85,12 @@ impl<S: Stream> Connection<S> {
     /// A session with `peer` over `stream`.
     ///
     /// `None` if the peer's address has reached its limit of connections.
-    pub(crate) fn new(shared: Rc<Shared>, stream: S, peer: SocketAddr, member: Rc<Member>) -> Option<Self> {
+    pub(crate) fn new(
+        shared: Rc<Shared>,
+        stream: Secured<S>,
+        peer: SocketAddr,
+        member: Rc<Member>,
+    ) -> Option<Self> {
         let (session, kept) = {
             let worker = &mut shared.scratch.borrow_mut().worker;
             (Session::connect(worker, Some(peer))?, Kept::new(worker.agent().client_memory()))
@@ -154,6 +160,9 @@ impl<S: Stream> Connection<S> {
             if self.state == State::Close {
                 return Poll::Ready(Turn::Close);
             }
+            if self.state == State::Secure && self.secure().is_err() {
+                return Poll::Ready(Turn::Abort);
+            }
             if self.state == State::Waiting {
                 if self.poll_updates(cx).is_pending() {
                     return Poll::Pending;
@@ -183,6 +192,18 @@ impl<S: Stream> Connection<S> {
                 return Poll::Ready(Turn::Yield);
             }
         }
+    }
+
+    /// The client's StartTLS was answered, and the answer is sent: TLS begins.
+    fn secure(&mut self) -> io::Result<()> {
+        assert!(self.backlog.is_empty(), "the last answer in the clear was sent");
+        assert!(
+            self.held.is_empty(),
+            "nothing that came in the clear is taken for something that came after"
+        );
+        self.state = State::Idle;
+        self.member.since.set(self.shared.sweeps.get());
+        self.shared.secure(&mut self.stream)
     }
 
     /// Takes the answers to updates that the session waits for.
@@ -258,7 +279,7 @@ impl<S: Stream> Connection<S> {
 
     /// Whether what is kept back has waited enough, whatever the session says.
     fn must_release(&self) -> bool {
-        matches!(self.state, State::Busy | State::Close)
+        matches!(self.state, State::Busy | State::Close | State::Secure)
             || self.backlog.len() - self.sent >= HOLD_BYTES_MAX
             || self.ended
             || self.leaving()
@@ -285,7 +306,7 @@ impl<S: Stream> Connection<S> {
 
     /// Whether the server wants the connection to end.
     fn leaving(&self) -> bool {
-        self.shared.draining.get() || self.member.overdue.get()
+        self.shared.draining.get() || self.member.overdue.get() || self.stream.must_end()
     }
 
     /// Goes on without input. `false` when there is nothing to go on with.
@@ -313,7 +334,11 @@ impl<S: Stream> Connection<S> {
         } else {
             let idle = self.sent == self.backlog.len();
             self.member.is_bound.set(self.session.is_bound());
-            self.member.waiting.set(if idle { Waiting::Read } else { Waiting::Write });
+            self.member.waiting.set(match idle {
+                _ if self.stream.is_handshaking() => Waiting::Handshake,
+                true => Waiting::Read,
+                false => Waiting::Write,
+            });
             return false;
         }
         true
@@ -346,14 +371,19 @@ impl<S: Stream> Connection<S> {
         scratch.reset_out();
         // A message that fits in the shared buffer is put together there; a larger one grows its own.
         let held = self.held.len();
-        self.is_stalled = held >= UNCOUNTED_BYTES && !self.may_hold_more();
+        self.is_stalled = held + self.stream.kept_bytes() >= UNCOUNTED_BYTES && !self.may_hold_more();
         if self.is_stalled {
             return Ok(Input::Nothing);
         }
         let start = if held.max(self.needed) <= READ_BYTES / 2 { held } else { 0 };
         let end = READ_BYTES.min(start.saturating_add(self.session.read_bytes_max(&scratch.worker)));
         assert!(start < end, "a read of nothing would look like the end of the stream");
-        let read = match self.stream.poll_read(cx, &mut scratch.read[start..end]) {
+        let read = self.stream.poll_read(cx, &mut scratch.read[start..end]);
+        // Before the first request that comes secured.
+        if let Some(facts) = self.stream.take_facts() {
+            self.session.secured(&scratch.worker, facts.strength);
+        }
+        let read = match read {
             Poll::Pending => return Ok(Input::Nothing),
             Poll::Ready(read) => read?,
         };
@@ -474,6 +504,11 @@ impl<S: Stream> Connection<S> {
     async fn linger(&mut self) {
         assert!(self.sent == self.backlog.len(), "a client has its answers before it is sent away");
         if self.ended {
+            // A client that ended its TLS session gets the same answer (RFC 4511 section 4.14.3).
+            if self.stream.is_secured() {
+                let finish = poll_fn(|cx| self.stream.poll_finish(cx));
+                let _ = task::timeout_ms(LINGER_MS, finish).await;
+            }
             return;
         }
         let shared = self.shared.clone();

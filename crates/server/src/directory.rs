@@ -119,6 +119,10 @@ pub fn agent(
         writers: config.writers.clone(),
         password_scheme: config.password_scheme,
         anonymous: config.anonymous,
+        security: dsa::config::Security {
+            offers_tls: !config.tls_certificates.is_empty(),
+            password_strength: config.password_strength,
+        },
         limits: SearchLimits {
             size_max: config.size_limit,
             time_max_s: config.time_limit_s,

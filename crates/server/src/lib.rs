@@ -11,7 +11,8 @@ mod memory_report;
 mod options;
 mod seldom;
 mod thread;
+pub mod tls;
 
-pub use listener::{serve, serve_until};
+pub use listener::{Endpoints, serve, serve_until};
 pub use logged::serve_logged;
 pub use options::Options;

@@ -3,6 +3,7 @@
 use crate::options::Options;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
+use crate::tls::Tls;
 use dsa::Dsa;
 use env::clock::{Clock, SystemClock};
 use env::net::{Listener, Pending, TcpBound, TcpListener, TcpPending};
@@ -19,50 +20,92 @@ const BACKLOG: i32 = 4096;
 /// Milliseconds to wait after a failed accept. With no descriptors left the next one would fail at once too.
 const ACCEPT_PAUSE_MS: u64 = 50;
 
-/// Serves `dsa` on the `bound` addresses until SIGTERM or SIGINT, then finishes what is in flight and returns.
-/// `on_ready` is called with each address once connections to it are answered.
+/// How often the files of certificates are looked at, in milliseconds.
+const RELOAD_MS: u64 = 10_000;
+
+/// Where a directory is served, and how connections are secured.
+pub struct Endpoints {
+    /// Addresses; `true`: TLS is spoken from the first byte. Needs `tls`.
+    pub bound: Vec<(TcpBound, bool)>,
+    /// What secures connections.
+    pub tls: Option<Arc<Tls>>,
+}
+
+/// Serves `dsa` until SIGTERM or SIGINT, then finishes what is in flight and returns.
+/// `on_ready` is called with each address, and whether TLS is spoken there, once connections to it are answered.
 pub fn serve(
     dsa: Arc<Dsa>,
-    bound: Vec<TcpBound>,
+    endpoints: Endpoints,
     options: Options,
-    on_ready: impl FnMut(SocketAddr),
+    on_ready: impl FnMut(SocketAddr, bool),
 ) -> io::Result<()> {
     task::block_on(async {
         let mut termination = task::Termination::catch()?;
-        serve_until(dsa, bound, options, on_ready, signal_to_end(&mut termination)).await
+        let stop = signal_to_end(&mut termination, endpoints.tls.clone());
+        serve_until(dsa, endpoints, options, on_ready, stop).await
     })?
 }
 
-/// Waits until a signal asks for the end. A terminal that is closed sends SIGHUP to what was started in it: that is no reason
-/// to stop serving, and there are no settings that could be read again.
-pub(crate) async fn signal_to_end(termination: &mut task::Termination) {
+/// Waits until a signal asks for the end. SIGHUP reads the files of certificates again. A terminal that is closed sends it to what was
+/// started in it: that is no reason to stop serving.
+pub(crate) async fn signal_to_end(termination: &mut task::Termination, tls: Option<Arc<Tls>>) {
     while termination.wait().await == task::SignalAction::Hangup {
-        tracing::info!("SIGHUP changes nothing: SIGTERM ends the server, cn=config changes settings");
+        match &tls {
+            Some(tls) => reload(tls, true),
+            None => {
+                tracing::info!("SIGHUP changes nothing: SIGTERM ends the server, cn=config changes settings")
+            }
+        }
+    }
+}
+
+/// Takes the files of certificates, if they have changed or `always`.
+fn reload(tls: &Tls, always: bool) {
+    let now_s = (SystemClock::start().wall_ms() / 1000) as i64;
+    match tls.reload(now_s, always) {
+        Ok(true) => tracing::info!("certificates were read and are in force"),
+        Ok(false) => {}
+        Err(reason) => tracing::error!("the certificates that were in force stay: {reason}"),
+    }
+    if let Some(days) = tls.days_left(now_s) {
+        match days {
+            0.. => tracing::warn!(days, "a certificate expires soon"),
+            _ => tracing::error!("a certificate has expired"),
+        }
     }
 }
 
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    bound: Vec<TcpBound>,
+    Endpoints { bound, tls }: Endpoints,
     options: Options,
-    mut on_ready: impl FnMut(SocketAddr),
+    mut on_ready: impl FnMut(SocketAddr, bool),
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     assert!(options.threads > 0, "somebody must serve");
     let threads: io::Result<Vec<IoThread<TcpPending>>> =
-        (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), options)).collect();
+        (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), tls.clone(), options)).collect();
     let threads = Rc::new(threads?);
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();
-    for bound in bound {
+    for (bound, is_tls) in bound {
+        assert!(!is_tls || tls.is_some(), "an address where TLS is spoken has a certificate");
         let listener = bound.listen(BACKLOG)?;
-        addresses.push(listener.local_addr()?);
-        task::spawn_local(accept(listener, threads.clone(), stopped.clone(), room));
+        addresses.push((listener.local_addr()?, is_tls));
+        task::spawn_local(accept(listener, is_tls, threads.clone(), stopped.clone(), room));
     }
     drop(stopped);
-    addresses.into_iter().for_each(&mut on_ready);
+    if let Some(tls) = tls {
+        task::spawn_local(async move {
+            loop {
+                task::sleep_ms(RELOAD_MS).await;
+                reload(&tls, false);
+            }
+        });
+    }
+    addresses.into_iter().for_each(|(address, is_tls)| on_ready(address, is_tls));
     stop.await;
     tracing::info!("stopping");
     let _ = stopping.send(true);
@@ -109,6 +152,7 @@ impl Room {
 /// Accepts until asked to stop.
 async fn accept(
     listener: TcpListener,
+    is_tls: bool,
     threads: Rc<Vec<IoThread<TcpPending>>>,
     mut stopped: watch::Receiver<bool>,
     room: Room,
@@ -123,7 +167,7 @@ async fn accept(
             Ok((pending, peer)) => {
                 let connections = threads.iter().map(IoThread::load).sum::<usize>() as u64;
                 if room.has_place(connections, peer) {
-                    assign(&threads, pending, peer);
+                    assign(&threads, pending, peer, is_tls);
                 } else if let Some(others) = refusals.pass(clock.monotonic_ns()) {
                     tracing::warn!(%peer, connections, others, "closed: limits.connections is reached");
                 }
@@ -143,14 +187,14 @@ async fn accept(
 }
 
 /// Hands the connection to the thread with the fewest. One that has ended is passed over: it gives the connection back.
-fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: SocketAddr) {
+fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: SocketAddr, is_tls: bool) {
     assert!(!threads.is_empty(), "a connection that was accepted has a thread to go to");
     let mut order: Vec<&IoThread<P>> = threads.iter().collect();
     order.sort_by_key(|thread| thread.load());
     let mut waiting = Some((pending, peer));
     for thread in order {
         let Some((pending, peer)) = waiting.take() else { return };
-        waiting = thread.serve(pending, peer).err();
+        waiting = thread.serve(pending, peer, is_tls).err();
     }
     if waiting.is_some() {
         tracing::error!(%peer, "no IO thread is available for a connection");

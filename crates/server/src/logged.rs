@@ -1,10 +1,9 @@
 //! Serving a directory that is logged.
 
 use crate::config::OnLogFailure;
-use crate::listener::{serve_until, signal_to_end};
+use crate::listener::{Endpoints, serve_until, signal_to_end};
 use crate::options::Options;
 use env::clock::SystemClock;
-use env::net::TcpBound;
 use env::task;
 use node::commit::{Committer, Thread};
 use node::data::{IndexFile, snapshot::SnapshotStore};
@@ -22,10 +21,10 @@ pub fn serve_logged(
     committer: Committer,
     snapshots: SnapshotStore,
     indexes: IndexFile,
-    bound: Vec<TcpBound>,
+    endpoints: Endpoints,
     options: Options,
     on_log_failure: OnLogFailure,
-    on_ready: impl FnMut(SocketAddr),
+    on_ready: impl FnMut(SocketAddr, bool),
 ) -> io::Result<()> {
     let dsa = Arc::clone(committer.dsa());
     let over = Arc::new(Notify::new());
@@ -42,13 +41,14 @@ pub fn serve_logged(
     let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;
     let served = task::block_on(async {
         let mut termination = task::Termination::catch()?;
+        let tls = endpoints.tls.clone();
         let stop = async {
             tokio::select! {
-                _ = signal_to_end(&mut termination) => {}
+                _ = signal_to_end(&mut termination, tls) => {}
                 _ = over.notified() => {}
             }
         };
-        serve_until(dsa, bound, options, on_ready, stop).await
+        serve_until(dsa, endpoints, options, on_ready, stop).await
     });
     // Whatever came of serving, what was answered is written down.
     let stopped = indexer.stop().and(thread.stop());

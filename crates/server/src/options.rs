@@ -11,6 +11,8 @@ pub struct Options {
     pub unbound_idle_timeout_s: u64,
     /// Seconds that a message may take from its first byte to its last; 0: any time.
     pub message_timeout_s: u64,
+    /// Seconds that a TLS handshake may take; 0: any time.
+    pub handshake_timeout_s: u64,
     /// Connections at once; 0: as many as the process may have descriptors, less some.
     pub connections_max: u64,
     /// Seconds that a client may leave answers untaken; 0: for ever.
@@ -38,6 +40,7 @@ impl Default for Options {
             idle_timeout_s: 3600,
             unbound_idle_timeout_s: 900,
             message_timeout_s: 120,
+            handshake_timeout_s: 10,
             connections_max: 0,
             write_timeout_s: 60,
             shutdown_timeout_s: 10,

@@ -4,6 +4,7 @@ use crate::connection::Connection;
 use crate::memory_report::look_after_memory;
 use crate::options::Options;
 use crate::seldom::Seldom;
+use crate::tls::{Buffers, Secured, Tls};
 use dsa::{Dsa, Worker};
 use env::clock::{Clock, SystemClock};
 use env::net::{Pending, Stream};
@@ -29,8 +30,8 @@ const SWEEP_MS: u64 = 1000;
 
 /// What the accepting thread tells an IO thread.
 pub(crate) enum Command<P> {
-    /// Serve this connection.
-    Serve(P, SocketAddr),
+    /// Serve this connection; `true`: TLS is spoken from its first byte.
+    Serve(P, SocketAddr, bool),
     /// Finish what is in flight, take leave of all clients, end.
     Drain,
 }
@@ -44,7 +45,12 @@ pub(crate) struct IoThread<P> {
 
 impl<P: Pending> IoThread<P> {
     /// Starts the thread and waits until it can serve.
-    pub(crate) fn start(number: usize, dsa: Arc<Dsa>, options: Options) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        number: usize,
+        dsa: Arc<Dsa>,
+        tls: Option<Arc<Tls>>,
+        options: Options,
+    ) -> std::io::Result<Self> {
         let (commands, receiver) = unbounded_channel();
         let connections = Arc::new(AtomicUsize::new(0));
         let count = connections.clone();
@@ -53,7 +59,7 @@ impl<P: Pending> IoThread<P> {
             let Some(worker) = Worker::new(&dsa) else { return };
             dsa.monitor().count_serving_thread();
             let _ = ready.send(());
-            run(Rc::new(Shared::new(worker, options, count)), receiver).await;
+            run(Rc::new(Shared::new(worker, tls, options, count)), receiver).await;
         })?;
         match is_ready.recv() {
             Ok(()) => Ok(IoThread { commands, connections, thread }),
@@ -67,10 +73,10 @@ impl<P: Pending> IoThread<P> {
     }
 
     /// Hands a connection over; gives it back when the thread has ended.
-    pub(crate) fn serve(&self, pending: P, peer: SocketAddr) -> Result<(), (P, SocketAddr)> {
+    pub(crate) fn serve(&self, pending: P, peer: SocketAddr, is_tls: bool) -> Result<(), (P, SocketAddr)> {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        self.commands.send(Command::Serve(pending, peer)).map_err(|returned| match returned.0 {
-            Command::Serve(pending, peer) => (pending, peer),
+        self.commands.send(Command::Serve(pending, peer, is_tls)).map_err(|returned| match returned.0 {
+            Command::Serve(pending, peer, _) => (pending, peer),
             Command::Drain => unreachable!("a refused command comes back as it was sent"),
         })
     }
@@ -91,6 +97,10 @@ pub(crate) struct Shared {
     pub(crate) scratch: RefCell<Scratch>,
     pub(crate) clock: SystemClock,
     pub(crate) options: Options,
+    /// What secures connections, if there is a certificate.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// For those that are secured.
+    pub(crate) tls_buffers: Rc<RefCell<Buffers>>,
     /// Sweeps since the thread began: time enough for timeouts of seconds, at the price of a load.
     pub(crate) sweeps: Cell<u64>,
     pub(crate) draining: Cell<bool>,
@@ -133,6 +143,8 @@ impl Scratch {
 pub(crate) enum Waiting {
     /// For its turn.
     Nothing,
+    /// For the client's part of a TLS handshake.
+    Handshake,
     /// For a request.
     Read,
     /// For the client to take its answers.
@@ -174,7 +186,7 @@ impl Member {
 }
 
 impl Shared {
-    fn new(worker: Worker, options: Options, count: Arc<AtomicUsize>) -> Self {
+    fn new(worker: Worker, tls: Option<Arc<Tls>>, options: Options, count: Arc<AtomicUsize>) -> Self {
         Shared {
             scratch: RefCell::new(Scratch {
                 worker,
@@ -184,6 +196,8 @@ impl Shared {
             }),
             clock: SystemClock::start(),
             options,
+            tls,
+            tls_buffers: Rc::default(),
             sweeps: Cell::new(0),
             draining: Cell::new(false),
             members: RefCell::new(Vec::new()),
@@ -191,6 +205,12 @@ impl Shared {
             count,
             refusals: Seldom::default(),
         }
+    }
+
+    /// Secures a stream from its next byte on.
+    pub(crate) fn secure<S: Stream>(&self, stream: &mut Secured<S>) -> std::io::Result<()> {
+        let tls = self.tls.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
+        stream.secure(tls.current(), Rc::clone(&self.tls_buffers))
     }
 
     /// Puts a new connection on the list.
@@ -243,6 +263,7 @@ impl Shared {
             write_waiters += u64::from(member.waiting.get() == Waiting::Write);
             let allowed = match member.waiting.get() {
                 Waiting::Nothing => 0,
+                Waiting::Handshake => self.options.handshake_timeout_s,
                 Waiting::Read => self.options.idle_timeout(member.is_bound.get()),
                 Waiting::Write => self.options.write_timeout_s,
             };
@@ -303,11 +324,17 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
         waking.scratch.borrow_mut().worker.poll_wakes(cx);
         Poll::Pending
     }));
-    while let Some(Command::Serve(pending, peer)) = commands.recv().await {
+    while let Some(Command::Serve(pending, peer, is_tls)) = commands.recv().await {
         let member = shared.join();
         let leave = Leave(shared.clone(), member.clone());
         match pending.open() {
-            Ok(stream) => serve(&shared, stream, peer, member, leave),
+            Ok(stream) => {
+                let mut stream = Secured::open(stream);
+                match if is_tls { shared.secure(&mut stream) } else { Ok(()) } {
+                    Ok(()) => serve(&shared, stream, peer, member, leave),
+                    Err(error) => tracing::warn!(%peer, %error, "closed: the connection cannot be secured"),
+                }
+            }
             Err(error) => tracing::warn!(%peer, %error, "the connection was lost before it was accepted"),
         }
     }
@@ -320,7 +347,13 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
 
 /// Starts the task of a connection. It has the connection in it once: an async function would keep one as an argument, one as
 /// a variable and one that it awaits.
-fn serve<S: Stream>(shared: &Rc<Shared>, stream: S, peer: SocketAddr, member: Rc<Member>, leave: Leave) {
+fn serve<S: Stream>(
+    shared: &Rc<Shared>,
+    stream: Secured<S>,
+    peer: SocketAddr,
+    member: Rc<Member>,
+    leave: Leave,
+) {
     let Some(mut connection) = Connection::new(shared.clone(), stream, peer, member) else {
         if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
             tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");

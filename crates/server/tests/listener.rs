@@ -13,7 +13,7 @@ use dsa::config::ClientLimits;
 use dsa::monitor::OPERATIONS;
 use env::net::TcpBound;
 use model::limits::SESSION_OUT_BYTES_MAX;
-use server::Options;
+use server::{Endpoints, Options};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, mpsc};
@@ -46,9 +46,10 @@ impl Server {
         let served = Arc::clone(&dsa);
         let thread = std::thread::spawn(move || {
             let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap())?;
-            let on_ready = move |address| ready.send(address).unwrap();
+            let endpoints = Endpoints { bound: vec![(bound, false)], tls: None };
+            let on_ready = move |address, _| ready.send(address).unwrap();
             let stopped = async { drop(stopped.await) };
-            env::task::block_on(server::serve_until(served, vec![bound], options, on_ready, stopped))?
+            env::task::block_on(server::serve_until(served, endpoints, options, on_ready, stopped))?
         });
         Server { dsa, address: is_ready.recv().unwrap(), stop, thread }
     }

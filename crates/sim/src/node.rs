@@ -60,6 +60,8 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
+        // Some clients come from other hosts, and bind in the clear.
+        security: dsa::config::Security { password_strength: Some(0), offers_tls: false },
         limits: dsa::config::SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -49,6 +49,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
+        security: Default::default(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -71,7 +71,8 @@ impl ReadBatch<'_> {
         };
         // The same read point that the view was made of: an entry that is not different is looked at as it is there.
         let read_point = self.look.read_point();
-        let mut reading = Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now };
+        let mut reading =
+            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, offers_tls: false };
         // As whom the session is bound, not as whom the updates are applied: a begin with proxied authorization gives no right to
         // read.
         let (id, identity) = (message.id, &session.identity);

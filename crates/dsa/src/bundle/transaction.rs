@@ -144,7 +144,8 @@ fn plain_membership<'a>(session: &'a Session, dsa: &Dsa, update: &Pending<'a>) -
 /// Is an update one of a transaction that may need no decoding?
 #[inline]
 pub(super) fn is_prepared(session: &Session, parts: &Parts<'_>, update: &Pending<'_>) -> bool {
-    plain_membership(session, parts.dsa, update).is_some()
+    // What may be a secret is looked at by the stages.
+    parts.security.admits_password() && plain_membership(session, parts.dsa, update).is_some()
 }
 
 /// Accepts the first of these updates, and those after it that belong to the same transaction, as long as each can be prepared. Returns

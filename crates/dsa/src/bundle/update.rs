@@ -279,6 +279,7 @@ fn pass<'a>(
     out: &mut Vec<u8>,
 ) -> Result<Admission, Refused<'a>> {
     let requested = request.requested()?;
+    authorize::of_connection(parts.dsa, parts.security, request)?;
     let authorization_id = requested.proxied();
     // One submission to the log is of one identity: the command carries it, and the applier applies as that identity.
     if is_first {

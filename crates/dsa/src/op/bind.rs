@@ -7,6 +7,7 @@ use crate::context::Reading;
 use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
 use crate::password;
+use crate::session::security::{self, Security};
 use model::ResultCode;
 use proto::op::bind::{Authentication, Bind};
 use proto::tag::BIND_RESPONSE;
@@ -18,13 +19,13 @@ const VERSION: u8 = 3;
 /// Searches and transactions of the session were ended by the caller.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
-    identity: &mut Identity,
+    (identity, security): (&mut Identity, Security),
     id: i32,
     request: &Bind<'_>,
     out: &mut Vec<u8>,
 ) {
     *identity = reading.dsa.anonymous();
-    match authenticate(reading, request) {
+    match authenticate(reading, security, request) {
         Ok(who) => {
             *identity = who;
             outcome::succeed(out, id, BIND_RESPONSE);
@@ -33,7 +34,11 @@ pub(crate) fn run(
     }
 }
 
-fn authenticate(reading: &mut Reading<'_>, request: &Bind<'_>) -> Result<Identity, FixedRefusal> {
+fn authenticate(
+    reading: &mut Reading<'_>,
+    security: Security,
+    request: &Bind<'_>,
+) -> Result<Identity, FixedRefusal> {
     if request.version != VERSION {
         return Err((ResultCode::ProtocolError, "this server speaks LDAP version 3 only"));
     }
@@ -51,6 +56,8 @@ fn authenticate(reading: &mut Reading<'_>, request: &Bind<'_>) -> Result<Identit
     // RFC 4513 section 5.1.2: a name without a password is an unauthenticated bind. Clients that forget to check a password send it, so it
     // is refused by default, as the RFC asks for.
     match (request.name.is_empty(), password.is_empty()) {
+        // Nothing is looked up: the password was seen on its way, whatever it is worth.
+        (_, false) if !security.admits_password() => Err(security::IN_THE_CLEAR),
         (true, true) => Ok(reading.dsa.anonymous()),
         (false, true) => {
             let text = "a bind with a DN needs a password; for an anonymous bind leave the DN empty too";

@@ -3,6 +3,7 @@
 
 pub(crate) mod end_transaction;
 pub(crate) mod password_modify;
+pub(crate) mod start_tls;
 pub(crate) mod start_transaction;
 #[cfg(test)]
 mod touch;
@@ -11,6 +12,7 @@ mod who_am_i;
 use crate::extension::{Extension, Role};
 use crate::identity::Identity;
 use crate::outcome;
+use crate::session::security::Security;
 use model::ResultCode;
 use proto::op::Extended;
 use proto::tag::EXTENDED_RESPONSE;
@@ -18,6 +20,7 @@ use proto::tag::EXTENDED_RESPONSE;
 /// The extended operations that are known.
 pub(crate) const EXTENSIONS: &[&Extension] = &[
     &who_am_i::EXTENSION,
+    &start_tls::EXTENSION,
     &password_modify::EXTENSION,
     &start_transaction::EXTENSION,
     &end_transaction::EXTENSION,
@@ -30,10 +33,17 @@ pub(crate) fn find(oid: &[u8]) -> Option<&'static Extension> {
     EXTENSIONS.iter().copied().find(|extension| extension.oid == oid)
 }
 
-/// Answers an extended request that changes nothing.
-pub(crate) fn run(identity: &Identity, id: i32, request: &Extended<'_>, out: &mut Vec<u8>) {
+/// Answers an extended request that changes nothing in the directory.
+pub(crate) fn run(
+    identity: &Identity,
+    (security, active): (&mut Security, Option<&str>),
+    id: i32,
+    request: &Extended<'_>,
+    out: &mut Vec<u8>,
+) {
     match find(request.oid).map(|extension| &extension.role) {
         Some(Role::Reads(run)) => run(identity, id, request.value, out),
+        Some(Role::Secures(run)) => run(security, id, request.value, active, out),
         Some(Role::Bounds(_) | Role::Writes(_)) => unreachable!("updates go to the writer"),
         None => {
             let text = format!("extended operation {} is not known", outcome::quoted(request.oid));
@@ -52,8 +62,8 @@ mod tests {
 
     fn ask(dn: &str, oid: &[u8], value: Option<&[u8]>) -> (ResultCode, String, Option<Vec<u8>>) {
         let identity = Identity { dn: dn.as_bytes().to_vec(), ..Identity::anonymous(Rights::Read) };
-        let mut out = Vec::new();
-        run(&identity, 7, &Extended { oid, value }, &mut out);
+        let (mut security, mut out) = (Security::INTERNAL, Vec::new());
+        run(&identity, (&mut security, None), 7, &Extended { oid, value }, &mut out);
         let reply = Reply::decode(&out).expect("one whole message");
         let Response::Extended(response) = reply.response else { panic!("not an extended response") };
         let text = String::from_utf8_lossy(response.result.diagnostic).into_owned();
@@ -79,7 +89,11 @@ mod tests {
     fn a_member_of_a_transaction_writes() {
         for (at, extension) in EXTENSIONS.iter().enumerate() {
             assert!(EXTENSIONS[..at].iter().all(|other| other.oid != extension.oid), "one for each OID");
-            assert!(extension.knows(proxied_authorization::OID), "RFC 4370: any operation may");
+            let secures = matches!(extension.role, Role::Secures(_));
+            assert!(
+                extension.knows(proxied_authorization::OID) != secures,
+                "RFC 4370: any operation of an identity may"
+            );
             let is_member = extension.knows(transaction_specification::OID);
             assert!(!is_member || matches!(extension.role, Role::Writes(_)), "{:?}", extension.oid);
         }

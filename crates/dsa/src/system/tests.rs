@@ -59,6 +59,7 @@ pub(crate) fn config() -> Config {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
+        security: Default::default(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,
@@ -124,7 +125,11 @@ impl Fixture {
         let pin = reader.pin();
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
-        run(&mut Reading { dsa, read_point, scratch, now: NOW }, &mut self.identity, &mut self.out)
+        run(
+            &mut Reading { dsa, read_point, scratch, now: NOW, offers_tls: false },
+            &mut self.identity,
+            &mut self.out,
+        )
     }
 
     pub(crate) fn changing(&mut self, run: impl FnOnce(&mut Writing<'_, '_>, &mut Vec<u8>)) -> Answer {
@@ -164,7 +169,9 @@ impl Fixture {
         authentication: Authentication<'_>,
     ) -> Answer {
         let request = Bind { version, name: name.as_bytes(), authentication };
-        self.looking(|reading, identity, out| op::bind::run(reading, identity, 7, &request, out));
+        self.looking(|reading, identity, out| {
+            op::bind::run(reading, (identity, crate::session::security::Security::INTERNAL), 7, &request, out)
+        });
         self.answer()
     }
 
@@ -363,8 +370,11 @@ fn names_of_the_servers_own_entries() {
     for dn in ["dc=com", "cn=Monitor,dc=com", "cn=other", "not a dn", "CN=root DSE"] {
         assert!(!system.holds(dn.as_bytes()), "{dn:?}");
     }
-    assert_eq!(system.kept_as(b" "), ROOT_DSE.as_bytes());
-    assert_eq!(system.kept_as(b"cn=root dse"), b"");
+    assert_eq!(system.kept_as(b" ", false), ROOT_DSE.as_bytes());
+    assert_eq!(system.kept_as(b" ", true), ROOT_DSE_BEFORE_TLS.as_bytes());
+    for inner in [&b"cn=root dse"[..], b"CN=Root DSE before TLS"] {
+        assert_eq!(system.kept_as(inner, true), b"");
+    }
     for dn in ["", "cn=SubSchema", "2.5.4.3=subschema"] {
         assert!(system.may_read(Rights::Public, dn.as_bytes()), "{dn}");
     }

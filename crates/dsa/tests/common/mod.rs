@@ -203,6 +203,7 @@ pub fn config() -> Config {
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
+        security: Default::default(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

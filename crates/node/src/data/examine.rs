@@ -206,6 +206,7 @@ impl Data {
             writers: Vec::new(),
             password_scheme: Default::default(),
             anonymous: Anonymous::None,
+            security: Default::default(),
             limits: SearchLimits::default(),
             clients: Default::default(),
             queue_length_oid: None,

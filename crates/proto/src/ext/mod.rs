@@ -4,5 +4,6 @@ pub mod aborted_transaction;
 pub mod end_transaction;
 pub mod notice_of_disconnection;
 pub mod password_modify;
+pub mod start_tls;
 pub mod start_transaction;
 pub mod who_am_i;

@@ -54,6 +54,28 @@ impl Config {
                 problem("listen", format!("`{listen}` is listed twice"));
             }
         }
+        if self.tls_certificates.len() != self.tls_keys.len() {
+            let (certificates, keys) = (self.tls_certificates.len(), self.tls_keys.len());
+            let text = format!(
+                "{certificates} certificates and {keys} keys (`tls.key`): each needs the other, in the same order"
+            );
+            problem("tls.certificate", text);
+        }
+        if let Some(listen) =
+            self.listen.iter().find(|listen| listen.is_tls && self.tls_certificates.is_empty())
+        {
+            problem("listen", format!("`{listen}` needs `tls.certificate` and `tls.key`"));
+        }
+        for (key, files) in [("tls.certificate", &self.tls_certificates), ("tls.key", &self.tls_keys)] {
+            for file in files {
+                if let Err(reason) = readable(file) {
+                    problem(key, format!("`{}`: {reason}", file.display()));
+                }
+            }
+        }
+        if !self.tls_versions.contains(&false) {
+            problem("tls.versions", "1.3 must be among them".into());
+        }
         let never_matches = |stored: Option<Vec<u8>>| dsa::password::never_matches(&stored?);
         match self.root_password().map(never_matches) {
             Ok(Some(reason)) => {

@@ -17,7 +17,7 @@ pub use keys::{Key, keys};
 pub use record::{Change, Given};
 pub use value::{Listen, OnLogFailure};
 
-use crate::Options;
+use crate::{Options, tls};
 use dsa::Anonymous;
 use dsa::config::Scheme;
 use schema::SchemaFile;
@@ -102,6 +102,14 @@ pub struct Config {
     pub given: BTreeMap<&'static str, Given>,
     /// Hash of the root password that is recorded; counts where no file is named.
     pub root_password_hash: Option<Vec<u8>>,
+    /// Files of certificates, and of their keys in the same order.
+    pub tls_certificates: Vec<PathBuf>,
+    /// Those keys.
+    pub tls_keys: Vec<PathBuf>,
+    /// Versions of TLS that are spoken: for each whether it is 1.2, and not 1.3.
+    pub tls_versions: Vec<bool>,
+    /// What connections need to be protected by.
+    pub password_strength: Option<u16>,
     /// Threads and patience.
     pub options: Options,
 }
@@ -143,6 +151,10 @@ impl Default for Config {
             settings: dsa::settings::Choices::default(),
             given: BTreeMap::new(),
             root_password_hash: None,
+            tls_certificates: Vec::new(),
+            tls_keys: Vec::new(),
+            tls_versions: vec![false, true],
+            password_strength: None,
             options: Options::default(),
         }
     }
@@ -171,7 +183,7 @@ impl Config {
     /// Takes relative names of files as relative to `folder`.
     fn locate_files(&mut self, folder: &Path) {
         let one = [&mut self.data, &mut self.archive, &mut self.root_password_file].into_iter().flatten();
-        for path in one.chain(&mut self.import) {
+        for path in one.chain(&mut self.import).chain(&mut self.tls_certificates).chain(&mut self.tls_keys) {
             *path = folder.join(&*path);
         }
         let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());
@@ -186,6 +198,17 @@ impl Config {
     /// The names of schema that are to be read: all, or none where the data directory has their content.
     pub(crate) fn unread_schema(&self) -> &[String] {
         if self.recorded_schema.is_none() { &self.schema } else { &[] }
+    }
+
+    /// What secures connections; `None` without a certificate.
+    pub fn tls(&self) -> Option<tls::Settings> {
+        let pair = |(certificate, key): (&PathBuf, &PathBuf)| tls::Pair {
+            certificate: certificate.clone(),
+            key: key.clone(),
+        };
+        let pairs: Vec<tls::Pair> = self.tls_certificates.iter().zip(&self.tls_keys).map(pair).collect();
+        let versions = tls::Versions { with_1_2: self.tls_versions.contains(&true) };
+        (!pairs.is_empty()).then_some(tls::Settings { pairs, versions })
     }
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.

@@ -2,7 +2,7 @@
 //! it. The rows of the other keys, which change while the server runs, are the agent's.
 
 use super::Config;
-use super::value::{ANONYMOUS, Listen, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, word};
+use super::value::{ANONYMOUS, Listen, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, tls_version, word};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{self, Bad, Row, Scope, Values, put};
 use model::limits::MESSAGE_BYTES_MAX;
@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
     },
     Row {
         name: "listen",
-        form: "ldap://HOST:PORT",
+        form: "ldap[s]://HOST:PORT",
         values: Values::Each,
         scope: Scope::Node,
         default: "ldap://127.0.0.1:389",
@@ -276,6 +276,52 @@ pub(super) const ROWS: &[Row<Config>] = &[
         show: |c| texts(&c.queue_length_oid),
     },
     Row {
+        name: "tls.certificate",
+        form: "FILE",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "none: TLS is not offered",
+        text: "A certificate (PEM, with the chain to its authority behind it). With one `ldaps://` can be served and `ldap://` offers \
+               StartTLS. Of several a client that names the server is shown the one of that name, others the first. A file that \
+               changes is taken within ten seconds, or with SIGHUP.",
+        set: |c, v| each(&mut c.tls_certificates, v, path),
+        show: |c| paths(&c.tls_certificates),
+    },
+    Row {
+        name: "tls.key",
+        form: "FILE",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "none",
+        text: "The private key of `tls.certificate` (PEM, not encrypted); of several certificates in the same order.",
+        set: |c, v| each(&mut c.tls_keys, v, path),
+        show: |c| paths(&c.tls_keys),
+    },
+    Row {
+        name: "tls.versions",
+        form: "1.2|1.3",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "1.3 and 1.2",
+        text: "Versions of TLS that are spoken. 1.2 can be left out.",
+        set: |c, v| each(&mut c.tls_versions, v, tls_version),
+        show: |c| {
+            c.tls_versions.iter().map(|is_1_2| if *is_1_2 { "1.2" } else { "1.3" }.to_owned()).collect()
+        },
+    },
+    Row {
+        name: "security.password",
+        form: "BITS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "none: 1, and 0 for clients on this machine",
+        text: "Bits of the key that must protect a connection on which a password comes: of a bind, a password modify, or an \
+               add or a modify with a password in it. 0: none; 1: any TLS. Others are answered confidentialityRequired, and \
+               nothing is looked up.",
+        set: |c, v| put(&mut c.password_strength, v, |t| number(t, 0, 256).map(Some)),
+        show: |c| texts(c.password_strength),
+    },
+    Row {
         name: "limits.size",
         form: "N",
         values: Values::One,
@@ -326,6 +372,16 @@ pub(super) const ROWS: &[Row<Config>] = &[
         text: "The same for clients that have not bound, if it is less.",
         set: |c, v| put(&mut c.options.unbound_idle_timeout_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.unbound_idle_timeout_s.to_string()],
+    },
+    Row {
+        name: "limits.handshake-timeout",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "10",
+        text: "Seconds that a client may take for a TLS handshake; 0: no limit.",
+        set: |c, v| put(&mut c.options.handshake_timeout_s, v, |t| number(t, 0, 1 << 31)),
+        show: |c| vec![c.options.handshake_timeout_s.to_string()],
     },
     Row {
         name: "limits.message-timeout",

@@ -11,7 +11,7 @@ impl<S: Stream> Connection<S> {
         if self.held.is_empty() && self.held.capacity() > UNCOUNTED_BYTES {
             self.held = Vec::new();
         }
-        let bytes = self.held.capacity() + self.backlog.capacity();
+        let bytes = self.held.capacity() + self.backlog.capacity() + self.stream.kept_bytes();
         if bytes >= UNCOUNTED_BYTES || self.kept.bytes() != 0 {
             self.kept.set(bytes, self.member.is_bound.get());
         }

@@ -46,6 +46,7 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
         writers: Vec::new(),
         password_scheme: Default::default(),
         anonymous: Anonymous::Read,
+        security: Default::default(),
         limits: SearchLimits::default(),
         clients,
         queue_length_oid: None,
@@ -107,7 +108,7 @@ impl Client {
             match feed.state {
                 State::Busy => drop(self.session.step(&mut self.worker, &mut out)),
                 State::Idle => assert!(feed.consumed > 0 || messages.is_empty(), "they are whole messages"),
-                State::Waiting | State::Close => panic!("it neither waits nor ends"),
+                State::Waiting | State::Secure | State::Close => panic!("it neither waits nor ends"),
             }
             // A search pauses until what it wrote is sent.
             all.append(&mut out);

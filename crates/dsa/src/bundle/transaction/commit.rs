@@ -318,8 +318,13 @@ impl WriteSet<'_> {
         // The overlay is empty so far, and takes entries from the writer's view when updates name them.
         overlay.stamp_like(writer.last_csn());
         let (mut answers, mut adds) = (Vec::new(), 0);
-        let mut reading =
-            Reading { dsa: parts.dsa, read_point: base, scratch: parts.scratch, now: parts.now };
+        let mut reading = Reading {
+            dsa: parts.dsa,
+            read_point: base,
+            scratch: parts.scratch,
+            now: parts.now,
+            offers_tls: false,
+        };
         let effective = self.effective;
         let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
         for frame in journal::messages(self.messages) {

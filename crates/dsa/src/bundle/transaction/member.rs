@@ -225,6 +225,7 @@ fn authorize<'r, 'a>(
         // RFC 5805 section 2.2: who acts is said at the begin.
         return Err(Refused::Control(ControlError::NotHere(proxied_authorization::OID)));
     }
+    update::authorize::of_connection(dsa, parts.security, request)?;
     refuse_beyond_limits(transaction, dsa, request.frame.len())?;
     match request.kind {
         Kind::Bound(_) => unreachable!("it is no member"),
@@ -305,7 +306,7 @@ pub(super) fn evaluate(
     // judges all of them anew at one state.
     let pin = reader.pin();
     let base = pin.read_point();
-    let mut reading = Reading { dsa, read_point: base, scratch, now: *now };
+    let mut reading = Reading { dsa, read_point: base, scratch, now: *now, offers_tls: false };
     if let Err((code, text)) = ensure_overlay(transaction, &mut reading) {
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;

@@ -9,6 +9,7 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::op::modify_dn::new_dn;
 use crate::session::Session;
+use crate::session::security::{IN_THE_CLEAR, Security};
 use crate::worker::Parts;
 use model::ResultCode;
 use proto::message;
@@ -59,6 +60,37 @@ pub(in crate::bundle) fn authorize_proxied(
 #[inline]
 pub(in crate::bundle) fn of_name(dsa: &Dsa, identity: &Identity) -> Result<(), Refusal> {
     if dsa.shard.admits_name(&identity.dn) { Ok(()) } else { Err(NO_NAME) }
+}
+
+/// May an update come on this connection?
+///
+/// # Errors
+/// The refusal if it brings a password in the clear, and that may not be.
+pub(in crate::bundle) fn of_connection(
+    dsa: &Dsa,
+    security: Security,
+    request: &Request<'_>,
+) -> Result<(), Refusal> {
+    match security.admits_password() || !brings_secret(dsa.shard.schema(), request) {
+        true => Ok(()),
+        false => Err(IN_THE_CLEAR),
+    }
+}
+
+/// Has an update a value of an attribute in it whose values are secrets, or a password?
+fn brings_secret(schema: &Schema, request: &Request<'_>) -> bool {
+    let is_secret = |description: &[u8]| {
+        let (name, _) = model::attribute::split_options(description);
+        schema.find_type(name).is_some_and(|id| schema.is_secret(id))
+    };
+    match &request.message.request {
+        message::Request::Add(add) => add.attributes.iter().any(|attribute| is_secret(attribute.description)),
+        message::Request::Modify(modify) => modify.changes.iter().any(|change| {
+            let modification = change.modification;
+            !modification.values.is_empty() && is_secret(modification.description)
+        }),
+        _ => matches!(request.kind, Kind::Extended(..)),
+    }
 }
 
 /// May this identity make this update of an entry, or of the configuration?

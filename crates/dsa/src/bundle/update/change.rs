@@ -59,7 +59,13 @@ fn reading<T>(parts: &mut Parts<'_>, work: impl FnOnce(&mut Reading<'_>) -> T) -
     let pin = parts.reader.pin();
     let read_point = pin.read_point();
     parts.scratch.evaluator.cache.refresh(read_point);
-    work(&mut Reading { dsa: parts.dsa, read_point, scratch: parts.scratch, now: parts.now })
+    work(&mut Reading {
+        dsa: parts.dsa,
+        read_point,
+        scratch: parts.scratch,
+        now: parts.now,
+        offers_tls: false,
+    })
 }
 
 /// The stages of an update that this one skips: its rights were decided by the operation itself.

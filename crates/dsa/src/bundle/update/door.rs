@@ -17,6 +17,7 @@ use model::short;
 use proto::Outline;
 use proto::op::modify::{Replacements, only_replacement};
 use proto::tag;
+use schema::Schema;
 
 /// What is the same for the updates of a session that follow each other.
 pub(super) struct Door<'d, 'a> {
@@ -28,6 +29,8 @@ pub(super) struct Door<'d, 'a> {
     guards_root: bool,
     /// May a modify be a change of the identity's own password, which is stored in another form than it is sent?
     has_entry: bool,
+    /// May nothing secret come on the connection?
+    guards_secrets: bool,
     /// The attribute admitted last: in a bundle they are often the same.
     admitted: &'a [u8],
 }
@@ -49,7 +52,9 @@ impl<'d, 'a> Door<'d, 'a> {
             && transaction::nothing_is_held(dsa)
             && !transaction::implies(session, dsa);
         let guards_root = !is_root && dsa.root_binds_by_entry();
-        Door { dsa, is_open, is_root, guards_root, has_entry: identity.entry.is_some(), admitted: &[] }
+        let guards_secrets = !session.security.admits_password();
+        let has_entry = identity.entry.is_some();
+        Door { dsa, is_open, is_root, guards_root, has_entry, guards_secrets, admitted: &[] }
     }
 
     /// Needs an update no closer look?
@@ -78,18 +83,28 @@ impl<'d, 'a> Door<'d, 'a> {
         }
         match only_replacement(outline.rest) {
             Some(only) if short::equal(only.description, self.admitted) => true,
+            Some(only) if self.guards_secrets && is_secret(schema, only.description) => false,
             Some(only) if admission::is_admitted(schema, only.description) => {
                 self.admitted = only.description;
                 true
             }
-            _ => (self.is_root || replaces_only(outline)) && admission::is_plain(schema, outline),
+            _ => {
+                !self.guards_secrets
+                    && (self.is_root || replaces_only(outline))
+                    && admission::is_plain(schema, outline)
+            }
         }
     }
 
     fn admits_other(&self, outline: &Outline<'_>) -> bool {
-        (self.is_root || !self.dsa.names_root(outline.dn))
+        !(self.guards_secrets && outline.op_tag == tag::ADD)
+            && (self.is_root || !self.dsa.names_root(outline.dn))
             && admission::is_plain(self.dsa.shard.schema(), outline)
     }
+}
+
+fn is_secret(schema: &Schema, description: &[u8]) -> bool {
+    schema.find_type(description).is_some_and(|id| schema.is_secret(id))
 }
 
 /// Adding or deleting single values would tell whether a secret value is there; replacing tells nothing.

@@ -1,0 +1,68 @@
+//! How a session's connection is protected, and whether it may become so (RFC 4513 section 3). The connection secures itself and reports it
+//! to the session; the session decides what may pass.
+
+use crate::config;
+use model::ResultCode;
+use std::net::SocketAddr;
+
+/// Strength that a password needs by default on a connection that leaves this machine: any.
+const PASSWORD_STRENGTH: u16 = 1;
+
+/// The refusal of a password that came in the clear.
+pub(crate) const IN_THE_CLEAR: (ResultCode, &str) = (
+    ResultCode::ConfidentialityRequired,
+    "a password may not be sent in the clear: use StartTLS or ldaps://",
+);
+
+/// What protects a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Security {
+    /// Bits of the key of its cipher (security strength factor); 0 in the clear.
+    strength: u16,
+    /// Bits that a password needs here. See the key `security.password`.
+    needed: u16,
+    pub(crate) tls: Tls,
+}
+
+/// TLS on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tls {
+    /// The server has no certificate.
+    Unavailable,
+    /// A client may ask for it.
+    Offered,
+    /// The request with this message id asked for it, and is to be answered.
+    Requested(i32),
+    /// It is on, from the first byte or since a request was answered.
+    On,
+}
+
+impl Security {
+    /// Of what the server does by itself.
+    pub(crate) const INTERNAL: Security = Security { strength: 0, needed: 0, tls: Tls::Unavailable };
+
+    /// Of a new connection, in the clear.
+    pub(crate) fn open(config: &config::Security, client: Option<SocketAddr>) -> Security {
+        let is_local = client.is_none_or(|address| address.ip().to_canonical().is_loopback());
+        let by_default = if is_local { 0 } else { PASSWORD_STRENGTH };
+        let tls = if config.offers_tls { Tls::Offered } else { Tls::Unavailable };
+        Security { strength: 0, needed: config.password_strength.unwrap_or(by_default), tls }
+    }
+
+    /// TLS is on, with keys of so many bits.
+    pub(crate) fn secure(&mut self, strength: u16) {
+        self.strength = strength;
+        self.tls = Tls::On;
+    }
+
+    /// May a client ask for TLS?
+    pub(crate) fn offers_tls(&self) -> bool {
+        self.tls == Tls::Offered
+    }
+
+    /// May a password pass?
+    #[inline]
+    pub(crate) fn admits_password(&self) -> bool {
+        self.strength >= self.needed
+    }
+}

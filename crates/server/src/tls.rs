@@ -1,0 +1,159 @@
+//! TLS (RFC 8446, RFC 5246; RFC 4513 section 3) of the connections: the certificates that are in force, and when files bring others.
+//!
+//! A handshake takes what is in force when it begins; a session keeps what it began with. Files are looked at every ten seconds and when
+//! SIGHUP comes. What is wrong with new files is logged, and what was in force stays.
+
+mod buffer;
+mod certificate;
+mod record;
+mod stream;
+
+pub(crate) use self::buffer::Buffers;
+pub use self::certificate::Pair;
+use self::certificate::{Certificates, Loaded};
+pub(crate) use self::stream::Secured;
+use arc_swap::ArcSwap;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::{ServerConfig, SupportedProtocolVersion};
+use std::fmt;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Versions of TLS that are spoken: 1.3, and 1.2 unless it is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// TLS 1.2, too?
+    pub with_1_2: bool,
+}
+
+/// What is to be known to secure connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Certificates and keys, one at least. The first is for clients that name no server, or none that is known.
+    pub pairs: Vec<Pair>,
+    /// Versions that are spoken.
+    pub versions: Versions,
+}
+
+/// What tells that a file is another one, or has other content: device, inode, size, time of the last change. All zero if it is not there.
+type Stamp = [u64; 5];
+
+/// What secures connections, and where it comes from.
+pub struct Tls {
+    settings: Settings,
+    provider: Arc<CryptoProvider>,
+    current: ArcSwap<ServerConfig>,
+    /// Of the files that were read last, whether they were taken or not.
+    seen: Mutex<Vec<Stamp>>,
+    /// Seconds since 1970 at which the first of the certificates in force expires.
+    not_after_s: AtomicI64,
+    /// Days before that, of those of which it was warned last.
+    warned_days: AtomicI64,
+}
+
+/// Days before a certificate expires at which the log has a warning.
+const WARNING_DAYS: [i64; 4] = [30, 7, 1, 0];
+/// No warning was given.
+const NOT_WARNED: i64 = i64::MAX;
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// Reads the files; the time is in seconds since 1970. Also what an administrator should know of them.
+    ///
+    /// # Errors
+    /// What is wrong, with the name of the file.
+    pub fn load(settings: Settings, now_s: i64) -> Result<(Tls, Vec<String>), String> {
+        assert!(!settings.pairs.is_empty(), "without a certificate there is no TLS");
+        let provider = Arc::new(ring::default_provider());
+        let seen = stamps(&settings);
+        let Configured { config, not_after_s, warnings } = configure(&settings, now_s, &provider)?;
+        let tls = Tls {
+            settings,
+            provider,
+            current: ArcSwap::from_pointee(config),
+            seen: Mutex::new(seen),
+            not_after_s: AtomicI64::new(not_after_s),
+            warned_days: AtomicI64::new(NOT_WARNED),
+        };
+        Ok((tls, warnings))
+    }
+
+    /// What a handshake that begins now goes by.
+    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+        self.current.load_full()
+    }
+
+    /// Takes the files if they are others than those that were read last, or `always`. True if they were taken.
+    ///
+    /// # Errors
+    /// What is wrong with them. What was in force stays, and the same files are not looked at again unless `always`.
+    pub fn reload(&self, now_s: i64, always: bool) -> Result<bool, String> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before they are read: what is changed meanwhile is noticed the next time.
+        let stamps = stamps(&self.settings);
+        if *seen == stamps && !always {
+            return Ok(false);
+        }
+        *seen = stamps;
+        let Configured { config, not_after_s, warnings } = configure(&self.settings, now_s, &self.provider)?;
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        self.current.store(Arc::new(config));
+        self.not_after_s.store(not_after_s, Ordering::Relaxed);
+        self.warned_days.store(NOT_WARNED, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Days that are left until a certificate in force expires, if it is time to warn of that: 30, 7 and 1 days before and when it has expired, each once.
+    pub fn days_left(&self, now_s: i64) -> Option<i64> {
+        let days = (self.not_after_s.load(Ordering::Relaxed) - now_s).div_euclid(24 * 60 * 60);
+        let reached = WARNING_DAYS.into_iter().filter(|warning| days < *warning).min()?;
+        (self.warned_days.fetch_min(reached, Ordering::Relaxed) > reached).then_some(days)
+    }
+}
+
+fn stamps(settings: &Settings) -> Vec<Stamp> {
+    settings.pairs.iter().flat_map(|pair| [stamp(&pair.certificate), stamp(&pair.key)]).collect()
+}
+
+/// Follows symbolic links: a folder that is swapped by one brings other files.
+fn stamp(path: &Path) -> Stamp {
+    let metadata = std::fs::metadata(path);
+    metadata.map_or([0; 5], |m| [m.dev(), m.ino(), m.size(), m.mtime() as u64, m.mtime_nsec() as u64])
+}
+
+/// What files came to.
+struct Configured {
+    config: ServerConfig,
+    not_after_s: i64,
+    warnings: Vec<String>,
+}
+
+fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) -> Result<Configured, String> {
+    let loaded: Result<Vec<Loaded>, String> =
+        settings.pairs.iter().map(|pair| Loaded::read(pair, now_s, provider)).collect();
+    let mut loaded = loaded?;
+    let not_after_s = loaded.iter().map(|loaded| loaded.not_after_s).min().expect("there is a certificate");
+    let warnings = loaded.iter_mut().flat_map(|loaded| std::mem::take(&mut loaded.warnings)).collect();
+    let versions: &[&SupportedProtocolVersion] = match settings.versions.with_1_2 {
+        true => &[&rustls::version::TLS13, &rustls::version::TLS12],
+        false => &[&rustls::version::TLS13],
+    };
+    let builder = ServerConfig::builder_with_provider(Arc::clone(provider)).with_protocol_versions(versions);
+    let builder = builder.map_err(|error| error.to_string())?;
+    let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(Certificates(loaded)));
+    // Keys of tickets are memory of this process: new at each start and with each certificate.
+    config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
+    // Data that comes with a resumed handshake could be replayed.
+    config.max_early_data_size = 0;
+    Ok(Configured { config, not_after_s, warnings })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,401 @@
+use super::*;
+use env::net::Stream;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use tempfile::TempDir;
+
+/// A certificate of its own authority, for these names, valid until `year`.
+struct Made {
+    pem: String,
+    key: String,
+    authority: rcgen::CertifiedIssuer<'static, rcgen::KeyPair>,
+}
+
+fn make(names: &[&str], year: i32) -> Made {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = rcgen::CertifiedIssuer::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap();
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(names).unwrap();
+    params.not_after = rcgen::date_time_ymd(year, 1, 1);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    Made { pem: certificate.pem(), key: key.serialize_pem(), authority }
+}
+
+const NOW_S: i64 = 1_795_000_000;
+
+fn write(dir: &TempDir, name: &str, made: &Made) -> Pair {
+    let (certificate, key) = (dir.path().join(format!("{name}.crt")), dir.path().join(format!("{name}.key")));
+    // By a new file that takes the place of the old one, as the tools do that renew certificates.
+    let put = |path: &PathBuf, text: &str| {
+        let new = path.with_extension("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, path).unwrap();
+    };
+    put(&certificate, &made.pem);
+    put(&key, &made.key);
+    Pair { certificate, key }
+}
+
+fn load(pairs: Vec<Pair>) -> Result<(Tls, Vec<String>), String> {
+    Tls::load(Settings { pairs, versions: Versions { with_1_2: true } }, NOW_S)
+}
+
+fn client(
+    trusted: &[&Made],
+    name: &'static str,
+    versions: &[&'static SupportedProtocolVersion],
+) -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    trusted.iter().for_each(|made| roots.add(made.authority.as_ref().der().clone()).unwrap());
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config =
+        builder.with_protocol_versions(versions).unwrap().with_root_certificates(roots).with_no_client_auth();
+    ClientConnection::new(Arc::new(config), ServerName::try_from(name).unwrap()).unwrap()
+}
+
+/// The socket between a client and the server, as the server sees it.
+#[derive(Default)]
+struct Wire {
+    to_server: Vec<u8>,
+    from_server: Vec<u8>,
+    is_ended: bool,
+    is_finished: bool,
+    /// Bytes that one read brings, and that the socket takes before it is emptied.
+    read_max: usize,
+    write_max: usize,
+}
+
+#[derive(Clone, Default)]
+struct Socket(Rc<RefCell<Wire>>);
+
+impl Stream for Socket {
+    fn poll_read(&mut self, _: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let wire = &mut *self.0.borrow_mut();
+        let len = wire.to_server.len().min(buffer.len()).min(wire.read_max);
+        if len == 0 {
+            return if wire.is_ended && wire.to_server.is_empty() {
+                Poll::Ready(Ok(0))
+            } else {
+                Poll::Pending
+            };
+        }
+        buffer[..len].copy_from_slice(&wire.to_server[..len]);
+        wire.to_server.drain(..len);
+        Poll::Ready(Ok(len))
+    }
+
+    fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let wire = &mut *self.0.borrow_mut();
+        let len = bytes.len().min(wire.write_max - wire.from_server.len().min(wire.write_max));
+        if len == 0 {
+            return Poll::Pending;
+        }
+        wire.from_server.extend_from_slice(&bytes[..len]);
+        Poll::Ready(Ok(len))
+    }
+
+    fn poll_finish(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.borrow_mut().is_finished = true;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A server's end and its client's.
+struct Ends {
+    socket: Socket,
+    stream: Secured<Socket>,
+    client: ClientConnection,
+    /// What the server has received, and what it has to send, from `sent` on.
+    received: Vec<u8>,
+    to_send: Vec<u8>,
+    sent: usize,
+    /// What the client has received.
+    answered: Vec<u8>,
+}
+
+fn context() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+impl Ends {
+    fn new(tls: &Tls, client: ClientConnection, read_max: usize, write_max: usize) -> Ends {
+        let socket = Socket::default();
+        (socket.0.borrow_mut().read_max, socket.0.borrow_mut().write_max) = (read_max, write_max);
+        let mut stream = Secured::open(socket.clone());
+        stream.secure(tls.current(), Rc::default()).unwrap();
+        let (received, to_send, answered) = (Vec::new(), Vec::new(), Vec::new());
+        Ends { socket, stream, client, received, to_send, sent: 0, answered }
+    }
+
+    /// One turn of both ends; true if anything moved.
+    fn turn(&mut self, room: usize) -> io::Result<bool> {
+        let mut has_moved = false;
+        while self.client.wants_write() {
+            self.client.write_tls(&mut self.socket.0.borrow_mut().to_server)?;
+            has_moved = true;
+        }
+        let mut buffer = vec![0; room];
+        let waiting = self.socket.0.borrow().to_server.len();
+        while let Poll::Ready(read) = self.stream.poll_read(&mut context(), &mut buffer) {
+            let read = read?;
+            if read == 0 {
+                break;
+            }
+            self.received.extend_from_slice(&buffer[..read]);
+            has_moved = true;
+        }
+        // What brings no content is read all the same, a turn each time.
+        has_moved |= self.socket.0.borrow().to_server.len() < waiting;
+        while self.sent < self.to_send.len() && !self.stream.is_handshaking() {
+            let Poll::Ready(written) = self.stream.poll_write(&mut context(), &self.to_send[self.sent..])
+            else {
+                break;
+            };
+            self.sent += written?;
+            has_moved = true;
+        }
+        let encrypted = std::mem::take(&mut self.socket.0.borrow_mut().from_server);
+        let mut encrypted = &encrypted[..];
+        while !encrypted.is_empty() {
+            has_moved = true;
+            self.client.read_tls(&mut encrypted)?;
+            self.client.process_new_packets().map_err(io::Error::other)?;
+            let mut bytes = Vec::new();
+            match self.client.reader().read_to_end(&mut bytes) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            self.answered.append(&mut bytes);
+        }
+        Ok(has_moved)
+    }
+
+    fn settle(&mut self, room: usize) -> io::Result<()> {
+        while self.turn(room)? {}
+        Ok(())
+    }
+}
+
+const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
+
+fn content(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+/// T9: however the records are cut, in reads and in writes, what comes out is what went in.
+#[test]
+fn t9_records_that_are_cut_anywhere_bring_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = make(&["ldap.example.com"], 2030);
+    let (tls, _) = load(vec![write(&dir, "a", &made)]).unwrap();
+    for versions in [&BOTH[..1], &BOTH[1..]] {
+        for (read_max, write_max, room, len) in [
+            (1, 1, 1, 700),
+            (1, 1 << 20, 1 << 18, 700),
+            (7, 13, 4096, 40_000),
+            (1 << 20, 100, 100, 40_000),
+            (16_000, 1 << 20, 4096, 200_000),
+            (1 << 20, 1 << 20, 1 << 18, 700_000),
+            (1 << 20, 50_000, 20_000, 700_000),
+        ] {
+            let mut ends =
+                Ends::new(&tls, client(&[&made], "ldap.example.com", versions), read_max, write_max);
+            ends.settle(room).unwrap();
+            assert!(!ends.client.is_handshaking());
+            let facts = ends.stream.take_facts().unwrap();
+            assert_eq!(
+                facts.version,
+                if versions.len() == 1 && std::ptr::eq(versions[0], BOTH[0]) { "TLSv1.3" } else { "TLSv1.2" }
+            );
+            assert!(matches!(facts.strength, 128 | 256));
+            assert_eq!(ends.stream.take_facts(), None, "they are given once");
+            ends.to_send = content(len);
+            for part in content(len).chunks(15_000) {
+                ends.client.writer().write_all(part).unwrap();
+                ends.settle(room).unwrap();
+            }
+            assert!(ends.received == content(len), "{read_max} {write_max} {room}");
+            assert!(ends.answered == content(len), "{read_max} {write_max} {room}");
+            assert_eq!(ends.stream.kept_bytes(), 0, "an idle connection keeps nothing");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_says_it_sends_no_more_is_answered_in_the_same_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = make(&["a.example.com"], 2030);
+    let (tls, _) = load(vec![write(&dir, "a", &made)]).unwrap();
+    let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", BOTH), 1 << 20, 1 << 20);
+    ends.settle(1 << 18).unwrap();
+    ends.client.send_close_notify();
+    ends.settle(1 << 18).unwrap();
+    let mut buffer = [0; 10];
+    assert!(matches!(ends.stream.poll_read(&mut context(), &mut buffer), Poll::Ready(Ok(0))));
+    assert!(matches!(ends.stream.poll_finish(&mut context()), Poll::Ready(Ok(()))));
+    assert!(ends.socket.0.borrow().is_finished);
+    ends.settle(1 << 18).unwrap();
+    // Without the alert this would be an error.
+    assert_eq!(ends.client.reader().read(&mut buffer).unwrap(), 0);
+}
+
+#[test]
+fn what_is_no_tls_is_an_error_and_nothing_of_it_comes_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = make(&["a.example.com"], 2030);
+    let (tls, _) = load(vec![write(&dir, "a", &made)]).unwrap();
+    // A bind in the clear; a record of 65,535 bytes; the beginning of a handshake message of 16 MiB.
+    let long = [&[0x16, 3, 1, 0x40, 0][..], &[1, 0xff, 0xff, 0xff], &[0; 16_380]].concat().repeat(6);
+    for bytes in
+        [&b"\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03\x04\x00\x80\x00"[..], &[0x16, 3, 1, 0xff, 0xff], &long]
+    {
+        let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", BOTH), 1 << 20, 1 << 20);
+        ends.socket.0.borrow_mut().to_server = bytes.to_vec();
+        let mut buffer = vec![0; 1 << 18];
+        let read = loop {
+            match ends.stream.poll_read(&mut context(), &mut buffer) {
+                Poll::Ready(read) => break Some(read),
+                Poll::Pending if ends.socket.0.borrow().to_server.is_empty() => break None,
+                Poll::Pending => {}
+            }
+        };
+        assert!(matches!(read, Some(Err(_))), "{read:?}");
+        assert!(ends.stream.kept_bytes() < 100 << 10);
+    }
+}
+
+#[test]
+fn a_client_that_names_the_server_is_shown_its_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) =
+        (make(&["a.example.com"], 2030), make(&["b.example.com", "*.wild.example.com"], 2030));
+    let (tls, _) = load(vec![write(&dir, "a", &first), write(&dir, "b", &second)]).unwrap();
+    let does = |made: &Made, name: &'static str| {
+        let mut ends = Ends::new(&tls, client(&[made], name, BOTH), 1 << 20, 1 << 20);
+        ends.settle(1 << 18).is_ok() && !ends.client.is_handshaking()
+    };
+    assert!(does(&first, "a.example.com") && does(&second, "b.example.com"));
+    assert!(does(&second, "x.wild.example.com"));
+    assert!(!does(&first, "b.example.com"), "it is signed by the other authority");
+    // Shown the first, which is not of that name.
+    assert!(!does(&second, "x.y.wild.example.com") && !does(&first, "c.example.com"));
+}
+
+#[test]
+fn files_that_change_are_taken_and_faulty_ones_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (make(&["a.example.com"], 2030), make(&["a.example.com"], 2031));
+    let pair = write(&dir, "a", &old);
+    let (tls, _) = load(vec![pair.clone()]).unwrap();
+    let shows = |made: &Made| {
+        let mut ends = Ends::new(&tls, client(&[made], "a.example.com", BOTH), 1 << 20, 1 << 20);
+        ends.settle(1 << 18).is_ok() && !ends.client.is_handshaking()
+    };
+    assert_eq!(tls.reload(NOW_S, false), Ok(false), "nothing has changed");
+    write(&dir, "a", &new);
+    assert!(shows(&old), "nobody has looked yet");
+    assert_eq!(tls.reload(NOW_S, false), Ok(true));
+    assert!(shows(&new) && !shows(&old));
+    // A key of another certificate.
+    std::fs::write(&pair.key, &old.key).unwrap();
+    assert!(tls.reload(NOW_S, false).unwrap_err().contains("is not that of the certificate"));
+    assert_eq!(tls.reload(NOW_S, false), Ok(false), "it was reported");
+    assert!(tls.reload(NOW_S, true).is_err(), "SIGHUP looks again");
+    std::fs::remove_file(&pair.certificate).unwrap();
+    assert!(tls.reload(NOW_S, false).unwrap_err().contains("No such file"));
+    assert!(shows(&new), "what was in force stays");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let refusal = |pair: &Pair| load(vec![pair.clone()]).unwrap_err();
+    let made = make(&["a.example.com"], 2024);
+    assert!(refusal(&write(&dir, "old", &made)).contains("expired on"));
+    let pair = write(&dir, "a", &make(&["a.example.com"], 2030));
+    let with = |certificate: Option<&[u8]>, key: Option<&[u8]>| {
+        let (mut other, dir) = (pair.clone(), tempfile::tempdir().unwrap());
+        let put = |path: &mut PathBuf, bytes: Option<&[u8]>| {
+            if let Some(bytes) = bytes {
+                *path = dir.path().join(path.file_name().unwrap());
+                std::fs::write(path, bytes).unwrap();
+            }
+        };
+        put(&mut other.certificate, certificate);
+        put(&mut other.key, key);
+        refusal(&other)
+    };
+    let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    assert!(with(None, Some(encrypted.as_bytes())).contains("openssl pkey -in"));
+    assert!(with(Some(&[0x30, 0x82]), None).contains("openssl pkcs12"));
+    assert!(with(Some(b""), None).contains("no certificate is in it"));
+    assert!(with(None, Some(b"nothing")).contains("PEM is needed"));
+    let (_, warnings) = load(vec![pair.clone()]).unwrap();
+    assert!(warnings.iter().any(|warning| warning.contains("chmod 600")), "{warnings:?}");
+}
+
+#[test]
+fn tls_1_2_is_spoken_unless_it_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = make(&["a.example.com"], 2030);
+    let pairs = vec![write(&dir, "a", &made)];
+    let (tls, _) = Tls::load(Settings { pairs, versions: Versions { with_1_2: false } }, NOW_S).unwrap();
+    let does = |versions: &[&'static SupportedProtocolVersion]| {
+        let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", versions), 1 << 20, 1 << 20);
+        ends.settle(1 << 18).is_ok() && !ends.client.is_handshaking()
+    };
+    assert!(does(&BOTH[..1]) && !does(&BOTH[1..]));
+}
+
+#[test]
+fn a_certificate_that_expires_is_reported_once_at_each_stage() {
+    let dir = tempfile::tempdir().unwrap();
+    let pairs = vec![write(&dir, "a", &make(&["a.example.com"], 2030))];
+    let (tls, _) = load(pairs).unwrap();
+    let end_s = rcgen::date_time_ymd(2030, 1, 1).unix_timestamp();
+    let days = [40, 29, 20, 6, 6, 2, 0, 0, -1, -2].map(|days| tls.days_left(end_s - days * 86_400 - 1));
+    assert_eq!(days, [None, Some(29), None, Some(6), None, None, Some(0), None, Some(-1), None]);
+}
+
+#[test]
+fn what_brings_no_content_has_one_read_a_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = make(&["a.example.com"], 2030);
+    let (tls, _) = load(vec![write(&dir, "a", &made)]).unwrap();
+    let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", &BOTH[..1]), 1 << 20, 1 << 20);
+    ends.settle(1 << 18).unwrap();
+    for _ in 0..8 {
+        ends.client.refresh_traffic_keys().unwrap();
+        ends.client.write_tls(&mut ends.socket.0.borrow_mut().to_server).unwrap();
+    }
+    ends.socket.0.borrow_mut().read_max = 10;
+    let before = ends.socket.0.borrow().to_server.len();
+    assert!(before > 100);
+    assert!(ends.stream.poll_read(&mut context(), &mut [0; 100]).is_pending());
+    assert_eq!(ends.socket.0.borrow().to_server.len(), before - 10);
+    ends.client.writer().write_all(b"with the last keys").unwrap();
+    ends.settle(1 << 18).unwrap();
+    assert_eq!(ends.received, b"with the last keys");
+}
+
+#[test]
+fn a_message_that_does_not_end_is_refused_after_the_handshake_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = make(&["a.example.com"], 2030);
+    let (tls, _) = load(vec![write(&dir, "a", &made)]).unwrap();
+    let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", BOTH), 1 << 20, 1 << 20);
+    ends.settle(1 << 18).unwrap();
+    // A record that is longer than any may be, of which no end comes.
+    ends.socket.0.borrow_mut().to_server = [&[0x17, 3, 3, 0xff, 0xff][..], &vec![0; 60_000]].concat();
+    let mut buffer = vec![0; 1 << 18];
+    assert!(matches!(ends.stream.poll_read(&mut context(), &mut buffer), Poll::Ready(Err(_))));
+    assert!(ends.stream.kept_bytes() < 100 << 10);
+}
