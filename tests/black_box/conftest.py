@@ -87,14 +87,17 @@ def connect(server, who=ADMIN, password=SECRET):
 
 
 def run(*command, code=0, stdin="", timeout=PATIENCE, env=None):
-    """Runs a command, checks its exit code (None: any) and returns what it printed."""
+    """Runs a command, checks its exit code (None: any) and returns what it printed. `env`: what differs in its environment; None takes a
+    variable away.
+    """
+    variables = {**os.environ, "LDAPNOINIT": "1", "LC_ALL": "C.UTF-8", **(env or {})}
     done = subprocess.run(
         [str(part) for part in command],
         input=stdin,
         capture_output=True,
         text=True,
         timeout=timeout,
-        env={**os.environ, "LDAPNOINIT": "1", "LC_ALL": "C.UTF-8", **(env or {})},
+        env={name: value for name, value in variables.items() if value is not None},
     )
     tool = Tool(done)
     if code is not None:

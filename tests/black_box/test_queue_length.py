@@ -131,12 +131,14 @@ def test_another_oid(server):
 def test_segments(tmp_path, storage):
     """A bundle of 1,000 comes in at most 1.2 times as many segments as its bytes need."""
     entries = 2000
-    ldif, password = tmp_path / "dvtds.ldif", tmp_path / "password"
+    ldif, password, config = tmp_path / "dvtds.ldif", tmp_path / "password", tmp_path / "pando.toml"
     password.write_text(SECRET)
+    # The client is another host, and binds in the clear.
+    config.write_text("[security]\npassword = 0\n")
     run(PANDO, "gen", "--template", "dvtds", "--suffix", "dc=com", "--count", entries, "-o", ldif)
     with namespaces.Pair() as pair:
         command = [*pair.server, PANDO, "serve", *(["--data", tmp_path / "data"] if storage == "data" else ["--memory"]), "--suffix", "dc=com",
-                   "--schema", "dvtds", "--import", ldif, "--listen", f"ldap://{pair.address}:3389", "--root-dn", "cn=admin,dc=com",
+                   "--config", config, "--schema", "dvtds", "--import", ldif, "--listen", f"ldap://{pair.address}:3389", "--root-dn", "cn=admin,dc=com",
                    "--root-password-file", password]
         with open(tmp_path / "log", "wb") as log:
             process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=log)
