@@ -77,17 +77,21 @@ pub(in crate::bundle) fn of_connection(
     }
 }
 
+/// Is this an attribute, with options or without, whose values are secrets?
+pub(super) fn is_secret(schema: &Schema, description: &[u8]) -> bool {
+    let (name, _) = model::attribute::split_options(description);
+    schema.find_type(name).is_some_and(|id| schema.is_secret(id))
+}
+
 /// Has an update a value of an attribute in it whose values are secrets, or a password?
 fn brings_secret(schema: &Schema, request: &Request<'_>) -> bool {
-    let is_secret = |description: &[u8]| {
-        let (name, _) = model::attribute::split_options(description);
-        schema.find_type(name).is_some_and(|id| schema.is_secret(id))
-    };
     match &request.message.request {
-        message::Request::Add(add) => add.attributes.iter().any(|attribute| is_secret(attribute.description)),
+        message::Request::Add(add) => {
+            add.attributes.iter().any(|attribute| is_secret(schema, attribute.description))
+        }
         message::Request::Modify(modify) => modify.changes.iter().any(|change| {
             let modification = change.modification;
-            !modification.values.is_empty() && is_secret(modification.description)
+            !modification.values.is_empty() && is_secret(schema, modification.description)
         }),
         _ => matches!(request.kind, Kind::Extended(..)),
     }
@@ -145,8 +149,7 @@ fn asks_for_secret(schema: &Schema, modify: &Modify<'_>) -> bool {
     let mut settled: SmallVec<[&[u8]; 2]> = SmallVec::new();
     for change in modify.changes.iter() {
         let description = change.modification.description;
-        let (name, _) = model::attribute::split_options(description);
-        if !schema.find_type(name).is_some_and(|id| schema.is_secret(id)) {
+        if !is_secret(schema, description) {
             continue;
         }
         let is_settled = settled.iter().any(|other| other.eq_ignore_ascii_case(description));

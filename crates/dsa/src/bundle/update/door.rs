@@ -6,7 +6,7 @@
 
 use super::super::group::Pending;
 use super::super::transaction;
-use super::authorize::of_name;
+use super::authorize::{is_secret, of_name};
 use crate::access::Rights;
 use crate::admission;
 use crate::engine::Dsa;
@@ -17,7 +17,6 @@ use model::short;
 use proto::Outline;
 use proto::op::modify::{Replacements, only_replacement};
 use proto::tag;
-use schema::Schema;
 
 /// What is the same for the updates of a session that follow each other.
 pub(super) struct Door<'d, 'a> {
@@ -101,10 +100,6 @@ impl<'d, 'a> Door<'d, 'a> {
             && (self.is_root || !self.dsa.names_root(outline.dn))
             && admission::is_plain(self.dsa.shard.schema(), outline)
     }
-}
-
-fn is_secret(schema: &Schema, description: &[u8]) -> bool {
-    schema.find_type(description).is_some_and(|id| schema.is_secret(id))
 }
 
 /// Adding or deleting single values would tell whether a secret value is there; replacing tells nothing.
