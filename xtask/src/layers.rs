@@ -12,7 +12,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pando-schema", &["pando-model"]),
     ("pando-wal", &["pando-env"]),
     ("pando-store", &["pando-model", "pando-schema", "pando-env"]),
-    ("pando-dsa", &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env"]),
+    ("pando-access", &["pando-model", "pando-proto", "pando-schema"]),
+    (
+        "pando-dsa",
+        &["pando-model", "pando-proto", "pando-schema", "pando-access", "pando-store", "pando-env"],
+    ),
     ("pando-client", &["pando-model", "pando-proto", "pando-env"]),
     (
         "pando-bulk",

@@ -1,0 +1,11 @@
+//! Access rules: their language, and how a decision follows from them. No entries, no sessions: the agent compiles rules to what it asks
+//! for each request.
+
+mod right;
+mod rule;
+
+pub use right::{Right, Rights};
+pub use rule::{
+    AttributeSelector, AuthMethod, Condition, Items, Network, Operation, Operations, Pattern, Peer, Place,
+    Reach, Rule, Subject, SubjectDn, Target, Test, ValueTest,
+};
