@@ -6,7 +6,7 @@ use std::ops::{BitOr, BitOrAssign};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Right {
-    /// Whether there is such an entry may be told by code, matchedDN or reference.
+    /// Code, matchedDN and references may show that there is such an entry.
     Disclose,
     /// An entry may be the base of a search; an attribute may be tested in filters and sort keys.
     Search,

@@ -61,6 +61,22 @@ pub const TRANSACTIONS_MEMORY_MAX: u64 = 1 << 30;
 pub const TRANSACTION_PRECEDENCE_MAX: u8 = 9;
 /// DNs that are given a precedence.
 pub const PRECEDENCES_MAX: usize = 256;
+/// Access rules of the configuration.
+pub const ACCESS_RULES_MAX: usize = 1024;
+/// Bytes of one access rule.
+pub const ACCESS_RULE_BYTES_MAX: usize = 64 << 10;
+/// Subjects of one access rule.
+pub const ACCESS_SUBJECTS_MAX: usize = 256;
+/// Conditions of one subject of an access rule.
+pub const ACCESS_TESTS_MAX: usize = 32;
+/// Elements of one list in an access rule: selected attributes, networks, mechanisms, OIDs.
+pub const ACCESS_LIST_MAX: usize = 1024;
+/// Bytes of the name of an access rule.
+pub const ACCESS_NAME_BYTES_MAX: usize = 64;
+/// Highest rank of an access rule.
+pub const ACCESS_RANK_MAX: u32 = 1_000_000;
+/// Attributes that are declared secrets.
+pub const ACCESS_SECRETS_MAX: usize = 256;
 
 const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
 const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");
