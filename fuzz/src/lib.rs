@@ -7,6 +7,7 @@ pub mod filter;
 pub mod ldif;
 pub mod message;
 pub mod oracle;
+pub mod password;
 pub mod schema_definition;
 pub mod session;
 pub mod store;
@@ -15,13 +16,14 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("add_stream", add_stream::check),
     ("dn", dn::check),
     ("filter_ber", filter::check_ber),
     ("filter_string", filter::check_string),
     ("ldif", ldif::check),
     ("message", message::check),
+    ("password", password::check),
     ("schema_definition", schema_definition::check),
     ("session", session::check),
     ("store", store::check),

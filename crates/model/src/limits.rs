@@ -15,8 +15,28 @@ pub const ASSERTION_ITEMS_MAX: u32 = 256;
 pub const READ_ENTRY_BYTES_MAX: usize = 192 << 10;
 /// Entries that the answers to updates that are logged together bring.
 pub const READ_ENTRIES_MAX: usize = 32;
-/// Bytes of a password that a password modify sets.
+/// Bytes of a password. A longer one is wrong, and is not looked at.
 pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Bytes of a stored password that has a scheme. A longer one matches nothing.
+pub const PASSWORD_VALUE_BYTES_MAX: usize = 1024;
+/// Bytes of the salt of a stored password.
+pub const PASSWORD_SALT_BYTES_MAX: usize = 64;
+/// Bytes of the key of a stored password.
+pub const PASSWORD_KEY_BYTES_MAX: usize = 64;
+/// Memory in KiB that a stored password may take to verify.
+pub const ARGON2_MEMORY_KIB_MAX: u32 = 256 << 10;
+/// Passes of Argon2 over that memory.
+pub const ARGON2_PASSES_MAX: u32 = 64;
+/// Lanes of Argon2.
+pub const ARGON2_LANES_MAX: u32 = 16;
+/// Memory times passes of Argon2, in KiB.
+pub const ARGON2_WORK_KIB_MAX: u64 = 2 << 20;
+/// Iterations of PBKDF2.
+pub const PBKDF2_ITERATIONS_MAX: u32 = 10_000_000;
+/// Rounds of `$5$` and `$6$`.
+pub const CRYPT_ROUNDS_MAX: u32 = 5_000_000;
+/// Cost of bcrypt, a power of two.
+pub const BCRYPT_COST_MAX: u32 = 16;
 /// Bytes of a diagnosticMessage. What is longer is cut: it repeats something that a client sent.
 pub const DIAGNOSTIC_BYTES_MAX: usize = 1024;
 /// Nesting of BER elements anywhere else.
