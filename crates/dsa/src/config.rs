@@ -45,12 +45,23 @@ impl Default for ClientLimits {
 }
 
 /// What protects connections, and what they need for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Security {
     /// Can connections be secured by StartTLS?
     pub offers_tls: bool,
     /// Bits of the key that must protect a connection on which a password comes; `None`: any, on connections from other machines.
     pub password_strength: Option<u16>,
+    /// What a Unix socket counts for among bits of keys.
+    pub ldapi_strength: u16,
+}
+
+/// What a Unix socket counts for by default. It is the value of OpenLDAP, below that of any cipher.
+pub const LDAPI_STRENGTH: u16 = 71;
+
+impl Default for Security {
+    fn default() -> Security {
+        Security { offers_tls: false, password_strength: None, ldapi_strength: LDAPI_STRENGTH }
+    }
 }
 
 /// The agent's configuration.

@@ -5,8 +5,9 @@
 //! All counts are atomic and taken without a lock; the map of addresses is locked when a connection comes or goes. A permit gives its
 //! place back when it is dropped, so no way out of a search can forget to.
 
+use env::net::PeerAddress;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::READERS_MAX;
@@ -89,7 +90,7 @@ pub(crate) enum Asker {
 #[derive(Debug)]
 pub(crate) struct Peer {
     peers: Arc<Peers>,
-    client: Option<SocketAddr>,
+    client: Option<PeerAddress>,
     counts: Arc<Counts>,
 }
 
@@ -107,22 +108,23 @@ impl Peers {
         Arc::new(Peers { connections_max, searches: Searches::default(), addresses: Mutex::default() })
     }
 
-    /// One more connection from an address; `None` if there are too many. A client without an address has no share with
-    /// others.
-    pub(crate) fn connect(self: &Arc<Self>, client: Option<SocketAddr>) -> Option<Peer> {
+    /// One more connection from an address; `None` if there are too many. A client without an address, or on a Unix socket, has no share
+    /// with others.
+    pub(crate) fn connect(self: &Arc<Self>, client: Option<PeerAddress>) -> Option<Peer> {
         // The map is locked until the connection is counted. The last one of an address may end at this moment, and forgets the
         // counts when it has looked at them.
         let mut addresses = self.lock();
-        let counts = match client {
+        let address = client.and_then(PeerAddress::ip).map(block);
+        let counts = match address {
             None => Arc::default(),
-            Some(client) => Arc::clone(addresses.entry(block(client.ip())).or_default()),
+            Some(address) => Arc::clone(addresses.entry(address).or_default()),
         };
         let before = counts.connections.fetch_add(1, Ordering::Relaxed);
         // The end of a connection takes the lock, and this one ends below if there are too many.
         drop(addresses);
         let peer = Peer { peers: Arc::clone(self), client, counts };
         // Dropped, it is taken back.
-        (self.connections_max == 0 || client.is_none() || before < self.connections_max).then_some(peer)
+        (self.connections_max == 0 || address.is_none() || before < self.connections_max).then_some(peer)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<IpAddr, Arc<Counts>>> {
@@ -140,8 +142,8 @@ fn block(address: IpAddr) -> IpAddr {
 }
 
 impl Peer {
-    /// Address and port of the client, if it has any.
-    pub(crate) fn client(&self) -> Option<SocketAddr> {
+    /// Where the client is, if it is known.
+    pub(crate) fn client(&self) -> Option<PeerAddress> {
         self.client
     }
 
@@ -167,7 +169,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        let Some(address) = self.client.map(|client| block(client.ip())) else { return };
+        let Some(address) = self.client.and_then(PeerAddress::ip).map(block) else { return };
         let mut addresses = self.peers.lock();
         // Counted under the lock, so that nobody joins what is about to be forgotten.
         let before = self.counts.connections.fetch_sub(1, Ordering::Relaxed);
@@ -191,9 +193,10 @@ impl Drop for SearchPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
 
-    fn address(last: u8) -> Option<SocketAddr> {
-        Some(SocketAddr::from(([10, 0, 0, last], 50_000)))
+    fn address(last: u8) -> Option<PeerAddress> {
+        Some(SocketAddr::from(([10, 0, 0, last], 50_000)).into())
     }
 
     fn searches(peer: &Peer, asker: Asker) -> Vec<SearchPermit> {
@@ -236,9 +239,10 @@ mod tests {
         assert!(peers.connect(address(2)).is_some() && peers.connect(None).is_some());
         drop(two);
         assert!(peers.lock().is_empty());
-        let net = |last: u16| Some(SocketAddr::from(([0x2001, 0xdb8, 0, 7, 0, 0, 0, last], 50_000)));
+        let net = |last: u16| Some(SocketAddr::from(([0x2001, 0xdb8, 0, 7, 0, 0, 0, last], 50_000)).into());
         let _two = [peers.connect(net(1)).unwrap(), peers.connect(net(2)).unwrap()];
         assert!(peers.connect(net(3)).is_none(), "a network of 64 bits is one address");
-        assert!(peers.connect("[::ffff:10.0.0.1]:50000".parse().ok()).is_some());
+        let mapped: SocketAddr = "[::ffff:10.0.0.1]:50000".parse().unwrap();
+        assert!(peers.connect(Some(mapped.into())).is_some());
     }
 }

@@ -19,12 +19,12 @@ use crate::queue::Queue;
 use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
 use crate::worker::Worker;
+use env::net::PeerAddress;
 use model::ResultCode;
 use proto::error::DecodeError;
 use proto::ext::notice_of_disconnection;
 use proto::tag;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What a session wants next.
@@ -162,7 +162,7 @@ impl Session {
     }
 
     /// Starts a session with a client that has not bound yet. `None` if its address has reached its limit.
-    pub fn connect(worker: &mut Worker, client: Option<SocketAddr>) -> Option<Session> {
+    pub fn connect(worker: &mut Worker, client: Option<PeerAddress>) -> Option<Session> {
         let peer = worker.dsa.peers.connect(client)?;
         count(&worker.counters.connections_opened, 1);
         Some(Session {

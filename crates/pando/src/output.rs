@@ -23,9 +23,8 @@ fn print_to(to: &mut dyn Write, text: impl Display) -> Result<(), Failed> {
 }
 
 /// Prints the line that tells that an address is served. A server goes on without it.
-pub(crate) fn print_ready(address: impl Display, is_tls: bool) {
-    let scheme = if is_tls { "ldaps" } else { "ldap" };
-    if let Err(failed) = print(format_args!("ready {scheme}://{address}\n")) {
+pub(crate) fn print_ready(address: impl Display) {
+    if let Err(failed) = print(format_args!("ready {address}\n")) {
         failed.faults.iter().for_each(|fault| tracing::warn!("the line `ready` cannot be written: {fault}"));
     }
 }

@@ -10,14 +10,15 @@ use dsa::Dsa;
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use env::lines::Lines;
-use env::net::{self, TcpBound};
+use env::net::{self, Bound, TcpBound, UnixBound};
 use env::task::Signal;
 use node::data::Nowhere;
 use node::indexer;
 use schema::Schema;
-use server::config::{self, Config};
+use server::config::{self, Config, Listen};
 use server::tls::Tls;
 use server::{Endpoints, directory, import};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
@@ -164,7 +165,7 @@ pub(crate) fn fits(config: &Config, schema: &Schema) -> Result<(), Failed> {
     Failed::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))).if_any()
 }
 
-pub(crate) fn cannot_serve(error: std::io::Error) -> Failed {
+pub(crate) fn cannot_serve(error: io::Error) -> Failed {
     Failed::at("cannot serve", error)
 }
 
@@ -178,19 +179,28 @@ pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<()
     Ok(())
 }
 
+/// The sockets of an address.
+fn bind(listen: &Listen) -> io::Result<Vec<Bound>> {
+    let (host, port) = match listen {
+        Listen::Tcp { host, port, .. } => (host, *port),
+        Listen::Unix { path, mode } => return Ok(vec![Bound::Unix(UnixBound::bind(path, *mode)?)]),
+    };
+    // Of a name's addresses some may not exist on this machine (IPv6, say): one is enough.
+    let addresses = net::resolve(host, port)?.into_iter();
+    let (taken, failed): (Vec<_>, Vec<_>) = addresses.map(TcpBound::bind).partition(Result::is_ok);
+    match failed.into_iter().find_map(Result::err) {
+        Some(error) if taken.is_empty() => Err(error),
+        None if taken.is_empty() => Err(io::Error::other("no such address")),
+        _ => Ok(taken.into_iter().flatten().map(Bound::Tcp).collect()),
+    }
+}
+
 /// Binds all configured addresses, and reads certificates.
 fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> {
     let mut bound = Vec::new();
     for listen in &config.listen {
-        let addresses = net::resolve(&listen.host, listen.port).map_err(|error| Failed::at(listen, error))?;
-        // Of a name's addresses some may not exist on this machine (IPv6, say): one is enough.
-        let (taken, failed): (Vec<_>, Vec<_>) =
-            addresses.into_iter().map(TcpBound::bind).partition(Result::is_ok);
-        if taken.is_empty() {
-            let error = failed.into_iter().find_map(Result::err);
-            return Err(Failed::at(listen, error.map_or("no such address".to_owned(), |e| e.to_string())));
-        }
-        bound.extend(taken.into_iter().flatten().map(|bound| (bound, listen.is_tls)));
+        let taken = bind(listen).map_err(|error| Failed::at(listen, error))?;
+        bound.extend(taken.into_iter().map(|bound| (bound, listen.is_tls())));
     }
     let mut tls = None;
     if let Some(settings) = config.tls() {
@@ -249,7 +259,10 @@ mod tests {
         let config = args.settings().ok().expect("it is accepted");
         assert_eq!(config.memory, Some(true));
         assert_eq!(config.suffixes, ["dc=com"]);
-        assert_eq!((config.options.threads, config.listen[0].port), (2, 0));
+        assert_eq!(
+            (config.options.threads, config.listen[0].to_string()),
+            (2, "ldap://127.0.0.1:0".to_owned())
+        );
     }
 
     #[test]

@@ -8,12 +8,11 @@ use crate::tls::Secured;
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
 use dsa::{Feed, Session, State};
 use env::clock::Clock;
-use env::net::Stream;
+use env::net::{PeerAddress, Stream};
 use env::task;
 use model::limits::SESSION_OUT_BYTES_MAX;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -88,7 +87,7 @@ impl<S: Stream> Connection<S> {
     pub(crate) fn new(
         shared: Rc<Shared>,
         stream: Secured<S>,
-        peer: SocketAddr,
+        peer: PeerAddress,
         member: Rc<Member>,
     ) -> Option<Self> {
         let (session, kept) = {

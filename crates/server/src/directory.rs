@@ -122,6 +122,7 @@ pub fn agent(
         security: dsa::config::Security {
             offers_tls: !config.tls_certificates.is_empty(),
             password_strength: config.password_strength,
+            ldapi_strength: config.ldapi_strength,
         },
         limits: SearchLimits {
             size_max: config.size_limit,

@@ -1,16 +1,16 @@
 //! Accepts connections and gives each to the IO thread that has the fewest.
 
+use crate::config::Listen;
 use crate::options::Options;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
 use crate::tls::Tls;
 use dsa::Dsa;
 use env::clock::{Clock, SystemClock};
-use env::net::{Listener, Pending, TcpBound, TcpListener, TcpPending};
+use env::net::{Bound, Listener, PeerAddress, Pending, SocketListener, SocketPending};
 use env::task;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -26,18 +26,18 @@ const RELOAD_MS: u64 = 10_000;
 /// Where a directory is served, and how connections are secured.
 pub struct Endpoints {
     /// Addresses; `true`: TLS is spoken from the first byte. Needs `tls`.
-    pub bound: Vec<(TcpBound, bool)>,
+    pub bound: Vec<(Bound, bool)>,
     /// What secures connections.
     pub tls: Option<Arc<Tls>>,
 }
 
 /// Serves `dsa` until SIGTERM or SIGINT, then finishes what is in flight and returns.
-/// `on_ready` is called with each address, and whether TLS is spoken there, once connections to it are answered.
+/// `on_ready` is called with each address once connections to it are answered.
 pub fn serve(
     dsa: Arc<Dsa>,
     endpoints: Endpoints,
     options: Options,
-    on_ready: impl FnMut(SocketAddr, bool),
+    on_ready: impl FnMut(Listen),
 ) -> io::Result<()> {
     task::block_on(async {
         let mut termination = task::Termination::catch()?;
@@ -80,11 +80,11 @@ pub async fn serve_until(
     dsa: Arc<Dsa>,
     Endpoints { bound, tls }: Endpoints,
     options: Options,
-    mut on_ready: impl FnMut(SocketAddr, bool),
+    on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     assert!(options.threads > 0, "somebody must serve");
-    let threads: io::Result<Vec<IoThread<TcpPending>>> =
+    let threads: io::Result<Vec<IoThread<SocketPending>>> =
         (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), tls.clone(), options)).collect();
     let threads = Rc::new(threads?);
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
@@ -93,7 +93,7 @@ pub async fn serve_until(
     for (bound, is_tls) in bound {
         assert!(!is_tls || tls.is_some(), "an address where TLS is spoken has a certificate");
         let listener = bound.listen(BACKLOG)?;
-        addresses.push((listener.local_addr()?, is_tls));
+        addresses.push(address_of(&listener, is_tls)?);
         task::spawn_local(accept(listener, is_tls, threads.clone(), stopped.clone(), room));
     }
     drop(stopped);
@@ -105,13 +105,24 @@ pub async fn serve_until(
             }
         });
     }
-    addresses.into_iter().for_each(|(address, is_tls)| on_ready(address, is_tls));
+    addresses.into_iter().for_each(on_ready);
     stop.await;
     tracing::info!("stopping");
     let _ = stopping.send(true);
     // Each listener's task drops its receiver when it has ended, its socket with it.
     stopping.closed().await;
     finish(threads)
+}
+
+/// What is listened on, as far as a client needs it.
+fn address_of(listener: &SocketListener, is_tls: bool) -> io::Result<Listen> {
+    Ok(match listener {
+        SocketListener::Tcp(listener) => {
+            let address = listener.local_addr()?;
+            Listen::Tcp { is_tls, host: address.ip().to_string(), port: address.port() }
+        }
+        SocketListener::Unix(listener) => Listen::unix(listener.path().to_owned()),
+    })
 }
 
 fn finish<P: Pending>(threads: Rc<Vec<IoThread<P>>>) -> io::Result<()> {
@@ -143,17 +154,16 @@ impl Room {
     }
 
     /// Whether one more connection beside so many others has a place.
-    fn has_place(self, connections: u64, peer: SocketAddr) -> bool {
-        let is_loopback = peer.ip().to_canonical().is_loopback();
-        connections < if is_loopback { self.with_loopback } else { self.connections_max }
+    fn has_place(self, connections: u64, peer: PeerAddress) -> bool {
+        connections < if peer.is_local() { self.with_loopback } else { self.connections_max }
     }
 }
 
 /// Accepts until asked to stop.
 async fn accept(
-    listener: TcpListener,
+    listener: SocketListener,
     is_tls: bool,
-    threads: Rc<Vec<IoThread<TcpPending>>>,
+    threads: Rc<Vec<IoThread<SocketPending>>>,
     mut stopped: watch::Receiver<bool>,
     room: Room,
 ) {
@@ -187,7 +197,7 @@ async fn accept(
 }
 
 /// Hands the connection to the thread with the fewest. One that has ended is passed over: it gives the connection back.
-fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: SocketAddr, is_tls: bool) {
+fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: PeerAddress, is_tls: bool) {
     assert!(!threads.is_empty(), "a connection that was accepted has a thread to go to");
     let mut order: Vec<&IoThread<P>> = threads.iter().collect();
     order.sort_by_key(|thread| thread.load());
@@ -207,12 +217,13 @@ mod tests {
 
     #[test]
     fn descriptors_are_kept_for_this_machine_and_for_files() {
-        let (far, near) = ("10.0.0.1:1".parse().unwrap(), "[::1]:1".parse().unwrap());
+        let address = |text: &str| PeerAddress::Tcp(text.parse().unwrap());
+        let (far, near) = (address("10.0.0.1:1"), address("[::1]:1"));
         let room = Room::of(0, 1024);
         assert_eq!(room, Room { connections_max: 896, with_loopback: 928 });
         assert!(room.has_place(895, far) && !room.has_place(896, far));
         assert!(room.has_place(927, near) && !room.has_place(928, near));
-        assert!(room.has_place(927, "[::ffff:127.0.0.1]:1".parse().unwrap()));
+        assert!(room.has_place(927, address("[::ffff:127.0.0.1]:1")));
         assert_eq!(Room::of(0, 64), Room { connections_max: 32, with_loopback: 40 });
         assert_eq!(Room::of(10, 1024), Room { connections_max: 10, with_loopback: 42 });
         assert_eq!(Room::of(5000, 1024).connections_max, 896);

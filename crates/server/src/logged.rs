@@ -1,6 +1,6 @@
 //! Serving a directory that is logged.
 
-use crate::config::OnLogFailure;
+use crate::config::{Listen, OnLogFailure};
 use crate::listener::{Endpoints, serve_until, signal_to_end};
 use crate::options::Options;
 use env::clock::SystemClock;
@@ -9,7 +9,6 @@ use node::commit::{Committer, Thread};
 use node::data::{IndexFile, snapshot::SnapshotStore};
 use node::indexer;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -24,7 +23,7 @@ pub fn serve_logged(
     endpoints: Endpoints,
     options: Options,
     on_log_failure: OnLogFailure,
-    on_ready: impl FnMut(SocketAddr, bool),
+    on_ready: impl FnMut(Listen),
 ) -> io::Result<()> {
     let dsa = Arc::clone(committer.dsa());
     let over = Arc::new(Notify::new());

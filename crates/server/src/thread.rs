@@ -7,11 +7,10 @@ use crate::seldom::Seldom;
 use crate::tls::{Buffers, Secured, Tls};
 use dsa::{Dsa, Worker};
 use env::clock::{Clock, SystemClock};
-use env::net::{Pending, Stream};
+use env::net::{PeerAddress, Pending, Stream};
 use env::task;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +30,7 @@ const SWEEP_MS: u64 = 1000;
 /// What the accepting thread tells an IO thread.
 pub(crate) enum Command<P> {
     /// Serve this connection; `true`: TLS is spoken from its first byte.
-    Serve(P, SocketAddr, bool),
+    Serve(P, PeerAddress, bool),
     /// Finish what is in flight, take leave of all clients, end.
     Drain,
 }
@@ -73,7 +72,7 @@ impl<P: Pending> IoThread<P> {
     }
 
     /// Hands a connection over; gives it back when the thread has ended.
-    pub(crate) fn serve(&self, pending: P, peer: SocketAddr, is_tls: bool) -> Result<(), (P, SocketAddr)> {
+    pub(crate) fn serve(&self, pending: P, peer: PeerAddress, is_tls: bool) -> Result<(), (P, PeerAddress)> {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.commands.send(Command::Serve(pending, peer, is_tls)).map_err(|returned| match returned.0 {
             Command::Serve(pending, peer, _) => (pending, peer),
@@ -350,7 +349,7 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
 fn serve<S: Stream>(
     shared: &Rc<Shared>,
     stream: Secured<S>,
-    peer: SocketAddr,
+    peer: PeerAddress,
     member: Rc<Member>,
     leave: Leave,
 ) {

@@ -11,11 +11,12 @@ use common::{
 use dsa::Dsa;
 use dsa::config::ClientLimits;
 use dsa::monitor::OPERATIONS;
-use env::net::TcpBound;
+use env::net::{Bound, TcpBound};
 use model::limits::SESSION_OUT_BYTES_MAX;
+use server::config::Listen;
 use server::{Endpoints, Options};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -46,8 +47,13 @@ impl Server {
         let served = Arc::clone(&dsa);
         let thread = std::thread::spawn(move || {
             let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap())?;
-            let endpoints = Endpoints { bound: vec![(bound, false)], tls: None };
-            let on_ready = move |address, _| ready.send(address).unwrap();
+            let endpoints = Endpoints { bound: vec![(Bound::Tcp(bound), false)], tls: None };
+            let on_ready = move |listen: Listen| match listen {
+                Listen::Tcp { host, port, .. } => {
+                    ready.send((host.parse::<IpAddr>().unwrap(), port).into()).unwrap()
+                }
+                Listen::Unix { .. } => unreachable!("it listens on a port"),
+            };
             let stopped = async { drop(stopped.await) };
             env::task::block_on(server::serve_until(served, endpoints, options, on_ready, stopped))?
         });

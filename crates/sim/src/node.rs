@@ -61,7 +61,7 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         password_scheme: Default::default(),
         anonymous: Anonymous::None,
         // Some clients come from other hosts, and bind in the clear.
-        security: dsa::config::Security { password_strength: Some(0), offers_tls: false },
+        security: dsa::config::Security { password_strength: Some(0), ..Default::default() },
         limits: dsa::config::SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -5,6 +5,7 @@
 use dsa::{Session, State, Worker};
 use env::clock::Clock;
 use env::disk::Disk;
+use env::net::PeerAddress;
 use env::planted;
 use model::{ResultCode, Scope};
 use proto::message::{Frame, frame};
@@ -14,6 +15,7 @@ use sim::clock::SimClock;
 use sim::disk::SimDisk;
 use sim::node::{Node, digest};
 use sim::requests::{Bundle, Sent};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -102,11 +104,16 @@ fn adds_are_refused_at_the_limit_and_small_changes_go_on() {
     assert_eq!(add(&mut node, 0, 1_500_000, &clock), ResultCode::Success, "there is room again");
 }
 
+/// Where the only client is.
+fn client() -> Option<PeerAddress> {
+    Some(SocketAddr::from(([192, 0, 2, 1], 389)).into())
+}
+
 /// A client's search of everything that was begun and is not taken further: its session, and what it has answered.
 fn slow_search(node: &Node, clock: &SimClock) -> (Worker, Session, Vec<u8>) {
     let mut worker = Worker::new(&node.recovered.dsa).expect("there are few readers");
     worker.tick(clock.now());
-    let mut session = Session::connect(&mut worker, "192.0.2.1:389".parse().ok()).expect("it is the first");
+    let mut session = Session::connect(&mut worker, client()).expect("it is the first");
     let (mut asked, mut answers) = (Bundle::default(), Vec::new());
     asked.bind();
     asked.search("dc=x", Scope::Subtree, "(objectClass=*)", &["*"], Sent::ReadAll);
@@ -146,7 +153,7 @@ fn a_slow_search_is_ended_before_a_write_is_refused() {
     assert!(segments(&node) <= LIMIT, "{} bytes", segments(&node));
     let ended = worker.look_after_memory(clock.now());
     assert_eq!(ended.len(), 1);
-    assert_eq!(ended[0].holder.peer, "192.0.2.1:389".parse().ok());
+    assert_eq!(ended[0].holder.peer, client());
     let (code, text) = end_of(&mut worker, session, answers);
     assert_eq!(code, ResultCode::AdminLimitExceeded);
     assert!(text.contains("MiB of old versions for 0 s and was ended to free memory"), "{text}");
@@ -160,7 +167,7 @@ fn slow_reads_between_updates_are_ended_before_a_write_is_refused() {
     assert_eq!(add(&mut node, 40, 40_000, &clock), ResultCode::Success);
     let mut worker = Worker::new(&node.recovered.dsa).expect("there are few readers");
     worker.tick(clock.now());
-    let mut session = Session::connect(&mut worker, "192.0.2.1:389".parse().ok()).expect("it is the first");
+    let mut session = Session::connect(&mut worker, client()).expect("it is the first");
     let (mut asked, mut answers) = (Bundle::default(), Vec::new());
     asked.bind();
     for at in 0..8 {
@@ -180,7 +187,7 @@ fn slow_reads_between_updates_are_ended_before_a_write_is_refused() {
     assert!(segments(&node) <= LIMIT, "{} bytes", segments(&node));
     let ended = worker.look_after_memory(clock.now());
     assert_eq!(ended.len(), 1);
-    assert_eq!(ended[0].holder.peer, "192.0.2.1:389".parse().ok());
+    assert_eq!(ended[0].holder.peer, client());
     let mut state = State::Busy;
     while state == State::Busy {
         let mut out = Vec::new();

@@ -1,7 +1,7 @@
 //! What a session keeps of reads that stand between its updates, and of the answers to these.
 
 use crate::marks::Marks;
-use std::net::SocketAddr;
+use env::net::PeerAddress;
 use store::Holder;
 
 /// Bytes of the buffers that a session keeps for such reads and for their answers.
@@ -61,7 +61,7 @@ impl Mixed {
 
     /// The reads that are left wait for their client: what they look at may be revoked from now on.
     #[cold]
-    pub(crate) fn may_be_revoked(&mut self, now_ns: u64, peer: Option<SocketAddr>) {
+    pub(crate) fn may_be_revoked(&mut self, now_ns: u64, peer: Option<PeerAddress>) {
         self.marks.may_be_revoked(Holder { since_ns: *self.since_ns.get_or_insert(now_ns), peer });
     }
 

@@ -2,8 +2,8 @@
 //! to the session; the session decides what may pass.
 
 use crate::config;
+use env::net::PeerAddress;
 use model::ResultCode;
-use std::net::SocketAddr;
 
 /// Strength that a password needs by default on a connection that leaves this machine: any.
 const PASSWORD_STRENGTH: u16 = 1;
@@ -17,7 +17,7 @@ pub(crate) const IN_THE_CLEAR: (ResultCode, &str) = (
 /// What protects a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Security {
-    /// Bits of the key of its cipher (security strength factor); 0 in the clear.
+    /// Bits of the key of its cipher (security strength factor), or what a Unix socket counts for; 0 in the clear.
     strength: u16,
     /// Bits that a password needs here. See the key `security.password`.
     needed: u16,
@@ -42,16 +42,19 @@ impl Security {
     pub(crate) const INTERNAL: Security = Security { strength: 0, needed: 0, tls: Tls::Unavailable };
 
     /// Of a new connection, in the clear.
-    pub(crate) fn open(config: &config::Security, client: Option<SocketAddr>) -> Security {
-        let is_local = client.is_none_or(|address| address.ip().to_canonical().is_loopback());
-        let by_default = if is_local { 0 } else { PASSWORD_STRENGTH };
+    pub(crate) fn open(config: &config::Security, client: Option<PeerAddress>) -> Security {
+        let by_default = if client.is_none_or(PeerAddress::is_local) { 0 } else { PASSWORD_STRENGTH };
+        let strength = match client {
+            Some(PeerAddress::Unix(_)) => config.ldapi_strength,
+            Some(PeerAddress::Tcp(_)) | None => 0,
+        };
         let tls = if config.offers_tls { Tls::Offered } else { Tls::Unavailable };
-        Security { strength: 0, needed: config.password_strength.unwrap_or(by_default), tls }
+        Security { strength, needed: config.password_strength.unwrap_or(by_default), tls }
     }
 
     /// TLS is on, with keys of so many bits.
     pub(crate) fn secure(&mut self, strength: u16) {
-        self.strength = strength;
+        self.strength = self.strength.max(strength);
         self.tls = Tls::On;
     }
 

@@ -54,5 +54,6 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
         attribute: args.attribute.clone(),
         wal: args.wal.clone(),
     };
-    null::run(&args.listen, &settings, |address| print_ready(address, false)).map_err(Failed::of)
+    null::run(&args.listen, &settings, |address| print_ready(format_args!("ldap://{address}")))
+        .map_err(Failed::of)
 }

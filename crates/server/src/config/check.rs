@@ -50,7 +50,7 @@ impl Config {
             }
         }
         for (at, listen) in self.listen.iter().enumerate() {
-            if listen.port != 0 && self.listen[..at].contains(listen) {
+            if self.listen[..at].iter().any(|other| listen.is_taken_by(other)) {
                 problem("listen", format!("`{listen}` is listed twice"));
             }
         }
@@ -62,7 +62,7 @@ impl Config {
             problem("tls.certificate", text);
         }
         if let Some(listen) =
-            self.listen.iter().find(|listen| listen.is_tls && self.tls_certificates.is_empty())
+            self.listen.iter().find(|listen| listen.is_tls() && self.tls_certificates.is_empty())
         {
             problem("listen", format!("`{listen}` needs `tls.certificate` and `tls.key`"));
         }

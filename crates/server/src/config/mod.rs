@@ -4,6 +4,7 @@ mod check;
 mod doc;
 mod file;
 mod keys;
+mod listen;
 mod near;
 mod record;
 mod table;
@@ -14,8 +15,9 @@ pub use doc::{markdown, template};
 pub use file::{Fault, read, read_file};
 pub(crate) use keys::fixed;
 pub use keys::{Key, keys};
+pub use listen::Listen;
 pub use record::{Change, Given};
-pub use value::{Listen, OnLogFailure};
+pub use value::OnLogFailure;
 
 use crate::{Options, tls};
 use dsa::Anonymous;
@@ -110,6 +112,8 @@ pub struct Config {
     pub tls_versions: Vec<bool>,
     /// What connections need to be protected by.
     pub password_strength: Option<u16>,
+    /// See `security.ldapi-ssf`.
+    pub ldapi_strength: u16,
     /// Threads and patience.
     pub options: Options,
 }
@@ -155,6 +159,7 @@ impl Default for Config {
             tls_keys: Vec::new(),
             tls_versions: vec![false, true],
             password_strength: None,
+            ldapi_strength: dsa::config::LDAPI_STRENGTH,
             options: Options::default(),
         }
     }

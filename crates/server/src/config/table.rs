@@ -2,7 +2,8 @@
 //! it. The rows of the other keys, which change while the server runs, are the agent's.
 
 use super::Config;
-use super::value::{ANONYMOUS, Listen, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, tls_version, word};
+use super::listen::Listen;
+use super::value::{ANONYMOUS, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, tls_version, word};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{self, Bad, Row, Scope, Values, put};
 use model::limits::MESSAGE_BYTES_MAX;
@@ -103,11 +104,12 @@ pub(super) const ROWS: &[Row<Config>] = &[
     },
     Row {
         name: "listen",
-        form: "ldap[s]://HOST:PORT",
+        form: "ldap[s]://HOST:PORT|ldapi://PATH?mode=MODE",
         values: Values::Each,
         scope: Scope::Node,
         default: "ldap://127.0.0.1:389",
-        text: "An address to serve. Port 0 lets the system choose one; the ready line has it.",
+        text: "An address to serve. Port 0 lets the system choose one; the ready line has it. PATH is that of a Unix socket, with %2F for \
+               each slash; its permissions are 0666 unless MODE says others.",
         set: |c, v| each(&mut c.listen, v, parse::<Listen>),
         show: |c| texts(&c.listen),
     },
@@ -320,6 +322,16 @@ pub(super) const ROWS: &[Row<Config>] = &[
                nothing is looked up.",
         set: |c, v| put(&mut c.password_strength, v, |t| number(t, 0, 256).map(Some)),
         show: |c| texts(c.password_strength),
+    },
+    Row {
+        name: "security.ldapi-ssf",
+        form: "BITS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "71",
+        text: "What a connection over `ldapi://` counts for among bits of keys. Nobody can read it on its way.",
+        set: |c, v| put(&mut c.ldapi_strength, v, |t| number(t, 0, 256)),
+        show: |c| vec![c.ldapi_strength.to_string()],
     },
     Row {
         name: "limits.size",

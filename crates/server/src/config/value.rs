@@ -2,8 +2,6 @@
 
 use dsa::Anonymous;
 use dsa::config::Scheme;
-use std::fmt;
-use std::str::FromStr;
 
 /// What to do when the disk fails to keep the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,84 +57,5 @@ pub(super) fn tls_version(text: &str) -> Result<bool, String> {
         "1.3" => Ok(false),
         "1.2" => Ok(true),
         _ => Err(format!("`{text}` is neither `1.2` nor `1.3`")),
-    }
-}
-
-/// An address to listen on: `ldap://HOST:PORT`, or `ldaps://HOST:PORT` where TLS is spoken from the first byte.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listen {
-    /// Is TLS spoken from the first byte?
-    pub is_tls: bool,
-    /// Name or address; IPv6 without brackets.
-    pub host: String,
-    /// Port; 0 lets the system pick one.
-    pub port: u16,
-}
-
-impl Default for Listen {
-    fn default() -> Listen {
-        Listen { is_tls: false, host: "127.0.0.1".to_owned(), port: 389 }
-    }
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Listen { is_tls, host, port } = self;
-        let scheme = if *is_tls { "ldaps" } else { "ldap" };
-        if host.contains(':') {
-            write!(f, "{scheme}://[{host}]:{port}")
-        } else {
-            write!(f, "{scheme}://{host}:{port}")
-        }
-    }
-}
-
-impl FromStr for Listen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (is_tls, default, rest) = match text.split_once("://") {
-            Some(("ldap", rest)) => (false, "389", rest),
-            Some(("ldaps", rest)) => (true, "636", rest),
-            Some(("ldapi", _)) => {
-                return Err(format!("`{text}`: only ldap:// and ldaps:// are served for now"));
-            }
-            _ => return Err(format!("`{text}` is not of the form ldap://HOST:PORT or ldaps://HOST:PORT")),
-        };
-        let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let (host, port) = match rest.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => (host, port),
-            _ => (rest, default),
-        };
-        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-        if host.is_empty() || host.contains('/') {
-            return Err(format!("`{text}` names no host; `ldap://0.0.0.0:389` listens on all"));
-        }
-        let port = port.parse().map_err(|_| format!("`{port}` is not a port (0 to 65535)"))?;
-        Ok(Listen { is_tls, host: host.to_owned(), port })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn listen_urls() {
-        let parse = |text: &str| text.parse::<Listen>();
-        for (text, shown) in [
-            ("ldap://127.0.0.1:0", "ldap://127.0.0.1:0"),
-            ("ldap://localhost/", "ldap://localhost:389"),
-            ("ldap://[::1]:3389", "ldap://[::1]:3389"),
-            ("ldap://[::1]", "ldap://[::1]:389"),
-            ("ldaps://localhost", "ldaps://localhost:636"),
-            ("ldaps://[::1]:6360/", "ldaps://[::1]:6360"),
-        ] {
-            assert_eq!(parse(text).unwrap().to_string(), shown);
-        }
-        assert!(parse("ldapi://%2Ftmp%2Fx").unwrap_err().contains("only ldap:// and ldaps://"));
-        assert!(parse("localhost:389").unwrap_err().contains("ldap://HOST:PORT"));
-        assert!(parse("ldap://:389").unwrap_err().contains("no host"));
-        assert!(parse("ldap://h:70000").unwrap_err().contains("not a port"));
     }
 }

@@ -7,8 +7,8 @@ use super::{ReadPoint, Shard};
 use crate::faults;
 use crate::readers::Revoke;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use env::net::PeerAddress;
 use env::planted;
-use std::net::SocketAddr;
 
 /// Whose reader it is, for the one that is informed of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Holder {
     /// When it began, in nanoseconds of the clock that its owner goes by.
     pub since_ns: u64,
     /// The client that it reads for, if it does for one.
-    pub peer: Option<SocketAddr>,
+    pub peer: Option<PeerAddress>,
 }
 
 /// A reader that was revoked, or could be.
