@@ -45,6 +45,7 @@ fn main() {
     filters();
     files();
     definitions();
+    rules();
     requests();
     responses();
     sessions();
@@ -131,6 +132,21 @@ fn definitions() {
         .iter()
         .enumerate()
         .for_each(|(n, text)| save("schema_definition", &n.to_string(), text.as_bytes()));
+}
+
+fn rules() {
+    let rules = [
+        "a: all; users; allow=see",
+        "helpdesk: subtree=\"ou=People,dc=x\" filter=\"(|(a=b)(!(c=*)))\" attrs=userPassword,!@person,\"cn;lang-de\"; \
+         group=\"cn=helpdesk,dc=x\" nested=false tls=128 | dn=\"!uid=boss,dc=x\"; allow=write,manage deny=auth rank=5",
+        "b: one=\"*,ou=Tenants,dc=x\" attrs=member values=self op=add,modify; group=\"cn=a,$1,ou=Tenants,dc=x\"; allow=add",
+        "c: base=\"\" attrs=cn values=\"(cn=a \"\"b\"\")\"; self=false parent=!2 | peer=!10.0.0.0/8,::1/128,ldapi; deny=all",
+        "d: control=1.2.840.113556.1.4.319,*; auth=none,EXTERNAL ssf=71 listener=x; allow=use",
+        "e: extended=*; real-group=\"dc=x\" real-nested=false real-dn-one=\"dc=y\" same=ou dn-attr=owner; allow=use",
+        "f: children=dc=x attrs=+,**,entry; user-filter=\"(ou=a)\" group-attr=owner anonymous=true; allow=proxy",
+        "g: all; users; allow=raed",
+    ];
+    rules.iter().enumerate().for_each(|(n, text)| save("access_rule", &n.to_string(), text.as_bytes()));
 }
 
 fn requests() {

@@ -49,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "pando-model",
             "pando-schema",
+            "pando-access",
             "pando-store",
             "pando-env",
             "pando-dsa",
@@ -71,6 +72,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-bulk",
             "pando-dsa",
             "pando-schema",
+            "pando-access",
             "pando-wal",
         ],
     ),

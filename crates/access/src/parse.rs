@@ -64,7 +64,7 @@ fn name(text: &str) -> Result<(String, usize), Error> {
 ///
 /// # Errors
 /// What a name is.
-pub(crate) fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), String> {
     let is_good = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > ACCESS_NAME_BYTES_MAX || !name.chars().all(is_good) {
         return Err(format!(

@@ -238,7 +238,7 @@ fn pair(f: &mut fmt::Formatter<'_>, key: &str, value: &str) -> fmt::Result {
 }
 
 /// A value as it stands in the one-line form.
-fn quoted(value: &str) -> Cow<'_, str> {
+pub fn quoted(value: &str) -> Cow<'_, str> {
     // A DN is always in quotes: it reads better.
     let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | ';' | '|' | '=' | '(');
     match !matches!(value, "" | "!") && value.chars().all(is_plain) {

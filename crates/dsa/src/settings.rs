@@ -24,6 +24,8 @@ use store::{IndexName, IndexSettings};
 pub struct Choices {
     /// Of transactions.
     pub transactions: transaction::Choices,
+    /// Of access control.
+    pub access: access::Settings,
 }
 
 /// The key of configured indexes.
@@ -130,10 +132,11 @@ impl Chosen {
     /// What a start comes to.
     ///
     /// # Errors
-    /// In words, what in the record no key takes.
-    pub(crate) fn new(start: &Start) -> Result<Chosen, String> {
+    /// In words, what in the record no key takes, or what the schema does not know of it.
+    pub(crate) fn new(start: &Start, schema: &Schema) -> Result<Chosen, String> {
         let Start { configured, record, .. } = start.clone();
         let now = applied(&configured, &record.values)?;
+        fits(&now, schema)?;
         Ok(Chosen { state: Mutex::new(State { configured, record, now }), claimed: Arc::default() })
     }
 
@@ -171,7 +174,7 @@ impl Chosen {
                 false => _ = record.values.remove(key.name),
             }
         }
-        transaction::Settings::new(&now.transactions, schema).map_err(NotChanged::Bad)?;
+        fits(&now, schema).map_err(NotChanged::Bad)?;
         Ok((record != state.record).then_some(SettingsChange { record, indexes: Vec::new(), _claim: claim }))
     }
 
@@ -224,6 +227,12 @@ fn applied(configured: &Choices, values: &Texts) -> Result<Choices, String> {
         key.set(&mut choices, values).map_err(|bad| format!("`{}`: {}", key.name, first(bad)))?;
     }
     Ok(choices)
+}
+
+/// Does the schema know what is named in settings?
+fn fits(choices: &Choices, schema: &Schema) -> Result<(), String> {
+    transaction::Settings::new(&choices.transactions, schema)?;
+    access::check_all(&choices.access.rules, schema).map_err(|bad| format!("`access.rule`: {}", first(bad)))
 }
 
 fn first(bad: Vec<(usize, String)>) -> String {

@@ -76,7 +76,7 @@ impl Dsa {
         let proxy_keys = config.proxies.iter().map(|dn| key("proxy DN", dn)).collect::<io::Result<_>>()?;
         let writer_keys = config.writers.iter().map(|dn| key("write DN", dn)).collect::<io::Result<_>>()?;
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
-        let chosen = Chosen::new(&config.settings).map_err(invalid)?;
+        let chosen = Chosen::new(&config.settings, &schema).map_err(invalid)?;
         let transactions =
             transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
         // The own entries are stored under the same schema, in a shard of their own.

@@ -105,6 +105,33 @@ fn values_of_a_list_come_and_go() {
     assert_eq!((of(&client, b"cn=x,dc=b"), of(&client, b"dc=a")), (4, 0));
 }
 
+/// A3: a malformed rule, or one that names what the schema does not know, refuses the change whole.
+#[test]
+fn access_rules_are_checked_whole_and_compared_as_they_are_shown() {
+    let mut client = Client::new();
+    let attribute = "pandoAccessRule";
+    let good = "a: subtree=dc=a attrs=cn,sn; users | self; allow=see";
+    let canonical = "a: subtree=\"dc=a\" attrs=cn,sn; users | self; allow=see";
+    for (bad, reason) in [
+        ("b: all; users; allow=raed", "did you mean `read`?"),
+        ("b: all attrs=telefoneNumber; users; allow=read", "did you mean `telephoneNumber`?"),
+        ("b: subtree=\"flavour=sweet\"; users; allow=read", "`flavour=sweet`"),
+        ("a: all; anyone; allow=read", "another rule is called `a`"),
+    ] {
+        let (code, text) = change(&mut client, Add, attribute, &[good, bad]);
+        assert_eq!(code, ResultCode::ConstraintViolation, "{bad}: {text}");
+        assert!(text.contains(reason), "{bad}: {text}");
+        assert_eq!(shown(&mut client, attribute), [""; 0]);
+    }
+    let other = "b: all; anonymous; deny=read rank=1";
+    assert_eq!(change(&mut client, Add, attribute, &[good, other]).0, ResultCode::Success);
+    assert_eq!(shown(&mut client, attribute), [canonical, other]);
+    let again = "a:subtree=\"dc=a\" attrs=cn,sn; users | self=true; allow=read,compare,search,disclose";
+    assert_eq!(change(&mut client, Add, attribute, &[again]).0, ResultCode::AttributeOrValueExists);
+    assert_eq!(change(&mut client, Delete, attribute, &[again]).0, ResultCode::Success);
+    assert_eq!(shown(&mut client, attribute), [other]);
+}
+
 #[test]
 fn a_change_is_in_force_when_the_log_has_it_and_goes_there_alone() {
     let (mut client, log) = journaled();

@@ -9,10 +9,19 @@ use std::marker::PhantomData;
 
 /// Where the help has the flags of transactions.
 const TRANSACTIONS: &str = "Transactions (each can be changed in cn=config while the server runs)";
+/// Where the help has the flags of access control.
+const ACCESS: &str = "Access control (each but secrets can be changed in cn=config while the server runs)";
+/// Keys of a section that are flags, with the flags.
+const OF_ACCESS: [(&str, &str); 4] = [
+    ("access.rule", "access-rule"),
+    ("access.defaults", "access-defaults"),
+    ("access.refresh", "access-refresh"),
+    ("access.secrets", "access-secrets"),
+];
 
 /// Which keys are flags of a command.
 pub(crate) trait Which {
-    /// Their names; `None` for all that stand in no section.
+    /// Their names; `None` for all that stand in no section, and those of access control.
     const KEYS: Option<&'static [&'static str]>;
 }
 
@@ -45,20 +54,29 @@ impl<W> Flags<W> {
 
 /// What is wrong with a flag.
 pub(crate) fn flag_fault(name: &str, message: &str) -> String {
-    format!("--{name}: {message}")
+    format!("--{}: {message}", of_access(name).unwrap_or(name))
+}
+
+/// The flag of a key of access control.
+fn of_access(key: &str) -> Option<&'static str> {
+    OF_ACCESS.iter().find(|(name, _)| *name == key).map(|(_, flag)| *flag)
 }
 
 fn flagged<W: Which>() -> impl Iterator<Item = Key> {
     let is_flag = |key: &Key| match W::KEYS {
-        None => key.section().is_empty(),
+        None => key.section().is_empty() || of_access(key.name).is_some(),
         Some(names) => names.contains(&key.name),
     };
     keys().filter(is_flag)
 }
 
 fn flag<W: Which>(key: Key) -> Arg {
-    let arg = Arg::new(key.name).long(key.name).value_name(key.form).help(help(&key));
-    let arg = arg.help_heading(key.name.starts_with("txn-").then_some(TRANSACTIONS));
+    let of_access = of_access(key.name);
+    let of_transactions = key.name.starts_with("txn-").then_some(TRANSACTIONS);
+    let heading = of_access.map(|_| ACCESS).or(of_transactions);
+    let arg = Arg::new(key.name).long(of_access.unwrap_or(key.name));
+    let arg = arg.value_name(key.form).help(help(&key));
+    let arg = arg.help_heading(heading);
     let arg = if W::KEYS.is_some() { arg.conflicts_with("url") } else { arg };
     match key.values {
         Values::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("on"),

@@ -7,6 +7,7 @@ mod table;
 use crate::builtin;
 use crate::class_set::is_ascending;
 use crate::definition::{AttributeTypeDefinition, ClassKind, Usage};
+use crate::secret;
 use crate::source::{self, Statement};
 use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema};
 use model::{ClassId, TypeId};
@@ -74,6 +75,7 @@ const RECORDED: &str = "recorded rules";
 pub struct Builder {
     files: Vec<(Arc<str>, Vec<Statement>)>,
     added: Vec<SchemaFile>,
+    secrets: Vec<String>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
@@ -87,8 +89,13 @@ impl Default for Builder {
 impl Builder {
     /// Begins with the system schema, without which no server can be: RFC 4512 and what this server maintains.
     pub fn new() -> Builder {
-        let empty =
-            Builder { files: Vec::new(), added: Vec::new(), faults: Vec::new(), warnings: Vec::new() };
+        let empty = Builder {
+            files: Vec::new(),
+            added: Vec::new(),
+            secrets: Vec::new(),
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        };
         empty.builtin("system").expect("the system schema is built in")
     }
 
@@ -135,9 +142,16 @@ impl Builder {
         self.file(&file.name, text)
     }
 
+    /// Takes attributes for secrets, by name or OID, besides those that always are. A name that the schema does not have is no fault.
+    pub fn secrets(mut self, names: impl IntoIterator<Item = String>) -> Builder {
+        self.secrets.extend(names);
+        self
+    }
+
     /// Resolves everything.
     pub fn build(self) -> Result<Schema, BuildErrors> {
         let mut schema = resolve::build(&self.files, self.faults, self.warnings)?;
+        secret::mark(&schema.types, &schema.type_names, &self.secrets, &mut schema.traits);
         assert_sound(&schema);
         schema.files = self.added;
         Ok(schema)

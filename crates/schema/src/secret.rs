@@ -5,13 +5,15 @@ use crate::element::{AttributeType, Traits};
 use crate::names::NameTable;
 
 /// Their names. Subtypes are secrets too, and so is every set of options.
-const SECRETS: [&str; 8] = [
+const SECRETS: [&str; 10] = [
     "userPassword",
     "authPassword",
     "userPKCS12",
     "sambaNTPassword",
     "sambaLMPassword",
     "krbPrincipalKey",
+    "ipaNTHash",
+    "oathSecret",
     "pwdHistory",
     "olcRootPW",
 ];
@@ -19,9 +21,11 @@ const SECRETS: [&str; 8] = [
 /// What stands in a text for a value that is a secret.
 pub(crate) const HIDDEN: &str = "<hidden>";
 
-/// Marks the types that are secrets.
-pub(crate) fn mark(types: &[AttributeType], names: &NameTable, traits: &mut [Traits]) {
-    for id in SECRETS.iter().filter_map(|name| names.find(name.as_bytes())) {
+/// Marks the types that are secrets: those above, and others that an administrator named. A name that the schema does not have is no error:
+/// there can be no value of it.
+pub(crate) fn mark(types: &[AttributeType], names: &NameTable, others: &[String], traits: &mut [Traits]) {
+    let all = SECRETS.into_iter().chain(others.iter().map(String::as_str));
+    for id in all.filter_map(|name| names.find(name.as_bytes())) {
         for subtype in &types[usize::from(id)].subtypes {
             traits[subtype.0 as usize].flags |= Traits::SECRET;
         }

@@ -17,7 +17,7 @@ pub use store::{IndexKind, IndexName, IndexSettings};
 /// has recorded, in that order. Faults of files have their lines.
 pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
     let attributes = crate::config::keys().map(|key| (key.attribute(), key.many()));
-    let mut builder = Builder::new().standard().settings(attributes);
+    let mut builder = Builder::new().standard().settings(attributes).secrets(config.secrets.iter().cloned());
     let mut faults = Vec::new();
     let recorded = config.recorded_schema.iter().flatten().cloned();
     builder = recorded.fold(builder, Builder::with_file);
@@ -83,6 +83,8 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
             problems.push(Problem::at(key, format!("`{dn}`: {invalid}")));
         }
     }
+    let of_rules = access::check_all(&config.settings.access.rules, schema).err().unwrap_or_default();
+    problems.extend(of_rules.into_iter().map(|(at, reason)| Problem::at_value("access.rule", at, reason)));
     problems
 }
 
@@ -193,6 +195,27 @@ mod tests {
         let schema = schema(&config).unwrap();
         let problems = unknown_to_schema(&config, &schema);
         assert_eq!(problems.iter().map(|p| p.key).collect::<Vec<_>>(), ["index", "suffix"]);
+    }
+
+    #[test]
+    fn secrets_are_named_whether_the_schema_has_them_or_not() {
+        let schema = schema(&config(&[("access.secrets", &["carLicense", "1.2.3.4", "pin"])])).unwrap();
+        let is_secret = |name: &str| schema.find_type(name.as_bytes()).map(|id| schema.is_secret(id));
+        assert_eq!(is_secret("carLicense"), Some(true));
+        assert_eq!(
+            (is_secret("userPassword"), is_secret("cn"), is_secret("pin")),
+            (Some(true), Some(false), None)
+        );
+    }
+
+    #[test]
+    fn rules_fit_the_schema() {
+        let rules = ["a: all; users; allow=read", "b: all attrs=taste; users; allow=read"];
+        let config = config(&[("suffix", &["dc=com"]), ("access.rule", &rules)]);
+        let problems = unknown_to_schema(&config, &schema(&config).unwrap());
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].value, Some(1));
+        assert!(problems[0].message.contains("rule `b`: there is no attribute `taste`"), "{problems:?}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use model::limits::{
 };
 
 /// The key called `name`.
-/// Eight rows, and a look by name is rare: no map.
+/// A dozen rows, and a look by name is rare: no map.
 pub fn find(name: &str) -> Option<&'static Row<Choices>> {
     ONLINE.iter().find(|key| key.name == name)
 }
@@ -158,6 +158,41 @@ impl<T: Holds> Row<T> {
             set: |c, v| each(&mut c.choices_mut().transactions.precedence, v),
             show: |c| c.choices().transactions.precedence.iter().map(Precedence::to_string).collect(),
         },
+        Row {
+            name: "access.rule",
+            form: "RULE",
+            values: Values::Each,
+            scope: Scope::Directory,
+            default: "none",
+            text: "A rule of [access control](access.md): `NAME: TARGET; SUBJECT; EFFECT`. In the file also a table, \
+                   `[[access.rule]]`. A start or a change with a rule that is wrong, or that names what the schema does not \
+                   know, is refused.",
+            set: |c, v| access::parse_all(v).map(|rules| c.choices_mut().access.rules = rules),
+            show: |c| c.choices().access.rules.iter().map(access::Rule::to_string).collect(),
+        },
+        Row {
+            name: "access.defaults",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "on",
+            text: "Whether the [built-in rules](access.md#built-in-rules) hold besides those of `access.rule`. Without them \
+                   nobody but the root DN may do what no rule allows, not even bind.",
+            set: |c, v| put(&mut c.choices_mut().access.defaults, v, switch),
+            show: |c| vec![on_off(c.choices().access.defaults)],
+        },
+        Row {
+            // The groups of a session are looked up again when a rule or an entry that they hang on changes.
+            name: "access.refresh",
+            form: "at-once|bind",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "at-once",
+            text: "From when on a changed rule, group or entry of a client holds for its open sessions: from their next \
+                   requests on (at-once), or when they bind again (bind).",
+            set: |c, v| put(&mut c.choices_mut().access.refresh, v, refresh),
+            show: |c| vec![c.choices().access.refresh.word().to_owned()],
+        },
     ];
 }
 
@@ -172,6 +207,11 @@ pub fn put<T>(
 ) -> Result<(), Bad> {
     *place = parse(&values[0]).map_err(|reason| vec![(0, reason)])?;
     Ok(())
+}
+
+fn refresh(text: &str) -> Result<access::Refresh, String> {
+    let found = access::Refresh::WORDS.iter().find(|(word, _)| *word == text);
+    found.map(|(_, refresh)| *refresh).ok_or_else(|| format!("`{text}` is neither `at-once` nor `bind`"))
 }
 
 /// All faulty values are reported together, each by its position: an administrator mends them in one go.
@@ -222,6 +262,10 @@ mod tests {
         assert!(bad("txn-bytes-max", &["17MiB"]).1.contains("from 1 to 16777216"));
         assert!(bad("txn-age-max", &["1", "2"]).1.contains("takes one value"));
         assert_eq!(bad("txn-precedence", &["1:dc=com", "x"]).0, 1);
+        assert!(bad("access.refresh", &["later"]).1.contains("neither `at-once` nor `bind`"));
+        let rule = "a: all; users; allow=read";
+        assert!(bad("access.rule", &[rule, "b: all; users; allow=raed"]).1.contains("did you mean `read`?"));
+        assert_eq!(bad("access.rule", &[rule, "a: all; anyone; allow=see"]).0, 1);
         assert_eq!(choices, Choices::default());
     }
 }

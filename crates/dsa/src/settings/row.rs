@@ -35,7 +35,8 @@ pub enum Scope {
 
 /// A row: what a key is called, what it means, how text sets it in a `T`, and what text it has there.
 pub struct Row<T> {
-    /// Name in the file, those of a section as `section.name`; and of the flag, which those of a section have not.
+    /// Name in the file, those of a section as `section.name`; and of the flag, which those of a section have not, but for those of
+    /// access control.
     pub name: &'static str,
     /// Form of a value, as in `--help`.
     pub form: &'static str,
@@ -68,7 +69,7 @@ impl<T> Row<T> {
         "pando".to_owned() + &self.name.split(['-', '.']).map(word).collect::<String>()
     }
 
-    /// The section of the file that it is in; empty for none. Only keys outside of sections are flags.
+    /// The section of the file that it is in; empty for none.
     pub fn section(&self) -> &'static str {
         self.name.split_once('.').map_or("", |(section, _)| section)
     }

@@ -71,7 +71,10 @@ pub(crate) fn config() -> Config {
 }
 
 pub(crate) fn standard_schema() -> Arc<Schema> {
-    Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"))
+    let settings = crate::settings::ONLINE.iter().map(|key| (key.attribute(), key.many()));
+    Arc::new(
+        schema::Builder::new().standard().settings(settings).build().expect("the standard schema is sound"),
+    )
 }
 
 impl Fixture {

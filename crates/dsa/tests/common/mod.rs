@@ -178,7 +178,9 @@ fn outcome(reply: &Reply<'_>) -> Outcome {
 /// The standard schema, read once.
 pub fn standard_schema() -> Arc<schema::Schema> {
     static SCHEMA: OnceLock<Arc<schema::Schema>> = OnceLock::new();
-    let build = || Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
+    let settings = || dsa::settings::ONLINE.iter().map(|key| (key.attribute(), key.many()));
+    let builder = || schema::Builder::new().standard().settings(settings());
+    let build = || Arc::new(builder().build().expect("the standard schema is sound"));
     Arc::clone(SCHEMA.get_or_init(build))
 }
 

@@ -12,7 +12,6 @@ use crate::element::{BinaryTransfer, Traits};
 use crate::names::NameTable;
 use crate::options::OptionTable;
 use crate::published;
-use crate::secret;
 use crate::source::{Statement, StatementKind};
 use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
 use model::{ClassId, TypeId};
@@ -448,8 +447,7 @@ fn assemble(
         let message = format!("a file takes away names that the server needs: {}", missing.join(", "));
         BuildErrors(vec![Fault { file: "schema".into(), line: 0, message }])
     })?;
-    let mut traits: Vec<Traits> = types.iter().map(Traits::of).collect();
-    secret::mark(&types, &type_names, &mut traits);
+    let traits: Vec<Traits> = types.iter().map(Traits::of).collect();
     Ok(Schema {
         traits,
         types,

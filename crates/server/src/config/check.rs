@@ -12,12 +12,19 @@ pub struct Problem {
     pub message: String,
     /// The key that is missing, if that is the problem: there is none where the key is there but bad.
     pub missing: Option<&'static str>,
+    /// Which of the key's values, if it is one of them.
+    pub value: Option<usize>,
 }
 
 impl Problem {
     /// A problem with what a key says.
     pub fn at(key: &'static str, message: String) -> Problem {
-        Problem { key, message, missing: None }
+        Problem { key, message, missing: None, value: None }
+    }
+
+    /// A problem with one of the values of a key.
+    pub fn at_value(key: &'static str, value: usize, message: String) -> Problem {
+        Problem { value: Some(value), ..Problem::at(key, message) }
     }
 }
 
@@ -145,7 +152,7 @@ impl Config {
             (password && !dn, "root-password-file", "root-dn", "it needs a `root-dn`"),
         ];
         let of = |(is_so, key, missing, message): (bool, _, _, &str)| {
-            is_so.then(|| Problem { key, message: message.to_owned(), missing: Some(missing) })
+            is_so.then(|| Problem { key, message: message.to_owned(), missing: Some(missing), value: None })
         };
         rules.into_iter().filter_map(of).collect()
     }

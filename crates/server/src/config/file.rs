@@ -1,8 +1,8 @@
 //! The configuration file: TOML in, a [`Config`] or every fault of it out, with line and column.
 
 use super::check::Problem;
-use super::{Config, Given, keys, near};
-use dsa::settings::value::on_off;
+use super::scalar::scalar;
+use super::{Config, Given, access_rule, keys, near};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -40,14 +40,22 @@ pub struct Read {
     pub faults: Vec<Fault>,
     file: String,
     places: BTreeMap<&'static str, (usize, usize)>,
+    /// Of keys with many values, where each value stood that was good by itself.
+    values: BTreeMap<&'static str, Vec<(usize, usize)>>,
     bad: BTreeSet<&'static str>,
 }
 
 impl Read {
     /// A problem of the whole, as a fault at the key that has it.
     pub fn locate(&self, problem: &Problem) -> Fault {
-        let place = self.places.get(problem.key).copied();
+        let place = problem.value.and_then(|value| self.place_of(problem.key, value));
+        let place = place.or_else(|| self.places.get(problem.key).copied());
         Fault { file: Some(self.file.clone()), place, message: problem.message.clone() }
+    }
+
+    /// Line and column of one of the values of a key, if the file has it.
+    pub fn place_of(&self, key: &str, value: usize) -> Option<(usize, usize)> {
+        self.values.get(key)?.get(value).copied()
     }
 
     /// Whether what the file says of a key is among the faults.
@@ -119,11 +127,26 @@ impl Reader<'_> {
             DeValue::Array(items) if key.many() => items.iter().collect(),
             _ => vec![value],
         };
-        let mut texts = Vec::new();
+        let (mut texts, mut spans) = (Vec::new(), Vec::new());
         for item in &items {
-            match scalar(item.get_ref()) {
-                Some(text) => texts.push(text),
-                None => {
+            match (scalar(item.get_ref()), item.get_ref()) {
+                (Some(text), _) => {
+                    texts.push(text);
+                    spans.push(item.span());
+                }
+                (None, DeValue::Table(table)) if key.name == "access.rule" => {
+                    match access_rule::read(table, item.span()) {
+                        Ok(text) => {
+                            texts.push(text);
+                            spans.push(item.span());
+                        }
+                        Err((span, message)) => {
+                            self.read.bad.insert(key.name);
+                            self.fault(Some(span), message);
+                        }
+                    }
+                }
+                (None, _) => {
                     let message = format!(
                         "`{name}` takes {} ({}), not {}",
                         if key.many() { "one value or an array of them" } else { "one value" },
@@ -136,10 +159,12 @@ impl Reader<'_> {
             }
         }
         self.read.config.given.insert(key.name, Given::File);
+        let places = spans.iter().map(|span| place(self.text, span.start)).collect();
+        self.read.values.insert(key.name, places);
         let bad = key.set(&mut self.read.config, &texts).err().unwrap_or_default();
         for (place, reason) in bad {
             self.read.bad.insert(key.name);
-            let span = items.get(place).map_or(at.clone(), |item| item.span());
+            let span = spans.get(place).cloned().unwrap_or_else(|| at.clone());
             self.fault(Some(span), format!("`{name}`: {reason}"));
         }
     }
@@ -147,20 +172,6 @@ impl Reader<'_> {
     fn fault(&mut self, span: Option<Range<usize>>, message: String) {
         let place = span.map(|span| place(self.text, span.start));
         self.read.faults.push(Fault { file: Some(self.read.file.clone()), place, message });
-    }
-}
-
-/// The text of a value that is not made of values. Numbers in their decimal form, whatever they were written in.
-fn scalar(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Boolean(on) => Some(on_off(*on)),
-        DeValue::Integer(number) => {
-            let decimal = i64::from_str_radix(number.as_str(), number.radix());
-            Some(decimal.map_or_else(|_| number.as_str().to_owned(), |decimal| decimal.to_string()))
-        }
-        DeValue::Float(number) => Some(number.as_str().to_owned()),
-        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Configuration: what may be set, where it comes from (a TOML file, then flags) and whether it makes sense.
 
+mod access_rule;
 mod check;
 mod doc;
 mod file;
@@ -7,6 +8,7 @@ mod keys;
 mod listen;
 mod near;
 mod record;
+mod scalar;
 mod table;
 mod value;
 
@@ -110,6 +112,8 @@ pub struct Config {
     pub tls_keys: Vec<PathBuf>,
     /// Versions of TLS that are spoken: for each whether it is 1.2, and not 1.3.
     pub tls_versions: Vec<bool>,
+    /// Attributes that are secrets, besides those that always are.
+    pub secrets: Vec<String>,
     /// What connections need to be protected by.
     pub password_strength: Option<u16>,
     /// See `security.ldapi-ssf`.
@@ -158,6 +162,7 @@ impl Default for Config {
             tls_certificates: Vec::new(),
             tls_keys: Vec::new(),
             tls_versions: vec![false, true],
+            secrets: Vec::new(),
             password_strength: None,
             ldapi_strength: dsa::config::LDAPI_STRENGTH,
             options: Options::default(),

@@ -6,7 +6,7 @@ use super::listen::Listen;
 use super::value::{ANONYMOUS, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, tls_version, word};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{self, Bad, Row, Scope, Values, put};
-use model::limits::MESSAGE_BYTES_MAX;
+use model::limits::{ACCESS_SECRETS_MAX, MESSAGE_BYTES_MAX};
 use std::path::PathBuf;
 use std::str::FromStr;
 use store::{IndexKind, IndexSettings};
@@ -278,6 +278,17 @@ pub(super) const ROWS: &[Row<Config>] = &[
         show: |c| texts(&c.queue_length_oid),
     },
     Row {
+        name: "access.secrets",
+        form: "ATTRIBUTE",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "none",
+        text: "An attribute with secrets, by name or OID, besides those that [always are](access.md#secrets). The schema need \
+               not have it. Subtypes of a secret are secrets too.",
+        set: |c, v| secrets(&mut c.secrets, v),
+        show: |c| c.secrets.clone(),
+    },
+    Row {
         name: "tls.certificate",
         form: "FILE",
         values: Values::Each,
@@ -516,6 +527,23 @@ fn each<T>(
         }
     }
     if bad.is_empty() { Ok(()) } else { Err(bad) }
+}
+
+fn secrets(place: &mut Vec<String>, values: &[String]) -> Result<(), Bad> {
+    if values.len() > ACCESS_SECRETS_MAX {
+        return Err(vec![(
+            ACCESS_SECRETS_MAX,
+            format!("{ACCESS_SECRETS_MAX} attributes are secrets at most"),
+        )]);
+    }
+    each(place, values, |text| {
+        let is_name = model::oid::is_descriptor(text.as_bytes()) || model::oid::is_numeric(text.as_bytes());
+        if is_name {
+            Ok(text.to_owned())
+        } else {
+            Err(format!("`{text}` is neither the name of an attribute nor an OID"))
+        }
+    })
 }
 
 fn message_bytes(text: &str) -> Result<usize, String> {

@@ -74,15 +74,16 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
     let mut given = Vec::new();
     for value in change.modification.values.iter() {
         let text = std::str::from_utf8(value).map(str::to_owned);
-        given.push(text.map_err(|_| {
+        let text = text.map_err(|_| {
             let text = format!("{attribute}: a value is not UTF-8");
             (ResultCode::InvalidAttributeSyntax, text)
-        })?);
+        })?;
+        given.push(shown(key, text));
     }
     match change.kind {
         ModifyKind::Replace => *values = given,
         ModifyKind::Delete if given.is_empty() => values.clear(),
-        // Values are compared as they were written: there is one way to write each that is recorded.
+        // Values are compared as they are shown: there is one way to write each.
         ModifyKind::Delete => {
             for value in given {
                 let at = values.iter().position(|other| *other == value).ok_or_else(|| {
@@ -110,6 +111,15 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
     match key.many() || values.len() <= 1 {
         true => Ok(()),
         false => Err((ResultCode::ConstraintViolation, format!("{attribute} has one value: replace it"))),
+    }
+}
+
+/// A value as the setting shows it. One that is bad stays as it is, and is refused later.
+fn shown(key: &Row<Choices>, value: String) -> String {
+    let mut scratch = Choices::default();
+    match key.set(&mut scratch, std::slice::from_ref(&value)) {
+        Ok(()) => key.show(&scratch).pop().unwrap_or(value),
+        Err(_) => value,
     }
 }
 

@@ -1,0 +1,43 @@
+//! What an administrator chose of access control.
+
+use crate::rule::Rule;
+
+/// The settings of access control that can be changed while the server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Rules of the configuration.
+    pub rules: Vec<Rule>,
+    /// Do the built-in rules hold besides?
+    pub defaults: bool,
+    /// From when on a changed rule, group or own entry holds for a session.
+    pub refresh: Refresh,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { rules: Vec::new(), defaults: true, refresh: Refresh::default() }
+    }
+}
+
+/// From when on a changed rule, group or own entry holds for a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refresh {
+    /// From its next bundle of requests on.
+    #[default]
+    AtOnce,
+    /// When it binds again.
+    Bind,
+}
+
+impl Refresh {
+    /// Each with its word.
+    pub const WORDS: [(&'static str, Refresh); 2] = [("at-once", Refresh::AtOnce), ("bind", Refresh::Bind)];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Refresh::AtOnce => "at-once",
+            Refresh::Bind => "bind",
+        }
+    }
+}
