@@ -197,7 +197,7 @@ fn config() -> Config {
         root_password: Some(PASSWORD.as_bytes().to_vec()),
         proxies: Vec::new(),
         writers: Vec::new(),
-        password_scheme: Default::default(),
+        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::Read,
         security: Default::default(),
         limits: SearchLimits::default(),

@@ -77,8 +77,8 @@ pub struct Config {
     pub proxies: Vec<String>,
     /// Names that may change every entry, besides the root DN.
     pub writers: Vec<String>,
-    /// How passwords are stored that clients give the server to store.
-    pub password_scheme: Scheme,
+    /// How passwords are stored that clients give the server to store: a value of each scheme.
+    pub password_schemes: Vec<Scheme>,
     /// What those may do who did not bind.
     pub anonymous: Anonymous,
     /// What protects connections.

@@ -6,6 +6,7 @@ use crate::held::MemoryNotice;
 use crate::journal::Buffers;
 use crate::marks::Marks;
 use crate::monitor::Counters;
+use crate::password::Passwords;
 use crate::prepared_writes::PreparedWrites;
 use crate::recent::Recent;
 use crate::session::security::Security;
@@ -70,6 +71,7 @@ pub(crate) struct Scratch {
     /// For updates on their way to the log.
     pub(crate) buffers: Buffers,
     pub(crate) entry: Entry,
+    pub(crate) passwords: Passwords,
     /// An update was refused for want of memory.
     pub(crate) lacked_memory: bool,
     /// See [`crate::parcel::Head::keeps_superclasses`]; `false` for all that is not applied again.

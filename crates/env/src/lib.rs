@@ -12,3 +12,4 @@ pub mod planted;
 pub mod poll;
 pub mod stream;
 pub mod task;
+pub mod terminal;

@@ -200,7 +200,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         root_password: Some(b"secret".to_vec()),
         proxies: Vec::new(),
         writers: Vec::new(),
-        password_scheme: Default::default(),
+        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::None,
         security: Default::default(),
         limits: SearchLimits::default(),

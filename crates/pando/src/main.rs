@@ -15,6 +15,7 @@ mod index;
 mod load;
 mod local;
 mod output;
+mod password;
 mod progress;
 mod remote;
 mod restore;
@@ -47,6 +48,7 @@ pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_thre
 /// time, and `pando export` writes one as LDIF. `pando index` builds and drops indexes, also
 /// while the directory is served. `pando backup` copies a data directory, `pando restore` makes
 /// one from backups. `pando check` verifies a data directory, and `pando dump` prints its log.
+/// `pando password` prints what is stored of a password.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -75,6 +77,7 @@ enum Command {
     Index(index::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    Password(password::Args),
     Gen(r#gen::Args),
     Bench(bench::Args),
 }
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Index(args) => Failed::exit(index::run(args), "index"),
         Command::Backup(args) => Failed::exit(backup::run(&args), "backup"),
         Command::Restore(args) => Failed::exit(restore::run(&args), "restore"),
+        Command::Password(args) => Failed::exit(password::run(&args), "password"),
         Command::Gen(args) => Failed::exit(r#gen::run(&args), "gen"),
         Command::Bench(args) => bench::run(&args),
     }

@@ -119,7 +119,7 @@ pub fn agent(
         root_password: config.root_password()?.or_else(|| config.root_password_hash.clone()),
         proxies: config.proxies.clone(),
         writers: config.writers.clone(),
-        password_scheme: config.password_scheme,
+        password_schemes: config.password_schemes.clone(),
         anonymous: config.anonymous,
         security: dsa::config::Security {
             offers_tls: !config.tls_certificates.is_empty(),

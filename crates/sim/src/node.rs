@@ -58,7 +58,7 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         root_password: Some(crate::requests::PASSWORD.as_bytes().to_vec()),
         proxies: Vec::new(),
         writers: Vec::new(),
-        password_scheme: Default::default(),
+        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::None,
         // Some clients come from other hosts, and bind in the clear.
         security: dsa::config::Security { password_strength: Some(0), ..Default::default() },

@@ -6,7 +6,6 @@
 use crate::context::Reading;
 use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
-use crate::password;
 use crate::session::security::{self, Security};
 use model::ResultCode;
 use proto::op::bind::{Authentication, Bind};
@@ -76,13 +75,13 @@ fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Iden
     let is_root = dsa.is_root(name);
     if is_root && let Some(stored) = &dsa.config.root_password {
         // An entry of that name may be there, but its passwords are not those of the root DN.
-        return password::verify(stored, password).then(|| dsa.root());
+        return reading.scratch.passwords.verify(stored, password).then(|| dsa.root());
     }
     let read_point = reading.read_point;
     let cache = &mut reading.scratch.evaluator.cache;
     let entry = read_point.entry(read_point.resolve(name, cache).ok()?)?;
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
-    password::find(read_point, &entry, password)?;
+    reading.scratch.passwords.find(read_point, &entry, password)?;
     Some(dsa.identity_of(read_point, &entry, cache))
 }
 

@@ -84,16 +84,18 @@ pub(crate) fn prepare(
     let Some(entry) = own else { return Ok(None) };
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     for (kind, password) in steps {
-        let value = match kind {
-            ModifyKind::Delete => password::find(read_point, &entry, password)
-                .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
+        let values = match kind {
+            ModifyKind::Delete => {
+                let found = reading.scratch.passwords.find(read_point, &entry, password);
+                vec![found.ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?]
+            }
             _ if password::has_scheme(password) => {
                 let text = "the new password looks like a hash: send it in clear text, the server hashes it";
                 return Err((ResultCode::ConstraintViolation, text));
             }
             _ => store(reading, password)?,
         };
-        changes.push((*kind, USER_PASSWORD.to_vec(), Some(value)));
+        changes.push((*kind, USER_PASSWORD.to_vec(), values));
     }
     // A delete of the old password is what portals send; a replace alone is taken from a bound session as well.
     let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);

@@ -57,7 +57,7 @@ pub(crate) fn config() -> Config {
         root_password: Some(b"{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0".to_vec()),
         proxies: Vec::new(),
         writers: Vec::new(),
-        password_scheme: Default::default(),
+        password_schemes: vec![crate::config::Scheme::SaltedSha1],
         anonymous: Anonymous::None,
         security: Default::default(),
         limits: SearchLimits::default(),

@@ -203,7 +203,7 @@ pub fn config() -> Config {
         root_password: Some(PASSWORD.as_bytes().to_vec()),
         proxies: Vec::new(),
         writers: Vec::new(),
-        password_scheme: Default::default(),
+        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::None,
         security: Default::default(),
         limits: SearchLimits::default(),

@@ -204,7 +204,7 @@ impl Data {
             root_password: None,
             proxies: Vec::new(),
             writers: Vec::new(),
-            password_scheme: Default::default(),
+            password_schemes: vec![dsa::config::Scheme::SaltedSha1],
             anonymous: Anonymous::None,
             security: Default::default(),
             limits: SearchLimits::default(),

@@ -224,8 +224,9 @@ mod tests {
         let path = folder.path().join("password");
         let name = path.to_str().unwrap();
         for (text, reason) in [
-            ("{SSHA}notbase64\n", "after {SSHA} is not base64"),
-            ("{CRYPT}x\n", "{CRYPT} is not known"),
+            ("{SSHA}notbase64\n", "after {SSHA} base64 is needed"),
+            ("{CRYPT}x\n", "after {CRYPT} $1$"),
+            ("{SASL}x\n", "{SASL} is not known"),
             (" \nsecret\n", "blank"),
             ("", "empty"),
         ] {

@@ -110,7 +110,7 @@ impl Reader<'_> {
         for (key, value) in table {
             let name = format!("{prefix}{}", key.get_ref());
             match value.get_ref() {
-                DeValue::Table(inner) if keys::keys().any(|key| key.section() == name) => {
+                DeValue::Table(inner) if keys::is_section(&name) => {
                     self.table(&format!("{name}."), inner);
                 }
                 _ => self.key(&name, key.span(), value),

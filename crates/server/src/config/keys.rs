@@ -5,6 +5,9 @@ use super::Config;
 use super::table::ROWS;
 use dsa::settings::{Choices, Fixed, Holds, Row};
 
+/// Other names of keys in the file.
+const ALIASES: [(&str, &str); 1] = [("passwords.schemes", "password-scheme")];
+
 /// One configuration key. A default that is not a value is shown as none, and of secrets only where they lie.
 pub type Key = &'static Row<Config>;
 
@@ -26,7 +29,14 @@ pub fn keys() -> impl Iterator<Item = Key> {
 
 /// The key called `name`.
 pub(super) fn find(name: &str) -> Option<Key> {
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     keys().find(|key| key.name == name)
+}
+
+/// Is this the name of a section of the file?
+pub(super) fn is_section(name: &str) -> bool {
+    let is_in = |key: &str| key.split_once('.').is_some_and(|(section, _)| section == name);
+    keys().any(|key| is_in(key.name)) || ALIASES.iter().any(|(alias, _)| is_in(alias))
 }
 
 /// The keys that hold as long as the process, as they are in force.

@@ -64,8 +64,8 @@ pub struct Config {
     pub proxies: Vec<String>,
     /// Names that may change every entry.
     pub writers: Vec<String>,
-    /// How passwords are stored that the server is given to store.
-    pub password_scheme: Scheme,
+    /// How passwords are stored that the server is given to store: a value of each scheme.
+    pub password_schemes: Vec<Scheme>,
     /// What a client that has not bound may see.
     pub anonymous: Anonymous,
     /// Schema files, or names of built-in ones, beyond the standard schema.
@@ -138,7 +138,7 @@ impl Default for Config {
             root_password_file: None,
             proxies: Vec::new(),
             writers: Vec::new(),
-            password_scheme: Scheme::SaltedSha1,
+            password_schemes: vec![Scheme::SaltedSha1],
             anonymous: Anonymous::None,
             schema: Vec::new(),
             recorded_schema: None,

@@ -3,7 +3,9 @@
 
 use super::Config;
 use super::listen::Listen;
-use super::value::{ANONYMOUS, ON_LOG_FAILURE, SCHEMES, meant, mode, mode_text, tls_version, word};
+use super::value::{
+    ANONYMOUS, ON_LOG_FAILURE, meant, mode, mode_text, scheme_words, schemes, tls_version, word,
+};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{self, Bad, Row, Scope, Values, put};
 use model::limits::{ACCESS_SECRETS_MAX, MESSAGE_BYTES_MAX};
@@ -159,14 +161,16 @@ pub(super) const ROWS: &[Row<Config>] = &[
     },
     Row {
         name: "password-scheme",
-        form: "ssha|clear",
-        values: Values::One,
+        form: "SCHEME",
+        values: Values::Each,
         scope: Scope::Directory,
         default: "ssha",
-        text: "How passwords are stored that are set by password modify, or by users for themselves: as a salted \
-               hash or in clear text. Passwords of adds, other modifies and imports are stored as they are sent.",
-        set: |c, v| put(&mut c.password_scheme, v, |t| meant(t, &SCHEMES)),
-        show: |c| vec![word(&c.password_scheme, &SCHEMES)],
+        text: "How passwords are stored that are set by password modify, or by users for themselves: argon2id, \
+               ssha512, ssha256, ssha, pbkdf2-sha256, pbkdf2-sha512, scram-sha-256, bcrypt, sha512-crypt or clear. \
+               Of several schemes a value of each is stored; all stand for the one password. In the file it is also \
+               called `passwords.schemes` ([passwords](passwords.md)).",
+        set: |c, v| schemes(v).map(|schemes| c.password_schemes = schemes),
+        show: |c| scheme_words(&c.password_schemes),
     },
     Row {
         name: "anonymous",

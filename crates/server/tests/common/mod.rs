@@ -44,7 +44,7 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
         root_password: Some(PASSWORD.to_vec()),
         proxies: Vec::new(),
         writers: Vec::new(),
-        password_scheme: Default::default(),
+        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::Read,
         security: Default::default(),
         limits: SearchLimits::default(),

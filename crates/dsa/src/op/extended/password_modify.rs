@@ -116,11 +116,13 @@ fn prepare(
     let stored = store(reading, &new)?;
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     let proves = old.is_some();
-    changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), Some(old))));
+    changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), vec![old])));
     // All passwords of the entry become this one (RFC 3062 section 2.3 speaks of "the password").
-    changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), Some(stored)));
+    changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), stored));
     // Values with options stand for no password, but a password that was changed must leave none behind.
-    changes.extend(with_options(reading, &entry).into_iter().map(|name| (ModifyKind::Replace, name, None)));
+    changes.extend(
+        with_options(reading, &entry).into_iter().map(|name| (ModifyKind::Replace, name, Vec::new())),
+    );
     // Named by its DN, the client means whatever entry has that name when it is applied.
     let sign = match is_found_by_user || is_own(reading, identity, &entry) {
         true => sign_of(reading, &entry, proves),
@@ -132,8 +134,8 @@ fn prepare(
     Ok(make(reading, identity, id, (&entry, sign), &changes, answer))
 }
 
-/// A change of a description, with its value if it has one.
-pub(crate) type Changed = (ModifyKind, Vec<u8>, Option<Vec<u8>>);
+/// A change of a description, with its values.
+pub(crate) type Changed = (ModifyKind, Vec<u8>, Vec<Vec<u8>>);
 
 /// Descriptions of the passwords that an entry has with options: they go with the others.
 fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> Vec<Vec<u8>> {
@@ -186,7 +188,8 @@ pub(crate) fn make(
     answer: Answer,
 ) -> Change {
     let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
-    let changes = changes.iter().map(|(kind, name, value)| (*kind, &name[..], value.as_deref()));
+    let changes =
+        changes.iter().map(|(kind, name, values)| (*kind, &name[..], values.iter().map(Vec::as_slice)));
     let changes = change_list(changes);
     let changes = Changes::parse(&changes).expect("just encoded");
     // Critical: without it the change might hit another entry.
@@ -241,13 +244,13 @@ fn find<'r>(
 
 /// The stored value that an old password is right by.
 /// invalidCredentials, whatever is wrong: RFC 3062 section 2 leaves it open.
-fn prove(reading: &Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<u8>, FixedRefusal> {
-    let found = password::find(reading.read_point, entry, old);
+fn prove(reading: &mut Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<u8>, FixedRefusal> {
+    let found = reading.scratch.passwords.find(reading.read_point, entry, old);
     found.ok_or((ResultCode::InvalidCredentials, "the old password is not right"))
 }
 
 /// What is stored for a new password.
-pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, FixedRefusal> {
+pub(crate) fn store(reading: &mut Reading<'_>, new: &[u8]) -> Result<Vec<Vec<u8>>, FixedRefusal> {
     if new.is_empty() {
         return Err((ResultCode::ConstraintViolation, "the new password is empty"));
     }
@@ -256,10 +259,9 @@ pub(crate) fn store(reading: &Reading<'_>, new: &[u8]) -> Result<Vec<u8>, FixedR
         return Err((ResultCode::ConstraintViolation, "the new password is too long"));
     }
     // Hashed once, with a fresh salt, on the thread of the session: not in the writer's role.
-    let stored = reading.dsa.config.password_scheme.store(new, &mut **reading.dsa.entropy());
-    let text =
-        "the new password begins like a scheme in braces and cannot be stored in clear text; choose another";
-    stored.ok_or((ResultCode::ConstraintViolation, text))
+    let schemes = &reading.dsa.config.password_schemes;
+    let stored = reading.scratch.passwords.store(schemes, new, &mut **reading.dsa.entropy());
+    stored.map_err(|text| (ResultCode::ConstraintViolation, text))
 }
 
 /// Answers a password modify, from the answer to the modify that it came to. `proves`: does that depend on the old password?

@@ -169,7 +169,7 @@ fn of_the_root_password_only_a_hash_is_recorded() {
     let mut record = Record::default();
     std::fs::write(&path, "secret\n").unwrap();
     assert_eq!(start(&mut record, "", &flags).0, [""; 0]);
-    assert!(record.values[ROOT_PASSWORD][0].starts_with("{SSHA}"), "{record:?}");
+    assert!(record.values[ROOT_PASSWORD][0].starts_with("{SSHA512}"), "{record:?}");
     let recorded = record.clone();
     assert_eq!(start(&mut record, "", &flags).0, [""; 0]);
     assert_eq!(record, recorded);
