@@ -1,7 +1,12 @@
 //! Access rules: their language, and how a decision follows from them. No entries, no sessions: the agent compiles rules to what it asks
 //! for each request.
 
+pub mod builtin;
 mod check;
+pub mod decide;
+mod evaluate;
+pub mod group;
+mod name;
 mod near;
 mod parse;
 mod print;
@@ -9,9 +14,16 @@ mod right;
 mod rule;
 mod set;
 mod settings;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod truth;
+mod world;
 
 pub use check::{check, check_all};
-pub use parse::{Error, check_name, parse};
+pub use decide::decide;
+pub use evaluate::evaluate;
+pub use name::Name;
+pub use parse::{Error, check_name, parse, parse_of_entry};
 pub use print::quoted;
 pub use right::{Right, Rights};
 pub use rule::{
@@ -20,3 +32,5 @@ pub use rule::{
 };
 pub use set::parse_all;
 pub use settings::{Refresh, Settings};
+pub use truth::Truth;
+pub use world::{Address, Entry, Requester, Tree, World};

@@ -15,7 +15,9 @@ use crate::rule::{Items, Place, Rule, Subject};
 use effect::Effect;
 pub use error::Error;
 use keys::Part;
-use model::limits::{ACCESS_NAME_BYTES_MAX, ACCESS_RULE_BYTES_MAX, ACCESS_SUBJECTS_MAX};
+use model::limits::{
+    ACCESS_ENTRY_RANK_MAX, ACCESS_NAME_BYTES_MAX, ACCESS_RULE_BYTES_MAX, ACCESS_SUBJECTS_MAX,
+};
 use std::str::FromStr;
 use word::Words;
 
@@ -47,6 +49,26 @@ pub fn parse(text: &str) -> Result<Rule, Error> {
     let rule = Rule { name, target, subjects, allow, deny, rank };
     check_placeholders(&rule, start)?;
     Ok(rule)
+}
+
+/// Parses a rule of an entry, a value of `pandoAccess`: it is about entries, and its rank is below those of the configuration.
+///
+/// # Errors
+/// As of any rule.
+pub fn parse_of_entry(text: &str) -> Result<Rule, Error> {
+    let rule = parse(text)?;
+    if rule.rank > ACCESS_ENTRY_RANK_MAX {
+        return Err(Error::new(
+            0,
+            format!("a rule of an entry has a rank of {ACCESS_ENTRY_RANK_MAX} at most"),
+        ));
+    }
+    match rule.target.items {
+        Items::Attributes(_) => Ok(rule),
+        Items::Controls(_) | Items::Extended(_) => {
+            Err(Error::new(0, "a rule of an entry is not about controls or extended operations"))
+        }
+    }
 }
 
 /// The name before the colon, and where the target begins.

@@ -95,6 +95,8 @@ pub const ACCESS_LIST_MAX: usize = 1024;
 pub const ACCESS_NAME_BYTES_MAX: usize = 64;
 /// Highest rank of an access rule.
 pub const ACCESS_RANK_MAX: u32 = 1_000_000;
+/// Highest rank of an access rule that an entry has.
+pub const ACCESS_ENTRY_RANK_MAX: u32 = 9;
 /// Attributes that are declared secrets.
 pub const ACCESS_SECRETS_MAX: usize = 256;
 

@@ -112,6 +112,14 @@ fn a_fault_says_where_and_what_would_be_right() {
 }
 
 #[test]
+fn rules_of_entries() {
+    let reason = |text: &str| parse_of_entry(text).map_err(|error| error.text);
+    assert!(reason("a: all; users; allow=read rank=9").is_ok());
+    assert!(reason("a: all; users; allow=read rank=10").unwrap_err().contains("a rank of 9 at most"));
+    assert!(reason("a: control=*; users; allow=use").unwrap_err().contains("not about controls"));
+}
+
+#[test]
 fn bounds() {
     let long = format!("a: all; users; allow=read{}", " ".repeat(ACCESS_RULE_BYTES_MAX));
     assert!(parse(&long).unwrap_err().text.contains("bytes at most"));

@@ -1,0 +1,173 @@
+//! Is somebody a member of a group? From the group down, as far as groups are members of it.
+
+use crate::evaluate::{evaluate, normal};
+use crate::name::Name;
+use crate::rule::Reach;
+use crate::truth::Truth;
+use crate::world::{Entry, World};
+use std::collections::BTreeSet;
+
+/// How deep groups in groups are looked at.
+pub const DEPTH_MAX: usize = 32;
+
+/// Classes of groups, and the attribute that names members of each.
+const CLASSES: [(&str, &str); 5] = [
+    ("groupOfNames", "member"),
+    ("groupOfMembers", "member"),
+    ("groupOfUniqueNames", "uniqueMember"),
+    ("posixGroup", "memberUid"),
+    ("groupOfURLs", "memberURL"),
+];
+
+/// One who may be a member.
+pub struct Candidate<'c> {
+    /// Its name.
+    pub name: &'c Name,
+    /// Its entry, if it has one.
+    pub entry: Option<&'c Entry>,
+}
+
+/// Is somebody a member of the group? Undefined if there is no such group.
+pub fn is_member<W: World>(world: &W, group: &Name, is_nested: bool, who: &Candidate<'_>) -> Truth {
+    let Some(first) = world.entry(group).filter(|entry| !kinds(world, entry).is_empty()) else {
+        return Truth::Undefined;
+    };
+    let (mut level, mut seen) = (vec![first], BTreeSet::from([group.clone()]));
+    let mut doubt = Truth::False;
+    for _ in 0..=DEPTH_MAX {
+        let mut next = Vec::new();
+        for group in &level {
+            match has_member(world, group, who) {
+                Truth::True => return Truth::True,
+                truth => doubt = Truth::any([doubt, truth]),
+            }
+            let below = names(world, group).filter(|name| is_nested && seen.insert(name.clone()));
+            next.extend(
+                below.filter_map(|name| world.entry(&name)).filter(|entry| !kinds(world, entry).is_empty()),
+            );
+        }
+        level = next;
+    }
+    doubt
+}
+
+/// The attributes that name members of a group, by its classes.
+fn kinds<W: World>(world: &W, entry: &Entry) -> Vec<&'static str> {
+    let schema = world.schema();
+    let of_entry: Vec<_> =
+        entry.values(schema, "objectClass").filter_map(|value| schema.find_class(value)).collect();
+    let is = |class: &str| {
+        let class = schema.find_class(class.as_bytes());
+        class.is_some_and(|class| of_entry.iter().any(|own| schema.is_subclass(*own, class)))
+    };
+    CLASSES.iter().filter(|(class, _)| is(class)).map(|(_, attribute)| *attribute).collect()
+}
+
+/// The DNs of members that a group lists.
+fn names<W: World>(world: &W, group: &Entry) -> impl Iterator<Item = Name> {
+    let schema = world.schema();
+    let by_dn = kinds(world, group).into_iter().filter(|kind| matches!(*kind, "member" | "uniqueMember"));
+    let mut names = Vec::new();
+    for kind in by_dn {
+        names.extend(group.values(schema, kind).filter_map(|value| Name::parse(schema, dn_of(value))));
+    }
+    names.into_iter()
+}
+
+/// The DN of a value that may have a unique identifier behind it (RFC 4517, 3.3.21).
+pub(crate) fn dn_of(value: &[u8]) -> &[u8] {
+    let is_bits = |text: &[u8]| {
+        text.strip_prefix(b"'")
+            .and_then(|text| text.strip_suffix(b"'B"))
+            .is_some_and(|bits| bits.iter().all(|bit| matches!(bit, b'0' | b'1')))
+    };
+    match value.iter().rposition(|byte| *byte == b'#') {
+        Some(at) if is_bits(&value[at + 1..]) => &value[..at],
+        _ => value,
+    }
+}
+
+/// Is somebody a member of this one group, not of groups in it?
+fn has_member<W: World>(world: &W, group: &Entry, who: &Candidate<'_>) -> Truth {
+    let schema = world.schema();
+    if names(world, group).any(|name| name == *who.name) {
+        return Truth::True;
+    }
+    let kinds = kinds(world, group);
+    let by_uid = kinds.contains(&"memberUid") && who.entry.is_some_and(|entry| has_uid(world, group, entry));
+    let urls = group.values(schema, "memberURL").filter(|_| kinds.contains(&"memberURL"));
+    Truth::any(urls.map(|url| matches_url(world, url, who)).chain([Truth::of(by_uid)]))
+}
+
+/// Is one of the names of an account listed?
+fn has_uid<W: World>(world: &W, group: &Entry, who: &Entry) -> bool {
+    let schema = world.schema();
+    let rule = schema.find_type(b"memberUid").and_then(|id| schema.attribute_type(id).equality);
+    let Some(rule) = rule else { return false };
+    let own: Vec<_> = who.values(schema, "uid").filter_map(|uid| normal(schema, rule, uid)).collect();
+    group
+        .values(schema, "memberUid")
+        .filter_map(|uid| normal(schema, rule, uid))
+        .any(|uid| own.contains(&uid))
+}
+
+/// Is somebody found by a URL of a search (RFC 4516)? Undefined if it is none, or one of another server.
+fn matches_url<W: World>(world: &W, url: &[u8], who: &Candidate<'_>) -> Truth {
+    let Some(Search { base, reach, filter }) = Search::parse(world, url) else { return Truth::Undefined };
+    if !who.name.is_within(reach, &base) {
+        return Truth::False;
+    }
+    let Some(entry) = who.entry else { return Truth::False };
+    evaluate(world.schema(), &filter.filter(), entry)
+}
+
+/// The search that a URL is.
+struct Search {
+    base: Name,
+    reach: Reach,
+    filter: proto::filter_string::FilterBuf,
+}
+
+impl Search {
+    fn parse<W: World>(world: &W, url: &[u8]) -> Option<Search> {
+        let text = std::str::from_utf8(url).ok()?.trim();
+        let rest =
+            text.get(..8).filter(|scheme| scheme.eq_ignore_ascii_case("ldap:///")).map(|_| &text[8..])?;
+        let mut parts = rest.split('?');
+        let base = decoded(parts.next().unwrap_or_default())?;
+        let (_attributes, scope) = (parts.next(), parts.next().unwrap_or_default());
+        let reach = match scope.to_ascii_lowercase().as_str() {
+            "" | "base" => Reach::Base,
+            "one" => Reach::One,
+            "sub" => Reach::Subtree,
+            _ => return None,
+        };
+        let filter = match parts.next().unwrap_or_default() {
+            "" => b"(objectClass=*)".to_vec(),
+            text => decoded(text)?,
+        };
+        let filter = proto::filter_string::parse(&filter).ok()?;
+        Some(Search { base: Name::parse(world.schema(), &base)?, reach, filter })
+    }
+}
+
+/// Resolves `%41`.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((byte, tail)) = rest.split_first() {
+        match byte {
+            b'%' => {
+                out.push(model::hex::octet(tail)?);
+                rest = &tail[2..];
+            }
+            _ => {
+                out.push(*byte);
+                rest = tail;
+            }
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests;
